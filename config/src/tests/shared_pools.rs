@@ -27,6 +27,7 @@ fn the_gateways_own_address_may_be_the_shared_one() {
     let text = pool(SHARED).replace("ipv4_address = \"192.0.2.254\"", "ipv4_address = \"203.0.113.7\"");
     warnings(&text, &[]);
     let tunnel = "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.7\"\n";
+    let text = text.replace("[nat64]\n", "[nat64]\ninside = [\"2001:db8:1::/48\"]\n");
     warnings(&format!("{text}{tunnel}"), &[]);
 }
 

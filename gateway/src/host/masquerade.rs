@@ -36,9 +36,26 @@ fn conflicts<'r>(ruleset: &'r Value, pool: &[RangeInclusive<u16>]) -> Vec<&'r Va
     let rules = objects.iter().map(|one| &one["rule"]).filter(|rule| {
         let expressions = rule["expr"].as_array().map(Vec::as_slice).unwrap_or_default();
         let ip4 = matches!(rule["family"].as_str(), Some("ip" | "inet"));
-        ip4 && expressions.iter().filter_map(|one| one.get("masquerade")).any(|it| overlaps(it, pool))
+        let has_ports = !expressions.iter().any(|one| excludes_ports(&one["match"]));
+        ip4 && has_ports
+            && expressions.iter().filter_map(|one| one.get("masquerade")).any(|it| overlaps(it, pool))
     });
     rules.collect()
+}
+
+/// Whether a comparison leaves out TCP and UDP.
+fn excludes_ports(comparison: &Value) -> bool {
+    if comparison["left"]["meta"]["key"] != "l4proto" {
+        return false;
+    }
+    let right = &comparison["right"];
+    let one = std::slice::from_ref(right);
+    let listed = right["set"].as_array().map_or(one, Vec::as_slice);
+    let has = |protocol: &str| listed.iter().any(|it| it == protocol);
+    match comparison["op"].as_str() {
+        Some("!=") => has("tcp") && has("udp"),
+        _ => !has("tcp") && !has("udp"),
+    }
 }
 
 /// Whether a masquerade statement may choose a port of the pool: without ports it may choose any.
@@ -53,21 +70,22 @@ fn overlaps(masquerade: &Value, pool: &[RangeInclusive<u16>]) -> bool {
     pool.iter().any(|of_pool| ports.start() <= of_pool.end() && of_pool.start() <= ports.end())
 }
 
-/// The command that replaces the rule by one with ports, from the chain as nft lists it.
+/// The command that gives a rule ports, from the chain as nft lists it. A rule for all protocols becomes two: only those with ports
+/// can have a range.
 fn cure(chain: &str, listing: &str, handle: u64, pool: &[RangeInclusive<u16>]) -> Option<String> {
     let mark = format!(" # handle {handle}");
     let rule = listing.lines().find_map(|line| line.trim().strip_suffix(&mark))?;
     let (before, after) = rule.split_once("masquerade")?;
-    let after = after
-        .trim_start()
-        .strip_prefix("to :")
-        .map_or(after, |rest| rest.split_once(' ').map_or("", |(_, rest)| rest));
-    let rule = format!(
-        "{before}{}{}{after}",
-        limited(pool),
-        if after.starts_with(' ') || after.is_empty() { "" } else { " " }
-    );
-    Some(format!("nft 'replace rule {chain} handle {handle} {}'", rule.trim_end()))
+    let with_ports = limited(pool);
+    Some(match after.trim_start().strip_prefix("to :") {
+        Some(ports) => {
+            let after = ports.split_once(' ').map_or(String::new(), |(_, rest)| format!(" {rest}"));
+            format!("nft 'replace rule {chain} handle {handle} {before}{with_ports}{after}'")
+        }
+        None => format!(
+            "nft 'insert rule {chain} position {handle} {before}meta l4proto {{ tcp, udp }} {with_ports}{after}; replace rule {chain} handle {handle} {before}meta l4proto != {{ tcp, udp }} masquerade{after}'"
+        ),
+    })
 }
 
 /// The longest range of unprivileged ports that the pool leaves.
@@ -93,6 +111,11 @@ mod tests {
     #[test]
     fn rules_whose_ports_may_be_the_pools_are_found() {
         let rule = |family: &str, masquerade: Value| json!({ "rule": { "family": family, "expr": [{ "masquerade": masquerade }] } });
+        let of_protocols = |op: &str, right: Value| {
+            let comparison =
+                json!({ "match": { "op": op, "left": { "meta": { "key": "l4proto" } }, "right": right } });
+            json!({ "rule": { "family": "ip", "expr": [comparison, { "masquerade": null }] } })
+        };
         let cases = [
             (rule("ip", Value::Null), true),
             (rule("inet", json!({ "flags": "random" })), true),
@@ -102,6 +125,10 @@ mod tests {
             (rule("ip", json!({ "port": 61000 })), true),
             (rule("ip", json!({ "port": 60999 })), false),
             (json!({ "rule": { "family": "ip", "expr": [{ "accept": null }] } }), false),
+            (of_protocols("!=", json!({ "set": ["tcp", "udp"] })), false),
+            (of_protocols("!=", json!("icmp")), true),
+            (of_protocols("==", json!("icmp")), false),
+            (of_protocols("==", json!({ "set": ["icmp", "udp"] })), true),
             (json!({ "chain": { "family": "ip", "name": "masquerade" } }), false),
         ];
         for (object, is_found) in cases {
@@ -115,18 +142,19 @@ mod tests {
         let pool = [61_000..=65_535];
         let listing = "table ip nat {\n\tchain post { # handle 1\n\t\toifname \"eth0\" counter packets 3 bytes 4 masquerade # handle 4\n\t\t\
                        masquerade to :1024-65535 random # handle 5\n\t\tmasquerade random # handle 6\n\t}\n}\n";
-        let cured = |handle| cure("ip nat post", listing, handle, &pool);
-        let expected = "nft 'replace rule ip nat post handle 4 oifname \"eth0\" counter packets 3 bytes 4 masquerade to :1024-60999'";
-        assert_eq!(cured(4).as_deref(), Some(expected));
+        let cured = |handle| cure("ip nat post", listing, handle, &pool).unwrap();
         assert_eq!(
-            cured(5).as_deref(),
-            Some("nft 'replace rule ip nat post handle 5 masquerade to :1024-60999 random'")
+            cured(4),
+            "nft 'insert rule ip nat post position 4 oifname \"eth0\" counter packets 3 bytes 4 meta l4proto { tcp, udp } masquerade to :1024-60999; \
+             replace rule ip nat post handle 4 oifname \"eth0\" counter packets 3 bytes 4 meta l4proto != { tcp, udp } masquerade'"
         );
+        assert_eq!(cured(5), "nft 'replace rule ip nat post handle 5 masquerade to :1024-60999 random'");
         assert_eq!(
-            cured(6).as_deref(),
-            Some("nft 'replace rule ip nat post handle 6 masquerade to :1024-60999 random'")
+            cured(6),
+            "nft 'insert rule ip nat post position 6 meta l4proto { tcp, udp } masquerade to :1024-60999 random; \
+             replace rule ip nat post handle 6 meta l4proto != { tcp, udp } masquerade random'"
         );
-        assert_eq!(cured(7), None);
+        assert_eq!(cure("ip nat post", listing, 7, &pool), None);
     }
 
     #[test]

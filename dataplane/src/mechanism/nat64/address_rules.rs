@@ -3,7 +3,7 @@
 use crate::drop_reason::DropReason;
 use crate::nat::{Inside, Mechanism, Outside};
 use crate::source_check::{is_martian4, is_martian6};
-use crate::translate::address::rfc6052::Rfc6052;
+use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
@@ -63,12 +63,14 @@ impl Mechanism<Endpoint6> for AddressRules {
         if !self.is_inside(inside.0.address) {
             return Err(DropReason::SourceNotInside);
         }
+        refuse_link_local(remote)?;
         self.prefix.permit(remote)?;
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
 
     /// A remote that has no address inside must not create a session.
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+        refuse_link_local(remote)?;
         self.prefix.permit(remote)
     }
 
@@ -76,6 +78,6 @@ impl Mechanism<Endpoint6> for AddressRules {
         let host = inside.0.address;
         let is_refused =
             self.is_image(host) || !self.is_inside(host) || is_martian6(host) || is_martian4(remote);
-        !is_refused && self.prefix.permit(remote).is_ok()
+        !is_refused && refuse_link_local(remote).and_then(|()| self.prefix.permit(remote)).is_ok()
     }
 }

@@ -73,7 +73,9 @@ impl Nat64 {
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
         // illegal, but RFC 6052 §3.1 keeps the well-known prefix from it.
-        let source = Endpoint6::new(prefix.embed(sender)?, 0);
+        // Also of a router with a link-local address, which says where a path ends (RFC 7915 §4.1).
+        prefix.permit(sender)?;
+        let source = Endpoint6::new(prefix.embed_any(sender), 0);
         let edit = Edit::Translate4To6 { source, destination: inside.0, keep_ports: true };
         let quoted = Quoted::V6 { source: inside.0, destination: image, keep_ports: false };
         Ok((Decision::edit(edit, self.rules.policy, Next::Leave), quoted))

@@ -10,7 +10,7 @@ use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::source_check::is_martian4;
 use crate::translate::Policy;
 use crate::translate::address::eam::EamTable;
-use crate::translate::address::rfc6052::Rfc6052;
+use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
 use crate::verdict::{Decision, Edit, Next, PolicyId, Quoted, WorkerId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -156,9 +156,17 @@ impl Siit {
         if is_martian4(destination) {
             return Err(DropReason::MartianDestination);
         }
+        if via == Via::Algorithm {
+            refuse_link_local(destination)?;
+        }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let source = match self.map6_to_bits(source6, true, now)? {
-            Some((source, _)) => source,
+            Some((source, source_via)) => {
+                if source_via == Via::Algorithm && !is_error {
+                    refuse_link_local(Ipv4Addr::from_bits(source))?;
+                }
+                source
+            }
             None if is_error => self.icmp_source4(source6)?.to_bits(),
             None => self.assign(source6, now)?.to_bits(),
         };
@@ -213,6 +221,12 @@ impl Siit {
         let from_quoted =
             matches!(quoted, Some(QuotedTuple::V4 { destination, .. }) if destination.address == source4);
         let ask_table = !simple || (is_error && !from_quoted);
+        let has_row = |address| self.eam.to6(address).is_some();
+        if destination4.is_link_local() && !has_row(destination4)
+            || source4.is_link_local() && !is_error && !has_row(source4)
+        {
+            return Err(DropReason::LinkLocalIpv4);
+        }
         let destination =
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).

@@ -160,9 +160,10 @@ impl Rfc6052 {
 
     /// The IPv6 address that represents the IPv4 address (RFC 6052 §2.3); suffix and octet u are zero.
     ///
-    /// Refuses [`DropReason::NonGlobalWithWellKnownPrefix`].
+    /// Refuses [`DropReason::LinkLocalIpv4`] and [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline]
     pub fn embed(&self, address: Ipv4Addr) -> Result<Ipv6Addr, DropReason> {
+        refuse_link_local(address)?;
         self.permit(address)?;
         Ok(self.embed_any(address))
     }
@@ -180,10 +181,12 @@ impl Rfc6052 {
     /// The IPv4 address that an address under the prefix represents (RFC 6052 §2.3); the suffix is ignored (§2.2).
     /// The caller has asked [`Self::contains`].
     ///
-    /// Refuses [`DropReason::OctetUNotZero`] and [`DropReason::NonGlobalWithWellKnownPrefix`].
+    /// Refuses [`DropReason::OctetUNotZero`], [`DropReason::LinkLocalIpv4`] and
+    /// [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline(always)]
     pub fn extract(&self, address: Ipv6Addr) -> Result<Ipv4Addr, DropReason> {
         let embedded = self.extract_any(address)?;
+        refuse_link_local(embedded)?;
         self.permit(embedded)?;
         Ok(embedded)
     }
@@ -200,19 +203,21 @@ impl Rfc6052 {
         Ok(Ipv4Addr::from_bits((high << self.high_left | low >> self.low_left) as u32))
     }
 
-    /// The rules of RFC 3927 §2.7 and RFC 6052 §3.1: refuses [`DropReason::LinkLocalIpv4`] and
-    /// [`DropReason::NonGlobalWithWellKnownPrefix`]. Explicit mappings do not ask.
+    /// The rule of RFC 6052 §3.1: refuses [`DropReason::NonGlobalWithWellKnownPrefix`].
     #[inline]
     pub fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
-        // 169.254.0.0/16: metadata of cloud instances, and the neighbours of whoever configured nothing.
-        if address.to_bits() >> 16 == 0xa9fe {
-            return Err(DropReason::LinkLocalIpv4);
-        }
         if self.global_only && non_global(address).is_some() {
             return Err(DropReason::NonGlobalWithWellKnownPrefix);
         }
         Ok(())
     }
+}
+
+/// RFC 3927 §2.7: routers do not forward packets from or to 169.254.0.0/16, where the metadata of cloud instances is. Refuses
+/// [`DropReason::LinkLocalIpv4`]. Not for the sources of ICMP errors, nor for addresses with an explicit mapping.
+#[inline(always)]
+pub const fn refuse_link_local(address: Ipv4Addr) -> Result<(), DropReason> {
+    if address.is_link_local() { Err(DropReason::LinkLocalIpv4) } else { Ok(()) }
 }
 
 #[inline]
