@@ -6,7 +6,7 @@
 //!                          ╚═════════ router 203.0.113.9 ─── site 2002:cb00:7109::/48
 //! ```
 //!
-//! A host is a router whose site it is alone.
+//! A host is a router of a site that has only this one host.
 
 use super::contract::{self, Build, BuildContext, Claims};
 use super::six_in_four::Tunnel;
@@ -26,7 +26,7 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
-/// What the gateway is to 6to4 (RFC 3056 §1.1).
+/// The gateway's role in 6to4 (RFC 3056 §1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// One host with a 6to4 address.
@@ -53,7 +53,7 @@ pub enum NativeSources {
 pub struct SixToFourConfig {
     /// The gateway's role.
     pub role: Role,
-    /// The gateway's IPv4 address: what its packets are sent from and come to.
+    /// The gateway's IPv4 address: the outer source of packets that it sends, and the outer destination of packets that it receives.
     pub address: Ipv4Addr,
     /// The address that `address` becomes at the outermost NAT, which must pass protocol 41. The prefix embeds it.
     pub nat_address: Option<Ipv4Addr>,
@@ -67,10 +67,10 @@ pub struct SixToFourConfig {
     pub policy: TunnelPolicy,
 }
 
-/// Why a configuration of 6to4 cannot be.
+/// Why a 6to4 configuration is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SixToFourFault {
-    /// The address that the prefix would embed is private, shared or no host's.
+    /// The address that the prefix would embed is private, shared or not a unicast address.
     NotPublic(Ipv4Addr),
     /// A relay behind a NAT.
     RelayBehindNat,
@@ -184,7 +184,7 @@ impl SixToFour {
         }
     }
 
-    /// RFC 3964 §5.2: a 6to4 source is that of the outer packet, and a native one has come by a relay.
+    /// RFC 3964 §5.2: a 6to4 source must embed the outer source; a native source must come from a relay.
     #[inline(always)]
     fn check_source(&self, arrived: Arrived) -> Result<(), DropReason> {
         if let Some(site) = site_of(arrived.source) {
