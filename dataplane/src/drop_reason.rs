@@ -115,7 +115,7 @@ drop_reasons! {
     DestinationUnmapped => icmpv4(3, 1) icmpv6(1, 3),
     /// A non-global IPv4 address with the well-known prefix (RFC 6052 §3.1).
     NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
-    /// A link-local IPv4 address under a translation prefix: routers do not forward it (RFC 3927 §2.7).
+    /// A link-local IPv4 address with NAT64: routers do not forward it (RFC 3927 §2.7).
     LinkLocalIpv4 => silent,
     /// A new session of a host that is not in `nat64.inside`.
     SourceNotInside => silent,

@@ -318,7 +318,7 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (after(gateway, [v4("10.0.0.1", HOST4).udp(1, 2, b"data")]), four)
         }
         DropReason::LinkLocalIpv4 => {
-            (after(stateless(), [v4("169.254.169.254", HOST4).udp(1, 2, b"data")]), four)
+            (after(stateful(), [v6(HOST6, "64:ff9b::169.254.169.254").udp(1_024, 53, b"data")]), six)
         }
         DropReason::SourceNotInside => {
             let inside = |config: &mut Nat64Config| config.inside = vec!["2001:db8:9::/48".parse().unwrap()];

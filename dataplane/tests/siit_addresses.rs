@@ -60,7 +60,7 @@ fn the_suffix_of_a_short_prefix_is_ignored() {
 #[test]
 fn the_well_known_prefix_stands_for_private_addresses_only_if_it_is_told_to() {
     for (is_allowed, leaves) in [(false, false), (true, true)] {
-        for private in ["10.0.0.1", "192.168.1.1", "100.64.0.1", "198.18.0.1"] {
+        for private in ["10.0.0.1", "192.168.1.1", "100.64.0.1", "169.254.0.1", "198.18.0.1"] {
             let mut gateway = siit(|config| {
                 config.prefix = Some(Rfc6052::new("64:ff9b::/96".parse().unwrap(), is_allowed).unwrap());
                 config.eam = eam(&[("8.8.4.0/24", "2001:db8:1::/120")]);
@@ -69,31 +69,6 @@ fn the_well_known_prefix_stands_for_private_addresses_only_if_it_is_told_to() {
             assert_eq!(gateway.last == Verdict::Forward, leaves, "{private}");
             gateway.receives(v6("2001:db8:1::4", &format!("64:ff9b::{private}")).udp(1, 2, b"data"));
             assert_eq!(gateway.last == Verdict::Forward, leaves, "{private}");
-        }
-    }
-}
-
-/// RFC 3927 §2.7.
-#[test]
-fn link_local_addresses_are_translated_by_explicit_mappings_alone() {
-    for has_row in [false, true] {
-        let mut gateway = siit(|config| {
-            config.prefix = Some(Rfc6052::new("2001:db8:64::/96".parse().unwrap(), true).unwrap());
-            let mut rows = vec![("8.8.4.0/24", "2001:db8:1::/120")];
-            rows.extend(has_row.then_some(("169.254.169.254/32", "2001:db8:64::169.254.169.254/128")));
-            config.eam = eam(&rows);
-        });
-        let (four, six) = ("169.254.169.254", "2001:db8:64::169.254.169.254");
-        for packet in [
-            v4(four, "8.8.4.4").udp(1, 2, b"data"),
-            v4("8.8.4.4", four).udp(1, 2, b"data"),
-            v6("2001:db8:1::4", six).udp(1, 2, b"data"),
-            v6(six, "2001:db8:1::4").udp(1, 2, b"data"),
-        ] {
-            gateway.receives(packet);
-            let expected =
-                if has_row { Verdict::Forward } else { Verdict::Dropped(DropReason::LinkLocalIpv4) };
-            assert_eq!(gateway.last, expected, "{has_row}");
         }
     }
 }

@@ -21,12 +21,6 @@ static __always_inline const volatile struct translator *translator_at(__u32 ind
 /// How an address was mapped << 32 | what it became.
 #define MAPPED(by, address) ((__u64)(by) << 32 | (address))
 
-/// Link-local addresses (RFC 3927 section 2.7), and under the well-known prefix those that are not global (RFC 6052 section 3.1).
-static __always_inline int is_refused_under(const volatile struct translator *translator, __u32 bits)
-{
-	return IS_OF(169, 254, 0, 0, 16) || (translator->global_only && is_non_global(bits));
-}
-
 /// The IPv4 address of an IPv6 address, as MAPPED.
 __noinline __u64 map6(__u32 index, __u64 high, __u64 low)
 {
@@ -41,7 +35,7 @@ __noinline __u64 map6(__u32 index, __u64 high, __u64 low)
 	}
 	if (!translator->length || !embedded(translator, (const __u8 *)words, &found))
 		return 0;
-	return is_refused_under(translator, bpf_ntohl(found)) ? 0 : MAPPED(BY_PREFIX, found);
+	return translator->global_only && is_non_global(bpf_ntohl(found)) ? 0 : MAPPED(BY_PREFIX, found);
 }
 
 /// The IPv6 address of an IPv4 address, in network order. BY_…
@@ -59,7 +53,7 @@ static __noinline int map4(__u32 index, __be32 address, int asks_table, __u64 *m
 			return row->is_pool ? BY_NOTHING : BY_TABLE;
 		}
 	}
-	if (!translator->length || is_refused_under(translator, bpf_ntohl(address)))
+	if (!translator->length || (translator->global_only && is_non_global(bpf_ntohl(address))))
 		return BY_NOTHING;
 	embed(translator, address, (__u8 *)mapped);
 	return BY_PREFIX;

@@ -14,7 +14,7 @@ pub struct Generator {
 }
 
 /// Addresses that mean trouble.
-const STRANGE4: [&str; 10] = [
+const STRANGE4: [&str; 9] = [
     "0.0.0.0",
     "127.0.0.1",
     "224.0.0.1",
@@ -23,7 +23,6 @@ const STRANGE4: [&str; 10] = [
     "192.168.0.1",
     "240.0.0.1",
     "192.88.99.1",
-    "169.254.169.254",
     OWN4,
 ];
 const STRANGE6: [&str; 8] =

@@ -44,8 +44,6 @@ NO_HOST4 = [ipaddress.ip_network(text) for text in "0.0.0.0/8 127.0.0.0/8 224.0.
 NO_HOST6 = [ipaddress.ip_network(text) for text in "::/128 ::1/128 ff00::/8".split()]
 # RFC 4291 2.5.6: what comes from it is not forwarded.
 LINK_LOCAL = ipaddress.ip_network("fe80::/10")
-# RFC 3927 2.7: routers do not forward it. Explicit mappings are the administrator's own wish.
-LINK_LOCAL4 = [ipaddress.ip_network("169.254.0.0/16")]
 
 
 def within(address, networks):
@@ -538,8 +536,6 @@ class Translation:
             if mapped is None:
                 self.fault("an address without mapping", self.unreachable(h))
             by_row = self.row4(address) and (by_table or address is h.destination)
-            if not self.row4(address) and within(address, LINK_LOCAL4) and not (is_error and address is h.source):
-                self.fault("a link-local address")
             if not by_row and self.is_forbidden(address):
                 if is_error and address is h.source:
                     # RFC 7915 4.1 lets illegal sources of errors pass, RFC 6052 3.1 does not.
@@ -621,8 +617,6 @@ class Translation:
                 self.fault("an address without mapping", self.unreachable(h))
             elif self.is_forbidden(mapped) and address in WELL_KNOWN and not self.row6(address):
                 self.fault("a non-global address", self.unreachable(h))
-            elif within(mapped, LINK_LOCAL4) and not self.row6(address) and not (is_error and address is h.source):
-                self.fault("a link-local address")
         if source is None or destination is None:
             raise Silence("no address")
         if within(source, NO_HOST4) and not is_error:

@@ -192,29 +192,6 @@ fn the_well_known_prefix_stands_for_global_addresses_alone() {
     });
 }
 
-#[test]
-fn link_local_addresses_are_left_to_the_engine_under_any_prefix() {
-    namespace::in_namespace("link-local", || {
-        let siit = SiitConfig {
-            prefix: Some(Rfc6052::new("2001:db8:64::/96".parse().unwrap(), true).unwrap()),
-            eam: table(&[("198.51.100.1", "2001:db8:aaaa::1")]),
-            ..SiitConfig::default()
-        };
-        let mut harness = Harness::new(scene(&["2001:db8:64::/96"]), &engine(siit));
-        let body = Body::Udp(b"x".to_vec());
-        let to = |four: &str| ipv6("2001:db8:aaaa::1", &format!("2001:db8:64::{four}"), head(64), &body);
-        let passes = |four: &str| Some(ipv4("198.51.100.1", four, small(63), &body));
-        let examples = vec![
-            ("below", to("169.253.255.255"), passes("169.253.255.255")),
-            ("first", to("169.254.0.0"), None),
-            ("metadata", to("169.254.169.254"), None),
-            ("last", to("169.254.255.255"), None),
-            ("above", to("169.255.0.0"), passes("169.255.0.0")),
-        ];
-        check(&mut harness, examples);
-    });
-}
-
 /// RFC 7757 section 3.1, Figure 3, and its examples.
 #[test]
 fn explicit_mappings_both_ways() {

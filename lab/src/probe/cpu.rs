@@ -43,7 +43,7 @@ fn busy_ticks(stat: &str) -> Option<u64> {
 
 /// Binds all threads of a process to one CPU, if there are several.
 pub fn pin_process(id: u32, cpu: usize) -> Result<()> {
-    threads(id)?.into_iter().try_for_each(|thread| pin(Pid::from_raw(thread), cpu))
+    threads(id)?.into_iter().try_for_each(|thread| unless_gone(thread, pin(Pid::from_raw(thread), cpu)))
 }
 
 /// Lets all threads of a process run on every CPU again.
@@ -51,10 +51,18 @@ pub fn unpin_process(id: u32) -> Result<()> {
     let mut all = CpuSet::new();
     (0..cpus()).try_for_each(|cpu| all.set(cpu)).asking(|| "naming every CPU".to_owned())?;
     for thread in threads(id)? {
-        sched_setaffinity(Pid::from_raw(thread), &all)
-            .asking(|| format!("freeing {id} (sched_setaffinity)"))?;
+        let freed = sched_setaffinity(Pid::from_raw(thread), &all);
+        unless_gone(thread, freed.asking(|| format!("freeing {id} (sched_setaffinity)")))?;
     }
     Ok(())
+}
+
+/// Threads that wait for the kernel on behalf of others end meanwhile.
+fn unless_gone(thread: i32, outcome: Result<()>) -> Result<()> {
+    match std::path::Path::new(&format!("/proc/{thread}")).exists() {
+        true => outcome,
+        false => Ok(()),
+    }
 }
 
 /// Binds this thread to one CPU, if there are several.

@@ -178,7 +178,8 @@ fn starts_again_after_a_crash() -> Result<()> {
 
 fn names_the_capability_that_it_lacks() -> Result<()> {
     let network = client_gateway_server()?;
-    let file = network.file("sixway.toml", NAT64)?;
+    let file = network
+        .file("sixway.toml", &NAT64.replace("[nat64]\n", "[nat64]\ninside = [\"2001:db8:1::/48\"]\n"))?;
     // A copy, where all users may read it.
     let copy = network.folder().join("sixway");
     std::fs::copy(sixway()?, &copy).map_err(|error| Failure::Io("copying sixway".to_owned(), error))?;

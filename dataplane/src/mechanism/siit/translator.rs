@@ -10,7 +10,7 @@ use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::source_check::is_martian4;
 use crate::translate::Policy;
 use crate::translate::address::eam::EamTable;
-use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
+use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Decision, Edit, Next, PolicyId, Quoted, WorkerId};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -157,8 +157,7 @@ impl Siit {
             return Err(DropReason::MartianDestination);
         }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
-        let source = self.map6_to_bits(source6, true, now);
-        let source = match if is_error { self.or_link_local6(source, source6) } else { source }? {
+        let source = match self.map6_to_bits(source6, true, now)? {
             Some((source, _)) => source,
             None if is_error => self.icmp_source4(source6)?.to_bits(),
             None => self.assign(source6, now)?.to_bits(),
@@ -217,8 +216,7 @@ impl Siit {
         let destination =
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
-        let source = self.map4_to_bits(source4, ask_table, now);
-        let source = match if is_error { self.or_link_local4(source, source4) } else { source }? {
+        let source = match self.map4_to_bits(source4, ask_table, now)? {
             Some(source) => source,
             None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?.to_bits(),
             None => return Err(DropReason::SourceUnmapped),
@@ -254,39 +252,6 @@ impl Siit {
         Ok(mapped.map(|(bits, via)| (Ipv4Addr::from_bits(bits), via)))
     }
 
-    /// The source of an ICMP error may be link-local: it says where a path ends (RFC 7915 §4.1).
-    #[cold]
-    fn or_link_local6(
-        &self,
-        mapped: Result<Option<(u32, Via)>, DropReason>,
-        address: Ipv6Addr,
-    ) -> Result<Option<(u32, Via)>, DropReason> {
-        match (&self.prefix, mapped) {
-            (Some(prefix), Err(DropReason::LinkLocalIpv4)) => {
-                let embedded = prefix.extract_any(address)?;
-                prefix.permit(embedded)?;
-                Ok(Some((embedded.to_bits(), Via::Algorithm)))
-            }
-            (_, mapped) => mapped,
-        }
-    }
-
-    /// The same of IPv4.
-    #[cold]
-    fn or_link_local4(
-        &self,
-        mapped: Result<Option<u128>, DropReason>,
-        address: Ipv4Addr,
-    ) -> Result<Option<u128>, DropReason> {
-        match (&self.prefix, mapped) {
-            (Some(prefix), Err(DropReason::LinkLocalIpv4)) => {
-                prefix.permit(address)?;
-                Ok(Some(prefix.embed_any(address).to_bits()))
-            }
-            (_, mapped) => mapped,
-        }
-    }
-
     /// The address as a number, as in [`Self::map4_to_bits`].
     #[inline(always)]
     fn map6_to_bits(
@@ -300,7 +265,6 @@ impl Siit {
         }
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
             let mapped = prefix.extract_any(address)?.to_bits();
-            refuse_link_local(Ipv4Addr::from_bits(mapped))?;
             prefix.permit(Ipv4Addr::from_bits(mapped))?;
             return Ok(Some((mapped, Via::Algorithm)));
         }
@@ -341,7 +305,6 @@ impl Siit {
         }
         match &self.prefix {
             Some(prefix) => {
-                refuse_link_local(address)?;
                 prefix.permit(address)?;
                 Ok(Some(prefix.embed_any(address).to_bits()))
             }

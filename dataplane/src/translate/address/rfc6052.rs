@@ -214,7 +214,7 @@ impl Rfc6052 {
 }
 
 /// RFC 3927 §2.7: routers do not forward packets from or to 169.254.0.0/16, where the metadata of cloud instances is. Refuses
-/// [`DropReason::LinkLocalIpv4`]. Not for the sources of ICMP errors, nor for addresses with an explicit mapping.
+/// [`DropReason::LinkLocalIpv4`]. Not for the sources of ICMP errors, which say where a path ends.
 #[inline(always)]
 pub const fn refuse_link_local(address: Ipv4Addr) -> Result<(), DropReason> {
     if address.is_link_local() { Err(DropReason::LinkLocalIpv4) } else { Ok(()) }
