@@ -71,6 +71,8 @@ counters! {
     icmp_errors_made = "icmp_errors.made",
     /// ICMP errors suppressed by the rate limit.
     icmp_errors_limited = "icmp_errors.limited",
+    /// ICMP errors about hairpinned packets, handed over to the worker that translates them for the sender.
+    icmp_errors_handed_over = "icmp_errors.handed_over",
     /// ICMP errors not sent because the gateway has no address of that family.
     icmp_errors_no_source = "icmp_errors.no_source",
     /// TCP probes sent to idle connections (RFC 6146 §3.5.2.2).

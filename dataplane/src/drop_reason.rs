@@ -198,9 +198,9 @@ drop_reasons! {
     /// A packet from outside whose IPv4 source is in the NAT64's own pool: spoofed.
     SourceInPool => silent,
     /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1).
-    NoBinding => icmpv4(3, 1),
+    NoBinding => icmpv4(3, 1) icmpv6(1, 0),
     /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering).
-    Filtered => icmpv4(3, 13),
+    Filtered => icmpv4(3, 13) icmpv6(1, 1),
     /// A TCP packet without session that is not a SYN (RFC 6146 §3.5.2.2).
     NoSession => silent,
     /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2), or there was no

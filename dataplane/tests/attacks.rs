@@ -1,7 +1,7 @@
 //! What a hostile neighbour sends: forged sources, forged quotes, floods.
 
 use crate::support;
-use crate::support::{Build, Gateway, gateway, icmp6, nat64, siit, v4, v6};
+use crate::support::{Build, Gateway, gateway, icmp4, icmp6, nat64, siit, v4, v6};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, StaticBinding};
@@ -40,6 +40,7 @@ fn an_outside_packet_with_a_source_of_the_pool_is_dropped_though_the_hosts_behin
     let others = outside_port(&mut gateway, v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
     // The two know one another, so that address-dependent filtering lets the pool's address in.
     gateway.receives(v6(HOST, "64:ff9b::192.0.2.1").udp(4_000, others, b"hello"));
+    assert_eq!(gateway.sent()[40..42], [1, 1], "the other host does not know it yet");
     gateway.receives(v6(OTHER, "64:ff9b::192.0.2.1").udp(4_000, port, b"hello"));
     gateway.sends(v6("64:ff9b::192.0.2.1", HOST).hops(63).udp(others, 4_000, b"hello"));
     gateway.counted_before();
@@ -47,6 +48,21 @@ fn an_outside_packet_with_a_source_of_the_pool_is_dropped_though_the_hosts_behin
     gateway.receives(v4("192.0.2.1", "192.0.2.1").udp(9, port, b"forged"));
     gateway.sends_nothing();
     gateway.counted([("SourceInPool", 2)]);
+}
+
+#[test]
+fn an_error_with_a_source_of_the_pool_is_translated_if_it_quotes_a_session() {
+    // The pool is this host's own address: its kernel makes the errors.
+    let mut gateway = stateful(|_| {});
+    gateway.receives(v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    let question = gateway.sent();
+    gateway.receives(v4("192.0.2.1", "192.0.2.1").icmp(icmp4(11, 0, [0; 4], &question)));
+    let error = gateway.sent();
+    assert_eq!((error[6], error[40], error[41]), (58, 3, 0), "ICMPv6 Time Exceeded");
+    // About what nobody sent.
+    let never = v4("192.0.2.1", SERVER4).udp(9, 53, b"never sent").octets();
+    gateway.receives(v4("192.0.2.1", "192.0.2.1").icmp(icmp4(11, 0, [0; 4], &never)));
+    gateway.sends_nothing();
 }
 
 #[test]

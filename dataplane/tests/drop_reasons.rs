@@ -513,6 +513,15 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
         DropReason::ProtocolUnsupported => {
             after(stateful(), [v4(PEER4, OUTSIDE).protocol(132, &[0; 20], None)])
         }
+        // Hairpinned: the caller has an address of IPv6.
+        DropReason::NoBinding => {
+            after(stateful(), [v6(HOST6, &format!("64:ff9b::{OUTSIDE}")).udp(1, 2_000, b"data")])
+        }
+        DropReason::Filtered => {
+            let mut gateway = stateful_with(|config, _| config.filtering = Filtering::AddressDependent);
+            let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
+            after(gateway, [v6("2001:db8:1::99", &format!("64:ff9b::{OUTSIDE}")).udp(53, port, b"data")])
+        }
         DropReason::SessionTableFull => {
             let mut gateway = stateful_with(|nat64, _| nat64.limits.sessions = 1);
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));

@@ -95,6 +95,9 @@ fn a_ping_of_ones_own_outside_address_reaches_oneself_and_no_other_host() {
         if other != own {
             gateway.receives(v6(CALLER, &other).echo(7, 3, b"ping"));
             assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoBinding), "{other}");
+            // As the answer to an IPv4 sender, translated: Host Unreachable is No Route.
+            let error = gateway.sent();
+            assert_eq!((error[6], error[40], error[41]), (58, 1, 0), "{other}");
         }
     }
     gateway.sends_nothing();
@@ -120,7 +123,9 @@ fn filtering_holds_between_hosts_too() {
     let port = u16::from_be_bytes([sent[20], sent[21]]);
     gateway.receives(v6(CALLER, &seen).udp(4_001, port, b"hello"));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::Filtered));
-    gateway.sends_nothing();
+    let error = gateway.sent();
+    assert_eq!((error[6], error[40], error[41]), (58, 1, 1), "administratively prohibited");
+    assert_eq!(error[24..40], CALLER.parse::<std::net::Ipv6Addr>().unwrap().octets());
 }
 
 #[test]

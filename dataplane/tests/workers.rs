@@ -101,15 +101,29 @@ impl Workers {
 
     #[track_caller]
     fn collect(&mut self, mut out: Outbox) {
-        self.sent.extend(out.frames().iter().map(|frame| frame.bytes().to_vec()));
+        for error in out.frames() {
+            match error.verdict {
+                Verdict::HandOver(worker) => self.hand_over_error(worker, error),
+                _ => self.sent.push(error.bytes().to_vec()),
+            }
+        }
         let (mut given, mut taken) = (0, 0);
         for engine in &self.engines {
             let counters = engine.counters();
             assert!(counters.frames_are_conserved(), "{counters:?}");
-            given += counters.handed_over;
+            given += counters.handed_over + counters.icmp_errors_handed_over;
             taken += counters.taken_over;
         }
         assert_eq!(given, taken, "what is handed over is taken over");
+    }
+
+    /// An error about a hairpinned packet goes to the worker of the sender.
+    fn hand_over_error(&mut self, worker: WorkerId, error: &mut Frame) {
+        let mut out = Outbox::new(64);
+        self.engines[usize::from(worker.0)].take_over(std::slice::from_mut(error), self.now, &mut out);
+        assert!(out.is_empty(), "no error about an error");
+        assert!(error.verdict.leaves(), "{error:?}");
+        self.sent.push(error.bytes().to_vec());
     }
 
     #[track_caller]
@@ -227,6 +241,29 @@ fn two_hosts_of_two_workers_talk_by_their_outside_endpoints() {
             gateway.sends(v6(&caller6, &called).hops(63).udp(caller_port, 7_000, b"hello"));
             gateway.receives(at[3], v6(&called, &caller6).udp(7_000, caller_port, b"hello yourself"));
             gateway.sends(v6(&called6, &caller).hops(63).udp(called_port, 4_001, b"hello yourself"));
+        }
+    }
+}
+
+#[test]
+fn a_caller_hears_that_nobody_is_at_another_workers_port() {
+    for owner in 0..WORKERS {
+        let mut gateway = stateful();
+        let caller = gateway.host(owner, 0);
+        // A port of each worker.
+        for other in 0..WORKERS {
+            let called = gateway.host(other, 1);
+            gateway.receives(0, v6(&called, SERVER6).udp(7_000, 53, b"register"));
+            let (address, port) = outside(&gateway.sent());
+            let (nobody, door) = (port ^ 1, format!("64:ff9b::{address}"));
+            let packet = v6(&caller, &door).udp(4_001, nobody, b"hello");
+            gateway.receives(0, packet.clone());
+            let error = gateway.sent();
+            assert!(checksum_is_right(&error));
+            assert_eq!((error[6], error[40], error[41]), (58, 1, 0), "{owner} {other}");
+            assert_eq!(error[24..40], caller.parse::<Ipv6Addr>().unwrap().octets());
+            // What it quotes is what the caller sent, but for the hop limit.
+            assert_eq!(error[48 + 8..], packet.octets()[8..], "{owner} {other}");
         }
     }
 }

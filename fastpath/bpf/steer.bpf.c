@@ -11,6 +11,9 @@
 //     echo request                                        the host's, which answers it
 //     a later fragment  where its first one went; copied if that has not come yet: the other one never completes it
 //
+// On the loopback interface only ICMP is looked at: errors that this host's kernel makes about our packets, such as Fragmentation Needed
+// before a narrow link, are addressed to this host and never leave it.
+//
 // A tc ingress program. The packet arrives at the TUN device's reader as the bare IPv4 packet, fragments as they came.
 
 #include <linux/bpf.h>
@@ -46,6 +49,9 @@ struct icmp {
 	__be16 identifier;
 	__be16 sequence;
 };
+
+/// The loopback interface has this index in every network namespace.
+#define LOOPBACK 1
 
 /// Index of the TUN device; the loader writes it.
 volatile const __u32 tun = 0;
@@ -204,6 +210,8 @@ int sixway_ingress(struct __sk_buff *skb)
 	if (skb->pkt_type != PACKET_HOST)
 		return TC_ACT_UNSPEC;
 	if (load(skb, 0, &header, sizeof(header)) || header.version != 4 || header.ihl < 5)
+		return TC_ACT_UNSPEC;
+	if (skb->ifindex == LOOPBACK && header.protocol != IPPROTO_ICMP)
 		return TC_ACT_UNSPEC;
 	struct own *own = bpf_map_lookup_elem(&addresses, &header.daddr);
 	if (!own)

@@ -88,6 +88,8 @@ impl Engine {
                     && let Addresses::V4 { source, .. } = packet.addresses
                     && frame.passes == 0
                     && self.steering.owner4(source) == Some(id)
+                    // A pool may be at this host's own address, whose kernel makes errors. What they quote is checked.
+                    && !matches!(packet.transport, Transport::IcmpError { .. })
                 {
                     return Err(DropReason::SourceInPool);
                 }

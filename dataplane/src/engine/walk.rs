@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::contract::{Arrival, Mechanism};
 use crate::mechanism::table::{Row, with_row, with_row_ref};
-use crate::parse::{self, Packet};
+use crate::parse::{self, Addresses, Packet};
 use crate::rewrite::{Executed, Pass, Work, echo};
 use crate::verdict::{Decision, MechanismId, Next, Verdict};
 
@@ -32,7 +32,26 @@ impl Engine {
     pub(super) fn walk_alone(&mut self, slot: &Slot, frame: &mut Frame, batch: &mut Batch<'_>) {
         match self.walk(slot, frame, batch) {
             Ok(verdict) => self.path.conclude(verdict, frame),
-            Err(reason) => self.path.refuse(reason, frame, Some(&slot.packet), batch),
+            Err(reason) => {
+                let errors = batch.out.len();
+                self.path.refuse(reason, frame, Some(&slot.packet), batch);
+                if frame.passes > 0 {
+                    self.send_back(errors, batch);
+                }
+            }
+        }
+    }
+
+    /// The error about a hairpinned packet that another worker translated: that worker translates it for its host. It would not come back by the
+    /// link where the pool is at this host's own address.
+    fn send_back(&mut self, place: usize, batch: &mut Batch<'_>) {
+        let Some(error) = batch.out.frames().get_mut(place) else { return };
+        let Ok(packet) = parse::parse(error.bytes()) else { return };
+        let Addresses::V4 { destination, .. } = packet.addresses else { return };
+        let Some(id) = self.named4(destination) else { return };
+        if let Some(worker) = self.elsewhere(error, &packet, Owner::Mechanism(id)) {
+            (error.passes, error.verdict) = (1, Verdict::HandOver(worker));
+            self.path.effects.counters.icmp_errors_handed_over += 1;
         }
     }
 

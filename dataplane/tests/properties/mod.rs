@@ -300,6 +300,7 @@ fn the_packets_of_these_properties_reach_what_they_should() {
         "handed_over",
         "merged",
         "icmp_errors.no_source",
+        "icmp_errors.handed_over",
         "tcp_probes.made",
         "punted",
         "to_control",

@@ -13,8 +13,12 @@ const _: () = assert!(crate::config::SHARED_RANGES == RANGES);
 /// An interface and its index. A recreated interface has another index, and no program is attached to it.
 type Interface = (String, Option<u32>);
 
-fn names(interfaces: &[Interface]) -> String {
-    interfaces.iter().map(|(name, _)| &**name).collect::<Vec<_>>().join(", ")
+/// Where errors appear that this host's kernel makes about packets with one of its own addresses.
+const LOOPBACK: &str = "lo";
+
+/// The interfaces that packets of others arrive on.
+fn outer(interfaces: &[Interface]) -> Vec<&str> {
+    interfaces.iter().map(|(name, _)| &**name).filter(|name| *name != LOOPBACK).collect()
 }
 
 /// How tunnel packets come to the gateway.
@@ -114,15 +118,23 @@ impl<'c> Ingress<'c> {
     }
 
     /// The interfaces that packets are steered from: those that are written, else those that have the addresses. A packet for an address
-    /// on `lo` may come by any other.
+    /// on `lo` may come by any other. Next to a pool of this host's own address, `lo` itself: this host's kernel sends its errors there.
     fn interfaces(&self, now: &Surroundings) -> Vec<String> {
+        let mut names = self.outer_interfaces(now);
+        if self.shares() && !names.is_empty() && !names.iter().any(|name| name == LOOPBACK) {
+            names.push(LOOPBACK.into());
+        }
+        names
+    }
+
+    fn outer_interfaces(&self, now: &Surroundings) -> Vec<String> {
         if !self.config.tunnels.interfaces.is_empty() {
             return self.config.tunnels.interfaces.clone();
         }
         let mut names = BTreeSet::new();
         for OwnAddress { address, .. } in self.own(tunnel_ends(self.config, now)) {
             match now.holder(address) {
-                Some("lo") => names.extend(now.interfaces().filter(|name| *name != "lo")),
+                Some(LOOPBACK) => names.extend(now.interfaces().filter(|name| *name != LOOPBACK)),
                 Some(name) => drop(names.insert(name)),
                 None => {}
             }
@@ -158,7 +170,10 @@ impl<'c> Ingress<'c> {
                 );
                 self.path = IngressPath::Raw;
             }
-            Ok(()) if !stays && matches!(&self.path, IngressPath::Steered(_, from) if from.is_empty()) => {
+            Ok(())
+                if !stays
+                    && matches!(&self.path, IngressPath::Steered(_, from) if outer(from).is_empty()) =>
+            {
                 tracing::warn!("steering changed: {}; check the addresses of the tunnels", self.describe());
             }
             Ok(()) if !stays => tracing::info!("steering changed: {}", self.describe()),
@@ -174,10 +189,10 @@ impl<'c> Ingress<'c> {
             (_, false) => "protocol 41",
         };
         match &self.path {
-            IngressPath::Steered(_, from) if from.is_empty() => {
+            IngressPath::Steered(_, from) if outer(from).is_empty() => {
                 "nothing can come in: no interface has the address".into()
             }
-            IngressPath::Steered(_, from) => format!("{what} steered from {}", names(from)),
+            IngressPath::Steered(_, from) => format!("{what} steered from {}", outer(from).join(", ")),
             IngressPath::Raw => "protocol 41 received through raw sockets".into(),
         }
     }

@@ -328,7 +328,7 @@ fn emit(
     for (place, frame) in frames.iter_mut().enumerate() {
         // The pieces of a frame leave at its position, or a later packet of its flow would overtake it.
         for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
-            link.send(piece)?;
+            send_piece(link, piece, place, &mut onward)?;
             sent += 1;
         }
         match frame.verdict {
@@ -347,10 +347,27 @@ fn emit(
             | Verdict::Held => {}
         }
     }
-    send_outbox(link, outbox, sent)?;
+    for piece in outbox.frames().iter_mut().skip(sent) {
+        send_piece(link, piece, frames.len().saturating_sub(1), &mut onward)?;
+    }
+    outbox.clear();
     link.flush()?;
     onward.wake();
     Ok(())
+}
+
+/// Sends a frame of the outbox, or gives it to the worker that it is for. One for which that worker has no room is lost: it is an ICMP error.
+fn send_piece(
+    link: &mut impl Link,
+    piece: &mut Frame,
+    place: usize,
+    onward: &mut Onward<'_>,
+) -> io::Result<()> {
+    if let Verdict::HandOver(worker) = piece.verdict {
+        onward.give(place, piece, worker);
+        return Ok(());
+    }
+    link.send(piece)
 }
 
 /// Sends what is in the outbox from frame number `from` on, and empties it.

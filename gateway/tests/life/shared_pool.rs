@@ -258,3 +258,57 @@ fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_reported_with_their_cu
         }
     }
 }
+
+/// Sends a datagram of so many octets with so many hops to go to an address and port; prints the ICMPv6 error that comes back, and the
+/// path MTU after it.
+const PROBE: &str = "import socket, sys, time\n\
+    size, hops, host, port = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])\n\
+    one = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)\n\
+    one.setsockopt(41, 23, 2)\n\
+    one.setsockopt(41, 25, 1)\n\
+    one.setsockopt(41, socket.IPV6_UNICAST_HOPS, hops)\n\
+    one.connect((host, port))\n\
+    one.send(b'x' * size)\n\
+    for _ in range(30):\n  \
+      try: _, control, _, whom = one.recvmsg(1, 512, 0x2000)\n  \
+      except (BlockingIOError, ConnectionError): time.sleep(0.1); continue\n  \
+      octets = control[0][2]\n  \
+      print('type', octets[5], 'code', octets[6], 'MTU', one.getsockopt(41, 24))\n  \
+      break\n";
+
+#[test]
+fn errors_that_this_hosts_kernel_makes_about_shared_ports_reach_the_client() {
+    let network = Network::build();
+    let gateway = network.host("gateway");
+    network.ip(&["-n", &gateway, "link", "set", "out0", "mtu", "1400"]);
+    let _running = network.start(SHARED);
+    let probe_to = |host: &str, port: &str, size: &str, hops: &str| {
+        let output = network.on("client", "python3", &["-c", PROBE, size, hops, host, port]);
+        String::from_utf8_lossy(&output.stdout).trim().to_owned() + &String::from_utf8_lossy(&output.stderr)
+    };
+    let probe = |size: &str, hops: &str| probe_to("2001:db8:64::203.0.113.2", "9", size, hops);
+    // IPv6: hop 1 is the kernel, hop 2 the translator, hop 3 the kernel again, which forwards IPv4.
+    for hops in ["1", "2", "3"] {
+        assert_eq!(probe("5", hops), "type 3 code 0 MTU 1500", "{hops} hops: {}", network.show(&["drops"]));
+    }
+    assert_eq!(probe("1440", "64"), "type 2 code 0 MTU 1420", "{}", network.show(&["drops"]));
+    // An echo request's third hop is also named.
+    let output =
+        network.on("client", "ping", &["-6", "-c", "1", "-W", "2", "-t", "3", "2001:db8:64::203.0.113.2"]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Time exceeded"), "{output:?}");
+    // Where the port is closed, the server says so: that error came in by the wire all along.
+    assert_eq!(probe("5", "64"), "type 1 code 4 MTU 1420", "{}", network.show(&["drops"]));
+    // A port of the pool that nobody has, whichever worker it is with.
+    let hairpin = |port| probe_to("2001:db8:64::203.0.113.1", port, "5", "64");
+    for port in ["63005", "64006", "65000", "65501"] {
+        assert_eq!(hairpin(port), "type 1 code 0 MTU 1500", "{port}: {}", network.show(&["drops"]));
+    }
+    // The host's own errors stay the host's.
+    let own = "import socket\n\
+        one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); one.settimeout(5)\n\
+        one.connect(('203.0.113.1', 9)); one.send(b'x')\n\
+        try: one.recv(9)\n\
+        except ConnectionRefusedError: print('refused')\n";
+    let output = network.on("gateway", "python3", &["-c", own]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused"), "{output:?}");
+}
