@@ -20,6 +20,7 @@ use crate::router_advertisement::RouterAdvertisement;
 use crate::siit::{EamRoutes, Siit};
 use crate::six_rd::SixRd;
 use crate::six_to_four::{SixToFour, SixToFourRole};
+use crate::surroundings::Surroundings;
 use crate::tunnels::Tunnels;
 
 /// A configuration without faults, every default filled in.
@@ -157,6 +158,14 @@ impl Config {
         pools
             .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
             .collect()
+    }
+
+    /// The pools that follow an interface whose address is another one by now, with that.
+    pub fn moved_pools<'c>(&'c self, now: &Surroundings) -> impl Iterator<Item = (&'c Pool, Ipv4Addr)> {
+        self.pools.iter().filter_map(move |pool| {
+            let address = now.ipv4_of(pool.interface.as_ref()?)?;
+            (!pool.holds(address)).then_some((pool, address))
+        })
     }
 }
 

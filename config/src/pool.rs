@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use sixway_wire::Prefix4;
 
 use crate::claims::{Claims, Owner};
@@ -14,18 +15,36 @@ use crate::unicast::is_unicast;
 use crate::{shared_pool, text};
 
 /// A pool, resolved.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
     /// What mechanisms call it.
     pub name: String,
-    /// Its addresses.
-    #[serde(serialize_with = "text::many")]
+    /// Its addresses. With an interface, what it had when the configuration was read: one, or none yet.
     pub addresses: Vec<Prefix4>,
+    /// The interface whose address it has.
+    pub interface: Option<String>,
     /// The ports that bindings get.
-    #[serde(serialize_with = "text::one")]
     pub ports: Ports,
     /// Whether its addresses are this host's own.
     pub shared: bool,
+}
+
+/// As it can be written in a file: with an interface, without the address that it has at the moment.
+impl Serialize for Pool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        match &self.interface {
+            Some(interface) => map.serialize_entry("interface", interface)?,
+            None => {
+                let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+                map.serialize_entry("addresses", &addresses)?;
+            }
+        }
+        map.serialize_entry("ports", &self.ports.to_string())?;
+        map.serialize_entry("shared", &self.shared)?;
+        map.end()
+    }
 }
 
 /// A pool as it was read, and what is checked of it afterwards.
@@ -66,7 +85,27 @@ impl Pool {
         let shared = section.value("shared", report).and_then(|v| v.boolean(report));
         let is_shared = shared.unwrap_or_default();
         let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
-        let addresses = section.value("addresses", report).and_then(|v| {
+        let written = section.value("addresses", report);
+        let followed = section.value("interface", report);
+        if let (None, None) = (&written, &followed)
+            && !section.misspells(&["addresses", "interface"])
+        {
+            let what = "has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true";
+            report.fault(section.place(), what);
+        }
+        if let (Some(_), Some(interface)) = (&written, &followed)
+            && interface.text(report).is_some()
+        {
+            report.fault(&interface.place, "cannot be combined with addresses; remove one");
+        }
+        let interface = followed.filter(|_| written.is_none());
+        let interface = interface.as_ref().map(|v| {
+            let name = v.text(report)?;
+            let found = shared_pool::address_of(&name, is_shared, &v.place, host, report)?;
+            found.iter().for_each(|address| claims.v4(*address, owner.clone(), &v.place));
+            Some((name, found))
+        });
+        let addresses = written.and_then(|v| {
             let place = v.place.clone();
             let addresses = read_addresses(v.items(), owner, claims, report)?;
             if addresses.is_empty() {
@@ -99,9 +138,13 @@ impl Pool {
                 false => Some(ports),
             }
         });
+        let (interface, addresses) = match interface {
+            Some(followed) => followed.map(|(name, found)| (Some(name), Some(found))).unwrap_or_default(),
+            None => (None, addresses),
+        };
         let pool = match (&name, addresses, ports, shared) {
             (Some(name), Some(addresses), Some(ports), Some(shared)) => {
-                Some(Self { name: name.clone(), addresses, ports, shared })
+                Some(Self { name: name.clone(), addresses, interface, ports, shared })
             }
             (_, _, _, _) => None,
         };

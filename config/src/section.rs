@@ -95,6 +95,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a key was meant to be one of these.
+    pub fn misspells(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| self.is_misspelt(name))
+    }
+
     fn is_misspelt(&self, name: &str) -> bool {
         let keys = self.table.into_iter().flat_map(|table| table.iter().map(|(key, _)| &**key.get_ref()));
         let mut unknown = keys.filter(|key| self.schema.key(key).is_none());

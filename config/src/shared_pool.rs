@@ -5,9 +5,11 @@ use std::ops::RangeInclusive;
 
 use sixway_wire::Prefix4;
 
-use crate::fault::{Place, Report};
+use crate::fault::{Place, Report, did_you_mean};
 use crate::host::HostFacts;
+use crate::interface_name::{NO_INTERFACE, is_interface_name};
 use crate::ports::{Ports, Range};
+use crate::surroundings::Surroundings;
 use crate::value::Value;
 
 /// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
@@ -34,6 +36,32 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
             report.warn(place, format!("{address} {what}: {mend}"));
         }
     }
+}
+
+/// The address of the interface that a pool follows, or none if it has none yet.
+pub(crate) fn address_of(
+    name: &str,
+    is_shared: bool,
+    place: &Place,
+    host: &HostFacts,
+    report: &mut Report,
+) -> Option<Vec<Prefix4>> {
+    if !is_interface_name(name) {
+        report.fault(place, NO_INTERFACE);
+        return None;
+    }
+    if !is_shared {
+        report.fault(place, "is this host's own address; write shared = true and the ports of the pool");
+        return None;
+    }
+    let found = Surroundings::of(&host.addresses).ipv4_of(name);
+    if found.is_none() && !host.addresses.is_empty() {
+        let names = host.addresses.iter().map(|own| &*own.interface);
+        let near = did_you_mean(name, names).filter(|near| *near != name);
+        let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+        report.warn(place, format!("has no IPv4 address yet; the pool has no ports until it has one{near}"));
+    }
+    Some(found.map(|address| Prefix4::holding(address, 32)).into_iter().collect())
 }
 
 /// Reports ports of a shared pool that cannot be shared with the host.

@@ -435,3 +435,21 @@ fn a_mark_on_a_fragment_does_not_make_a_packet_ecn_capable() {
         assert_eq!(gateway.sent()[1], whole, "from inside {first} {second}");
     }
 }
+
+#[test]
+fn a_pool_without_an_address_yet_has_no_port_for_anybody() {
+    let mut gateway = crate::support::gateway(|config| {
+        let mut one = crate::support::nat64();
+        one.pool.addresses = Vec::new();
+        config.nat64.push(one);
+    });
+    for port in 4_000..4_010 {
+        gateway.receives(v6("2001:db8:1::1", "64:ff9b::203.0.113.1").udp(port, 53, b"question"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::PortPoolEmpty));
+        let error = gateway.sent();
+        assert_eq!((error[40], error[41]), (1, 3));
+    }
+    gateway.waits(Duration::from_secs(5));
+    gateway.receives(v4("203.0.113.1", "192.0.2.1").udp(53, 4_000, b"answer"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism));
+}

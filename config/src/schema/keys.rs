@@ -121,8 +121,14 @@ pub(crate) static POOL: Section = Section {
         key(
             "addresses",
             Kind::Prefixes4,
-            Absent::Fault,
+            Absent::Means("set `interface` instead"),
             "Outside IPv4 addresses, 65,536 at most. They must be routed to the gateway and not be used otherwise, unless they are `shared`.",
+        ),
+        key(
+            "interface",
+            Kind::Text,
+            Absent::Means("set `addresses` instead"),
+            "Instead of `addresses`, with `shared = true`: the pool has the address of this interface, whatever it is at the moment (DHCP, PPP). A change is a reload.",
         ),
         key(
             "ports",

@@ -49,7 +49,7 @@ fn each_required_key_that_a_section_lacks_is_reported() {
             "sixway.toml:4  nat64.prefix  is missing; write prefix = \"64:ff9b::/96\"",
             "sixway.toml:4  nat64.pool  is missing; write pool = \"name\"",
             "sixway.toml:5  pool.name  is missing; write name = \"name\"",
-            "sixway.toml:5  pool.addresses  is missing; write addresses = [\"192.0.2.0/28\"]",
+            "sixway.toml:5  pool  has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true",
         ],
     );
     let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [router_advertisement], [dns64]";

@@ -92,3 +92,48 @@ fn static_bindings_of_a_shared_pool_have_its_ports() {
         &["sixway.toml:4  pool.main.ports  is missing; write ports = \"61000-65535\""],
     );
 }
+
+#[test]
+fn a_pool_follows_an_interface() {
+    let text = pool("interface = \"eth0\"\nshared = true\nports = \"61000-65535\"");
+    let (config, remarks) = parse(&text).unwrap();
+    assert_eq!(lines(&remarks), [""; 0]);
+    assert_eq!(config.pools[0].addresses, ["203.0.113.7/32".parse().unwrap()]);
+    assert_eq!(parse(&config.to_string()).unwrap().0, config);
+    let own = |address: &str| HostAddress {
+        interface: "eth0".into(),
+        address: address.parse().unwrap(),
+        length: 24,
+    };
+    let moved = |address| config.moved_pools(&Surroundings::of(&[own(address)])).map(|(_, to)| to).next();
+    assert_eq!(moved("203.0.113.7"), None);
+    assert_eq!(moved("198.51.100.7"), "198.51.100.7".parse().ok());
+    // Losing the address is no change: the pool keeps it until there is another.
+    assert_eq!(config.moved_pools(&Surroundings::of(&[])).count(), 0);
+    warnings(
+        &text.replace("eth0", "eht0"),
+        &[
+            "sixway.toml:6  pool.main.interface = \"eht0\"  has no IPv4 address yet; the pool has no ports until it has one; did you mean \"eth0\"?",
+        ],
+    );
+}
+
+#[test]
+fn a_pool_has_addresses_or_an_interface() {
+    faults(
+        &pool("ports = \"61000-65535\""),
+        &[
+            "sixway.toml:4  pool.main  has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true",
+        ],
+    );
+    faults(
+        &pool(&format!("{SHARED}\ninterface = \"eth0\"")),
+        &["sixway.toml:9  pool.main.interface = \"eth0\"  cannot be combined with addresses; remove one"],
+    );
+    faults(
+        &pool("interface = \"eth0\"\nports = \"61000-65535\""),
+        &[
+            "sixway.toml:6  pool.main.interface = \"eth0\"  is this host's own address; write shared = true and the ports of the pool",
+        ],
+    );
+}

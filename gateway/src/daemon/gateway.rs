@@ -43,6 +43,8 @@ pub struct Gateway {
     pub(super) fast_path: Option<Arc<FastPathHandle>>,
     /// Told when this process is to make way.
     pub(super) leaving: tokio::sync::Notify,
+    /// Told when the configuration is to be read again.
+    pub(super) outdated: tokio::sync::Notify,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
 }
@@ -64,6 +66,7 @@ impl Gateway {
             started,
             fast_path: None,
             leaving: tokio::sync::Notify::new(),
+            outdated: tokio::sync::Notify::new(),
             edits: tokio::sync::Mutex::default(),
         }
     }

@@ -157,18 +157,21 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
         Ending::Whole(Ok(()))
     };
     loop {
-        match signals.next().await {
-            Request::End(name) => return ending(name),
-            Request::HungUp => {}
-        }
+        let why = tokio::select! {
+            signal = signals.next() => match signal {
+                Request::End(name) => return ending(name),
+                Request::HungUp => "SIGHUP",
+            },
+            () = gateway.outdated.notified() => "the address of a pool changed",
+        };
         let Some(config) = takeover::reloaded(start) else { continue };
         // Nothing carries the packets of the engines between two processes: what takes long is done before.
         tokio::select! {
             name = signals.end() => return ending(name),
             () = offload::leave_ahead(&config, seed) => {}
         }
-        if let Some(why) = takeover::loses_flows_to(start, &config).await {
-            tracing::info!("SIGHUP: moving flows from the fast path to the engine: {why}");
+        if let Some(what) = takeover::loses_flows_to(start, &config).await {
+            tracing::info!("{why}: moving flows from the fast path to the engine: {what}");
             if let Err(error) = Backend::end_fast_path(gateway).await {
                 tracing::error!("not reloaded: sessions in the fast path would be lost: {error}");
                 continue;
@@ -176,7 +179,7 @@ async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway:
         }
         // The file may have changed meanwhile, and after re-execution there is no way back.
         if takeover::reloaded(start).is_some() {
-            tracing::info!("SIGHUP: reloading");
+            tracing::info!("{why}: reloading");
             return Ending::Anew;
         }
     }

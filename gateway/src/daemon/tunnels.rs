@@ -168,6 +168,7 @@ impl<'c> Tunnels<'c> {
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
         let mut names = RemoteNames::new(self.config, &sender, answers);
         gateway.see_tunnels(self.view());
+        self.follow_pools(gateway);
         loop {
             let mut seen = self.now.clone();
             if let Some(discovery) = &mut self.discovery {
@@ -261,6 +262,7 @@ impl<'c> Tunnels<'c> {
                 (_, _) => {}
             }
         }
+        self.follow_pools(gateway);
         if before != after {
             let list = after.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             match after.is_empty() {
@@ -301,6 +303,18 @@ impl<'c> Tunnels<'c> {
         }
         self.let_go(&after, gateway);
         gateway.see_tunnels(self.view());
+    }
+
+    /// A pool whose interface has another address gets it by a reload.
+    fn follow_pools(&self, gateway: &Gateway) {
+        for (pool, address) in self.config.moved_pools(&self.now) {
+            let interface = pool.interface.as_deref().unwrap_or_default();
+            tracing::warn!(
+                "{interface} has the address {address} now: pool {} gets it by a reload",
+                pool.name
+            );
+            gateway.outdated.notify_one();
+        }
     }
 
     /// An address at which tunnels of IP in IP end is on an interface since a moment ago, or no longer.

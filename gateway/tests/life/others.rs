@@ -307,6 +307,34 @@ fn a_shared_pool_waits_for_its_address() {
 }
 
 #[test]
+fn a_pool_follows_the_address_of_its_interface() {
+    let network = Network::build();
+    let host = network.host("gateway");
+    let _far = Answering::on(&network, "server", ECHO);
+    network.ip(&["-n", &host, "addr", "flush", "dev", "out0"]);
+    let text = SHARED.replace("addresses = [\"203.0.113.1\"]", "interface = \"out0\"");
+    let mut gateway = network.start(&text);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let server = "2001:db8:64::203.0.113.2";
+    let ping = || {
+        let output = network.on("client", "ping", &["-6", "-c", "1", "-W", "1", server]);
+        output.status.success()
+    };
+    assert!(!ping(), "no address yet");
+    for (times, address) in [(1, "203.0.113.1"), (2, "203.0.113.77")] {
+        network.ip(&["-n", &host, "addr", "flush", "dev", "out0"]);
+        network.ip(&["-n", &host, "addr", "add", &format!("{address}/24"), "dev", "out0"]);
+        let reloaded = "the address of a pool changed: reloading";
+        until("it is reloaded", || gateway.said().matches(reloaded).count() == times);
+        until("it is translated", ping);
+        until("the binding has it", || network.show(&["bindings"]).contains(&format!("{address}:6")));
+    }
+    assert!(gateway.said().contains("out0 lost the pool address 203.0.113.1"), "{}", gateway.said());
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
 fn masquerading_next_to_a_shared_pool_is_refused_with_the_rule_to_write() {
     super::shared_pool::needs_nft();
     let network = Network::build();
