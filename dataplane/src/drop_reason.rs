@@ -83,8 +83,10 @@ drop_reasons! {
     MartianSource => silent,
     /// The destination is multicast, loopback or unspecified (RFC 7915 §1.2).
     MartianDestination => silent,
-    /// A packet to the gateway's own address that is not an echo request.
-    ToGateway => icmpv4(3, 2) icmpv6(1, 4),
+    /// A packet to the gateway's own address that is not an echo request: it has no open port.
+    ToGateway => icmpv4(3, 3) icmpv6(1, 4),
+    /// A packet to the gateway's own address of a protocol that it does not have (RFC 1122 §3.2.2.1; RFC 8200 §4, the error points at the Next Header).
+    ProtocolUnknown => icmpv4(3, 2) icmpv6(4, 1),
     /// The hop limit or TTL expired here (RFC 1812 §5.3.1, RFC 8200 §3).
     HopLimitExceeded => icmpv4(11, 0) icmpv6(3, 0),
     /// The packet passed the gateway more often than its mechanisms can nest.

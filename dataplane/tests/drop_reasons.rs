@@ -241,6 +241,9 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         DropReason::MartianDestination => {
             (after(stateless(), [v4(PEER4, "224.0.0.9").udp(1, 2, b"data")]), four)
         }
+        DropReason::ProtocolUnknown => {
+            (after(stateless(), [v4(PEER4, "192.0.2.254").protocol(132, &[0; 20], None)]), four)
+        }
         DropReason::ToGateway => (after(stateless(), [v4(PEER4, "192.0.2.254").udp(1, 2, b"data")]), four),
         DropReason::HopLimitExceeded => (after(stateless(), [udp4().hops(1)]), four),
         DropReason::NestingLimit => {
@@ -505,6 +508,9 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
     };
     Some(match reason {
         DropReason::NoMechanism => after(stateful(), [v4(PEER4, "192.0.2.77").udp(1, 2, b"data")]),
+        DropReason::ProtocolUnknown => {
+            after(stateless(), [v6(HOST6, "2001:db8::fe").protocol(132, &[0; 20], None)])
+        }
         DropReason::ToGateway => after(stateless(), [v6(HOST6, "2001:db8::fe").udp(1, 2, b"data")]),
         DropReason::HopLimitExceeded => after(stateless(), [udp6().hops(1)]),
         DropReason::PacketTooBig => after(stateless(), [v6(HOST6, PEER6).udp(1, 2, &[0; 1_473])]),

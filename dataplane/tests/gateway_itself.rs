@@ -78,7 +78,7 @@ fn everything_else_is_refused_and_told_but_icmp() {
         let mut gateway = gateway();
         gateway.receives(packet);
         let sent = gateway.sent();
-        assert_eq!((sent[20], sent[21]), (3, 2));
+        assert_eq!((sent[20], sent[21]), (3, 3));
         gateway.counted([("ToGateway", 1), ("icmp_errors.made", 1)]);
     }
     for packet in [v6(HOST6, OWN6).udp(1, 2, b"data"), v6(HOST6, OWN6).tcp(1, 2, 2, b"")] {
@@ -93,6 +93,28 @@ fn everything_else_is_refused_and_told_but_icmp() {
     gateway.receives(v4(HOST4, OWN4).icmp(icmp4(3, 3, [0; 4], &quote)));
     gateway.sends_nothing();
     gateway.counted([("ToGateway", 1)]);
+}
+
+#[test]
+fn a_protocol_that_the_gateway_does_not_have_is_told_as_such() {
+    let mut gateway = gateway();
+    gateway.receives(v4(HOST4, OWN4).protocol(132, &[0; 20], None));
+    let sent = gateway.sent();
+    assert_eq!((sent[20], sent[21]), (3, 2), "protocol unreachable");
+    let plain = v6(HOST6, OWN6);
+    let behind = v6(HOST6, OWN6).extension(60, &[0, 0, 1, 4, 0, 0, 0, 0]).extension(43, &[0; 8]);
+    let fragment = v6(HOST6, OWN6).protocol(132, &[0; 20], None).fragment(7, 0, false);
+    for (packet, pointer) in
+        [(plain.protocol(132, &[0; 20], None), 6), (behind.protocol(132, &[0; 20], None), 48), (fragment, 40)]
+    {
+        gateway.receives(packet);
+        let sent = gateway.sent();
+        assert_eq!((sent[40], sent[41], sent[44..48].to_vec()), (4, 1, vec![0, 0, 0, pointer]));
+    }
+    gateway.counted([("ProtocolUnknown", 4), ("icmp_errors.made", 4)]);
+    // Nothing follows: nobody asks for anything.
+    gateway.receives(v6(HOST6, OWN6).protocol(59, &[], None));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ToGateway));
 }
 
 #[test]

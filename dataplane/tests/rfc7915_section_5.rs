@@ -408,3 +408,27 @@ fn a_packet_of_1280_octets_at_most_is_fragmented_for_a_smaller_ipv4_link() {
     assert_eq!((sent[40], sent[41]), (2, 0), "a larger one is refused");
     assert_eq!(sent[44..48], 1_280u32.to_be_bytes());
 }
+
+/// A datagram of IPv6 without checksum, which only a tunnel may send (RFC 6935).
+#[test]
+fn a_udp_datagram_without_checksum_gets_one_or_is_dropped() {
+    let datagram = || v6(HOST6, PEER6).hops(9).udp(1, 2, b"odd");
+    let mut gateway = gateway();
+    gateway.receives(datagram().without_checksum());
+    let sent = gateway.sent();
+    gateway.receives(datagram());
+    assert_eq!(sent[20..], gateway.sent()[20..], "as if it had had one");
+    // Of a fragment the sum is not known; IPv4 needs none.
+    let first = v6(HOST6, PEER6).udp(1, 2, &[7; 40]).without_checksum().fragment(5, 0, true).part(0, 24);
+    gateway.receives(first);
+    assert_eq!(gateway.sent()[26..28], [0, 0]);
+    let mut strict = crate::support::siit(|config| {
+        config.eam = crate::support::eam(&[("198.51.100.8/29", "2001:db8:1::/125")]);
+        config.policy.udp_zero_checksum = sixway_dataplane::translate::UdpZeroChecksum::Drop;
+    });
+    strict.receives(datagram().without_checksum());
+    assert_eq!(strict.last, Verdict::Dropped(DropReason::UdpChecksumZero));
+    strict.sends_nothing();
+    strict.receives(datagram());
+    assert_eq!(strict.last, Verdict::Forward);
+}

@@ -24,6 +24,8 @@ pub const FRAGMENT: u8 = 44;
 pub const AUTHENTICATION: u8 = 51;
 /// ICMP for IPv6 (RFC 4443).
 pub const ICMPV6: u8 = 58;
+/// RFC 8200 §4.7: nothing follows.
+pub const NO_NEXT_HEADER: u8 = 59;
 /// IPv6 Destination Options (RFC 8200 §4.6).
 pub const DESTINATION_OPTIONS: u8 = 60;
 /// SCTP (RFC 9260), whose CRC32c has no pseudo-header.

@@ -157,7 +157,7 @@ const TRANSLATION: &[Key] = &[
         "udp_zero_checksum",
         Kind::Choice(&["compute", "drop"]),
         Absent::Default("\"compute\""),
-        "IPv4 UDP packets without a checksum: compute the checksum, or drop the packet (RFC 7915 §4.5, RFC 6146 §3.4).",
+        "UDP packets without a checksum, of both families: compute the checksum, or drop the packet (RFC 7915 §4.5, RFC 6146 §3.4). A fragment of IPv6 without one stays without, as IPv4 allows.",
     ),
     key(
         "lowest_ipv6_mtu",

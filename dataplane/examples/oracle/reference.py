@@ -253,7 +253,7 @@ class Translation:
             return Out(body)
         was = number(body[at:at + 2])
         if h.protocol == UDP and was == 0:
-            if h.version == 6:
+            if h.version == 6 and (quoted or h.is_fragment):
                 # RFC 8200 8.1 has no such datagram; the RFCs of translation say nothing.
                 self.open_to("a UDP datagram over IPv6 without checksum")
                 return Out(body)
@@ -266,14 +266,16 @@ class Translation:
 
     def udp_without_checksum(self, h, body, new):
         """RFC 7915 4.5."""
-        prohibited = Told(3, {13})
+        # No node may send such a datagram over IPv6 (RFC 8200 8.1); its sender is told nothing.
+        prohibited = Told(3, {13}) if h.version == 4 else None
         if h.is_fragment:
             self.fault("the first fragment of a datagram without checksum", prohibited)
         elif self.config["udp_zero_checksum"] == "drop":
             self.fault("a datagram without checksum", prohibited)
         length = number(body[4:6])
         if length < 8 or length > len(body):
-            self.fault("a UDP length that contradicts the packet")
+            if h.version == 4:
+                self.fault("a UDP length that contradicts the packet")
             return Out(body)
         pseudo = b"".join(a.packed for a in new) + length.to_bytes(4, "big") + b"\0\0\0\x11"
         body[6:8] = closed(ones_sum(pseudo + body[:length]))

@@ -87,6 +87,20 @@ const fn is_extension_header(number: u8) -> bool {
     )
 }
 
+/// Where the Next Header field is that names what follows the extension headers of a packet, which was parsed from these octets.
+#[cold]
+pub(crate) fn last_next_header(bytes: &[u8], packet: &Packet) -> u32 {
+    let (mut field, mut at, transport_at) = (6, HEADER, usize::from(packet.transport_at));
+    while at < transport_at
+        && let Some(&[_, length]) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+    {
+        let is_fragment = bytes.get(field) == Some(&FRAGMENT);
+        field = at;
+        at += if is_fragment { FRAGMENT_HEADER } else { 8 + usize::from(length) * 8 };
+    }
+    field as u32
+}
+
 /// Reads a packet.
 #[inline(always)]
 pub(super) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {

@@ -10,6 +10,7 @@ pub mod quoted;
 mod transport;
 
 pub use ip::{parse, parse_into};
+pub(crate) use ipv6::last_next_header;
 pub use packet::{Addresses, Fragment, Packet, Transport};
 pub use quoted::{QuotedPacket, QuotedTuple, quoted, quoted_stateless};
 pub use sixway_wire::tcp::{ACK, FIN, RST, SYN};

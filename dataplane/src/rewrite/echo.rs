@@ -10,16 +10,25 @@ use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use sixway_wire::checksum::{self, Sum};
-use sixway_wire::protocol::{ICMPV4, ICMPV6};
+use sixway_wire::protocol::{ICMPV4, ICMPV6, NO_NEXT_HEADER, TCP, UDP};
 use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, IcmpHeader, icmpv4, icmpv6};
 
 /// The hop limit of the gateway's own packets (RFC 1700).
 const HOPS: u8 = 64;
 
+/// Why a packet to the gateway's own address is refused that is no ICMP query.
+const fn refusal(packet: &Packet) -> DropReason {
+    match (packet.transport, packet.protocol) {
+        (_, TCP | UDP | ICMPV4 | ICMPV6 | NO_NEXT_HEADER)
+        | (Transport::IcmpError { .. } | Transport::IcmpQuery { .. }, _) => DropReason::ToGateway,
+        (Transport::Opaque | Transport::Ports { .. }, _) => DropReason::ProtocolUnknown,
+    }
+}
+
 /// Turns an echo request, whole and without extension headers or options, into its reply. A reply that is larger than its link's
 /// MTU leaves as fragments.
-/// Other ICMP queries are silently refused (RFC 1122 §3.2.2, RFC 4443 §2.4 b), with [`DropReason::IcmpUntranslatable`]; everything else with
-/// [`DropReason::ToGateway`].
+/// Other ICMP queries are silently refused (RFC 1122 §3.2.2, RFC 4443 §2.4 b), with [`DropReason::IcmpUntranslatable`]; other protocols than TCP, UDP
+/// and ICMP with [`DropReason::ProtocolUnknown`], everything else with [`DropReason::ToGateway`].
 pub fn reply(
     frame: &mut Frame,
     packet: &Packet,
@@ -27,7 +36,7 @@ pub fn reply(
     out: &mut Outbox,
     counters: &mut Counters,
 ) -> Result<Executed, DropReason> {
-    let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(DropReason::ToGateway) };
+    let Transport::IcmpQuery { kind, .. } = packet.transport else { return Err(refusal(packet)) };
     if frame.offload.segments.is_some() {
         return Err(DropReason::BadGso);
     }

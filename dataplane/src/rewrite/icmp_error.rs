@@ -9,7 +9,9 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::outbox::Outbox;
-use crate::parse::{Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
+use crate::parse::{
+    Addresses, Fragment, ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, Packet, Transport, last_next_header,
+};
 use crate::rewrite::segments::on_the_wire;
 use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
@@ -110,6 +112,9 @@ impl IcmpErrors {
         let detail = match (reason, detail) {
             (DropReason::RoutingHeader, IcmpDetail::None) => {
                 IcmpDetail::Pointer(packet.segments_left_at.into())
+            }
+            (DropReason::ProtocolUnknown, IcmpDetail::None) => {
+                IcmpDetail::Pointer(last_next_header(frame.bytes(), packet))
             }
             (DropReason::ZeroInterfaceIdentifier, IcmpDetail::None) => {
                 IcmpDetail::Pointer(zero_identifier(packet))

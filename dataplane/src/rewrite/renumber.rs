@@ -56,7 +56,11 @@ impl HeaderWriter {
             let data = octets.get_mut(transport_at..).ok_or(DropReason::Truncated)?;
             match packet.transport {
                 Transport::Ports { .. } => {
-                    transport::ports(data, packet.protocol, Change { old, new, ports: None, checksum })?;
+                    transport::ports(
+                        data,
+                        packet.protocol,
+                        Change { old, new, ports: None, checksum, without_checksum: None },
+                    )?;
                 }
                 Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => icmp(data, old, new)?,
                 Transport::Opaque => {}

@@ -19,6 +19,8 @@ pub(super) struct Change {
     pub ports: Option<(u16, u16)>,
     /// The state of the checksum.
     pub checksum: Checksum,
+    /// What becomes of a UDP datagram without checksum; `None`: it stays so.
+    pub without_checksum: Option<UdpZeroChecksum>,
 }
 
 /// Rewrites ports and checksum of TCP, UDP, UDP-Lite and DCCP. `data` starts at the transport header. Protocols whose
@@ -47,12 +49,23 @@ pub(super) fn ports(data: &mut [u8], protocol: u8, change: Change) -> Result<(),
     let after = if partial {
         checksum::update_partial(before, old, new)
     } else if protocol == UDP && before == 0 {
-        0
+        return without_checksum(data, change);
     } else {
         let after = checksum::update(before, old, new);
         if after == 0 && matches!(protocol, UDP | UDP_LITE) { 0xffff } else { after }
     };
     data[at..at + 2].copy_from_slice(&after.to_be_bytes());
+    Ok(())
+}
+
+/// A UDP datagram that has no checksum.
+#[cold]
+fn without_checksum(data: &mut [u8], change: Change) -> Result<(), DropReason> {
+    match change.without_checksum {
+        None => {}
+        Some(UdpZeroChecksum::Drop) => return Err(DropReason::UdpChecksumZero),
+        Some(UdpZeroChecksum::Compute) => compute_udp(data, change.new),
+    }
     Ok(())
 }
 

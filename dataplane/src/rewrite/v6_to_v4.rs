@@ -77,6 +77,8 @@ impl HeaderWriter {
             new: Sum::ZERO.ipv4(source).ipv4(destination),
             ports,
             checksum,
+            // Of a fragment the whole is not here: it stays without.
+            without_checksum: packet.fragment.is_none().then_some(policy.udp_zero_checksum),
         };
         match packet.transport {
             Transport::Ports { tcp_flags, .. } => {

@@ -5,9 +5,14 @@
 //! octets in octet 4 of an ICMPv6 error (RFC 4884 §4.1 to §4.5). The extension itself is opaque (RFC 7915 §4.2, §5.2).
 
 use arrayvec::ArrayVec;
+use sixway_wire::checksum::Sum;
 
 /// RFC 4884 §3: a quote that an extension follows is padded to at least 128 octets.
 const LEAST_QUOTE: usize = 128;
+
+/// Octets of the header of an extension structure, and of that of an object in it (RFC 4884 §7, §8).
+const STRUCTURE_HEADER: usize = 4;
+const OBJECT_HEADER: usize = 4;
 
 /// An ICMP error in the making: the outer IP header, eight octets of ICMP, the quote, the extension.
 pub(super) type Message = ArrayVec<u8, 1_280>;
@@ -21,15 +26,40 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Divides what follows the eight octets of an ICMP error by its length attribute, in octets; 0: no attribute. An attribute
-    /// that lies (less than 128 octets, or more than there are) is not believed, and all is quote.
+    /// Divides what follows the eight octets of an ICMP error by its length attribute, in octets; 0: no attribute.
+    ///
+    /// Many routers write a wrong attribute, or none: an extension structure whose checksum is right is also found where the quote
+    /// ends if the attribute counts in half its unit, or at octet 128 (RFC 4884 §5.5). Otherwise an attribute that lies (less than 128
+    /// octets, or more than there are) is not believed, and all is quote.
     pub(super) fn split(body: &'a [u8], attribute: usize) -> Self {
-        if attribute < LEAST_QUOTE {
-            return Self { quote: body, extension: &[] };
+        let as_written = body.split_at_checked(attribute).filter(|_| attribute >= LEAST_QUOTE);
+        let (quote, extension) = match as_written {
+            Some((_, extension)) if is_structure(extension) => as_written,
+            Some(_) | None => {
+                let elsewhere = [attribute / 2, LEAST_QUOTE].into_iter().filter(|at| *at >= LEAST_QUOTE);
+                let mut found = elsewhere.filter_map(|at| body.split_at_checked(at));
+                found.find(|(_, extension)| is_structure(extension)).or(as_written)
+            }
         }
-        let (quote, extension) = body.split_at_checked(attribute).unwrap_or((body, &[]));
+        .unwrap_or((body, &[]));
         Self { quote, extension }
     }
+}
+
+/// Whether this is an extension structure: version 2, a checksum that is there and right, and objects that fill it (RFC 4884 §7, §8).
+fn is_structure(octets: &[u8]) -> bool {
+    let Some((&[version, _, high, low], mut objects)) = octets.split_first_chunk() else { return false };
+    if version >> 4 != 2 || (high, low) == (0, 0) || Sum::ZERO.bytes(octets).fold() != 0xffff {
+        return false;
+    }
+    while let Some(&[high, low]) = objects.first_chunk() {
+        let length = usize::from(u16::from_be_bytes([high, low]));
+        match objects.get(length..) {
+            Some(rest) if length >= OBJECT_HEADER => objects = rest,
+            Some(_) | None => return false,
+        }
+    }
+    objects.is_empty() && octets.len() > STRUCTURE_HEADER
 }
 
 /// Appends as many octets as fit a message of `limit` octets.

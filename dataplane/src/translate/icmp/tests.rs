@@ -9,6 +9,7 @@ use crate::samples::{header_sealed, icmp, is_sound, seal, tcp, udp, v4, v6};
 use crate::translate::{HeaderByte, Policy};
 use crate::verdict::Quoted;
 use proptest::prelude::*;
+use sixway_wire::checksum::Sum;
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// The host that the error goes to, the one it is about, and the router that sent it, in both families.
@@ -528,6 +529,71 @@ fn messages_without_extensions_in_icmpv6_lose_theirs() {
     let translated = to_v6(&error4(12, 0, [8, 32, 0, 0], &body)).unwrap();
     assert_eq!(translated[44..48], [0, 0, 0, 7]);
     assert_eq!(translated.len(), 48 + 88);
+}
+
+#[test]
+fn an_extension_is_found_although_the_length_attribute_is_wrong() {
+    let extension = true_extension();
+    let mut body = udp6();
+    body.resize(128, 0);
+    body.extend(extension);
+    // None at all, in units of 4 octets instead of 8, too short, and too long.
+    for attribute in [0, 32, 1, 255] {
+        let translated = to_v4(&error6(3, 0, [attribute, 0, 0, 0], &body)).unwrap();
+        assert_eq!(translated[24..28], [0, 32, 0, 0], "{attribute}");
+        assert_eq!(translated[28 + 128..], extension, "{attribute}");
+    }
+    // The quote is longer than 128 octets: its end is known by half the unit alone.
+    let mut body = seal(sent6(protocol::UDP, &udp(53, INSIDE, 136)));
+    assert_eq!(body.len(), 184);
+    body.extend(extension);
+    let translated = to_v4(&error6(1, 0, [184 / 4, 0, 0, 0], &body)).unwrap();
+    assert_eq!(translated[28 + 164..], extension);
+    assert_eq!(translated[24..28], [0, 164 / 4, 0, 0]);
+
+    let mut body = udp4();
+    body.resize(128, 0);
+    body.extend(extension);
+    for attribute in [0, 1, 255] {
+        let translated = to_v6(&error4(11, 0, [0, attribute, 0, 0], &body)).unwrap();
+        assert_eq!(translated[44], 16, "{attribute}");
+        assert_eq!(translated[48 + 128..], extension, "{attribute}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_an_extension_stays_quote() {
+    let extension = true_extension();
+    let edits: [fn(&mut Vec<u8>); 5] = [
+        |octets| octets[0] = 0x10,     // another version
+        |octets| octets[2] ^= 1,       // a wrong checksum
+        |octets| octets[2..4].fill(0), // none
+        |octets| octets[5] = 9,        // an object that is longer than the structure
+        |octets| octets.truncate(4),   // no object
+    ];
+    for (number, edit) in edits.into_iter().enumerate() {
+        let mut octets = extension.to_vec();
+        edit(&mut octets);
+        if number != 1 && number != 2 {
+            octets[2..4].fill(0);
+            let checksum = Sum::ZERO.bytes(&octets).checksum();
+            octets[2..4].copy_from_slice(&checksum.to_be_bytes());
+        }
+        let mut body = udp4();
+        body.resize(128, 0);
+        body.extend(octets);
+        let translated = to_v6(&error4(11, 0, [0; 4], &body)).unwrap();
+        assert_eq!(translated[44], 0, "{number}");
+    }
+}
+
+/// [`EXTENSION`] with the checksum that belongs to it.
+fn true_extension() -> [u8; 12] {
+    let mut octets = EXTENSION;
+    octets[2..4].fill(0);
+    let checksum = Sum::ZERO.bytes(&octets).checksum();
+    octets[2..4].copy_from_slice(&checksum.to_be_bytes());
+    octets
 }
 
 #[test]
