@@ -198,6 +198,8 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut => Clash::Tolerated,
             Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) => Clash::HostsOwnPool,
+            // One of many: the host itself is not translated, what is behind the other addresses is.
+            Eam(_, true) if outer.prefix != inner.prefix => Clash::HostsOwnMinor,
             Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) | Prefix(..) => Clash::HostsOwnMinor,
             TunnelEnd => Clash::HostsOwnEnd,
@@ -209,6 +211,9 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (SixToFour(_) | SixRd(_) | Isatap(_), Gateway | TunnelEnd) => Clash::Tolerated,
         // Several addresses of this host, each with a 6to4 of its own.
         (SixToFour(_), SixToFour(_)) => Clash::Tolerated,
+        // The image of the gateway's own IPv4 address under the prefix, or an address in a mapping: packets to it are the gateway's, not the
+        // translator's.
+        (Nat64(_) | Siit(_) | Eam(..), Gateway) => Clash::Tolerated,
         // The dynamic pool leaves out the gateway's own address and the addresses of mappings.
         (Dynamic(_), Gateway) => Clash::Tolerated,
         (Dynamic(a), Eam(b, _)) if a == b => Clash::Tolerated,

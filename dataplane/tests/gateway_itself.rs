@@ -96,6 +96,33 @@ fn everything_else_is_refused_and_told_but_icmp() {
 }
 
 #[test]
+fn the_image_of_the_gateways_own_address_is_the_gateway() {
+    // Under the prefix of the translator, and within a mapping.
+    for own6 in ["2001:db8:64::192.0.2.254", "2001:db8:1::6"] {
+        let mut gateway = support::gateway(|config| {
+            config.own6 = own6.parse().ok();
+            config.siit.push(sixway_dataplane::mechanism::siit::SiitConfig {
+                prefix: Some(support::prefix("2001:db8:64::/96")),
+                eam: support::eam(&[("198.51.100.8/29", "2001:db8:1::/125")]),
+                ..Default::default()
+            });
+        });
+        gateway.receives(v6("2001:db8:1::1", own6).echo(7, 1, b"ping"));
+        gateway.sends(v6(own6, "2001:db8:1::1").hops(64).echo_reply(7, 1, b"ping"));
+        // What is next to it is translated.
+        gateway.receives(v6("2001:db8:1::1", "2001:db8:64::192.0.2.253").udp(1, 2, b"data"));
+        assert_eq!(gateway.last, Verdict::Forward);
+        gateway.receives(v6("2001:db8:1::1", "2001:db8:64::203.0.113.2").hops(1).udp(1, 2, b"data"));
+        let _ = gateway.sent();
+        let error = gateway.sent();
+        assert_eq!(
+            (error[40], error[8..24].to_vec()),
+            (3, own6.parse::<std::net::Ipv6Addr>().unwrap().octets().to_vec())
+        );
+    }
+}
+
+#[test]
 fn a_protocol_that_the_gateway_does_not_have_is_told_as_such() {
     let mut gateway = gateway();
     gateway.receives(v4(HOST4, OWN4).protocol(132, &[0; 20], None));

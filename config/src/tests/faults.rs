@@ -278,7 +278,7 @@ fn a_pools_addresses_are_this_gateways_and_no_ones_else() {
             "siit.dynamic_pool = \"203.0.113.0/24\"  203.0.113.7 is this host's own address on eth0; packets for it would never reach the gateway; choose another address",
         ),
         (
-            "eam = [{ ipv4 = \"203.0.113.0/29\", ipv6 = \"2001:db8:2::/64\" }]",
+            "eam = [{ ipv4 = \"203.0.113.7\", ipv6 = \"2001:db8:2::7\" }]",
             "siit.eam[0]  203.0.113.7 is this host's own address on eth0; packets for it would never reach the gateway; choose another address",
         ),
         (

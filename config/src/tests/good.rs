@@ -217,3 +217,24 @@ proptest! {
         }
     }
 }
+
+/// TAYGA's own IPv6 address is by default the image of its IPv4 address; the addresses of a router may lie within its mappings.
+#[test]
+fn the_gateways_own_addresses_may_lie_within_a_prefix_and_a_mapping() {
+    let own = "[gateway]\nipv4_address = \"198.51.100.9\"\nipv6_address = \"2001:db8:64::c633:6409\"\n";
+    let prefix = "[siit]\nprefix = \"2001:db8:64::/96\"\n";
+    warnings(&format!("{own}{prefix}"), &[]);
+    let mapping = "[siit]\nprefix = \"2001:db8:65::/96\"\neam = [{ ipv4 = \"198.51.100.8/29\", ipv6 = \"2001:db8:64::c633:6408/125\" }]\n";
+    warnings(&format!("{own}{mapping}"), &[]);
+}
+
+#[test]
+fn this_hosts_address_among_those_of_a_mapping_is_told_and_not_refused() {
+    let mapping = "[siit]\nprefix = \"2001:db8:65::/96\"\neam = [{ ipv4 = \"203.0.113.0/29\", ipv6 = \"2001:db8:2::/125\" }]\n";
+    warnings(
+        &format!("{OWN}{mapping}"),
+        &[
+            "sixway.toml:6  siit.eam[0]  203.0.113.7 is this host's own address on eth0 and is within this prefix; packets for it will not reach the gateway",
+        ],
+    );
+}

@@ -161,6 +161,19 @@ def extension(octets, at):
     return size if 0 < size <= len(octets) - at else None
 
 
+def is_structure(octets):
+    """RFC 4884 7 and 8: version 2, a checksum, and objects that fill it."""
+    if len(octets) < 8 or octets[0] >> 4 != 2 or octets[2:4] == b"\0\0" or ones_sum(octets) != 0:
+        return False
+    at = 4
+    while at < len(octets):
+        size = number(octets[at:at + 2]) if at + 2 <= len(octets) else 0
+        if size < 4 or at + size > len(octets):
+            return False
+        at += size
+    return True
+
+
 def look_at_routing(h, protocol, octets, at):
     """RFC 7915 5.1: where the first Segments Left stands that is not zero."""
     if protocol == 43 and octets[at + 3] != 0 and h.segments_left_at is None:
@@ -334,12 +347,16 @@ class Translation:
     @staticmethod
     def split(version, kind, body):
         """RFC 4884 4: the packet in an error, of 128 octets at least, and the extension behind it, if the length attribute tells of one. RFC 7915 4.2 and
-        5.2: it is opaque, and nobody looks into it."""
+        5.2: it is opaque. Where what the attribute tells of is no structure (7, 8), one is looked for at half the length and at octet 128 (5.5)."""
         kinds, unit, at = EXTENSIBLE[version]
-        length = body[at] * unit
-        if kind not in kinds or length < 128:
-            return body[8:], b""
-        return body[8:8 + length], body[8 + length:]
+        length, rest = body[at] * unit, body[8:]
+        told = (rest[:length], rest[length:]) if 128 <= length <= len(rest) and kind in kinds else (rest, b"")
+        if kind not in kinds or is_structure(told[1]):
+            return told
+        for place in (length // 2, 128):
+            if place >= 128 and is_structure(rest[place:]):
+                return rest[:place], rest[place:]
+        return told
 
     def error_head4(self, body, q):
         """RFC 7915 4.2: type, code and the four octets behind the checksum."""

@@ -56,11 +56,7 @@ impl HeaderWriter {
             let data = octets.get_mut(transport_at..).ok_or(DropReason::Truncated)?;
             match packet.transport {
                 Transport::Ports { .. } => {
-                    transport::ports(
-                        data,
-                        packet.protocol,
-                        Change { old, new, ports: None, checksum, without_checksum: None },
-                    )?;
+                    transport::ports(data, packet.protocol, Change { old, new, ports: None, checksum })?;
                 }
                 Transport::IcmpQuery { .. } | Transport::IcmpError { .. } => icmp(data, old, new)?,
                 Transport::Opaque => {}

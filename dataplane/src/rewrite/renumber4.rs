@@ -56,7 +56,6 @@ impl HeaderWriter {
             new: Sum::ZERO.ipv4(source).ipv4(destination),
             ports,
             checksum,
-            without_checksum: None,
         };
         match packet.transport {
             Transport::Ports { tcp_flags, .. } => {

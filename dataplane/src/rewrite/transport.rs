@@ -19,18 +19,16 @@ pub(super) struct Change {
     pub ports: Option<(u16, u16)>,
     /// The state of the checksum.
     pub checksum: Checksum,
-    /// What becomes of a UDP datagram without checksum; `None`: it stays so.
-    pub without_checksum: Option<UdpZeroChecksum>,
 }
 
 /// Rewrites ports and checksum of TCP, UDP, UDP-Lite and DCCP. `data` starts at the transport header. Protocols whose
-/// checksum has no pseudo-header are left as they are.
+/// checksum has no pseudo-header are left as they are. Whether it is a UDP datagram without checksum, which stays so.
 #[inline(always)]
-pub(super) fn ports(data: &mut [u8], protocol: u8, change: Change) -> Result<(), DropReason> {
+pub(super) fn ports(data: &mut [u8], protocol: u8, change: Change) -> Result<bool, DropReason> {
     // As `protocol::checksum_offset` has it, for protocols with ports.
     let at = match protocol {
         TCP => 16,
-        SCTP => return Ok(()),
+        SCTP => return Ok(false),
         _ => 6,
     };
     let (mut old, mut new) = (change.old, change.new);
@@ -49,22 +47,27 @@ pub(super) fn ports(data: &mut [u8], protocol: u8, change: Change) -> Result<(),
     let after = if partial {
         checksum::update_partial(before, old, new)
     } else if protocol == UDP && before == 0 {
-        return without_checksum(data, change);
+        return Ok(true);
     } else {
         let after = checksum::update(before, old, new);
         if after == 0 && matches!(protocol, UDP | UDP_LITE) { 0xffff } else { after }
     };
     data[at..at + 2].copy_from_slice(&after.to_be_bytes());
-    Ok(())
+    Ok(false)
 }
 
-/// A UDP datagram that has no checksum.
+/// A UDP datagram from IPv6 without checksum: `addresses` is the sum of the new addresses. The sum of a fragment is not known; IPv4 needs none.
 #[cold]
-fn without_checksum(data: &mut [u8], change: Change) -> Result<(), DropReason> {
-    match change.without_checksum {
-        None => {}
-        Some(UdpZeroChecksum::Drop) => return Err(DropReason::UdpChecksumZero),
-        Some(UdpZeroChecksum::Compute) => compute_udp(data, change.new),
+pub(super) fn without_checksum(
+    data: &mut [u8],
+    addresses: Sum,
+    policy: UdpZeroChecksum,
+    is_fragment: bool,
+) -> Result<(), DropReason> {
+    match policy {
+        UdpZeroChecksum::Drop => return Err(DropReason::UdpChecksumZero),
+        UdpZeroChecksum::Compute if !is_fragment => compute_udp(data, addresses),
+        UdpZeroChecksum::Compute => {}
     }
     Ok(())
 }

@@ -85,7 +85,6 @@ impl HeaderWriter {
             new: Sum::ZERO.ipv6(source).ipv6(destination),
             ports,
             checksum,
-            without_checksum: None,
         };
         match packet.transport {
             Transport::Ports { tcp_flags, .. } => {

@@ -77,12 +77,13 @@ impl HeaderWriter {
             new: Sum::ZERO.ipv4(source).ipv4(destination),
             ports,
             checksum,
-            // Of a fragment the whole is not here: it stays without.
-            without_checksum: packet.fragment.is_none().then_some(policy.udp_zero_checksum),
         };
         match packet.transport {
             Transport::Ports { tcp_flags, .. } => {
-                transport::ports(data, packet.protocol, change)?;
+                if transport::ports(data, packet.protocol, change)? {
+                    let is_fragment = packet.fragment.is_some();
+                    transport::without_checksum(data, change.new, policy.udp_zero_checksum, is_fragment)?;
+                }
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
                     mss::clamp(data, mss_limit(limits), checksum == Checksum::Partial);
                 }

@@ -86,6 +86,7 @@ fn every_reason_with_an_answer_is_told_and_every_other_is_silent() {
         let detail = match reason {
             DropReason::RoutingHeader | DropReason::EncapsulationLimit => IcmpDetail::Pointer(43),
             DropReason::ZeroInterfaceIdentifier => IcmpDetail::Pointer(24),
+            DropReason::ProtocolUnknown => IcmpDetail::None,
             _ => IcmpDetail::Mtu(1_400),
         };
         let made = bench.drop(reason, &udp4(0), detail).map(|made| (made[20], made[21]));

@@ -42,10 +42,10 @@ fn translate(icmp: &IcmpHeader, fragment_header: bool, limits: &Limits) -> Resul
 }
 
 /// The ICMPv6 message's length attribute in octets, if it may have one (RFC 4884 §4.4, §4.5): its first octet behind the checksum.
-const fn attribute_of(icmp: &IcmpHeader) -> usize {
+const fn attribute_of(icmp: &IcmpHeader) -> Option<usize> {
     match icmp.kind {
-        1 | 3 => (icmp.rest >> 24) as usize * UNIT6,
-        _ => 0,
+        1 | 3 => Some((icmp.rest >> 24) as usize * UNIT6),
+        _ => None,
     }
 }
 
@@ -103,7 +103,10 @@ pub fn error_v6_to_v4(
 
     let fragment_header = QuotedPacket::v6(body)?.fragment_header.is_some();
     let mut icmp = translate(&head, fragment_header, limits)?;
-    let body = Body::split(body, attribute_of(&head));
+    let body = match attribute_of(&head) {
+        Some(attribute) => Body::split(body, attribute),
+        None => Body { quote: body, extension: &[] },
+    };
 
     let mut message = Message::new();
     append(&mut message, &[0; QUOTE_AT], LONGEST);
