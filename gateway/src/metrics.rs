@@ -3,6 +3,11 @@
 
 mod dns64;
 mod fast_path;
+mod format;
+mod process;
+
+pub use format::Format;
+pub use process::ProcessSample;
 
 use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow};
 use prometheus_client::collector::Collector;
@@ -16,9 +21,6 @@ use sixway_fastpath::Taken;
 use sixway_link::LinkCounters;
 use std::fmt;
 
-/// The media type of the text: OpenMetrics 1.0.0 §4.2.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
 /// How full a bounded table is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gauge {
@@ -28,6 +30,8 @@ pub struct Gauge {
     pub help: &'static str,
     /// The mechanism that keeps the table, with its number: `nat64-0`.
     pub mechanism: String,
+    /// The transport protocol, where there is one table for each.
+    pub protocol: Option<&'static str>,
     /// The value.
     pub value: u64,
 }
@@ -58,16 +62,50 @@ pub struct GatewaySample {
     pub fast_path: Option<FastPathRow>,
     /// What other programs changed on the host, if there is a device.
     pub host: Option<HostRow>,
+    /// What the process uses.
+    pub process: Option<ProcessSample>,
 }
 
 /// The metrics of all workers and of the gateway, as text.
 pub fn encode(samples: Vec<WorkerSample>, gateway: GatewaySample) -> Result<String, fmt::Error> {
-    let mut registry = Registry::with_prefix("sixway");
-    registry.register_collector(Box::new(WorkerSamples(samples)));
-    registry.register_collector(Box::new(gateway));
+    let mut registry = Registry::default();
+    if let Some(process) = gateway.process.clone() {
+        registry.register_collector(Box::new(OfProcess(process)));
+    }
+    let sixway = registry.sub_registry_with_prefix("sixway");
+    sixway.register_collector(Box::new(BuildInfo));
+    sixway.register_collector(Box::new(WorkerSamples(samples)));
+    sixway.register_collector(Box::new(gateway));
     let mut text = String::new();
     text::encode(&mut text, &registry)?;
     Ok(text)
+}
+
+#[derive(Debug)]
+struct OfProcess(ProcessSample);
+
+impl Collector for OfProcess {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.0.encode(&mut encoder)
+    }
+}
+
+/// Which program this is.
+#[derive(Debug)]
+struct BuildInfo;
+
+impl Collector for BuildInfo {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "A metric with the constant value 1: the version of the program.";
+        let mut family = encoder.encode_descriptor("build_info", help, None, MetricType::Gauge)?;
+        let labels = [("version", env!("CARGO_PKG_VERSION"))];
+        ConstGauge::new(1_u64).encode(family.encode_family(&labels)?)
+    }
+}
+
+/// The base unit of Prometheus: `bytes`.
+fn metric_name(name: &str) -> String {
+    name.replace('.', "_").replace("octets", "bytes")
 }
 
 #[derive(Debug)]
@@ -145,7 +183,7 @@ impl GatewaySample {
         let Some(taken) = self.steered else { return Ok(()) };
         let counters = [
             ("steered_packets", "Tunnel packets steered into the device.", taken.packets),
-            ("steered_octets", "Octets steered into the device, outer IPv4 header included.", taken.octets),
+            ("steered_bytes", "Octets steered into the device, outer IPv4 header included.", taken.octets),
         ];
         for (name, help, value) in counters {
             let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
@@ -161,7 +199,7 @@ impl WorkerSamples {
             // It goes down when a packet is complete.
             let gauge = name == "held";
             let kind = if gauge { MetricType::Gauge } else { MetricType::Counter };
-            let name = name.replace('.', "_");
+            let name = metric_name(name);
             let mut family = encoder.encode_descriptor(&name, help, None, kind)?;
             for sample in &self.0 {
                 let Some((_, _, value)) = sample.counters.named().nth(index) else { continue };
@@ -179,7 +217,7 @@ impl WorkerSamples {
 
     fn link(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         for (index, (name, help, _)) in LinkCounters::default().named().enumerate() {
-            let name = format!("link_{name}");
+            let name = metric_name(&format!("link_{name}"));
             let mut family = encoder.encode_descriptor(&name, help, None, MetricType::Counter)?;
             for sample in &self.0 {
                 let Some((_, _, value)) = sample.link.named().nth(index) else { continue };
@@ -222,9 +260,11 @@ impl WorkerSamples {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for sample in &self.0 {
                 for gauge in sample.gauges.iter().filter(|gauge| gauge.name == name) {
-                    let labels =
-                        [("mechanism", gauge.mechanism.clone()), ("worker", sample.worker.to_string())];
-                    ConstGauge::new(gauge.value).encode(family.encode_family(&labels)?)?;
+                    let mechanism = ("mechanism", gauge.mechanism.clone());
+                    let protocol = gauge.protocol.map(|protocol| ("protocol", protocol.to_owned()));
+                    let worker = ("worker", sample.worker.to_string());
+                    let labels: Vec<_> = [mechanism].into_iter().chain(protocol).chain([worker]).collect();
+                    ConstGauge::new(gauge.value).encode(family.encode_family(&labels.as_slice())?)?;
                 }
             }
         }
@@ -239,21 +279,32 @@ mod tests {
     fn text() -> String {
         let mut counters = Counters { received: 7, held: 2, ..Counters::default() };
         counters.dropped[DropReason::NoBinding as usize] = 3;
-        let gauge = Gauge { name: "sessions", help: "Live sessions", mechanism: "nat64-0".into(), value: 5 };
+        let gauge = |name, protocol, value| Gauge {
+            name,
+            help: "Live sessions.",
+            mechanism: "nat64-0".into(),
+            protocol,
+            value,
+        };
+        let gauges = vec![gauge("sessions", None, 5), gauge("pool_ports_used", Some("udp"), 6)];
         let link = LinkCounters { no_room: 4, ..LinkCounters::default() };
         let row =
             RouterAdvertisementRow { link: "eth1".into(), unicast: 6, ..RouterAdvertisementRow::default() };
         let steered = Some(Taken { packets: 8, octets: 900 });
-        let gateway =
-            GatewaySample { advertisements: vec![row], steered, dns64: None, fast_path: None, host: None };
-        encode(vec![WorkerSample { worker: 1, counters, link, gauges: vec![gauge] }], gateway).unwrap()
+        let gateway = GatewaySample {
+            advertisements: vec![row],
+            steered,
+            process: ProcessSample::now(),
+            ..GatewaySample::default()
+        };
+        encode(vec![WorkerSample { worker: 1, counters, link, gauges }], gateway).unwrap()
     }
 
     #[test]
     fn every_counter_and_every_reason_is_there_with_its_help() {
         let text = text();
         for (name, help, _) in Counters::default().named() {
-            let name = name.replace('.', "_");
+            let name = metric_name(name);
             assert!(text.contains(&format!("# HELP sixway_{name} {help}\n")), "HELP of {name}");
         }
         for reason in DropReason::ALL {
@@ -273,7 +324,21 @@ mod tests {
         assert!(text.contains("sixway_link_no_room_total{worker=\"1\"} 4\n"));
         assert!(text.contains("sixway_sessions{mechanism=\"nat64-0\",worker=\"1\"} 5\n"));
         assert!(text.contains("sixway_router_advertisements_unicast_total{link=\"eth1\"} 6\n"));
+        assert!(
+            text.contains("sixway_pool_ports_used{mechanism=\"nat64-0\",protocol=\"udp\",worker=\"1\"} 6\n")
+        );
         assert!(text.contains("sixway_steered_packets_total 8\n"), "{text}");
+        assert!(text.contains(concat!("sixway_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n")));
+        assert!(
+            text.contains("\nprocess_resident_memory_bytes ") && !text.contains("sixway_process"),
+            "{text}"
+        );
+        assert!(
+            !text
+                .replace("HELP", "\n")
+                .lines()
+                .any(|line| line.starts_with("sixway_") && line.contains("octets"))
+        );
         assert!(text.ends_with("# EOF\n"));
     }
 }

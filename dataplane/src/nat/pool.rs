@@ -79,7 +79,8 @@ pub struct Pool {
     origin: u64,
     stride: u64,
     visited: u64,
-    bindings: u64,
+    /// By protocol.
+    bindings: [u64; 3],
     random: Unpredictable,
     /// Words examined by the last allocation, to show that it is bounded.
     steps: u32,
@@ -119,7 +120,7 @@ impl Pool {
             origin,
             stride,
             visited: 0,
-            bindings: 0,
+            bindings: [0; 3],
             random,
             steps: 0,
         };
@@ -153,6 +154,11 @@ impl Pool {
         PortRange::ALL.iter().map(|range| self.untouched.free(*range)).sum()
     }
 
+    /// Endpoints that are taken, by protocol ([`NatProtocol`]).
+    pub const fn taken(&self) -> [u64; 3] {
+        self.bindings
+    }
+
     /// Words looked at by the last allocation.
     #[cfg(test)]
     pub const fn steps(&self) -> u32 {
@@ -174,7 +180,7 @@ impl Pool {
         {
             return Some((slot, outside));
         }
-        if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
+        if self.bindings.iter().sum::<u64>() > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
             self.open_another();
         }
         self.wants |= paired.is_some();
@@ -232,7 +238,7 @@ impl Pool {
                 self.available[protocol as usize][*range as usize].remove(slot.0);
             }
             if let Some(port) = drawn {
-                self.took(port);
+                self.took(protocol, port);
                 return Some(Outside(Endpoint4::new(address, port)));
             }
         }
@@ -254,7 +260,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(outside.0.port);
+        self.took(protocol, outside.0.port);
         Some(slot)
     }
 
@@ -273,7 +279,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(port);
+        self.took(protocol, port);
         Some(slot)
     }
 
@@ -287,7 +293,7 @@ impl Pool {
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        self.gave_back(port);
+        self.gave_back(protocol, port);
         if !self.untouched.is_free(port) {
             return;
         }
@@ -296,8 +302,8 @@ impl Pool {
     }
 
     /// An endpoint with this port is taken.
-    fn took(&mut self, port: u16) {
-        self.bindings += 1;
+    fn took(&mut self, protocol: NatProtocol, port: u16) {
+        self.bindings[protocol as usize] += 1;
         let block = port / PORTS_PER_BLOCK;
         self.taken[usize::from(block)] += 1;
         if self.taken[usize::from(block)] == 1 && self.untouched.has(block) {
@@ -306,8 +312,9 @@ impl Pool {
     }
 
     /// An endpoint with this port is free again.
-    fn gave_back(&mut self, port: u16) {
-        self.bindings = self.bindings.saturating_sub(1);
+    fn gave_back(&mut self, protocol: NatProtocol, port: u16) {
+        let bindings = &mut self.bindings[protocol as usize];
+        *bindings = bindings.saturating_sub(1);
         let block = port / PORTS_PER_BLOCK;
         let taken = &mut self.taken[usize::from(block)];
         *taken = taken.saturating_sub(1);

@@ -120,4 +120,6 @@ pub struct Occupancy {
     pub addresses: u64,
     /// Ports of each address that this worker may give.
     pub ports: u32,
+    /// Endpoints of the pool that are taken, by protocol ([`super::NatProtocol`]).
+    pub taken: [u64; 3],
 }

@@ -2,10 +2,10 @@
 
 use super::backend::Backend;
 use super::error::AdminError;
-use crate::metrics::CONTENT_TYPE;
+use crate::metrics::Format;
 use axum::Router;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use std::sync::Arc;
@@ -15,7 +15,11 @@ pub(crate) fn metrics_route<B: Backend>() -> Router<Arc<B>> {
     Router::new().route("/metrics", get(metrics::<B>))
 }
 
-async fn metrics<B: Backend>(State(backend): State<Arc<B>>) -> Result<Response, AdminError> {
+async fn metrics<B: Backend>(
+    State(backend): State<Arc<B>>,
+    headers: HeaderMap,
+) -> Result<Response, AdminError> {
+    let format = Format::accepted(headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()));
     let text = backend.metrics().await?;
-    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, format.content_type())], format.write(&text).into_owned()).into_response())
 }

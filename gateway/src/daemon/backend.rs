@@ -5,7 +5,7 @@ use super::gateway::{Gateway, sum};
 use super::remote_names;
 use super::words;
 use crate::admin::{AdminError, Backend, Filter, Named, Query};
-use crate::metrics::{self, GatewaySample, Gauge, WorkerSample};
+use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, MechanismRow, NewRemote, Page,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
@@ -188,7 +188,14 @@ impl Backend for Gateway {
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
             self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
-        let gateway = GatewaySample { advertisements, steered, dns64, fast_path, host: self.host_row() };
+        let gateway = GatewaySample {
+            advertisements,
+            steered,
+            dns64,
+            fast_path,
+            host: self.host_row(),
+            process: ProcessSample::now(),
+        };
         metrics::encode(samples.collect(), gateway)
             .map_err(|error| AdminError::Busy(format!("metrics: {error}")))
     }
@@ -286,9 +293,17 @@ impl Gateway {
     fn gauges(&self, tables: &[Table]) -> Vec<Gauge> {
         let mut gauges = Vec::new();
         for (mechanism, table) in self.facts.mechanisms.iter().zip(tables) {
-            let mut add = |name, help, value| {
-                gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), value });
+            let mut gauge = |name, help, protocol, value| {
+                gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), protocol, value });
             };
+            if mechanism.kind == Kind::Nat64 {
+                for (protocol, used) in ["tcp", "udp", "icmp"].into_iter().zip(table.ports_used) {
+                    let protocol = Some(protocol);
+                    gauge("pool_ports", "Ports of the pool, all addresses together.", protocol, table.ports);
+                    gauge("pool_ports_used", "Ports of the pool in use.", protocol, used);
+                }
+            }
+            let mut add = |name, help, value| gauge(name, help, None, value);
             let translates = matches!(mechanism.kind, Kind::Nat64 | Kind::Siit);
             if mechanism.kind == Kind::Nat64 {
                 add("sessions", "Live sessions.", table.sessions);

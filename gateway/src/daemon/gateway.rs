@@ -213,6 +213,8 @@ impl Gateway {
                 sum.sessions_capacity += table.sessions_capacity;
                 sum.bindings += table.bindings;
                 sum.bindings_capacity += table.bindings_capacity;
+                sum.ports += table.ports;
+                sum.ports_used.iter_mut().zip(table.ports_used).for_each(|(sum, used)| *sum += used);
             }
         }
         sums

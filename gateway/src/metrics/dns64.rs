@@ -38,8 +38,8 @@ pub(super) fn encode(row: &Dns64Row, encoder: &mut DescriptorEncoder<'_>) -> fmt
         ("dns64_waiting", "Queries waiting for an answer.", row.waiting),
         ("dns64_waiting_capacity", "Maximum number of waiting queries.", row.waiting_capacity),
         ("dns64_cache_answers", "Answers in the cache.", row.cache_answers),
-        ("dns64_cache_octets", "Cache size in octets.", row.cache_octets),
-        ("dns64_cache_capacity_octets", "Maximum cache size in octets.", row.cache_capacity),
+        ("dns64_cache_bytes", "Cache size in octets.", row.cache_octets),
+        ("dns64_cache_capacity_bytes", "Maximum cache size in octets.", row.cache_capacity),
         ("dns64_connections", "Open client connections.", row.connections),
     ];
     for (name, help, value) in gauges {

@@ -35,8 +35,7 @@ pub(super) fn encode(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> 
 fn carried(row: &FastPathRow, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let packets = "Packets forwarded by the fast path, by mechanism and direction; each segment of a GSO packet counts.";
     let octets = "Octets of IP packets forwarded by the fast path, as received.";
-    for (name, help, is_packets) in [("fastpath_packets", packets, true), ("fastpath_octets", octets, false)]
-    {
+    for (name, help, is_packets) in [("fastpath_packets", packets, true), ("fastpath_bytes", octets, false)] {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for one in &row.carried {
             let values = match is_packets {

@@ -235,6 +235,8 @@ fn nat64_table(nat64: &Nat64) -> Table {
         sessions_capacity: occupancy.max_sessions.into(),
         bindings: occupancy.bindings.into(),
         bindings_capacity: occupancy.max_bindings.into(),
+        ports: occupancy.addresses * u64::from(occupancy.ports),
+        ports_used: occupancy.taken,
     }
 }
 

@@ -109,6 +109,10 @@ pub struct Table {
     pub bindings: u64,
     /// Maximum number of bindings.
     pub bindings_capacity: u64,
+    /// Of a pool of addresses and ports: how many of these there are for each protocol.
+    pub ports: u64,
+    /// How many of them are taken, by protocol ([`NatProtocol`]).
+    pub ports_used: [u64; 3],
 }
 
 /// A session.

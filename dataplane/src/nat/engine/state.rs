@@ -79,6 +79,7 @@ impl<I: InsideKey> Engine<I> {
             max_bindings: self.limits.bindings,
             addresses: self.tables.bindings.pool().addresses(),
             ports: self.tables.bindings.pool().ports(),
+            taken: self.tables.bindings.pool().taken(),
         }
     }
 
