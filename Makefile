@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer previous demo test test-fast check pages bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer previous demo test test-fast check pages deb bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -72,6 +72,9 @@ pages: ## writes the generated parts of docs/ again
 	BLESS=1 $(CARGO) test -q -p sixway-dataplane --test all drops_page
 	BLESS=1 $(CARGO) test -q -p sixway --test all configuration_page
 	BLESS=1 $(CARGO) test -q -p sixway --test all operations_page
+
+deb: build ## a Debian package in target/deb, which needs no Rust where it is installed
+	@packaging/build-deb target/release/sixway target/deb
 
 bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)

@@ -57,6 +57,9 @@ pub struct Gateway {
     pub icmp_errors_per_second: u32,
     /// The admin API's Unix socket.
     pub admin_socket: PathBuf,
+    /// Whose members may look at the gateway there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin_group: Option<String>,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
     /// The least important message that is logged.
@@ -115,6 +118,7 @@ impl Gateway {
             }
             Some(path)
         });
+        let admin_group = section.value("admin_group", report).map(|v| v.text(report));
         let metrics = section.value("metrics", report).and_then(|v| v.socket(report));
         let log = section.value("log", report).and_then(|v| v.word(report));
         let log_format = section.value("log_format", report).and_then(|v| v.word(report));
@@ -124,6 +128,10 @@ impl Gateway {
             ipv6_address,
             workers: workers?.unwrap_or_else(|| host.cpus.clamp(1, 64).try_into().unwrap_or(1)),
             icmp_errors_per_second: icmp_errors_per_second?,
+            admin_group: match admin_group {
+                Some(name) => Some(name?),
+                None => None,
+            },
             admin_socket: match admin_socket {
                 Some(path) => path?,
                 None => PathBuf::from(format!("{SOCKET_DIRECTORY}/{name}.sock")),

@@ -42,6 +42,12 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("clang", "clang"),
     ("python3", "python3"),
     ("valgrind", "valgrind"),
+    ("dpkg-deb", "dpkg"),
+    ("debootstrap", "debootstrap"),
+    ("objdump", "binutils"),
+    ("strip", "binutils"),
+    ("promtool", "prometheus"),
+    ("systemd-analyze", "systemd"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

@@ -53,6 +53,12 @@ pub(crate) static GATEWAY: Section = Section {
             "Unix socket of the admin API (HTTP and JSON), which `sixway show` uses.",
         ),
         key(
+            "admin_group",
+            Kind::Text,
+            Absent::Means("no group"),
+            "A group whose members may look at the gateway through the admin socket (`sixway show`), and change nothing.",
+        ),
+        key(
             "metrics",
             Kind::Socket,
             Absent::Means("disabled"),

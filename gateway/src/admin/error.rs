@@ -17,6 +17,8 @@ pub enum AdminError {
     Conflict(String),
     /// A worker did not answer in time.
     Busy(String),
+    /// The asker may only look.
+    NotPermitted,
 }
 
 impl fmt::Display for AdminError {
@@ -25,6 +27,9 @@ impl fmt::Display for AdminError {
             Self::BadRequest(what) | Self::NotFound(what) | Self::Conflict(what) | Self::Busy(what) => {
                 f.write_str(what)
             }
+            Self::NotPermitted => f.write_str(
+                "members of gateway.admin_group may look and not change anything; run the command as root",
+            ),
         }
     }
 }
@@ -38,6 +43,7 @@ impl IntoResponse for AdminError {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotPermitted => StatusCode::FORBIDDEN,
         };
         (status, Json(Fault { error: self.to_string() })).into_response()
     }

@@ -3,6 +3,7 @@
 use super::dns64::{self, Dns64Command};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
+use super::generate::{self, GenerateArguments};
 use super::output::{complain, say};
 use super::run_directory::RUN_DIRECTORY;
 use super::show;
@@ -10,7 +11,7 @@ use super::show_arguments::ShowArguments;
 use super::six_rd::{self, SixRdCommand};
 use crate::config::{Config, Warning, write_aligned};
 use crate::{daemon, host};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,9 @@ enum Command {
     /// Change the cache of a running DNS64.
     #[command(subcommand)]
     Dns64(Dns64Command),
+    /// Write man pages and shell completions, for packages.
+    #[command(hide = true)]
+    Generate(GenerateArguments),
 }
 
 /// What `sixway run` takes.
@@ -99,6 +103,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::SixRd(command) => six_rd::run(command),
         Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),
+        Command::Generate(arguments) => generate::run(arguments, CommandLine::command()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

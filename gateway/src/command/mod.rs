@@ -4,6 +4,7 @@ mod command_line;
 mod dns64;
 mod failure;
 mod fast_path;
+mod generate;
 mod output;
 mod run_directory;
 mod show;

@@ -178,7 +178,7 @@ impl ApiSockets {
         let refused = |error| RunError::Io(socket.display().to_string(), error);
         serve::make_way(&socket).map_err(refused)?;
         host.socket(&socket).map_err(RunError::Host)?;
-        let admin = serve::unix(&socket).map_err(refused)?;
+        let admin = serve::unix(&socket, config.gateway.admin_group.as_deref()).map_err(refused)?;
         let metrics = match config.gateway.metrics {
             None => None,
             Some(address) => {

@@ -5,6 +5,7 @@ use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::rates::History;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
+use super::service;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
@@ -143,8 +144,9 @@ impl Gateway {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         loop {
             second.tick().await;
-            if let Err(error) = self.reports().await {
-                tracing::warn!("counters were not sampled: {error}; rates are incomplete");
+            match self.reports().await {
+                Ok(_) => service::alive(),
+                Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
         }
     }

@@ -33,6 +33,7 @@ mod readable;
 mod remote_names;
 mod run;
 mod serve;
+mod service;
 mod setup;
 mod signals;
 mod start;

@@ -8,7 +8,7 @@ use super::gateway::Gateway;
 use super::signals::{Request, Signals};
 use super::start::Start;
 use super::threads::Threads;
-use super::{log, offload, pool_keeper, serve, takeover};
+use super::{log, offload, pool_keeper, serve, service, takeover};
 use crate::admin::Backend;
 use crate::config::Config;
 use crate::host;
@@ -82,6 +82,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         started,
         &sockets.socket,
     );
+    service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()));
     let Environment { host, tunnels, pools, keeper, offload, seed, .. } = &mut environment;
@@ -100,6 +101,12 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
+    }
+    match &end {
+        Ending::Whole(_) => service::stopping(),
+        Ending::Anew => service::reloading(),
+        // Its successor is the main process.
+        Ending::MakingWay => {}
     }
     match end {
         Ending::MakingWay | Ending::Anew => environment.leave(start, gateway, &mut threads).await?,

@@ -2,14 +2,19 @@
 //! no client can exhaust the gateway's memory or descriptors.
 
 use super::gateway::Gateway;
-use crate::admin;
+use crate::admin::{self, AdminError};
 use axum::Router;
-use axum::serve::Listener;
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::serve::{IncomingStream, Listener};
 use std::fs;
-use std::future::{Future, pending};
+use std::future::{Future, IntoFuture, pending};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -52,15 +57,53 @@ pub(super) fn make_way(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the admin socket, which only its owner may open.
+/// Makes the admin socket, which only its owner may open, and the members of `group`.
 ///
 /// # Errors
-/// The kernel refused.
-pub(super) fn unix(path: &Path) -> io::Result<UnixListener> {
+/// The kernel refused, or there is no such group.
+pub(super) fn unix(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
+    let group = group.map(group_of).transpose()?;
     let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
     let listener = UnixListener::bind(path);
     nix::sys::stat::umask(before);
-    listener
+    let listener = listener?;
+    if let Some(group) = group {
+        std::os::unix::fs::chown(path, None, Some(group))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+    }
+    Ok(listener)
+}
+
+fn group_of(name: &str) -> io::Result<u32> {
+    match nix::unistd::Group::from_name(name)? {
+        Some(group) => Ok(group.gid.as_raw()),
+        None => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("gateway.admin_group: there is no group {name}; create it: groupadd --system {name}"),
+        )),
+    }
+}
+
+/// Who is at the other end of the admin socket.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    /// This process's own user, or root. Others are members of the group: they may look.
+    may_change: bool,
+}
+
+impl Connected<IncomingStream<'_, Bounded<UnixListener>>> for Peer {
+    fn connect_info(incoming: IncomingStream<'_, Bounded<UnixListener>>) -> Self {
+        let user = incoming.io().stream.peer_cred().map(|peer| peer.uid());
+        let own = nix::unistd::geteuid().as_raw();
+        Self { may_change: user.is_ok_and(|user| user == 0 || user == own) }
+    }
+}
+
+async fn only_who_may(ConnectInfo(peer): ConnectInfo<Peer>, request: Request, next: Next) -> Response {
+    if peer.may_change || matches!(*request.method(), Method::GET | Method::HEAD) {
+        return next.run(request).await;
+    }
+    AdminError::NotPermitted.into_response()
 }
 
 /// Makes the socket of the metrics.
@@ -73,23 +116,28 @@ pub(super) async fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Serves the admin API, for ever.
 pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
-    serve(listener, admin::router(gateway)).await;
+    let router = admin::router(gateway).layer(axum::middleware::from_fn(only_who_may));
+    let service = router.into_make_service_with_connect_info::<Peer>();
+    serve(axum::serve(bounded(listener), service)).await;
 }
 
 /// Serves the metrics, for ever, if they are to be served.
 pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>) {
     match listener {
-        Some(listener) => serve(listener, admin::metrics_route().with_state(gateway)).await,
+        Some(listener) => {
+            let router: Router = admin::metrics_route().with_state(gateway);
+            serve(axum::serve(bounded(listener), router)).await;
+        }
         None => pending().await,
     }
 }
 
-async fn serve<L: Listener>(listener: L, router: Router)
-where
-    L::Addr: std::fmt::Debug,
-{
-    let bounded = Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) };
-    if let Err(error) = axum::serve(bounded, router).await {
+fn bounded<L>(listener: L) -> Bounded<L> {
+    Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) }
+}
+
+async fn serve(serving: impl IntoFuture<Output = io::Result<()>>) {
+    if let Err(error) = serving.await {
         tracing::error!("stopped serving a socket: {error}");
         pending().await
     }
@@ -198,7 +246,7 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
-                serve(UnixListener::from_std(listener).unwrap(), router).await;
+                serve(axum::serve(bounded(UnixListener::from_std(listener).unwrap()), router)).await;
             });
         });
 

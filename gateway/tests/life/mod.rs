@@ -8,6 +8,7 @@ mod ip_in_ip;
 mod network;
 mod npt66;
 mod others;
+mod service;
 mod shared_pool;
 mod takeover;
 mod tunnels;

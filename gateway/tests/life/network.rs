@@ -142,10 +142,23 @@ impl Network {
         self.begin_on("gateway", "gateway", &self.text(mechanisms), arguments)
     }
 
+    /// Starts a gateway with these environment variables, not waited for.
+    pub fn begin_with_environment(&self, mechanisms: &str, environment: &[(&str, &str)]) -> Running {
+        let files = ("gateway", "gateway");
+        self.begin_program(Path::new(SIXWAY), files, &self.text(mechanisms), &[], environment)
+    }
+
+    /// Starts a gateway at which the members of a group may look.
+    pub fn start_in_group(&self, group: &str, mechanisms: &str) -> Running {
+        let text = self.text(mechanisms);
+        let text = text.replacen("workers = 2", &format!("workers = 2\nadmin_group = {group:?}"), 1);
+        self.begin_on("gateway", "gateway", &text, &[]).ready()
+    }
+
     /// Starts a gateway of another program.
     pub fn start_program(&self, program: &Path, mechanisms: &str, arguments: &[&str]) -> Running {
         let files = ("gateway", "gateway");
-        self.begin_program(program, files, &self.text(mechanisms), arguments).ready()
+        self.begin_program(program, files, &self.text(mechanisms), arguments, &[]).ready()
     }
 
     /// Writes another configuration for the gateway that runs.
@@ -183,7 +196,7 @@ impl Network {
     }
 
     fn begin_on(&self, host: &str, files: &str, text: &str, arguments: &[&str]) -> Running {
-        self.begin_program(Path::new(SIXWAY), (host, files), text, arguments)
+        self.begin_program(Path::new(SIXWAY), (host, files), text, arguments, &[])
     }
 
     fn begin_program(
@@ -192,6 +205,7 @@ impl Network {
         (host, files): (&str, &str),
         text: &str,
         arguments: &[&str],
+        environment: &[(&str, &str)],
     ) -> Running {
         let configuration = self.directory.join(format!("{files}.toml"));
         fs::write(&configuration, text).unwrap();
@@ -207,6 +221,7 @@ impl Network {
             .args(["run", "-c"])
             .arg(configuration)
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(errors)
@@ -278,6 +293,11 @@ impl Running {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
         u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+    }
+
+    /// The process's number.
+    pub fn number(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn said(&self) -> String {

@@ -16,6 +16,7 @@ mod kernel;
 mod life;
 mod nat64;
 mod npt66;
+mod package;
 mod path_mtu;
 mod peers;
 mod room;
@@ -165,6 +166,7 @@ fn all() -> Vec<Interop> {
         nat64::TESTS,
         siit::TESTS,
         npt66::TESTS,
+        package::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
         advertisements::TESTS,

@@ -1,0 +1,79 @@
+//! What a service manager and a group of onlookers see of a gateway.
+
+use super::NAT64;
+use super::network::{Network, SIXWAY};
+use std::os::unix::net::UnixDatagram;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn the_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
+    let network = Network::build();
+    let path = network.directory.join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(15))).unwrap();
+    let variable = [("NOTIFY_SOCKET", path.to_str().unwrap())];
+    let mut gateway = network.begin_with_environment(NAT64, &variable);
+    let told = || {
+        let mut buffer = [0; 500];
+        let length = manager.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    };
+    // What comes, until this.
+    let until = |word: &str| {
+        let mut all = String::new();
+        while !all.contains(word) {
+            all += &told();
+        }
+        all
+    };
+    let ready = until("READY=1");
+    assert!(ready.contains(&format!("MAINPID={}", gateway.number())), "{ready}");
+    until("WATCHDOG=1");
+    gateway.signal("HUP");
+    until("RELOADING=1");
+    assert!(until("READY=1").contains(&format!("MAINPID={}", gateway.number())));
+    gateway.signal("TERM");
+    until("STOPPING=1");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn members_of_the_admin_group_may_look_and_change_nothing() {
+    let network = Network::build();
+    // "daemon" is a user and a group of every Debian; "nobody" is not in it.
+    let mut gateway = network.start_in_group("daemon", NAT64);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    // The directory is the test's own.
+    assert!(Command::new("chmod").args(["711"]).arg(&network.directory).status().unwrap().success());
+    let copy = network.directory.join("sixway");
+    std::fs::copy(SIXWAY, &copy).unwrap();
+    let as_user = |user: &str, arguments: &[&str]| {
+        let number = |kind| {
+            let output = Command::new("id").args([kind, user]).output().unwrap();
+            String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
+        };
+        let mut command = Command::new(&copy);
+        command.args(arguments).arg("--socket").arg(network.socket()).uid(number("-u")).gid(number("-g"));
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (shown, said) = as_user("daemon", &["show"]);
+    assert!(shown && said.contains("nat64"), "{said}");
+    let (done, said) = as_user("daemon", &["dns64", "flush", "--all"]);
+    assert!(!done && said.contains("may look and not change anything"), "{said}");
+    let (shown, said) = as_user("nobody", &["show"]);
+    assert!(!shown && !said.contains("nat64"), "{said}");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+
+    let mut refused = network.start_in_group("no-such-group", NAT64);
+    assert_eq!(refused.end(), 1);
+    assert!(
+        refused.said().contains("there is no group no-such-group; create it: groupadd"),
+        "{}",
+        refused.said()
+    );
+}
