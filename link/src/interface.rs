@@ -73,11 +73,22 @@ pub fn is_up(interface: &str) -> io::Result<bool> {
 /// # Errors
 /// `NotFound` (or another error of the kernel) when the device does not exist.
 pub fn index(interface: &str) -> io::Result<u32> {
+    find(interface)?.ok_or_else(|| failed(&format!("if_nametoindex({interface})")))
+}
+
+/// The index of an interface; `None`: there is none of this name.
+///
+/// # Errors
+/// The kernel's error of if_nametoindex, such as that no file descriptor is left.
+pub fn find(interface: &str) -> io::Result<Option<u32>> {
     let name = CString::new(interface).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: the name is a C string that outlives the call.
     match unsafe { libc::if_nametoindex(name.as_ptr()) } {
-        0 => Err(failed(&format!("if_nametoindex({interface})"))),
-        index => Ok(index),
+        0 => match io::Error::last_os_error().raw_os_error() {
+            Some(libc::ENODEV | libc::ENXIO) => Ok(None),
+            _ => Err(failed(&format!("if_nametoindex({interface})"))),
+        },
+        index => Ok(Some(index)),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::error::RunError;
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
-use crate::host::notrack::table_name;
-use crate::host::{Host, Watched, masquerades, obstacles};
-use std::time::Instant;
+use crate::host::notrack::{listing, table_name};
+use crate::host::{Host, NftError, Watched, masquerades, obstacles};
+use std::time::{Duration, Instant};
 
 /// The table as it was made.
 #[derive(Debug, Default)]
@@ -15,7 +15,14 @@ pub(super) struct PacketFilter {
     trouble: Option<String>,
     /// The other rules were looked at.
     looked: bool,
+    /// How nft lists the table; `None`: it did not tell.
+    listing: Option<String>,
+    /// When making it failed.
+    failed: Option<Instant>,
 }
+
+/// Then it is tried again.
+const RETRY: Duration = Duration::from_secs(10);
 
 impl PacketFilter {
     /// Creates, changes or removes the table as needed. A failure is logged, and the next call retries.
@@ -28,21 +35,44 @@ impl PacketFilter {
         }
         match host.untrack(device, wanted.as_ref()) {
             Ok(()) => {
-                self.trouble = None;
+                (self.trouble, self.failed) = (None, None);
+                self.listing = wanted.as_ref().and_then(|_| listing(&config.gateway.name).ok());
                 self.made = wanted;
             }
-            Err(error) => self.tell(error.to_string()),
+            Err(error) => {
+                self.failed = Some(Instant::now());
+                self.tell(error.to_string());
+            }
         }
         if self.made.is_some() && !std::mem::replace(&mut self.looked, true) {
             look(config, device);
         }
     }
 
-    /// Another program removed or changed the table: makes it again.
+    /// Makes a table again that could not be made.
+    pub(super) fn retry(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
+        if self.failed.is_some_and(|at| at.elapsed() >= RETRY) {
+            self.keep(config, now, device, host);
+        }
+    }
+
+    /// Another program may have removed or changed the table: looks, and makes it again.
     pub(super) fn restore(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
+        if self.made.is_none() {
+            return;
+        }
         let what = format!("table inet {}", table_name(&config.gateway.name));
-        let may = self.made.is_some()
-            && host.may_restore(Watched::PacketFilter, &what, "it was removed or changed", Instant::now());
+        let is_intact = match listing(&config.gateway.name) {
+            Ok(listed) => self.listing.as_ref().is_none_or(|listing| *listing == listed),
+            Err(NftError::Refused(_)) => false,
+            // It is not known.
+            Err(NftError::Missing | NftError::Io(_)) => return,
+        };
+        if is_intact {
+            host.intact(&what);
+            return;
+        }
+        let may = host.may_restore(Watched::PacketFilter, &what, "it was removed or changed", Instant::now());
         if may {
             self.made = None;
             self.keep(config, now, device, host);
@@ -63,13 +93,14 @@ impl PacketFilter {
 ///
 /// # Errors
 /// Such a rule, and the one to write instead.
-pub(super) fn check_masquerading(config: &Config) -> Result<(), RunError> {
+pub(super) fn check_masquerading(config: &Config, now: &Surroundings) -> Result<(), RunError> {
     let shared = config.shared_ports();
     let ports: Vec<_> = shared.iter().flat_map(|(_, ports)| ports.ranges().iter().cloned()).collect();
     if ports.is_empty() {
         return Ok(());
     }
-    match masquerades(&ports) {
+    let interfaces: Vec<&str> = shared.iter().filter_map(|(address, _)| now.holder(*address)).collect();
+    match masquerades(&ports, &interfaces) {
         Ok(found) if found.is_empty() => Ok(()),
         Ok(found) => {
             let all = found.iter().map(|one| {

@@ -4,10 +4,11 @@
 
 use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
+use super::packet_filter;
 use super::predecessor::Predecessor;
 use super::start::Start;
 use crate::admin::{Client, ClientError};
-use crate::config::Config;
+use crate::config::{Config, Surroundings};
 use crate::host;
 use crate::show::plural;
 use crate::view::Leaving;
@@ -211,7 +212,16 @@ pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
             tracing::error!("not reloaded: gateway.name changed: restart required");
             None
         }
-        Ok((config, _)) => Some(config),
+        Ok((config, _)) => {
+            let now = crate::host::surroundings_now(Surroundings::default());
+            match packet_filter::check_masquerading(&config, &now) {
+                Ok(()) => Some(config),
+                Err(error) => {
+                    tracing::error!("not reloaded: {error}");
+                    None
+                }
+            }
+        }
         Err(faults) => {
             tracing::error!("not reloaded: {faults}");
             None

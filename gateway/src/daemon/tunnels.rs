@@ -27,6 +27,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Receiver;
+use tokio::time::MissedTickBehavior;
 
 /// How often this host's addresses are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -121,7 +122,13 @@ impl<'c> Tunnels<'c> {
     /// # Errors
     /// What could not be done.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
-        packet_filter::check_masquerading(self.config)?;
+        if let Err(error) = packet_filter::check_masquerading(self.config, &self.now) {
+            // Sessions would be lost.
+            if !host.is_successor() {
+                return Err(error);
+            }
+            tracing::error!("{error}");
+        }
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
@@ -165,6 +172,7 @@ impl<'c> Tunnels<'c> {
         offload: Option<&Offload<'_>>,
     ) {
         let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
         let mut names = RemoteNames::new(self.config, &sender, answers);
         gateway.see_tunnels(self.view());
@@ -342,11 +350,15 @@ impl<'c> Tunnels<'c> {
         if packet_filter {
             self.packet_filter.restore(self.config, &self.now, &self.device, host);
         }
-        if steering
-            && host.may_restore(Watched::Steering, "steering at tc ingress", "a filter was removed", now)
-        {
-            self.ingress.attach_again();
-            host.ignore_filters();
+        self.packet_filter.retry(self.config, &self.now, &self.device, host);
+        if steering {
+            let what = "steering at tc ingress";
+            if self.ingress.filters().are_there() {
+                host.intact(what);
+            } else if host.may_restore(Watched::Steering, what, "a filter was removed", now) {
+                self.ingress.attach_again();
+                host.ignore_filters();
+            }
         }
         gateway.note_restored(host.restored());
     }

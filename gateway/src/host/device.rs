@@ -156,6 +156,7 @@ impl Host {
             device: self.device,
             mtu: plan.mtu,
             settings,
+            reserved_ports: &plan.shared_ports,
             routes4: &plan.routes4,
             routes6: &plan.routes6,
             reached: &mut self.reached,
@@ -169,6 +170,13 @@ impl Host {
     pub fn may_restore(&mut self, watched: Watched, what: &str, detail: &str, now: Instant) -> bool {
         let Some((_, _, guard)) = &mut self.guarded else { return false };
         guard.may_restore(watched, what, &detail, now)
+    }
+
+    /// This, which others restore, is as it should be.
+    pub fn intact(&mut self, what: &str) {
+        if let Some((_, _, guard)) = &mut self.guarded {
+            guard.intact(what);
+        }
     }
 
     /// The gateway changed its filters at tc itself.

@@ -8,6 +8,7 @@ use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMe
 use rtnetlink::packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteType,
 };
+use rtnetlink::packet_route::tc::TcMessage;
 use rtnetlink::{AddressMessageBuilder, Error, Handle, RouteMessageBuilder};
 use sixway_wire::{Prefix4, Prefix6};
 use std::fmt;
@@ -196,6 +197,19 @@ fn is_into(route: &RouteMessage, device: u32, mark: RouteMark) -> bool {
     route.header.table == RouteHeader::RT_TABLE_MAIN
         && route.header.protocol == mark.protocol()
         && route.attributes.contains(&RouteAttribute::Oif(device))
+}
+
+/// Priority and handle of each filter at an interface's tc ingress.
+pub(super) fn tc_filters(interface: u32) -> Result<Vec<(u16, u32)>, Refusal> {
+    let request = |handle: Handle| async move {
+        handle.traffic_filter(interface.cast_signed()).get().ingress().execute().try_collect().await
+    };
+    let found: Vec<TcMessage> = ask(request)?.map_err(|error| Refusal::of(&error))?;
+    let filters = found.iter().map(|filter| {
+        let handle = filter.header.handle;
+        ((filter.header.info >> 16) as u16, u32::from(handle.major) << 16 | u32::from(handle.minor))
+    });
+    Ok(filters.collect())
 }
 
 /// A route's destination; the kernel leaves that of a default route out.

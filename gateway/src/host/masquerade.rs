@@ -14,14 +14,14 @@ pub struct Masquerade {
     pub cure: String,
 }
 
-/// The rules that masquerade to ports of these ranges. Rules of iptables do not show their ports and are left out.
+/// The rules that masquerade to ports of these ranges at one of these interfaces (none: at any). Rules of iptables do not show their ports and are left out.
 ///
 /// # Errors
 /// nft does not tell.
-pub fn masquerades(pool: &[RangeInclusive<u16>]) -> Result<Vec<Masquerade>, NftError> {
+pub fn masquerades(pool: &[RangeInclusive<u16>], interfaces: &[&str]) -> Result<Vec<Masquerade>, NftError> {
     let ruleset = nft::ruleset()?;
     let mut found = Vec::new();
-    for rule in conflicts(&ruleset, pool) {
+    for rule in conflicts(&ruleset, pool, interfaces) {
         let part = |key: &str| rule[key].as_str().unwrap_or_default();
         let chain = format!("{} {} {}", part("family"), part("table"), part("chain"));
         let listing = nft::chain(&chain)?;
@@ -31,16 +31,47 @@ pub fn masquerades(pool: &[RangeInclusive<u16>]) -> Result<Vec<Masquerade>, NftE
     Ok(found)
 }
 
-fn conflicts<'r>(ruleset: &'r Value, pool: &[RangeInclusive<u16>]) -> Vec<&'r Value> {
+fn conflicts<'r>(ruleset: &'r Value, pool: &[RangeInclusive<u16>], interfaces: &[&str]) -> Vec<&'r Value> {
     let objects = ruleset["nftables"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rules = objects.iter().map(|one| &one["rule"]).filter(|rule| {
         let expressions = rule["expr"].as_array().map(Vec::as_slice).unwrap_or_default();
         let ip4 = matches!(rule["family"].as_str(), Some("ip" | "inet"));
         let has_ports = !expressions.iter().any(|one| excludes_ports(&one["match"]));
+        let is_elsewhere = expressions.iter().any(|one| excludes_interfaces(&one["match"], interfaces));
         ip4 && has_ports
+            && !is_elsewhere
             && expressions.iter().filter_map(|one| one.get("masquerade")).any(|it| overlaps(it, pool))
     });
     rules.collect()
+}
+
+/// Whether a comparison with the name of the interface that a packet leaves by leaves out all of these.
+fn excludes_interfaces(comparison: &Value, interfaces: &[&str]) -> bool {
+    let key = &comparison["left"]["meta"]["key"];
+    if interfaces.is_empty() || (key != "oifname" && key != "oif") {
+        return false;
+    }
+    let right = &comparison["right"];
+    let one = std::slice::from_ref(right);
+    let listed = right["set"].as_array().map_or(one, Vec::as_slice);
+    // A name may end with an asterisk; what is no name (a set elsewhere) may be any.
+    let names = |interface: &str| {
+        listed.iter().any(|it| match it.as_str() {
+            Some(name) if name.starts_with('@') => true,
+            Some(name) => match name.strip_suffix('*') {
+                Some(start) => interface.starts_with(start),
+                None => interface == name,
+            },
+            None => true,
+        })
+    };
+    match comparison["op"].as_str() {
+        Some("!=") => {
+            let plain = listed.iter().all(|it| it.as_str().is_some_and(|name| !name.starts_with('@')));
+            plain && interfaces.iter().all(|interface| names(interface))
+        }
+        _ => !interfaces.iter().any(|interface| names(interface)),
+    }
 }
 
 /// Whether a comparison leaves out TCP and UDP.
@@ -75,7 +106,8 @@ fn overlaps(masquerade: &Value, pool: &[RangeInclusive<u16>]) -> bool {
 fn cure(chain: &str, listing: &str, handle: u64, pool: &[RangeInclusive<u16>]) -> Option<String> {
     let mark = format!(" # handle {handle}");
     let rule = listing.lines().find_map(|line| line.trim().strip_suffix(&mark))?;
-    let (before, after) = rule.split_once("masquerade")?;
+    // What stands in quotes may contain the word, and a quote of the shell's would end the command.
+    let (before, after) = split_at_word(rule, "masquerade").filter(|_| !rule.contains('\''))?;
     let with_ports = limited(pool);
     Some(match after.trim_start().strip_prefix("to :") {
         Some(ports) => {
@@ -88,17 +120,32 @@ fn cure(chain: &str, listing: &str, handle: u64, pool: &[RangeInclusive<u16>]) -
     })
 }
 
+/// What is before and behind a word that stands outside of quotes.
+fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+    let mut quoted = false;
+    let mut at = 0;
+    for part in text.split_inclusive([' ', '"']) {
+        if !quoted && part.trim_end() == word {
+            return Some((&text[..at], &text[at + word.len()..]));
+        }
+        quoted ^= part.ends_with('"');
+        at += part.len();
+    }
+    None
+}
+
 /// The longest range of unprivileged ports that the pool leaves.
 fn limited(pool: &[RangeInclusive<u16>]) -> String {
     let mut ranges: Vec<_> = pool.to_vec();
     ranges.sort_by_key(|range| *range.start());
     let (mut best, mut from) = (1_024..=1_024, 1_024_u32);
-    for range in ranges.iter().chain([&(u16::MAX..=u16::MAX)]) {
-        let end = u32::from(*range.start()).saturating_sub(u32::from(range.start() != &u16::MAX));
+    let starts = ranges.iter().map(|range| (u32::from(*range.start()), u32::from(*range.end())));
+    for (start, last) in starts.chain([(u32::from(u16::MAX) + 1, u32::from(u16::MAX))]) {
+        let end = start - 1;
         if end > from && end - from > u32::from(best.end() - best.start()) {
             best = from as u16..=end as u16;
         }
-        from = from.max(u32::from(*range.end()) + 1);
+        from = from.max(last + 1);
     }
     format!("masquerade to :{}-{}", best.start(), best.end())
 }
@@ -133,8 +180,28 @@ mod tests {
         ];
         for (object, is_found) in cases {
             let ruleset = json!({ "nftables": [object] });
-            assert_eq!(!conflicts(&ruleset, &[61_000..=65_535]).is_empty(), is_found, "{ruleset}");
+            assert_eq!(!conflicts(&ruleset, &[61_000..=65_535], &[]).is_empty(), is_found, "{ruleset}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_another_interface_is_no_conflict() {
+        let conflict = |key: &str, op: &str, right: Value| {
+            let comparison =
+                json!({ "match": { "op": op, "left": { "meta": { "key": key } }, "right": right } });
+            let rule = json!({ "rule": { "family": "ip", "expr": [comparison, { "masquerade": null }] } });
+            let ruleset = json!({ "nftables": [rule] });
+            !conflicts(&ruleset, &[61_000..=65_535], &["eth0"]).is_empty()
+        };
+        assert!(!conflict("oifname", "==", json!("wg0")));
+        assert!(!conflict("oif", "==", json!({ "set": ["wg0", "wg1"] })));
+        assert!(!conflict("oifname", "!=", json!("eth0")));
+        assert!(conflict("oifname", "==", json!("eth0")));
+        assert!(conflict("oifname", "==", json!("eth*")));
+        assert!(conflict("oifname", "!=", json!("wg0")));
+        assert!(conflict("oifname", "==", json!("@wans")));
+        assert!(conflict("oifname", "!=", json!("@lans")));
+        assert!(conflict("iifname", "==", json!("wg0")), "where it came from says nothing");
     }
 
     #[test]
@@ -155,6 +222,16 @@ mod tests {
              replace rule ip nat post handle 6 meta l4proto != { tcp, udp } masquerade random'"
         );
         assert_eq!(cure("ip nat post", listing, 7, &pool), None);
+        // Names may contain the word, and a comment a quote, which the shell would take for its own.
+        let listing = "\t\toifname \"masquerade 0\" masquerade # handle 8\n\t\tmasquerade comment \"it's\" # handle 9\n";
+        let cured = cure("ip nat post", listing, 8, &pool).unwrap();
+        assert!(
+            cured.contains(
+                "position 8 oifname \"masquerade 0\" meta l4proto { tcp, udp } masquerade to :1024-60999;"
+            ),
+            "{cured}"
+        );
+        assert_eq!(cure("ip nat post", listing, 9, &pool), None);
     }
 
     #[test]
@@ -162,6 +239,8 @@ mod tests {
         for (pool, range) in [
             (vec![61_000..=65_535], "1024-60999"),
             (vec![1_024..=32_767], "32768-65535"),
+            (vec![1_024..=32_767, 65_535..=65_535], "32768-65534"),
+            (vec![65_535..=65_535], "1024-65534"),
             (vec![10_000..=20_000, 50_000..=60_000], "20001-49999"),
             (vec![50_000..=60_000, 443..=443], "1024-49999"),
         ] {

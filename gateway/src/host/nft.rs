@@ -51,6 +51,11 @@ pub(super) fn chain(chain: &str) -> Result<String, NftError> {
     run(&arguments, "")
 }
 
+/// A table of the family inet, as text.
+pub(super) fn table(name: &str) -> Result<String, NftError> {
+    run(&["list", "table", "inet", name], "")
+}
+
 fn run(arguments: &[&str], input: &str) -> Result<String, NftError> {
     let mut command = Command::new("nft");
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -60,6 +60,14 @@ pub(super) fn make(
     nft::execute(&text(gateway, &Device::of(device, index), untracked))
 }
 
+/// The table as it is.
+///
+/// # Errors
+/// nft is missing or failed: [`NftError::Refused`] if there is no such table.
+pub fn listing(gateway: &str) -> Result<String, NftError> {
+    nft::table(&table_name(gateway))
+}
+
 /// Removes the table. Whether it was there.
 pub fn remove(gateway: &str) -> bool {
     nft::execute(&format!("delete table inet {}\n", table_name(gateway))).is_ok()

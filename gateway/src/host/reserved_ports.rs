@@ -12,6 +12,17 @@ pub(super) fn reserve(root: &Path, ports: &[Ports]) -> Option<Setting> {
     Some((path, merged(before.trim(), ports)))
 }
 
+/// What the setting is to be so that these ports are reserved, whatever else is; `None`: they are.
+pub(super) fn with(now: &str, ports: &[Ports]) -> Option<String> {
+    let wanted = merged(now, ports);
+    (wanted != merged(now, &[])).then_some(wanted)
+}
+
+/// Whether this is the setting.
+pub(super) fn is_it(path: &Path) -> bool {
+    path.ends_with("net/ipv4/ip_local_reserved_ports")
+}
+
 /// As the kernel writes it: ranges in ascending order, which neither overlap nor touch.
 fn merged(before: &str, ports: &[Ports]) -> String {
     let mut ranges: Vec<(u16, u16)> = before.split(',').filter_map(range).collect();
@@ -46,6 +57,17 @@ mod tests {
         assert_eq!(merged("", &[ports("61000-65535")]), "61000-65535");
         assert_eq!(merged("8080,61500-62000", &[ports("443,61000-61499")]), "443,8080,61000-62000");
         assert_eq!(merged("1-10,65535", &[ports("5-20"), ports("21")]), "1-21,65535");
+    }
+
+    #[test]
+    fn what_others_reserve_is_no_reason_to_write() {
+        let ports = [Ports::parse("61000-62000").unwrap()];
+        assert_eq!(with("8080,61000-62000", &ports), None);
+        assert_eq!(with("60999-63000", &ports), None);
+        assert_eq!(with("8080,61000-61999", &ports).as_deref(), Some("8080,61000-62000"));
+        assert_eq!(with("", &ports).as_deref(), Some("61000-62000"));
+        assert_eq!(with("8080", &[]), None);
+        assert!(is_it(Path::new("/proc/sys/net/ipv4/ip_local_reserved_ports")));
     }
 
     #[test]

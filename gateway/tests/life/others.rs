@@ -212,6 +212,92 @@ fn a_queueing_discipline_and_a_table_that_are_removed_are_restored() {
 }
 
 #[test]
+fn filters_that_are_flushed_are_restored_and_what_the_gateway_does_is_nobody_elses_change() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    // All filters of the chain go with one notification, which names none.
+    assert!(network.on("gateway", "tc", &["filter", "del", "dev", "out0", "ingress"]).status.success());
+    until("steering is restored", || restored(&network, "steering") == 1);
+    network.ping("2001:db8:64::203.0.113.2");
+    // A reload replaces its own filters, and other ports change its own setting twice.
+    for (ready, ports) in [(2, "61000-65000"), (3, "61000-65500")] {
+        network.configure(&SHARED.replace("61000-65535", ports));
+        gateway.signal("HUP");
+        until("it is reloaded", || gateway.said().matches("ready in").count() == ready);
+    }
+    // Others reserve ports too, and load sets of their own.
+    network.set("ipv4/ip_local_reserved_ports", "8080,61000-65500");
+    for rules in ["add table inet other", "add chain inet other c", "delete table inet other"] {
+        assert!(network.on("gateway", "nft", &[rules]).status.success());
+    }
+    std::thread::sleep(Duration::from_millis(3_500));
+    let said = gateway.said();
+    let accused = said.matches("changed by another program").count();
+    assert_eq!(accused, 1, "the flushed filters alone: {said}");
+    let read = network.on("gateway", "cat", &["/proc/sys/net/ipv4/ip_local_reserved_ports"]);
+    assert_eq!(String::from_utf8_lossy(&read.stdout).trim(), "8080,61000-65500");
+    // Without ours, they are added.
+    network.set("ipv4/ip_local_reserved_ports", "8080");
+    until("ours are reserved again", || {
+        let read = network.on("gateway", "cat", &["/proc/sys/net/ipv4/ip_local_reserved_ports"]);
+        String::from_utf8_lossy(&read.stdout).trim() == "8080,61000-65500"
+    });
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn a_route_that_another_program_replaced_is_reported_once_and_left_to_it() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "route", "replace", "192.0.2.0/28", "dev", "out0"]);
+    let reported = "another program's route to 192.0.2.0/28 has taken the place of the gateway's";
+    until("it is reported", || gateway.said().contains(reported));
+    // Looked at again, it is the same.
+    for _ in 0..2 {
+        network.ip(&["-n", &host, "route", "replace", "198.51.100.0/24", "dev", "out0"]);
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+    assert_eq!(restored(&network, "route"), 0);
+    assert_eq!(gateway.said().matches(reported).count(), 1, "{}", gateway.said());
+    assert!(!gateway.said().contains("restored: 192.0.2.0/28"), "{}", gateway.said());
+    network.ip(&["-n", &host, "route", "del", "192.0.2.0/28", "dev", "out0"]);
+    network.ip(&["-n", &host, "-6", "route", "del", "64:ff9b::/96"]);
+    until_routed(&network, &gateway);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn a_reload_next_to_a_new_masquerade_rule_is_refused_and_the_gateway_goes_on() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let _far = Answering::on(&network, "server", ECHO);
+    let mut gateway = network.start(SHARED);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let masquerade = |device: &str| {
+        let rules = format!(
+            "table ip nat {{ chain post {{ type nat hook postrouting priority 100; oifname \"{device}\" masquerade; }}; }}"
+        );
+        assert!(network.on("gateway", "nft", &[&rules]).status.success());
+    };
+    // By another interface than the one with the pool's address.
+    masquerade("wg0");
+    gateway.signal("HUP");
+    until("it is reloaded", || gateway.said().matches("ready in").count() == 2);
+    masquerade("out0");
+    gateway.signal("HUP");
+    until("it is refused", || gateway.said().contains("not reloaded: ip nat post masquerades connections"));
+    network.ping("2001:db8:64::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
 fn two_gateways_share_an_address_by_their_ports() {
     let network = Network::build();
     let _far = Answering::on(&network, "server", ECHO);
@@ -224,6 +310,14 @@ fn two_gateways_share_an_address_by_their_ports() {
     assert!(other.said().contains("ready in"), "{}", other.said());
     network.ping("2001:db8:65::203.0.113.2");
     network.ping("2001:db8:64::203.0.113.2");
+    // Each reserves its ports, and neither takes the other's away.
+    let reserved = || {
+        let read = network.on("gateway", "cat", &["/proc/sys/net/ipv4/ip_local_reserved_ports"]);
+        String::from_utf8_lossy(&read.stdout).trim().to_owned()
+    };
+    std::thread::sleep(Duration::from_millis(2_500));
+    assert_eq!(reserved(), "50000-54999,61000-65535");
+    assert!(!(first.said() + &other.said()).contains("another program"), "{}{}", first.said(), other.said());
     other.signal("TERM");
     assert_eq!(other.end(), 0, "{}", other.said());
     network.ping("2001:db8:64::203.0.113.2");

@@ -1,5 +1,5 @@
 //! The kernel's notifications of changes that may concern the gateway's configuration. They are read once in a second, so that a flood
-//! of routes costs little; if some were lost, everything is suspect.
+//! of routes costs little; if some were lost, everything is suspect. What is suspect is looked at before anything is restored.
 
 use super::tc_filters::TcFilters;
 use nix::errno::Errno;
@@ -75,7 +75,7 @@ impl Events {
     /// What happened since the last call.
     pub fn read(&mut self, own: Own<'_>) -> Suspects {
         let mut suspects = Suspects::default();
-        let lost = drain(&self.route, &mut self.buffer, |kind, body| note(kind, body, own, &mut suspects));
+        let lost = drain(&self.route, &mut self.buffer, |message| note(message, own, &mut suspects));
         if lost {
             (suspects.routing, suspects.steering) = (true, true);
         }
@@ -85,7 +85,7 @@ impl Events {
 
     /// Forgets what was told of routes and filters at tc: it was the gateway's own change.
     pub fn ignore_routes(&mut self) {
-        drain(&self.route, &mut self.buffer, |_, _| {});
+        drain(&self.route, &mut self.buffer, |_| {});
     }
 
     /// Forgets what was told of the packet filter: it was the gateway's own change.
@@ -98,7 +98,7 @@ impl Events {
         let mut changed = false;
         // Names end with a zero.
         let name = [table.as_bytes(), &[0]].concat();
-        let lost = drain(filter, &mut self.buffer, |kind, body| {
+        let lost = drain(filter, &mut self.buffer, |Message { kind, body, .. }| {
             let deletes = kind >> 8 == NFTABLES && DELETIONS.contains(&(kind & 0xff));
             changed |= deletes && body.windows(name.len()).any(|part| part == name);
         });
@@ -106,7 +106,15 @@ impl Events {
     }
 }
 
-fn note(kind: u16, body: &[u8], own: Own<'_>, suspects: &mut Suspects) {
+/// A message of netlink.
+#[derive(Clone, Copy, Debug)]
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    body: &'a [u8],
+}
+
+fn note(Message { kind, flags, body }: Message<'_>, own: Own<'_>, suspects: &mut Suspects) {
     // `struct rtmsg` and `struct fib_rule_hdr` have the protocol or the table behind four octets; the others, the index.
     let index = body.get(4..8).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes);
     let is_ours = index == Some(own.device);
@@ -114,6 +122,8 @@ fn note(kind: u16, body: &[u8], own: Own<'_>, suspects: &mut Suspects) {
         libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_DELADDR => suspects.routing |= is_ours,
         // The kernel flushes IPv4 routes of a device that goes down without telling; its link event does.
         libc::RTM_DELROUTE => suspects.routing |= body.get(5) == Some(&own.protocol),
+        // The route that it replaces is not told of.
+        libc::RTM_NEWROUTE => suspects.routing |= flags & libc::NLM_F_REPLACE as u16 != 0,
         libc::RTM_DELRULE => suspects.routing = true,
         libc::RTM_DELQDISC | libc::RTM_DELTFILTER => suspects.steering |= is_filter(kind, body, own.filters),
         _ => {}
@@ -130,15 +140,20 @@ fn is_filter(kind: u16, body: &[u8], filters: &TcFilters) -> bool {
     else {
         return false;
     };
+    let priority = info >> 16;
     let which = match kind {
         libc::RTM_DELQDISC => handle == INGRESS,
-        _ => info >> 16 == u32::from(filters.priority) && filters.handles.contains(&handle),
+        // All filters of a priority, or of the whole chain, go with one message.
+        _ => {
+            (priority == 0 || priority == u32::from(filters.priority))
+                && (handle == 0 || filters.handles.contains(&handle))
+        }
     };
     which && filters.interfaces.contains(&interface)
 }
 
 /// Reads what waits. Whether some was lost.
-fn drain(socket: &OwnedFd, buffer: &mut [u8], mut take: impl FnMut(u16, &[u8])) -> bool {
+fn drain(socket: &OwnedFd, buffer: &mut [u8], mut take: impl FnMut(Message<'_>)) -> bool {
     /// More than this in a second is a flood: what it contains is looked up instead.
     const DATAGRAMS: usize = 20_000;
     let mut lost = false;
@@ -152,12 +167,12 @@ fn drain(socket: &OwnedFd, buffer: &mut [u8], mut take: impl FnMut(u16, &[u8])) 
     true
 }
 
-fn messages(mut octets: &[u8], take: &mut impl FnMut(u16, &[u8])) {
+fn messages(mut octets: &[u8], take: &mut impl FnMut(Message<'_>)) {
     while let Some((header, _)) = octets.split_at_checked(HEADER) {
         let length = u32::from_ne_bytes([header[0], header[1], header[2], header[3]]) as usize;
         let kind = u16::from_ne_bytes([header[4], header[5]]);
         let Some(body) = octets.get(HEADER..length) else { return };
-        take(kind, body);
+        take(Message { kind, flags: u16::from_ne_bytes([header[6], header[7]]), body });
         octets = octets.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
 }
@@ -193,7 +208,7 @@ mod tests {
     fn suspects(datagram: &[u8]) -> Suspects {
         let mut suspects = Suspects::default();
         let filters = TcFilters { interfaces: vec![3], priority: 9, handles: [20, 21] };
-        messages(datagram, &mut |kind, body| note(kind, body, own(&filters), &mut suspects));
+        messages(datagram, &mut |message| note(message, own(&filters), &mut suspects));
         suspects
     }
 
@@ -204,6 +219,8 @@ mod tests {
         let of_tc = |kind, [interface, handle, info]: [u32; 3]| {
             message(kind, [0, interface, handle, 0, info].map(u32::to_ne_bytes).as_flattened())
         };
+        let mut replacing = message(libc::RTM_NEWROUTE, &[2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0]);
+        replacing[6..8].copy_from_slice(&(libc::NLM_F_REPLACE as u16).to_ne_bytes());
         let routing = Suspects { routing: true, ..Suspects::default() };
         let steering = Suspects { steering: true, ..Suspects::default() };
         for (datagram, expected) in [
@@ -217,6 +234,11 @@ mod tests {
             (of_tc(libc::RTM_DELTFILTER, [3, 21, 9 << 16 | 0x300]), steering),
             (of_tc(libc::RTM_DELTFILTER, [4, 21, 9 << 16]), Suspects::default()),
             (of_tc(libc::RTM_DELTFILTER, [3, 22, 9 << 16]), Suspects::default()),
+            (of_tc(libc::RTM_DELTFILTER, [3, 0, 9 << 16]), steering),
+            (of_tc(libc::RTM_DELTFILTER, [3, 0, 0]), steering),
+            (of_tc(libc::RTM_DELTFILTER, [3, 0, 8 << 16]), Suspects::default()),
+            (replacing, routing),
+            (message(libc::RTM_NEWROUTE, &[2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0]), Suspects::default()),
             (of_tc(libc::RTM_DELTFILTER, [3, 21, 8 << 16]), Suspects::default()),
             (of_tc(libc::RTM_DELQDISC, [3, 0xffff_0000, 0]), steering),
             (of_tc(libc::RTM_DELQDISC, [3, 0x8001_0000, 0]), Suspects::default()),

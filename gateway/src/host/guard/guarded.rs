@@ -4,16 +4,19 @@ use super::events::{Events, Own, Suspects};
 use super::restored::{Restored, Watched};
 use super::restraint::{Reaction, Restraint};
 use super::tc_filters::TcFilters;
+use crate::config::Ports;
 use crate::host::forwarding::Setting;
 use crate::host::inherited::Inherited;
-use crate::host::kernel::Route6;
+use crate::host::kernel::{Refusal, Route6};
 use crate::host::notrack::table_name;
 use crate::host::reach::AppliedReach;
 use crate::host::record::Record;
+use crate::host::reserved_ports;
 use crate::host::route::restore4;
 use crate::host::setting_name::setting_name;
 use sixway_link::interface;
 use sixway_wire::{Prefix4, Prefix6};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
@@ -34,6 +37,8 @@ pub(in crate::host) struct HostParts<'h> {
     pub routes4: &'h [Prefix4],
     /// IPv6 routes into it, except those of tunnels.
     pub routes6: &'h [Prefix6],
+    /// Ports that this host's own connections leave alone.
+    pub reserved_ports: &'h [Ports],
     /// What tunnels and prefix translators need.
     pub reached: &'h mut AppliedReach,
     /// The host's settings, among others.
@@ -51,6 +56,8 @@ pub(in crate::host) struct Guard {
     restored: Restored,
     compared: Instant,
     suspicious: bool,
+    /// Prefixes for which another program has a route in place of the gateway's.
+    replaced: BTreeSet<String>,
 }
 
 impl Guard {
@@ -66,6 +73,7 @@ impl Guard {
             restored: Restored::default(),
             compared: now,
             suspicious: false,
+            replaced: BTreeSet::new(),
         }
     }
 
@@ -96,32 +104,47 @@ impl Guard {
         let protocol = host.record.route_mark().number();
         let own = Own { device: host.device, protocol, table: &table, filters: host.filters };
         let suspects = self.events.as_mut().map_or_else(Suspects::default, |events| events.read(own));
-        if !interface::index(host.name).is_ok_and(|index| index == host.device) {
-            let what = format!("{}: renamed or removed", host.name);
+        let what = format!("{}: renamed or removed", host.name);
+        // An error, such as that no file descriptor is left, tells nothing.
+        let is_there = interface::find(host.name).map_or(true, |index| index == Some(host.device));
+        if is_there {
+            self.restored.left_alone.remove(&what);
+        } else {
             if self.restored.left_alone.insert(what.clone()) {
                 tracing::error!("{what} by another program; restart the gateway");
             }
             return (false, false);
         }
         let link = self.link(host, now);
-        self.sysctls(host, now);
-        if link
-            || suspects.routing
-            || std::mem::take(&mut self.suspicious)
-            || now.duration_since(self.compared) >= ROUTES
-        {
+        // The kernel flushes IPv6 routes where IPv6 is disabled, and may not tell.
+        let ipv6 = self.sysctls(host, now);
+        let due = now.duration_since(self.compared) >= ROUTES;
+        if link || ipv6 || suspects.routing || std::mem::take(&mut self.suspicious) || due {
             self.compared = now;
             self.routing(host, now);
         }
-        (suspects.packet_filter, suspects.steering)
+        (suspects.packet_filter || due, (suspects.steering || due) && !host.filters.interfaces.is_empty())
     }
 
     /// Whether something that was found changed is to be restored; reports that, and counts it.
     pub fn may_restore(&mut self, watched: Watched, what: &str, detail: &dyn Display, now: Instant) -> bool {
+        let may = self.may_try(what, detail, now);
+        if may {
+            self.note_restored(watched, what, detail);
+        }
+        may
+    }
+
+    fn note_restored(&mut self, watched: Watched, what: &str, detail: &dyn Display) {
+        tracing::warn!("{what}: changed by another program, restored: {detail}");
+        *self.restored.times.entry(watched).or_default() += 1;
+    }
+
+    /// Whether something that was found changed is to be restored; reports it if not.
+    fn may_try(&mut self, what: &str, detail: &dyn Display, now: Instant) -> bool {
         match self.restraint.changed(what, now) {
             Reaction::Restore => {
-                tracing::warn!("{what}: changed by another program, restored: {detail}");
-                *self.restored.times.entry(watched).or_default() += 1;
+                self.restored.left_alone.remove(what);
                 return true;
             }
             Reaction::GiveUp => {
@@ -136,7 +159,7 @@ impl Guard {
     }
 
     /// It is as it should be.
-    fn intact(&mut self, what: &str) {
+    pub fn intact(&mut self, what: &str) {
         if self.restraint.intact(what) {
             tracing::info!("{what}: as configured again");
         }
@@ -162,19 +185,59 @@ impl Guard {
         !up
     }
 
-    fn sysctls(&mut self, host: &HostParts<'_>, now: Instant) {
+    /// Whether one was restored on which the device's IPv6 depends.
+    fn sysctls(&mut self, host: &HostParts<'_>, now: Instant) -> bool {
+        let mut ipv6 = false;
         let of_host = host.record.settings();
         for (path, wanted) in host.settings.iter().map(|(path, value)| (&**path, &**value)).chain(of_host) {
             // An interface may be gone.
             let Ok(value) = std::fs::read_to_string(path) else { continue };
             let (what, value) = (setting_name(path), value.trim_end());
-            if value == wanted {
+            let wanted = match reserved_ports::is_it(path) {
+                // What others reserve is theirs.
+                true => reserved_ports::with(value, host.reserved_ports),
+                false => (value != wanted).then(|| wanted.to_owned()),
+            };
+            let Some(wanted) = wanted else {
                 self.intact(&what);
-            } else if self.may_restore(Watched::Sysctl, &what, &format!("{value}, not {wanted}"), now)
-                && let Err(error) = std::fs::write(path, wanted)
-            {
-                tracing::error!("{what}: {error}");
+                continue;
+            };
+            if !self.may_restore(Watched::Sysctl, &what, &format!("{value}, not {wanted}"), now) {
+                continue;
             }
+            match std::fs::write(path, wanted) {
+                Ok(()) => ipv6 |= path.components().any(|part| part.as_os_str() == "ipv6"),
+                Err(error) => tracing::error!("{what}: {error}"),
+            }
+        }
+        ipv6
+    }
+
+    /// Whether another program's route is known to be in this one's place; it is added when that is gone.
+    fn is_replaced(&mut self, prefix: &dyn Display, add: impl FnOnce() -> Result<(), Refusal>) -> bool {
+        let prefix = prefix.to_string();
+        if !self.replaced.contains(&prefix) {
+            return false;
+        }
+        if add().is_ok() {
+            tracing::info!("the gateway's route to {prefix} is back: the other program's is gone");
+            self.replaced.remove(&prefix);
+        }
+        true
+    }
+
+    /// What became of a route that was to be restored.
+    fn settle(&mut self, prefix: String, outcome: Result<(), Refusal>, restored: &mut Vec<String>) {
+        let Err(error) = outcome else { return };
+        restored.retain(|one| *one != prefix);
+        match error {
+            Refusal::Exists => {
+                tracing::error!(
+                    "another program's route to {prefix} has taken the place of the gateway's: remove it, or take {prefix} out of tun.routes"
+                );
+                self.replaced.insert(prefix);
+            }
+            error => tracing::error!("route to {prefix}: {error}"),
         }
     }
 
@@ -187,10 +250,20 @@ impl Guard {
             }
         };
         let mark = host.record.route_mark();
-        let lost4: Vec<Prefix4> =
-            host.routes4.iter().filter(|prefix| !there.routes4.contains(prefix)).copied().collect();
-        let lost6: Vec<Prefix6> =
+        let there4: HashSet<Prefix4> = there.routes4.iter().copied().collect();
+        let mut lost4: Vec<Prefix4> =
+            host.routes4.iter().filter(|prefix| !there4.contains(prefix)).copied().collect();
+        let mut lost6: Vec<Prefix6> =
             host.routes6.iter().filter(|prefix| !there.has6(**prefix)).copied().collect();
+        let all: BTreeSet<String> =
+            lost4.iter().map(ToString::to_string).chain(lost6.iter().map(ToString::to_string)).collect();
+        self.replaced.retain(|prefix| all.contains(prefix));
+        if !self.replaced.is_empty() {
+            let device = host.device;
+            lost4.retain(|prefix| !self.is_replaced(prefix, || restore4(*prefix, device, mark)));
+            lost6
+                .retain(|prefix| !self.is_replaced(prefix, || Route6::Into(*prefix, device, None).add(mark)));
+        }
         let lost = host.reached.missing(&there.reach);
         let routes: Vec<String> = (lost4.iter().map(ToString::to_string))
             .chain(lost6.iter().map(ToString::to_string))
@@ -200,14 +273,19 @@ impl Guard {
         let what = format!("routes into {}", host.name);
         if routes.is_empty() {
             self.intact(&what);
-        } else if self.may_restore(Watched::Route, &what, &listed(&routes), now) {
+        } else if self.may_try(&what, &listed(&routes), now) {
+            let mut restored = routes;
             for prefix in lost4 {
-                report(&prefix, restore4(prefix, host.device, mark));
+                self.settle(prefix.to_string(), restore4(prefix, host.device, mark), &mut restored);
             }
             for prefix in lost6 {
-                report(&prefix, Route6::Into(prefix, host.device, None).add(mark));
+                let outcome = Route6::Into(prefix, host.device, None).add(mark);
+                self.settle(prefix.to_string(), outcome, &mut restored);
             }
             host.reached.forget_routes(&lost);
+            if !restored.is_empty() {
+                self.note_restored(Watched::Route, &what, &listed(&restored));
+            }
         }
         let addresses: Vec<String> = lost.addresses.iter().map(ToString::to_string).collect();
         let what = format!("addresses of {}", host.name);
@@ -222,12 +300,6 @@ impl Guard {
         } else if self.may_restore(Watched::Rule, "rules by source", &listed(&rules), now) {
             host.reached.forget_rules(&lost);
         }
-    }
-}
-
-fn report(prefix: &impl Display, outcome: Result<(), impl Display>) {
-    if let Err(error) = outcome {
-        tracing::error!("route to {prefix}: {error}");
     }
 }
 

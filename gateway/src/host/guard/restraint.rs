@@ -26,6 +26,13 @@ struct History {
     left_until: Option<Instant>,
 }
 
+impl History {
+    fn is_of_use(&self, now: Instant) -> bool {
+        self.left_until.is_some_and(|until| now < until)
+            || self.changes.last().is_some_and(|at| now.duration_since(*at) < WINDOW)
+    }
+}
+
 /// The recent changes of each thing, by its name.
 #[derive(Debug, Default)]
 pub(super) struct Restraint {
@@ -35,6 +42,7 @@ pub(super) struct Restraint {
 impl Restraint {
     /// A change of `what` was found.
     pub fn changed(&mut self, what: &str, now: Instant) -> Reaction {
+        self.histories.retain(|name, history| name == what || history.is_of_use(now));
         let history = self.histories.entry(what.to_owned()).or_default();
         if history.left_until.is_some_and(|until| now < until) {
             return Reaction::Leave;
@@ -80,6 +88,16 @@ mod tests {
             let now = start + Duration::from_secs(minute * 31);
             assert_eq!(restraint.changed("a", now), Reaction::Restore);
         }
+    }
+
+    #[test]
+    fn what_was_changed_long_ago_is_forgotten() {
+        let (mut restraint, start) = (Restraint::default(), Instant::now());
+        for number in 0..1_000 {
+            restraint.changed(&format!("sysctl {number}"), start);
+        }
+        restraint.changed("a", start + WINDOW);
+        assert_eq!(restraint.histories.len(), 1);
     }
 
     #[test]

@@ -119,7 +119,11 @@ impl Record {
 
     /// Notes a destination that is about to be made unreachable.
     pub(in crate::host) fn unreachable(&mut self, prefix: Prefix6) -> Result<(), RecordError> {
-        self.contents.unreachable.push(prefix.to_string());
+        let text = prefix.to_string();
+        if self.contents.unreachable.contains(&text) {
+            return Ok(());
+        }
+        self.contents.unreachable.push(text);
         self.write()
     }
 
@@ -141,6 +145,9 @@ impl Record {
 
     /// Notes a rule that is about to be made.
     pub(in crate::host) fn rule(&mut self, rule: Recorded) -> Result<(), RecordError> {
+        if self.contents.rules.contains(&rule) {
+            return Ok(());
+        }
         self.contents.rules.push(rule);
         self.write()
     }
@@ -159,10 +166,14 @@ impl Record {
         self.contents.route_mark
     }
 
-    /// The kernel settings that were changed, and their values.
+    /// The kernel settings that were changed, and their values: of one that was changed several times, the last.
     pub(in crate::host) fn settings(&self) -> impl Iterator<Item = (&Path, &str)> {
-        let changed = self.contents.settings.iter().filter(|changed| changed.differs());
-        changed.map(|changed| (&*changed.path, &*changed.value))
+        let all = &self.contents.settings;
+        let changed = all.iter().enumerate().filter(|(place, changed)| {
+            let is_last = !all[place + 1..].iter().any(|later| later.path == changed.path);
+            is_last && all.iter().any(|it| it.path == changed.path && it.differs())
+        });
+        changed.map(|(_, changed)| (&*changed.path, &*changed.value))
     }
 
     /// Rules of a previous process.
