@@ -6,6 +6,7 @@
 //!        │          ├────▶ dns64     resolvers, their sockets and streams
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
+//!      doctor              why it does not work on this host
 //!      show                tables of what admin returns
 //!      config              TOML, checked: all faults together
 //! ```
@@ -13,6 +14,7 @@
 pub mod admin;
 pub mod command;
 pub mod daemon;
+pub mod doctor;
 pub mod fast_path;
 pub mod host;
 pub mod metrics;

@@ -17,6 +17,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("tcpdump", "tcpdump"),
     ("ethtool", "ethtool"),
     ("nft", "nftables"),
+    ("iptables-nft", "iptables"),
     ("tayga", "tayga"),
     ("linux.uml", "user-mode-linux"),
     ("busybox", "busybox-static"),

@@ -1,6 +1,7 @@
 //! The command line of `sixway` and its dispatch.
 
 use super::dns64::{self, Dns64Command};
+use super::doctor;
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
@@ -31,6 +32,11 @@ enum Command {
     Run(RunArguments),
     /// Check a configuration file without changing anything.
     Check(ConfigArguments),
+    /// Find out why it does not work on this host, without changing anything: routes, forwarding, ports, the packet filter, upstreams.
+    Doctor(DoctorArguments),
+    /// The part of `doctor` that runs in a network namespace of its own.
+    #[command(hide = true)]
+    DoctorProbe,
     /// Restore the host settings that crashed gateways left behind.
     Cleanup,
     /// Show the state of a running gateway.
@@ -70,6 +76,16 @@ struct ConfigArguments {
     config: PathBuf,
 }
 
+/// What `sixway doctor` takes.
+#[derive(Debug, Args)]
+struct DoctorArguments {
+    #[command(flatten)]
+    config: ConfigArguments,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
 impl ConfigArguments {
     fn path(&self) -> &Path {
         self.file.as_deref().unwrap_or(&self.config)
@@ -98,6 +114,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
         }),
         Command::Check(arguments) => load(arguments.path()).map(|config| check(&config)),
+        Command::Doctor(arguments) => {
+            load(arguments.config.path()).and_then(|config| doctor::run(&config, arguments.json))
+        }
+        Command::DoctorProbe => match crate::doctor::probe::act() {
+            Ok(text) => {
+                say(&text);
+                Ok(())
+            }
+            Err(error) => Err(Failure::Failed(error)),
+        },
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
         Command::SixRd(command) => six_rd::run(command),

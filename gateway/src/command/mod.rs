@@ -2,6 +2,7 @@
 
 mod command_line;
 mod dns64;
+mod doctor;
 mod failure;
 mod fast_path;
 mod generate;

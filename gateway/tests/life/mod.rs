@@ -2,6 +2,7 @@
 //! These tests want root, `ip` and `ping`; without them they are ignored.
 
 mod check;
+mod doctor;
 mod fast_path;
 mod identity;
 mod ip_in_ip;

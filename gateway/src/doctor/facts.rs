@@ -1,0 +1,123 @@
+//! What the host is, read once.
+
+use super::program::run;
+use crate::config::{Config, HostAddress, Route};
+use serde_json::Value;
+use sixway_wire::Prefix6;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+
+/// An address of the IPv4 Internet, of a network for documentation: only its route is of interest.
+pub(super) const REMOTE4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 77);
+/// The same of IPv6.
+const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77);
+
+/// Where the kernel sends packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hop {
+    /// The interface.
+    pub interface: String,
+    /// The router there.
+    pub gateway: Option<IpAddr>,
+}
+
+/// What the host is.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub addresses: Vec<HostAddress>,
+    /// Whether the gateway's device is there.
+    pub is_running: bool,
+    /// The way to the IPv4 Internet.
+    pub uplink4: Option<Hop>,
+    /// The way to the IPv6 Internet.
+    pub uplink6: Option<Hop>,
+    /// Where the kernel sends packets to the first address of each of the configuration's routes.
+    pub routes: Vec<(Route, Option<Hop>)>,
+    /// Hosts inside, and the interfaces that they are behind.
+    pub inside: Vec<(Ipv6Addr, String)>,
+}
+
+impl Facts {
+    pub fn gather(config: &Config) -> Self {
+        let device = config.tun.name.clone();
+        let host = crate::host::host_facts();
+        let uplink4 = hop(IpAddr::V4(REMOTE4));
+        let uplink6 = hop(IpAddr::V6(REMOTE6));
+        let first = |route: &Route| match route {
+            Route::V4(prefix) => IpAddr::V4(prefix.address()),
+            Route::V6(prefix) => IpAddr::V6(prefix.address()),
+        };
+        let routes = config.routes().into_iter().map(|route| (route, hop(first(&route)))).collect();
+        let inside = inside_hosts(config, &host.addresses, &device);
+        Self {
+            is_running: host.interfaces.contains(&device),
+            addresses: host.addresses,
+            uplink4,
+            uplink6,
+            routes,
+            inside,
+        }
+    }
+}
+
+/// The kernel's route, by ip(8).
+pub(super) fn hop(destination: IpAddr) -> Option<Hop> {
+    let family = if destination.is_ipv4() { "-4" } else { "-6" };
+    let destination = destination.to_string();
+    let text = run(Command::new("ip").args(["-j", family, "route", "get", &destination]), &[]).ok()?;
+    read_hop(&text)
+}
+
+fn read_hop(text: &str) -> Option<Hop> {
+    let routes: Value = serde_json::from_str(text).ok()?;
+    let route = routes.get(0)?;
+    if route["type"] == "unreachable" || route["type"] == "blackhole" {
+        return None;
+    }
+    let gateway = route["gateway"].as_str().or_else(|| route["via"]["host"].as_str());
+    Some(Hop {
+        interface: route["dev"].as_str()?.to_owned(),
+        gateway: gateway.and_then(|gateway| gateway.parse().ok()),
+    })
+}
+
+/// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces.
+fn inside_hosts(config: &Config, addresses: &[HostAddress], device: &str) -> Vec<(Ipv6Addr, String)> {
+    let listed: Vec<Prefix6> = config.nat64.iter().flat_map(|nat64| nat64.inside.iter().copied()).collect();
+    let host_in = |prefix: Prefix6| Ipv6Addr::from_bits(prefix.address().to_bits() | 0x5157);
+    if !listed.is_empty() {
+        let hosts = listed.into_iter().map(host_in);
+        return hosts.filter_map(|host| Some((host, hop(IpAddr::V6(host))?.interface))).collect();
+    }
+    let global = addresses.iter().filter_map(|own| match own.address {
+        IpAddr::V6(address)
+            if own.interface != device
+                && !address.is_loopback()
+                && !address.is_unicast_link_local()
+                && own.length <= 64 =>
+        {
+            Some((host_in(Prefix6::holding(address, own.length)), own.interface.clone()))
+        }
+        IpAddr::V4(_) | IpAddr::V6(_) => None,
+    });
+    let mut hosts: Vec<_> = global.collect();
+    hosts.dedup_by(|one, other| one.1 == other.1);
+    hosts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_route_is_read_as_ip_prints_it() {
+        let text = r#"[{"dst":"198.51.100.77","gateway":"192.0.2.1","dev":"eth0","prefsrc":"192.0.2.2","flags":[],"uid":0,"cache":[]}]"#;
+        let gateway = "192.0.2.1".parse().ok();
+        assert_eq!(read_hop(text), Some(Hop { interface: "eth0".into(), gateway }));
+        let on_link = r#"[{"dst":"2001:db8::1","dev":"lan0","flags":[]}]"#;
+        assert_eq!(read_hop(on_link), Some(Hop { interface: "lan0".into(), gateway: None }));
+        assert_eq!(read_hop(r#"[{"type":"unreachable","dst":"::1","dev":"lo"}]"#), None);
+        assert_eq!(read_hop("[]"), None);
+        assert_eq!(read_hop("RTNETLINK answers: Network is unreachable"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! `sixway doctor`: why it does not work on this host, and how to mend it. Nothing is changed.
+//!
+//! ```text
+//!     facts.rs          what the host is, read once
+//!     routes.rs         default routes, uplinks, routes into the device, pools on a link
+//!     settings.rs       forwarding, reverse path filters
+//!     ports.rs          services at ports of a shared pool, and at addresses that are to be listened at
+//!     upstreams.rs      whether the DNS64's upstreams answer
+//!     packet_filter.rs  whether the packet filter lets the gateway's packets pass: by experiment, in a namespace of its own
+//!     probe.rs          the experiment's other half, in that namespace
+//! ```
+
+mod facts;
+mod finding;
+mod packet_filter;
+mod ports;
+pub mod probe;
+mod program;
+mod routes;
+mod settings;
+mod upstreams;
+
+pub use finding::{Finding, Verdict};
+
+use crate::config::Config;
+use facts::Facts;
+
+/// Every finding about this host, with this configuration.
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let facts = Facts::gather(config);
+    let mut findings = routes::check(config, &facts);
+    findings.extend(settings::check(config, &facts));
+    findings.extend(ports::check(config, &facts));
+    findings.extend(packet_filter::check(config, &facts));
+    findings.extend(upstreams::check(config));
+    findings
+}

@@ -1,0 +1,253 @@
+//! The experiment's other half, in a network namespace of its own: interfaces with the names of the host's, its rules, and packets that are
+//! sent into one interface and looked for at another.
+//!
+//! Every interface is a TUN device, so that no neighbour has to answer. The namespace ends with the process.
+
+use super::program::run;
+use serde::{Deserialize, Serialize};
+use sixway_dataplane::{Frame, Offload};
+use sixway_link::{Abilities, Link, Tun, TunConfig, TunQueue};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a packet is waited for.
+const PATIENCE: Duration = Duration::from_millis(400);
+const STEP: Duration = Duration::from_millis(5);
+/// The most packets that are looked at.
+const MOST: usize = 64;
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Interfaces, with their addresses and prefix lengths.
+    pub interfaces: Vec<(String, Vec<String>)>,
+    /// Routes: destination and interface.
+    pub routes: Vec<(String, String)>,
+    /// Rulesets, each with the program that reads it.
+    pub rules: Vec<(Vec<String>, String)>,
+    /// Packets, one after the other.
+    pub packets: Vec<Packet>,
+}
+
+/// A packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packet {
+    /// Where it comes in.
+    pub into: String,
+    /// Where it is to leave; `None`: it is for a service of this host at UDP's port.
+    pub expected: Option<String>,
+    /// The address and port of that service.
+    pub service: Option<String>,
+    /// Its source port, by which it is recognised; no two packets have the same.
+    pub mark: u16,
+    /// From the IP header on.
+    pub octets: Vec<u8>,
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fate {
+    /// It arrived where it was expected.
+    pub arrived: bool,
+    /// With another source.
+    pub translated: bool,
+    /// The chain that dropped it: family, table, name.
+    pub dropped_by: Option<String>,
+}
+
+/// Reads a plan, carries it out, and prints each packet's fate. To be called in a new network namespace.
+///
+/// # Errors
+/// What could not be done.
+pub fn act() -> Result<String, String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let plan: Plan = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let fates = carry_out(&plan)?;
+    serde_json::to_string(&fates).map_err(|error| error.to_string())
+}
+
+fn ip(arguments: &[&str]) -> Result<(), String> {
+    run(Command::new("ip").args(arguments), &[]).map(drop)
+}
+
+fn set(name: &str, value: &str) {
+    // A kernel without IPv6 has no such settings.
+    let _ = std::fs::write(format!("/proc/sys/net/{name}"), value);
+}
+
+fn carry_out(plan: &Plan) -> Result<Vec<Fate>, String> {
+    ip(&["link", "set", "lo", "up"])?;
+    for conf in ["all", "default"] {
+        set(&format!("ipv6/conf/{conf}/forwarding"), "1");
+        set(&format!("ipv6/conf/{conf}/accept_dad"), "0");
+        set(&format!("ipv4/conf/{conf}/forwarding"), "1");
+        set(&format!("ipv4/conf/{conf}/rp_filter"), "0");
+        set(&format!("ipv4/conf/{conf}/accept_local"), "1");
+    }
+    let mut interfaces = BTreeMap::new();
+    for (name, addresses) in &plan.interfaces {
+        let config = TunConfig { name: name.clone(), abilities: Abilities::NONE, ..TunConfig::default() };
+        let mut tun = Tun::open(&config).map_err(|error| format!("{name}: {error}"))?;
+        for address in addresses {
+            ip(&["addr", "add", address, "dev", name])?;
+        }
+        ip(&["link", "set", name, "up"])?;
+        interfaces.extend(tun.queues.pop().map(|queue| (name.clone(), queue)));
+    }
+    for (destination, interface) in &plan.routes {
+        let family = if destination.contains(':') { "-6" } else { "-4" };
+        ip(&[family, "route", "replace", destination, "dev", interface])?;
+    }
+    for (program, text) in &plan.rules {
+        let Some((name, arguments)) = program.split_first() else { continue };
+        run(Command::new(name).args(arguments), text.as_bytes())?;
+    }
+    let mut trace = Trace::start();
+    let mut fates: Vec<Fate> = plan.packets.iter().map(|packet| send(packet, &mut interfaces)).collect();
+    let chains = trace.end();
+    for (fate, packet) in fates.iter_mut().zip(&plan.packets).filter(|(fate, _)| !fate.arrived) {
+        fate.dropped_by = chains.get(&packet.mark).cloned();
+    }
+    Ok(fates)
+}
+
+fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>) -> Fate {
+    let service = packet.service.as_ref().and_then(|address| UdpSocket::bind(address).ok());
+    if let Some(service) = &service {
+        let _ = service.set_nonblocking(true);
+    }
+    let mut frames: Vec<Frame> = (0..MOST).map(|_| Frame::with_capacity(2_048)).collect();
+    // What the kernel sent before, such as router solicitations.
+    for queue in interfaces.values_mut() {
+        let _ = queue.receive(&mut frames);
+    }
+    let mut frame = Frame::with_capacity(packet.octets.len());
+    frame.fill(&packet.octets, Offload::default());
+    let sent =
+        interfaces.get_mut(&packet.into).map(|queue| queue.send(&mut frame).and_then(|()| queue.flush()));
+    if !matches!(sent, Some(Ok(()))) {
+        return Fate::default();
+    }
+    let until = Instant::now() + PATIENCE;
+    while Instant::now() < until {
+        if let Some(service) = &service
+            && service.recv(&mut [0; 100]).is_ok()
+        {
+            return Fate { arrived: true, ..Fate::default() };
+        }
+        if let Some(queue) = packet.expected.as_ref().and_then(|name| interfaces.get_mut(name)) {
+            let count = queue.receive(&mut frames).unwrap_or(0);
+            let destination_is_same = |octets: &[u8]| to(octets) == to(&packet.octets);
+            if let Some(found) = frames[..count].iter().find(|frame| destination_is_same(frame.bytes())) {
+                let translated = from(found.bytes()) != from(&packet.octets);
+                return Fate { arrived: true, translated, dropped_by: None };
+            }
+        }
+        std::thread::sleep(STEP);
+    }
+    Fate::default()
+}
+
+/// Source address and port.
+fn from(octets: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    endpoint(octets, 0)
+}
+
+/// Destination address and port.
+fn to(octets: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    endpoint(octets, 1)
+}
+
+fn endpoint(octets: &[u8], which: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (address, length, transport) = match octets.first()? >> 4 {
+        4 => (12 + 4 * which, 4, 20),
+        _ => (8 + 16 * which, 16, 40),
+    };
+    let address = octets.get(address..address + length)?.to_vec();
+    let port = octets.get(transport + 2 * which..transport + 2 * which + 2)?.to_vec();
+    Some((address, port))
+}
+
+/// `nft monitor trace`, which tells the chain that drops a packet.
+struct Trace {
+    /// `None`: there is no nft.
+    monitor: Option<Child>,
+}
+
+impl Trace {
+    fn start() -> Self {
+        let rules = "table inet sixway_trace { chain prerouting { type filter hook prerouting priority -400; meta nftrace set 1; }; }";
+        let traced = run(Command::new("nft").args(["-f", "-"]), rules.as_bytes());
+        let monitor = || {
+            let mut command = Command::new("nft");
+            command
+                .args(["monitor", "trace"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null());
+            command.spawn().ok()
+        };
+        let monitor = traced.ok().and_then(|_| monitor());
+        if monitor.is_some() {
+            // Until it listens.
+            std::thread::sleep(PATIENCE);
+        }
+        Self { monitor }
+    }
+
+    /// The chains that dropped packets, by their marks.
+    fn end(&mut self) -> BTreeMap<u16, String> {
+        let Some(mut monitor) = self.monitor.take() else { return BTreeMap::new() };
+        std::thread::sleep(PATIENCE);
+        let _ = monitor.kill();
+        let mut text = String::new();
+        let _ = monitor.stdout.take().map(|mut stdout| stdout.read_to_string(&mut text));
+        let _ = monitor.wait();
+        dropped(&text)
+    }
+}
+
+/// Lines as `trace id 8f1a2b3c inet filter forward policy drop`; the first of a packet has its ports.
+fn dropped(text: &str) -> BTreeMap<u16, String> {
+    let (mut marks, mut chains) = (BTreeMap::new(), BTreeMap::new());
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["trace", "id", id, family, table, chain, rest @ ..] = words.as_slice() else { continue };
+        let port = rest
+            .iter()
+            .position(|word| *word == "sport")
+            .and_then(|at| rest.get(at + 1)?.parse::<u16>().ok());
+        if let Some(port) = port {
+            marks.entry((*id).to_owned()).or_insert(port);
+        }
+        let ends = rest.ends_with(&["policy", "drop"]) || rest.ends_with(&["(verdict", "drop)"]);
+        if ends && let Some(mark) = marks.get(*id) {
+            chains.insert(*mark, format!("{family} {table} {chain}"));
+        }
+    }
+    chains
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chain_that_drops_is_read_from_the_trace() {
+        let text = "trace id 6f0a inet sixway_trace prerouting packet: iif \"lan0\" ip6 saddr 2001:db8::1 tcp sport 40001 tcp dport 443\n\
+                    trace id 6f0a inet sixway_trace prerouting rule meta nftrace set 1 (verdict continue)\n\
+                    trace id 6f0a inet filter forward packet: iif \"lan0\" tcp sport 40001\n\
+                    trace id 6f0a inet filter forward policy drop\n\
+                    trace id 7000 ip filter FORWARD packet: iif \"eth0\" tcp sport 40002 tcp dport 443\n\
+                    trace id 7000 ip filter DOCKER-USER rule counter packets 0 bytes 0 drop (verdict drop)\n\
+                    trace id 7001 ip filter FORWARD packet: iif \"eth0\" tcp sport 40003\n\
+                    trace id 7001 ip filter FORWARD rule accept (verdict accept)\n";
+        let expected =
+            [(40_001, "inet filter forward".to_owned()), (40_002, "ip filter DOCKER-USER".to_owned())];
+        assert_eq!(dropped(text), expected.into_iter().collect());
+    }
+}

@@ -1,0 +1,219 @@
+//! Routes: to the Internets, into the device, and those that neighbours need.
+
+use super::facts::{Facts, Hop};
+use super::finding::Finding;
+use crate::config::{Config, Route};
+use sixway_wire::{Prefix4, Prefix6};
+use std::net::IpAddr;
+
+const CHECK: &str = "routes";
+
+pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let mut findings = uplinks(config, facts);
+    findings.extend(into_the_device(config, facts));
+    findings.extend(pools(config, facts));
+    findings.extend(prefixes_on_a_link(config, facts));
+    findings
+}
+
+fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if config.translates() || config.routes_ipv4() {
+        findings.push(match &facts.uplink4 {
+            Some(Hop { interface, .. }) if *interface == config.tun.name => Finding::warning(
+                CHECK,
+                format!("IPv4's default route leads into {interface}: what is translated would come back"),
+                "ip route add default via ROUTER dev UPLINK",
+            ),
+            Some(Hop { interface, .. }) => Finding::fine(CHECK, format!("IPv4's default route leads to {interface}")),
+            None => Finding::fault(
+                CHECK,
+                "there is no IPv4 default route: translated packets have nowhere to go",
+                "ip route add default via ROUTER dev UPLINK, unless all IPv4 destinations have routes of their own",
+            ),
+        });
+    }
+    if (config.translates() || config.routes_ipv6()) && facts.uplink6.is_none() {
+        findings.push(Finding::warning(
+            CHECK,
+            "there is no IPv6 default route: hosts inside reach IPv4 only",
+            "ip -6 route add default via ROUTER dev UPLINK, if this host has an IPv6 uplink; in [dns64], AAAA records can then be left out",
+        ));
+    }
+    findings
+}
+
+fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let device = &config.tun.name;
+    if !config.needs_device() {
+        return Vec::new();
+    }
+    if !facts.is_running {
+        return vec![Finding::not_checked(
+            CHECK,
+            format!("the gateway does not run: {device} and its routes are not there"),
+        )];
+    }
+    let mut findings = Vec::new();
+    for (route, hop) in &facts.routes {
+        match hop {
+            Some(Hop { interface, .. }) if interface == device => {}
+            Some(Hop { interface, .. }) => findings.push(Finding::fault(
+                CHECK,
+                format!("packets to {route} go to {interface}, not to {device}"),
+                format!("remove the other route: ip route get {}", first(*route)),
+            )),
+            None => findings.push(Finding::fault(
+                CHECK,
+                format!("there is no route to {route}"),
+                format!("restart the gateway, or: ip route add {route} dev {device}"),
+            )),
+        }
+    }
+    if findings.is_empty() {
+        findings.push(Finding::fine(CHECK, format!("{} routes lead into {device}", facts.routes.len())));
+    }
+    findings
+}
+
+fn first(route: Route) -> IpAddr {
+    match route {
+        Route::V4(prefix) => IpAddr::V4(prefix.address()),
+        Route::V6(prefix) => IpAddr::V6(prefix.address()),
+    }
+}
+
+/// Addresses of a pool that are on a link are asked for by ARP, and nobody answers; the router's own is never ours.
+fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pool in config.pools.iter().filter(|pool| !pool.shared) {
+        if let Some(Hop { interface, gateway: Some(IpAddr::V4(router)) }) = &facts.uplink4
+            && pool.holds(*router)
+        {
+            findings.push(Finding::fault(
+                "pool",
+                format!("{router} of pool {} is the router at {interface}", pool.name),
+                "take it out of pool.addresses",
+            ));
+        }
+        for own in facts.addresses.iter().filter(|own| own.length < 32 && own.interface != config.tun.name) {
+            let IpAddr::V4(address) = own.address else { continue };
+            let network = Prefix4::holding(address, own.length);
+            if let Some(prefix) = pool.addresses.iter().find(|prefix| network.overlaps(**prefix)) {
+                let proxy = format!("net.ipv4.conf.{}.proxy_arp", own.interface);
+                let is_answered = std::fs::read_to_string(format!("/proc/sys/{}", proxy.replace('.', "/")))
+                    .is_ok_and(|value| value.trim() == "1");
+                if !is_answered {
+                    findings.push(Finding::fault(
+                        "pool",
+                        format!("{prefix} of pool {} is on the link {}: the router there asks for it by ARP, and nobody answers", pool.name, own.interface),
+                        format!("sysctl -w {proxy}=1, or a route to {prefix} via this host at the router"),
+                    ));
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Hosts of a link look for each of its addresses there, and not at their router.
+fn prefixes_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let prefixes = config.nat64.iter().map(|nat64| nat64.prefix.prefix());
+    let prefixes: Vec<Prefix6> =
+        prefixes.chain(config.siit.iter().filter_map(|siit| Some(siit.prefix?.prefix()))).collect();
+    let mut findings = Vec::new();
+    for own in facts.addresses.iter().filter(|own| own.interface != config.tun.name) {
+        let IpAddr::V6(address) = own.address else { continue };
+        let network = Prefix6::holding(address, own.length);
+        let on_link = prefixes.iter().filter(|prefix| own.length < 128 && network.overlaps(**prefix));
+        for prefix in on_link {
+            findings.push(Finding::fault(
+                "prefix",
+                format!("{prefix} overlaps {network}, which is on the link {}: hosts there look for its addresses by neighbour discovery", own.interface),
+                "use a prefix outside of it, such as 64:ff9b::/96 or another /64 of the site",
+            ));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{HostAddress, HostFacts};
+    use crate::doctor::Verdict;
+
+    fn config(pool: &str, prefix: &str) -> Config {
+        let text = format!(
+            "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n[nat64]\nprefix = \"{prefix}\"\npool = \"main\"\n"
+        );
+        let mut none = |_: &std::path::Path| Ok(String::new());
+        Config::parse("sixway.toml", &text, &HostFacts::default(), &mut none).unwrap().0
+    }
+
+    fn facts() -> Facts {
+        let own = |interface: &str, address: &str, length| HostAddress {
+            interface: interface.into(),
+            address: address.parse().unwrap(),
+            length,
+        };
+        Facts {
+            addresses: vec![own("eth0", "203.0.113.2", 24), own("lan0", "2001:db8:1::1", 64)],
+            uplink4: Some(Hop { interface: "eth0".into(), gateway: "203.0.113.1".parse().ok() }),
+            uplink6: Some(Hop { interface: "eth0".into(), gateway: None }),
+            ..Facts::default()
+        }
+    }
+
+    fn said(config: &Config, facts: &Facts) -> Vec<String> {
+        let bad = |finding: &Finding| matches!(finding.verdict, Verdict::Fault | Verdict::Warning);
+        check(config, facts).into_iter().filter(bad).map(|finding| finding.what).collect()
+    }
+
+    #[test]
+    fn a_pool_and_a_prefix_elsewhere_are_fine() {
+        assert_eq!(said(&config("192.0.2.0/28", "64:ff9b::/96"), &facts()), [""; 0]);
+    }
+
+    #[test]
+    fn a_pool_on_a_link_and_the_routers_address_are_found() {
+        let said = said(&config("203.0.113.0/29", "64:ff9b::/96"), &facts());
+        assert!(said[0].contains("203.0.113.1 of pool main is the router at eth0"), "{said:?}");
+        assert!(said[1].contains("203.0.113.0/29 of pool main is on the link eth0"), "{said:?}");
+    }
+
+    #[test]
+    fn a_prefix_on_a_link_is_found() {
+        let said = said(&config("192.0.2.0/28", "2001:db8:1::/96"), &facts());
+        assert!(
+            said[0].contains("2001:db8:1::/96 overlaps 2001:db8:1::/64, which is on the link lan0"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn without_default_routes_nothing_leaves() {
+        let none = Facts { uplink4: None, uplink6: None, ..facts() };
+        let said = said(&config("192.0.2.0/28", "64:ff9b::/96"), &none);
+        assert!(
+            said[0].contains("no IPv4 default route") && said[1].contains("no IPv6 default route"),
+            "{said:?}"
+        );
+    }
+
+    #[test]
+    fn a_route_that_leads_elsewhere_is_found() {
+        let config = config("192.0.2.0/28", "64:ff9b::/96");
+        let hop = |interface: &str| Some(Hop { interface: interface.into(), gateway: None });
+        let routes = config.routes();
+        let facts = Facts {
+            is_running: true,
+            routes: vec![(routes[0], hop("sixway0")), (routes[1], hop("eth0")), (routes[2], None)],
+            ..facts()
+        };
+        let said = said(&config, &facts);
+        assert!(said[0].contains("go to eth0, not to sixway0"), "{said:?}");
+        assert!(said[1].contains("there is no route to"), "{said:?}");
+        assert_eq!(said.len(), 2);
+    }
+}

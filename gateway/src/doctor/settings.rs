@@ -1,0 +1,100 @@
+//! The kernel's settings: forwarding, and reverse path filters.
+
+use super::facts::Facts;
+use super::finding::Finding;
+use crate::config::Config;
+use std::collections::BTreeSet;
+
+const CHECK: &str = "forwarding";
+
+pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
+    judge(config, facts, &|name| {
+        let path = format!("/proc/sys/net/{name}");
+        std::fs::read_to_string(path).ok().map(|value| value.trim().to_owned())
+    })
+}
+
+/// `read`: a setting below net/, as `ipv4/conf/eth0/forwarding`.
+fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) -> Vec<Finding> {
+    if !config.needs_device() {
+        return Vec::new();
+    }
+    if !facts.is_running {
+        return vec![Finding::not_checked(
+            CHECK,
+            "the gateway does not run: it enables forwarding when it starts",
+        )];
+    }
+    let device = config.tun.name.as_str();
+    let uplinks = facts.uplink4.iter().chain(&facts.uplink6).map(|hop| hop.interface.as_str());
+    let inside = facts.inside.iter().map(|(_, interface)| interface.as_str());
+    let interfaces: BTreeSet<&str> = uplinks.chain(inside).chain([device]).collect();
+    let families = [
+        ("ipv4", (config.translates() || config.routes_ipv4())),
+        ("ipv6", (config.translates() || config.routes_ipv6())),
+    ];
+    let mut findings = Vec::new();
+    for (family, _) in families.into_iter().filter(|(_, needed)| *needed) {
+        for interface in &interfaces {
+            let name = format!("{family}/conf/{interface}/forwarding");
+            if read(&name).is_some_and(|value| value == "0") {
+                findings.push(Finding::fault(
+                    CHECK,
+                    format!("{interface} does not forward {family} packets"),
+                    format!("sysctl -w net.{}=1", name.replace('/', ".")),
+                ));
+            }
+        }
+    }
+    // The kernel takes the larger of the two (ip-sysctl).
+    let filter = |interface: &str| {
+        read(&format!("ipv4/conf/{interface}/rp_filter")).and_then(|value| value.parse::<u8>().ok())
+    };
+    let strictest = filter("all").unwrap_or(0).max(filter(device).unwrap_or(0));
+    if (config.translates() || config.routes_ipv4()) && strictest > 0 {
+        findings.push(Finding::fault(
+            "reverse path",
+            format!("the reverse path filter at {device} is {strictest}: translated packets have sources that are not routed there"),
+            format!("sysctl -w net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.{device}.rp_filter=0"),
+        ));
+    }
+    if findings.is_empty() {
+        let all: Vec<&str> = interfaces.into_iter().collect();
+        findings.push(Finding::fine(CHECK, format!("{} forward", all.join(", "))));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostFacts;
+    use crate::doctor::Verdict;
+    use crate::doctor::facts::Hop;
+
+    #[test]
+    fn what_does_not_forward_and_what_filters_is_found() {
+        let text = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n";
+        let mut none = |_: &std::path::Path| Ok(String::new());
+        let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+        let facts = Facts {
+            is_running: true,
+            uplink4: Some(Hop { interface: "eth0".into(), gateway: None }),
+            inside: vec![("2001:db8::5157".parse().unwrap(), "lan0".into())],
+            ..Facts::default()
+        };
+        let good = |name: &str| Some(if name.ends_with("rp_filter") { "0" } else { "1" }.to_owned());
+        let found = judge(&config, &facts, &good);
+        assert_eq!(found, [Finding::fine("forwarding", "eth0, lan0, sixway0 forward")]);
+        let bad = |name: &str| match name {
+            "ipv4/conf/eth0/forwarding" | "ipv6/conf/lan0/forwarding" => Some("0".to_owned()),
+            "ipv4/conf/all/rp_filter" => Some("1".to_owned()),
+            other => good(other),
+        };
+        let found = judge(&config, &facts, &bad);
+        let said: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(said[..2], ["eth0 does not forward ipv4 packets", "lan0 does not forward ipv6 packets"]);
+        assert!(said[2].starts_with("the reverse path filter at sixway0 is 1"), "{said:?}");
+        assert!(found.iter().all(|one| one.verdict == Verdict::Fault && one.cure.is_some()));
+    }
+}

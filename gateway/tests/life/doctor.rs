@@ -1,0 +1,211 @@
+//! `sixway doctor` next to packet filters as they are found on hosts.
+
+use super::network::{Network, SIXWAY};
+
+const CONFIG: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8:1::/64\"]\n\
+                      pool = \"main\"\ntranslate_non_global = true\n";
+
+/// What it says of a check, and the exit status.
+fn doctor(network: &Network, check: &str) -> (String, i32) {
+    let file = network.directory.join("gateway.toml");
+    let output = network.on("gateway", SIXWAY, &["doctor", "-c", file.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let marker = format!("  {check}: ");
+    let mut lines = said.lines().peekable();
+    let mut found = String::new();
+    while let Some(line) = lines.next() {
+        if line.contains(&marker) {
+            found += &format!("{line}\n");
+            if let Some(cure) = lines.next_if(|next| next.trim_start().starts_with('→')) {
+                found += &format!("{cure}\n");
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    (found, output.status.code().unwrap())
+}
+
+fn build() -> (Network, super::network::Running) {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    network.ip(&["-n", &network.host("gateway"), "route", "add", "default", "via", "203.0.113.2"]);
+    network.ip(&["-n", &network.host("gateway"), "route", "add", "default", "via", "2001:db8:1::2"]);
+    let gateway = network.start(CONFIG);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    (network, gateway)
+}
+
+fn rules(network: &Network, rules: &str) {
+    let output = network.on("gateway", "nft", &[rules]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Carries out the cures that it names.
+fn mend(network: &Network, said: &str) {
+    let cures = said.lines().filter_map(|line| line.trim_start().strip_prefix("→ "));
+    for cure in cures.flat_map(|cures| cures.split("; ")) {
+        let output = network.on(
+            "gateway",
+            "sh",
+            &["-c", &cure.replace("nft ", "nft '").replace(" accept", " accept'")],
+        );
+        assert!(output.status.success(), "{cure}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn a_host_without_rules_is_fine() {
+    let (network, _gateway) = build();
+    assert_eq!(doctor(&network, "packet filter").0, "ok           packet filter: there are no rules\n");
+    let (said, status) = doctor(&network, "routes");
+    assert!(said.contains("ok           routes: IPv4's default route leads to out0"), "{said}");
+    assert_eq!(status, 0, "{said}");
+    let (said, _) = doctor(&network, "forwarding");
+    assert_eq!(said, "ok           forwarding: in0, out0, sixway0 forward\n");
+}
+
+#[test]
+fn a_default_drop_filter_is_found_with_the_rules_that_open_it_to_the_lan_alone() {
+    let (network, _gateway) = build();
+    // A rule that names the device is not enough: it is for another path.
+    rules(
+        &network,
+        "table inet filter { chain forward { type filter hook forward priority 0; policy drop; ct state established,related accept; ct state invalid drop; iifname \"sixway0\" oifname \"out0\" accept; }; }",
+    );
+    let (said, status) = doctor(&network, "packet filter");
+    assert_eq!(status, 1);
+    assert!(
+        said.contains(
+            "FAULT        packet filter: inet filter forward drops IPv6 packets from in0 to sixway0"
+        ),
+        "{said}"
+    );
+    assert!(
+        said.contains("→ nft insert rule inet filter forward iifname \"in0\" oifname \"sixway0\" accept"),
+        "{said}"
+    );
+    assert!(!said.contains("IPv4 packets from sixway0 to out0"), "{said}");
+    let output = network.on("client", "ping", &["-c", "1", "-W", "1", "64:ff9b::203.0.113.2"]);
+    assert!(!output.status.success(), "it is true");
+    for _ in 0..4 {
+        let (said, _) = doctor(&network, "packet filter");
+        mend(&network, &said);
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
+    network.ping("64:ff9b::203.0.113.2");
+    // The server's network got nothing.
+    let listed = network.on("gateway", "nft", &["list", "ruleset"]).stdout;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    assert!(
+        !listed.contains("oifname \"sixway0\" accept\n")
+            || listed.contains("iifname \"in0\" oifname \"sixway0\" accept"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn a_masquerade_behind_the_nat64_is_found() {
+    let (network, _gateway) = build();
+    rules(
+        &network,
+        "table ip nat { chain post { type nat hook postrouting priority 100; oifname \"out0\" masquerade; }; }",
+    );
+    // In the namespace of the trial the uplink has the address that it has here.
+    let (said, _) = doctor(&network, "packet filter");
+    assert!(
+        said.contains(
+            "warning      packet filter: IPv4 packets from sixway0 to out0 get another source address"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn rules_of_iptables_are_tried_too() {
+    let (network, _gateway) = build();
+    if !std::path::Path::new("/usr/sbin/iptables-nft").exists() {
+        sixway_trial::ignore("needs iptables");
+    }
+    // As Docker leaves it: forwarding is dropped unless a rule of its own accepts.
+    for rule in [
+        "iptables -P FORWARD DROP",
+        "iptables -N DOCKER-USER",
+        "iptables -A DOCKER-USER -j RETURN",
+        "iptables -A FORWARD -j DOCKER-USER",
+        "iptables -A FORWARD -o docker0 -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT",
+    ] {
+        assert!(network.on("gateway", "sh", &["-c", rule]).status.success(), "{rule}");
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(status == 1 && said.contains("ip filter FORWARD drops IPv4 packets from"), "{said}");
+    for _ in 0..3 {
+        let (said, _) = doctor(&network, "packet filter");
+        let cures = said.lines().filter_map(|line| line.trim_start().strip_prefix("→ "));
+        for cure in cures.flat_map(|cures| cures.split("; ")) {
+            assert!(network.on("gateway", "sh", &["-c", cure]).status.success(), "{cure}");
+        }
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
+    network.ping("64:ff9b::203.0.113.2");
+}
+
+/// Rulesets in the manner of programs that people have: what the chain is that drops, and the ruleset. They let a LAN `in0` reach an uplink
+/// `out0`, and nothing else.
+const RULESETS: [(&str, &str, &str); 4] = [
+    (
+        "OpenWrt's fw4, with a flowtable",
+        "inet fw4",
+        "table inet fw4 { flowtable ft { hook ingress priority filter; devices = { in0, out0 }; }; \
+         chain forward { type filter hook forward priority filter; policy drop; meta l4proto { tcp, udp } flow offload @ft; \
+         ct state vmap { established : accept, related : accept }; iifname \"in0\" jump forward_lan; iifname \"out0\" jump forward_wan; jump handle_reject; }; \
+         chain forward_lan { oifname \"out0\" accept; }; chain forward_wan { counter; }; chain handle_reject { meta l4proto tcp reject with tcp reset; reject; }; }",
+    ),
+    (
+        "firewalld",
+        "inet firewalld",
+        "table inet firewalld { chain filter_FORWARD { type filter hook forward priority filter + 10; policy accept; \
+         ct state { established, related } accept; ct status dnat accept; iifname \"lo\" accept; jump filter_FORWARD_POLICIES; ct state invalid drop; reject with icmpx admin-prohibited; }; \
+         chain filter_FORWARD_POLICIES { iifname \"in0\" oifname \"out0\" accept; }; }",
+    ),
+    (
+        "one that drops what is invalid",
+        "inet filter",
+        "table inet filter { chain forward { type filter hook forward priority 0; policy drop; ct state invalid drop; ct state established accept; iifname \"in0\" oifname \"out0\" accept; }; }",
+    ),
+    (
+        "a server's",
+        "inet filter",
+        "table inet filter { chain input { type filter hook input priority 0; policy drop; iifname \"lo\" accept; ct state established accept; }; \
+         chain forward { type filter hook forward priority 0; policy drop; }; }",
+    ),
+];
+
+#[test]
+fn rulesets_of_known_programs_are_found_and_opened() {
+    for (whose, chain, text) in RULESETS {
+        let (network, _gateway) = build();
+        rules(&network, text);
+        let (said, status) = doctor(&network, "packet filter");
+        assert!(status == 1 && said.contains(&format!("packet filter: {chain}")), "{whose}: {said}");
+        for _ in 0..4 {
+            let (said, _) = doctor(&network, "packet filter");
+            mend(&network, &said);
+        }
+        let (said, status) = doctor(&network, "packet filter");
+        assert!(said.starts_with("ok  ") && status == 0, "{whose}: {said}");
+        network.ping("64:ff9b::203.0.113.2");
+    }
+}
+
+#[test]
+fn rules_of_the_former_iptables_are_tried_too() {
+    let (network, _gateway) = build();
+    let works = network.on("gateway", "iptables-legacy", &["-P", "FORWARD", "DROP"]);
+    if !works.status.success() {
+        sixway_trial::ignore("needs a kernel with the former iptables");
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(status == 1 && said.contains("drops IPv4 packets from"), "{said}");
+}
