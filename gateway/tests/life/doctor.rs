@@ -155,11 +155,9 @@ fn rules_of_iptables_are_tried_too() {
 /// `out0`, and nothing else.
 const RULESETS: [(&str, &str, &str); 4] = [
     (
-        "OpenWrt's fw4, with a flowtable",
+        "OpenWrt's fw4",
         "inet fw4",
-        "table inet fw4 { flowtable ft { hook ingress priority filter; devices = { in0, out0 }; }; \
-         chain forward { type filter hook forward priority filter; policy drop; meta l4proto { tcp, udp } flow offload @ft; \
-         ct state vmap { established : accept, related : accept }; iifname \"in0\" jump forward_lan; iifname \"out0\" jump forward_wan; jump handle_reject; }; \
+        "table inet fw4 { chain forward { type filter hook forward priority filter; policy drop; ct state vmap { established : accept, related : accept }; iifname \"in0\" jump forward_lan; iifname \"out0\" jump forward_wan; jump handle_reject; }; \
          chain forward_lan { oifname \"out0\" accept; }; chain forward_wan { counter; }; chain handle_reject { meta l4proto tcp reject with tcp reset; reject; }; }",
     ),
     (
@@ -177,7 +175,7 @@ const RULESETS: [(&str, &str, &str); 4] = [
     (
         "a server's",
         "inet filter",
-        "table inet filter { chain input { type filter hook input priority 0; policy drop; iifname \"lo\" accept; ct state established accept; }; \
+        "table inet filter { chain input { type filter hook input priority 0; policy drop; iifname \"lo\" accept; meta l4proto ipv6-icmp accept; ct state established accept; }; \
          chain forward { type filter hook forward priority 0; policy drop; }; }",
     ),
 ];
