@@ -15,11 +15,12 @@ use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
 use sixway_dataplane::nat::StateLimits;
-use sixway_dataplane::nat::{Filtering, PoolConfig};
+use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
+use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
@@ -115,6 +116,22 @@ fn udp4() -> Build {
 
 fn udp6() -> Build {
     v6(HOST6, PEER6).udp(1, 2, b"data")
+}
+
+/// A NAT64 with a static binding, so that fragments to its address are held.
+fn bound() -> Gateway {
+    bound_with(|_| {})
+}
+
+fn bound_with(edit: impl FnOnce(&mut EngineConfig)) -> Gateway {
+    stateful_with(|nat64, engine| {
+        nat64.static_bindings = vec![StaticBinding {
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new(HOST6.parse().unwrap(), 4_000)),
+            outside: Outside(Endpoint4::new(OUTSIDE.parse().unwrap(), 4_000)),
+        }];
+        edit(engine);
+    })
 }
 
 /// Three parts of a packet from outside.
@@ -418,15 +435,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let quote = v4(OUTSIDE, PEER4).udp(2_000, 53, b"data").octets();
             (after(stateful(), [v4(PEER4, OUTSIDE).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
         }
-        DropReason::FragmentOverlap => (after(stateful(), [part(0, 64, true), part(56, 100, false)]), four),
-        DropReason::FragmentDuplicate => (after(stateful(), [part(0, 64, true), part(0, 64, true)]), four),
-        DropReason::BadFragment => (after(stateful(), [part(0, 60, true)]), four),
+        DropReason::FragmentOverlap => (after(bound(), [part(0, 64, true), part(56, 100, false)]), four),
+        DropReason::FragmentDuplicate => (after(bound(), [part(0, 64, true), part(0, 64, true)]), four),
+        DropReason::BadFragment => (after(bound(), [part(0, 60, true)]), four),
         DropReason::FragmentMemory => {
-            let gateway = stateful_with(|_, engine| engine.fragments.memory = 0);
+            let gateway = bound_with(|engine| engine.fragments.memory = 0);
             (after(gateway, [part(0, 64, true)]), four)
         }
         DropReason::FragmentTimeout => {
-            let mut gateway = after(stateful(), [part(0, 64, true)]);
+            let mut gateway = after(bound(), [part(0, 64, true)]);
             for _ in 0..5 {
                 gateway.waits(Duration::from_secs(1));
             }

@@ -133,7 +133,9 @@ fn fragments_of_two_packets_do_not_mix() {
 #[test]
 fn a_fragmented_packet_that_is_refused_takes_all_its_fragments_along() {
     let mut gateway = gateway();
-    for part in fragments(&v4(SERVER, "192.0.2.1").udp(53, 9_999, &[7; 200]), 64, 208) {
+    let (address, port) = bound(&mut gateway);
+    gateway.counted_before();
+    for part in fragments(&v4(SERVER, &address).udp(53, port ^ 1, &[7; 200]), 64, 208) {
         gateway.receives(part);
     }
     let sent = gateway.sent();

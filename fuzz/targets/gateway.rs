@@ -166,6 +166,7 @@ impl Choice {
             timeouts: Timeouts::default(),
             limits: sixway_dataplane::nat::StateLimits { sessions: 32, bindings: 24, ..Default::default() },
             policy,
+            in_use: None,
         }
     }
 

@@ -408,13 +408,13 @@ pub(crate) static FRAGMENTS: Section = Section {
             "memory",
             Kind::Size { min: 64 << 10, max: 64 << 30 },
             Absent::Default("\"8 MiB\""),
-            "Memory for incomplete packets, for each worker, in octets. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
+            "Memory for incomplete packets of each direction, for each worker, in octets: fragments from IPv6 and from IPv4 do not compete for it. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
         ),
         key(
             "packets",
             Kind::Integer { min: 1, max: 1 << 20 },
             Absent::Default("4096"),
-            "Maximum number of incomplete packets, for each worker.",
+            "Maximum number of incomplete packets of each direction, for each worker.",
         ),
         key(
             "packets_per_source",

@@ -37,7 +37,7 @@ pub struct EngineConfig {
     pub join: bool,
     /// Maximum ICMP errors per second; 0 disables them.
     pub icmp_errors_per_second: u32,
-    /// Bounds on held fragments. They apply to tunnel packets, to known remote ends and to all other packets separately.
+    /// Bounds on held fragments. They apply to tunnel packets, to known remote ends, and to other packets of each family separately.
     pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,

@@ -189,6 +189,14 @@ pub(crate) trait Mechanism {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason>;
 
+    /// Whether a fragment may be held until its packet is complete: one that no session could take only fills the table.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_hold(&self, _packet: &Packet) -> Result<(), DropReason> {
+        Ok(())
+    }
+
     /// Ends what is due, examining at most `budget` entries of each table.
     fn expire(&mut self, _now: Instant, _budget: usize, _effects: &mut Effects) {}
 

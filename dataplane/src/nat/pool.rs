@@ -7,6 +7,7 @@
 //! [`OPEN_AT_START`], and one more whenever the open ones hold more than [`BINDINGS_PER_OPEN_ADDRESS`] bindings on
 //! average, so that a /16 costs what its bindings need.
 
+use super::addresses_in_use::AddressesInUse;
 use super::free_set::FreeSet;
 use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
@@ -15,6 +16,7 @@ use super::port_plane::{PortPlane, PortRange};
 use super::protocol::NatProtocol;
 use super::sides::Outside;
 use crate::verdict::WorkerId;
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
@@ -52,6 +54,8 @@ pub struct PoolSlot(pub u32);
 struct OpenAddress {
     address: Ipv4Addr,
     planes: [Option<Box<PortPlane>>; 3],
+    /// Endpoints of each protocol that are taken here.
+    taken: [u32; 3],
 }
 
 /// The pool, as one worker sees it: only the ports of its own blocks are ever free.
@@ -81,6 +85,10 @@ pub struct Pool {
     visited: u64,
     bindings: u64,
     random: Unpredictable,
+    worker: WorkerId,
+    workers: u8,
+    /// The addresses that any worker has bindings at.
+    in_use: Option<Arc<AddressesInUse>>,
     /// Words examined by the last allocation, to show that it is bounded.
     steps: u32,
 }
@@ -121,6 +129,9 @@ impl Pool {
             visited: 0,
             bindings: 0,
             random,
+            worker,
+            workers: ownership.workers(),
+            in_use: None,
             steps: 0,
         };
         for block in 0..BLOCKS as u16 {
@@ -232,7 +243,7 @@ impl Pool {
                 self.available[protocol as usize][*range as usize].remove(slot.0);
             }
             if let Some(port) = drawn {
-                self.took(port);
+                self.took(slot, protocol, port);
                 return Some(Outside(Endpoint4::new(address, port)));
             }
         }
@@ -254,7 +265,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(outside.0.port);
+        self.took(slot, protocol, outside.0.port);
         Some(slot)
     }
 
@@ -273,7 +284,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(port);
+        self.took(slot, protocol, port);
         Some(slot)
     }
 
@@ -287,7 +298,7 @@ impl Pool {
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        self.gave_back(port);
+        self.gave_back(slot, protocol, port);
         if !self.untouched.is_free(port) {
             return;
         }
@@ -296,8 +307,14 @@ impl Pool {
     }
 
     /// An endpoint with this port is taken.
-    fn took(&mut self, port: u16) {
+    fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings += 1;
+        let open = &mut self.open[slot.0 as usize];
+        open.taken[protocol as usize] += 1;
+        if open.taken[protocol as usize] == 1 {
+            let address = open.address;
+            self.share(address, protocol, true);
+        }
         let block = port / PORTS_PER_BLOCK;
         self.taken[usize::from(block)] += 1;
         if self.taken[usize::from(block)] == 1 && self.untouched.has(block) {
@@ -306,14 +323,48 @@ impl Pool {
     }
 
     /// An endpoint with this port is free again.
-    fn gave_back(&mut self, port: u16) {
+    fn gave_back(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings = self.bindings.saturating_sub(1);
+        let open = &mut self.open[slot.0 as usize];
+        open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
+        if open.taken[protocol as usize] == 0 {
+            let address = open.address;
+            self.share(address, protocol, false);
+        }
         let block = port / PORTS_PER_BLOCK;
         let taken = &mut self.taken[usize::from(block)];
         *taken = taken.saturating_sub(1);
         if *taken == 0 && self.untouched.has(block) {
             self.spare += 1;
         }
+    }
+
+    /// Tells the other workers whether this one has bindings at an address.
+    fn share(&self, address: Ipv4Addr, protocol: NatProtocol, is_used: bool) {
+        if let (Some(in_use), Some(number)) = (&self.in_use, self.number_of(address)) {
+            in_use.set(number, protocol, self.worker, is_used);
+        }
+    }
+
+    /// Shares with the other workers which addresses have bindings, from now on.
+    pub fn set_in_use(&mut self, in_use: Arc<AddressesInUse>) {
+        self.in_use = Some(in_use);
+        for open in &self.open {
+            for protocol in NatProtocol::ALL {
+                self.share(open.address, protocol, open.taken[protocol as usize] > 0);
+            }
+        }
+    }
+
+    /// Whether an address may have bindings of a protocol, at any worker.
+    pub fn is_in_use(&self, address: Ipv4Addr, protocol: NatProtocol) -> bool {
+        let own =
+            self.slots.get(&address).map_or(0, |slot| self.open[slot.0 as usize].taken[protocol as usize]);
+        if own > 0 || self.workers == 1 {
+            return own > 0;
+        }
+        let others = self.in_use.as_ref().zip(self.number_of(address));
+        others.is_none_or(|(in_use, number)| in_use.any(number, protocol))
     }
 
     /// Whether some worker may give this port.
@@ -427,7 +478,7 @@ impl Pool {
 
     fn open_this(&mut self, address: Ipv4Addr) -> PoolSlot {
         let slot = PoolSlot(self.open.len() as u32);
-        self.open.push(OpenAddress { address, planes: [None, None, None] });
+        self.open.push(OpenAddress { address, planes: [None, None, None], taken: [0; 3] });
         self.slots.insert(address, slot);
         for ranges in &mut self.available {
             for range in PortRange::ALL {
@@ -443,6 +494,13 @@ impl Pool {
         let at = self.prefixes.partition_point(|(before, _)| *before <= number).saturating_sub(1);
         let (before, prefix) = self.prefixes[at];
         Ipv4Addr::from_bits(prefix.address().to_bits().wrapping_add((number - before) as u32))
+    }
+
+    /// The number of an address among those of the pool.
+    fn number_of(&self, address: Ipv4Addr) -> Option<u64> {
+        let behind = self.prefixes.partition_point(|(_, prefix)| prefix.address() <= address);
+        let (before, prefix) = self.prefixes[..behind].last()?;
+        prefix.contains(address).then(|| before + u64::from(address.to_bits() - prefix.address().to_bits()))
     }
 
     /// Memory in octets.

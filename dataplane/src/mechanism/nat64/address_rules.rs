@@ -27,7 +27,7 @@ impl AddressRules {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
     }
 
-    fn is_inside(&self, source: Ipv6Addr) -> bool {
+    pub(super) fn is_inside(&self, source: Ipv6Addr) -> bool {
         self.inside.is_empty() || self.inside.iter().any(|prefix| prefix.contains(source))
     }
 

@@ -1,8 +1,11 @@
 //! The configuration of a NAT64.
 
-use crate::nat::{Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts};
+use crate::nat::{
+    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts,
+};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
+use alloc::sync::Arc;
 use sixway_wire::Prefix6;
 
 /// Configuration of one NAT64.
@@ -24,6 +27,8 @@ pub struct Nat64Config {
     pub limits: StateLimits,
     /// Translation options.
     pub policy: Policy,
+    /// What the workers share about the addresses of the pool.
+    pub in_use: Option<Arc<AddressesInUse>>,
 }
 
 impl Nat64Config {
@@ -38,6 +43,7 @@ impl Nat64Config {
             timeouts: Timeouts::default(),
             limits: StateLimits::default(),
             policy: Policy::default(),
+            in_use: None,
         }
     }
 
