@@ -67,6 +67,8 @@ impl Nat64 {
         Nat64Config {
             prefix: self.prefix,
             inside: self.inside.clone(),
+            excluded: self.exclude_ipv4.clone(),
+            allow_own: self.allow_own.clone(),
             pool: PoolConfig {
                 addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
                 ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
@@ -107,6 +109,7 @@ impl Siit {
     fn engine(&self, gateway: &Gateway) -> SiitConfig {
         SiitConfig {
             prefix: self.prefix,
+            excluded: self.exclude_ipv4.clone(),
             eam: self.mappings.table(),
             hairpinning: self.hairpinning,
             icmp_source_pool: self.icmp_sources().collect(),

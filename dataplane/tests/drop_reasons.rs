@@ -342,6 +342,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = stateful_with(|config, _| inside(config));
             (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
         }
+        DropReason::DestinationIsHost => {
+            let gateway = stateful_with(|_, engine| engine.host4 = vec![PEER4.parse().unwrap()]);
+            (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
+        }
+        DropReason::ExcludedIpv4 => {
+            let gateway =
+                stateful_with(|config, _| config.excluded = vec!["203.0.113.0/24".parse().unwrap()]);
+            (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
+        }
         DropReason::OctetUNotZero => {
             let gateway = stateless_with(|config| config.prefix = Some(support::prefix("2001:db8:64::/64")));
             (after(gateway, [v6(HOST6, "2001:db8:64:0:1cb:71:200::").udp(1, 2, b"data")]), six)
@@ -527,6 +536,10 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
         DropReason::PacketTooBig => after(stateless(), [v6(HOST6, PEER6).udp(1, 2, &[0; 1_473])]),
         DropReason::SourceUnmapped => after(stateless_with(|config| config.prefix = None), [udp4()]),
         DropReason::NonGlobalWithWellKnownPrefix => to_private(HOST6, "64:ff9b::10.0.0.1"),
+        DropReason::ExcludedIpv4 => {
+            let excluded = vec!["203.0.113.0/24".parse().unwrap()];
+            after(stateless_with(|config| config.excluded = excluded), [udp4()])
+        }
         DropReason::ProtocolUnsupported => {
             after(stateful(), [v4(PEER4, OUTSIDE).protocol(132, &[0; 20], None)])
         }

@@ -202,6 +202,7 @@ impl Engine {
         Kind::ALL.iter().for_each(|kind| self.mechanisms.truncate(*kind, kept[*kind as usize]));
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
+        self.mechanisms.nat64.all.iter_mut().for_each(|nat64| nat64.set_host4(host4));
         // Only a dynamic pool can fail, and pools are not built again.
         let _built = self.build(self.config.fixed());
     }

@@ -29,7 +29,7 @@ pub struct EngineConfig {
     pub others: Vec<MechanismConfig>,
     /// Tunnels: they may change while the engine runs.
     pub tunnels: Vec<TunnelConfig>,
-    /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
+    /// This host's IPv4 addresses: no tunnel's packets go there or come from there, nor do new sessions of NAT64s.
     pub host4: Vec<Ipv4Addr>,
     /// This host's IPv6 addresses: packets from them into a tunnel do not loop.
     pub host6: Vec<Ipv6Addr>,

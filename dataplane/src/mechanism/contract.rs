@@ -144,6 +144,8 @@ pub struct BuildContext {
     pub own6: Option<Ipv6Addr>,
     /// Prefixes of all NAT64s: no host has an address under one.
     pub translation_prefixes: Vec<Prefix6>,
+    /// This host's IPv4 addresses.
+    pub host4: Vec<Ipv4Addr>,
     /// This host's addresses, as tunnels see them.
     pub own_addresses: Arc<OwnAddresses>,
 }

@@ -15,7 +15,7 @@ pub struct AddressesInUse {
 }
 
 impl AddressesInUse {
-    /// None of so many addresses has bindings.
+    /// For a pool of this many addresses, none of which has bindings.
     pub fn new(addresses: u64) -> Self {
         let count = if addresses > MOST_ADDRESSES { 0 } else { addresses };
         Self { words: (0..count).map(|_| Default::default()).collect() }

@@ -279,7 +279,8 @@ impl<'c> Tunnels<'c> {
             let addresses = self.ingress.own(before.union(&after).copied());
             self.ingress.steer_to(&addresses, &self.now, host);
         }
-        if self.config.has_tunnels() {
+        // NAT64s refuse this host's addresses as destinations.
+        if self.config.has_tunnels() || !self.config.nat64.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);

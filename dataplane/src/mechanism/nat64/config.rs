@@ -6,7 +6,7 @@ use crate::nat::{
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
 use alloc::sync::Arc;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
@@ -15,6 +15,10 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// Prefixes whose hosts may create bindings; empty: any.
     pub inside: Vec<Prefix6>,
+    /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    pub excluded: Vec<Prefix4>,
+    /// This host's IPv4 addresses that inside hosts may create sessions to.
+    pub allow_own: Vec<Prefix4>,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
     /// Which packets from outside are admitted.
@@ -37,6 +41,8 @@ impl Nat64Config {
         Self {
             prefix,
             inside: Vec::new(),
+            excluded: Vec::new(),
+            allow_own: Vec::new(),
             pool,
             filtering: Filtering::default(),
             static_bindings: Vec::new(),

@@ -31,6 +31,7 @@ impl Build for Nat64Config {
         let mut nat64 = Nat64::keyed(self, policy, worker, context.seed, context.worker_key);
         let own = self.prefix.prefix();
         self.in_use.iter().for_each(|in_use| nat64.set_in_use(in_use));
+        nat64.set_host4(&context.host4);
         nat64.refuse_sources(context.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
         Ok(nat64)
     }

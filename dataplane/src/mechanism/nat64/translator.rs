@@ -56,6 +56,9 @@ impl Nat64 {
             prefix: config.prefix,
             inside: config.inside.clone(),
             other_prefixes: Vec::new(),
+            excluded: config.excluded.clone(),
+            host4: Vec::new(),
+            allowed_own: config.allow_own.iter().chain(&config.pool.addresses).copied().collect(),
             policy,
         };
         let mut nat64 = Self {
@@ -90,6 +93,12 @@ impl Nat64 {
     /// Adds the prefixes of the gateway's other NAT64s: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
         self.rules.other_prefixes.extend(other_prefixes);
+    }
+
+    /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
+    pub(crate) fn set_host4(&mut self, host4: &[Ipv4Addr]) {
+        self.rules.host4 = host4.to_vec();
+        self.rules.host4.sort_unstable();
     }
 
     /// Whether the address belongs to the pool.

@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 /// How packets between two hosts that the EAM table maps reach one another by their IPv4 addresses (RFC 7757 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub enum Hairpinning {
 pub struct SiitConfig {
     /// The translation prefix, if any (RFC 6052).
     pub prefix: Option<Rfc6052>,
+    /// IPv4 addresses that the prefix does not represent.
+    pub excluded: Vec<Prefix4>,
     /// Explicit address mappings; shared between workers.
     pub eam: Arc<EamTable>,
     /// Hairpinning mode.
@@ -51,6 +53,7 @@ impl Default for SiitConfig {
     fn default() -> Self {
         Self {
             prefix: None,
+            excluded: Vec::new(),
             eam: Arc::new(EamTable::empty()),
             hairpinning: Hairpinning::default(),
             icmp_source_pool: Vec::new(),
@@ -71,6 +74,7 @@ enum Via {
 /// A stateless translator.
 pub struct Siit {
     prefix: Option<Rfc6052>,
+    excluded: Vec<Prefix4>,
     eam: Arc<EamTable>,
     hairpinning: Hairpinning,
     icmp_sources4: Vec<Ipv4Addr>,
@@ -100,6 +104,7 @@ impl Siit {
         let pool = pool.map(|pool| DynamicPool::new(pool, context.worker, context.workers, context.seed));
         Ok(Self {
             prefix: config.prefix,
+            excluded: config.excluded.clone(),
             eam: Arc::clone(&config.eam),
             hairpinning: config.hairpinning,
             icmp_sources4,
@@ -155,6 +160,9 @@ impl Siit {
         // Before the source gets an address for it.
         if is_martian4(destination) {
             return Err(DropReason::MartianDestination);
+        }
+        if !self.excluded.is_empty() && via == Via::Algorithm {
+            self.refuse_excluded(destination)?;
         }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let source = match self.map6_to_bits(source6, true, now)? {
@@ -215,6 +223,9 @@ impl Siit {
         let ask_table = !simple || (is_error && !from_quoted);
         let destination =
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
+        if !self.excluded.is_empty() {
+            self.refuse_excluded_source(source4, ask_table, is_error)?;
+        }
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
         let source = match self.map4_to_bits(source4, ask_table, now)? {
             Some(source) => source,
@@ -310,6 +321,24 @@ impl Siit {
             }
             None => Ok(None),
         }
+    }
+
+    /// Explicit mappings override the list, and an ICMP error says where a path ends.
+    #[cold]
+    fn refuse_excluded_source(
+        &self,
+        source: Ipv4Addr,
+        ask_table: bool,
+        is_error: bool,
+    ) -> Result<(), DropReason> {
+        let is_mapped = ask_table && self.maps4(source);
+        if is_error || is_mapped { Ok(()) } else { self.refuse_excluded(source) }
+    }
+
+    #[cold]
+    fn refuse_excluded(&self, address: Ipv4Addr) -> Result<(), DropReason> {
+        let is_excluded = self.excluded.iter().any(|prefix| prefix.contains(address));
+        if is_excluded { Err(DropReason::ExcludedIpv4) } else { Ok(()) }
     }
 
     fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {

@@ -1,0 +1,14 @@
+//! Addresses that are not translated.
+
+use super::*;
+
+#[test]
+fn excluded_addresses_and_allowed_own_ones_reach_the_engines() {
+    let text = "[gateway]\nipv4_address = \"198.51.100.1\"\n[[pool]]\nname = \"a\"\naddresses = [\"198.18.0.0/24\"]\n[nat64]\ninside = [\"2001:db8:1::/48\"]\nprefix = \"2001:db8:64::/96\"\npool = \"a\"\n\
+        exclude_ipv4 = [\"10.0.0.0/8\"]\nallow_own = [\"10.0.0.1\"]\n[siit]\nprefix = \"2001:db8:65::/96\"\nexclude_ipv4 = [\"192.168.0.0/16\"]\n";
+    let (config, _) = parse_with_all_warnings(text).unwrap();
+    let engine = &config.engines([1, 2], &Surroundings::default())[0];
+    assert_eq!(engine.nat64[0].excluded, ["10.0.0.0/8".parse().unwrap()]);
+    assert_eq!(engine.nat64[0].allow_own, ["10.0.0.1/32".parse().unwrap()]);
+    assert_eq!(engine.siit[0].excluded, ["192.168.0.0/16".parse().unwrap()]);
+}
