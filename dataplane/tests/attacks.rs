@@ -65,6 +65,25 @@ fn an_error_from_inside_goes_to_no_multicast_loopback_or_broadcast_address() {
     }
 }
 
+/// A host knows its neighbour's address and may guess a port; the remote end of a flow is what it has to know too.
+#[test]
+fn an_error_from_inside_needs_the_session_that_it_is_about_not_only_a_binding() {
+    let mut gateway = stateful(|_| {});
+    let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    let about = |remote: &str, remote_port| {
+        let quote = v6(remote, HOST).udp(remote_port, 4_000, b"answer").octets();
+        v6("2001:db8:2::66", remote).icmp(icmp6(1, 4, [0; 4], &quote))
+    };
+    for forged in [about("64:ff9b::203.0.113.9", 53), about(SERVER6, 54)] {
+        gateway.receives(forged);
+        gateway.sends_nothing();
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoSessionForError));
+    }
+    gateway.receives(about(SERVER6, 53));
+    let sent = gateway.sent();
+    assert_eq!(sent[48..52], [0, 53, (port >> 8) as u8, port as u8]);
+}
+
 #[test]
 fn a_stored_syn_longer_than_what_is_kept_of_it_is_answered_too() {
     let mut gateway = stateful(|_| {});

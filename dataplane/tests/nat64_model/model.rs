@@ -242,6 +242,16 @@ impl Model {
             })
     }
 
+    /// Whether packets of a binding and a remote endpoint crossed.
+    pub(crate) fn has_session(&self, binding: &Binding, remote: Endpoint4) -> bool {
+        self.sessions.iter().any(|s| {
+            s.protocol == binding.protocol
+                && s.outside == binding.outside
+                && s.remote == remote
+                && s.state != State::SynStored
+        })
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.sessions.len() == MOST_SESSIONS
     }
