@@ -170,8 +170,8 @@ impl Pool {
         self.steps
     }
 
-    /// Takes a free endpoint for a binding of an inside port. `paired` is the address that the inside host already has:
-    /// it is kept as long as it has a port (RFC 4787 REQ-2, "paired"). `None`: there is no port left.
+    /// Takes a free endpoint for a binding of an inside port. `paired` is the address that the inside host already has: it gets no other
+    /// one (RFC 4787 REQ-2, "paired"), also when that has no port left (RFC 7857 §4). `None`: there is no port left.
     pub fn allocate(
         &mut self,
         paired: Option<PoolSlot>,
@@ -180,15 +180,14 @@ impl Pool {
     ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
         self.steps = 0;
         let random = self.random.draw();
-        if let Some(slot) = paired
-            && let Some(outside) = self.draw_from(slot, protocol, inside_port, random)
-        {
-            return Some((slot, outside));
+        if let Some(slot) = paired {
+            let drawn = self.draw_from(slot, protocol, inside_port, random);
+            self.wants |= drawn.is_none();
+            return drawn.map(|outside| (slot, outside));
         }
         if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
             self.open_another();
         }
-        self.wants |= paired.is_some();
         for range in PortRange::preference(protocol, inside_port) {
             let Some(slot) = self.available_address(protocol, *range, random) else { continue };
             if let Some(outside) = self.draw_from(slot, protocol, inside_port, random) {
@@ -602,15 +601,18 @@ mod tests {
     }
 
     #[test]
-    fn a_paired_host_keeps_its_address_until_it_has_no_port_left() {
+    fn a_paired_host_keeps_its_address_also_when_that_has_no_port_left() {
         let mut pool = pool(&["192.0.2.0/28"], 4_000..=4_007);
         let (slot, first) = pool.allocate(None, NatProtocol::Udp, 9_000).unwrap();
         for n in 1..8 {
             let (again, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000 + n).unwrap();
             assert_eq!((again, outside.0.address), (slot, first.0.address));
         }
-        let (other, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000).unwrap();
-        assert_ne!((other, outside.0.address), (slot, first.0.address));
+        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), None);
+        assert!(pool.wants(), "its worker asks for more ports");
+        assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some(), "other hosts get other addresses");
+        pool.release(slot, NatProtocol::Udp, first.0.port);
+        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), Some((slot, first)));
     }
 
     #[test]
