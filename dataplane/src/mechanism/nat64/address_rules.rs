@@ -84,8 +84,10 @@ impl Mechanism<Endpoint6> for AddressRules {
         }
         refuse_link_local(remote)?;
         self.prefix.permit(remote)?;
-        self.refuse_excluded(remote)?;
-        self.refuse_own_destination(remote)?;
+        if !self.excluded.is_empty() || !self.host4.is_empty() {
+            self.refuse_excluded(remote)?;
+            self.refuse_own_destination(remote)?;
+        }
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
 

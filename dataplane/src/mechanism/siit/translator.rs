@@ -74,6 +74,8 @@ enum Via {
 /// A stateless translator.
 pub struct Siit {
     prefix: Option<Rfc6052>,
+    /// Whether the prefix does not represent all addresses.
+    refuses_some: bool,
     excluded: Vec<Prefix4>,
     eam: Arc<EamTable>,
     hairpinning: Hairpinning,
@@ -104,6 +106,7 @@ impl Siit {
         let pool = pool.map(|pool| DynamicPool::new(pool, context.worker, context.workers, context.seed));
         Ok(Self {
             prefix: config.prefix,
+            refuses_some: !config.excluded.is_empty() || config.prefix.is_some_and(|it| it.is_global_only()),
             excluded: config.excluded.clone(),
             eam: Arc::clone(&config.eam),
             hairpinning: config.hairpinning,
@@ -160,9 +163,6 @@ impl Siit {
         // Before the source gets an address for it.
         if is_martian4(destination) {
             return Err(DropReason::MartianDestination);
-        }
-        if !self.excluded.is_empty() && via == Via::Algorithm {
-            self.refuse_excluded(destination)?;
         }
         let is_error = matches!(packet.transport, Transport::IcmpError { .. });
         let source = match self.map6_to_bits(source6, true, now)? {
@@ -223,11 +223,15 @@ impl Siit {
         let ask_table = !simple || (is_error && !from_quoted);
         let destination =
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
-        if !self.excluded.is_empty() {
-            self.refuse_excluded_source(source4, ask_table, is_error)?;
-        }
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
-        let source = match self.map4_to_bits(source4, ask_table, now)? {
+        let mapped = match self.map4_to_bits(source4, ask_table, now) {
+            // An error says where a path ends, or that a packet is too big, whoever sends it.
+            Err(DropReason::ExcludedIpv4) if is_error => {
+                self.prefix.map(|it| it.embed_any(source4).to_bits())
+            }
+            mapped => mapped?,
+        };
+        let source = match mapped {
             Some(source) => source,
             None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?.to_bits(),
             None => return Err(DropReason::SourceUnmapped),
@@ -276,7 +280,9 @@ impl Siit {
         }
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
             let mapped = prefix.extract_any(address)?.to_bits();
-            prefix.permit(Ipv4Addr::from_bits(mapped))?;
+            if self.refuses_some {
+                self.permit(Ipv4Addr::from_bits(mapped))?;
+            }
             return Ok(Some((mapped, Via::Algorithm)));
         }
         match &mut self.pool {
@@ -316,29 +322,22 @@ impl Siit {
         }
         match &self.prefix {
             Some(prefix) => {
-                prefix.permit(address)?;
+                if self.refuses_some {
+                    self.permit(address)?;
+                }
                 Ok(Some(prefix.embed_any(address).to_bits()))
             }
             None => Ok(None),
         }
     }
 
-    /// Explicit mappings override the list, and an ICMP error says where a path ends.
+    /// Whether the prefix may represent an address.
     #[cold]
-    fn refuse_excluded_source(
-        &self,
-        source: Ipv4Addr,
-        ask_table: bool,
-        is_error: bool,
-    ) -> Result<(), DropReason> {
-        let is_mapped = ask_table && self.maps4(source);
-        if is_error || is_mapped { Ok(()) } else { self.refuse_excluded(source) }
-    }
-
-    #[cold]
-    fn refuse_excluded(&self, address: Ipv4Addr) -> Result<(), DropReason> {
-        let is_excluded = self.excluded.iter().any(|prefix| prefix.contains(address));
-        if is_excluded { Err(DropReason::ExcludedIpv4) } else { Ok(()) }
+    fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
+        if self.excluded.iter().any(|prefix| prefix.contains(address)) {
+            return Err(DropReason::ExcludedIpv4);
+        }
+        self.prefix.map_or(Ok(()), |prefix| prefix.permit(address))
     }
 
     fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {
