@@ -64,5 +64,6 @@ pub use timeouts::{
 };
 
 pub(crate) use engine::Entry;
+pub(crate) use keyed::siphash_word;
 pub(crate) use state_tables::Fired;
 pub(crate) use subscriber::Subscribers;
