@@ -28,3 +28,21 @@ fn the_dns64_knows_what_the_translators_refuse() {
     let excluded = vec![("2001:db8:64::/96".parse().unwrap(), vec!["10.0.0.0/8".parse().unwrap()])];
     assert_eq!((settings.exclude4, settings.exclude_private), (excluded, true));
 }
+
+#[test]
+fn the_images_of_ipv4_routes_are_unreachable_where_no_host_has_a_narrower_route() {
+    let unreachable = |routes: &str, more: &str| {
+        let text = format!(
+            "[gateway]\nipv4_address = \"192.0.2.254\"\n[tun]\nroutes = [{routes}]\n[siit]\nprefix = \"2001:db8:64::/96\"\n{more}"
+        );
+        let (config, _) = parse_with_all_warnings(&text).unwrap();
+        config.reach(&Surroundings::default()).unreachable
+    };
+    let image = ["2001:db8:64::198.51.100.0/120".parse().unwrap()];
+    assert_eq!(unreachable("\"auto\", \"198.51.100.0/24\"", ""), image);
+    // Mapped hosts are reached through the translator, and a default route is not a range of hosts.
+    let eam = "eam = [{ ipv4 = \"198.51.100.8/29\", ipv6 = \"2001:db8:1::/125\" }]\n";
+    assert_eq!(unreachable("\"auto\", \"198.51.100.0/24\"", eam), []);
+    assert_eq!(unreachable("\"auto\", \"0.0.0.0/1\", \"128.0.0.0/1\"", ""), []);
+    assert_eq!(unreachable("\"auto\"", ""), []);
+}

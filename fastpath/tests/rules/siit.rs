@@ -295,7 +295,8 @@ fn packets_to_others_hardly_ever_move_a_destinations_identifications() {
         let mut bench = Harness::new(scene(&ROUTES), &config);
         let mut sent_to = |last: u8| {
             let destination = format!("2001:db8:64::808:{last:x}");
-            let packet = ipv6("2001:db8:64::c633:6401", &destination, head(64), &Body::Udp(b"hello".to_vec()));
+            let packet =
+                ipv6("2001:db8:64::c633:6401", &destination, head(64), &Body::Udp(b"hello".to_vec()));
             let octets = bench.run_xdp(&packet).expect("it is forwarded");
             u16::from_be_bytes([octets[4], octets[5]])
         };

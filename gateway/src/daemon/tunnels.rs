@@ -127,7 +127,8 @@ impl<'c> Tunnels<'c> {
             host.steered(&[]).map_err(RunError::Host)?;
         }
         let reach = self.config.reach(&self.now);
-        if !self.ingress.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
+        let needs_nothing = reach.rules.is_empty() && reach.unreachable.is_empty();
+        if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
             // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
