@@ -17,7 +17,7 @@ use crate::section::Reader;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
-use crate::word::{self, Word, words_of};
+use crate::word::{self, Word, words, words_of};
 
 pub use sixway_dataplane::nat::{Filtering, NatProtocol};
 
@@ -33,6 +33,18 @@ words_of! {
     Filtering {
         EndpointIndependent = "endpoint-independent",
         AddressDependent = "address-dependent",
+    }
+}
+
+words! {
+    /// Which sources packets into the prefix may have.
+    ReversePath {
+        /// Those that are routed to the interface that the packet came in by (RFC 3704 §2.2).
+        Strict = "strict",
+        /// Those that are routed anywhere (RFC 3704 §2.4).
+        Loose = "loose",
+        /// Any.
+        Off = "off",
     }
 }
 
@@ -87,6 +99,8 @@ pub struct Nat64 {
     /// This host's IPv4 addresses that inside hosts may create sessions to.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub allow_own: Vec<Prefix4>,
+    /// Which sources packets into the prefix may have.
+    pub reverse_path: ReversePath,
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
@@ -147,6 +161,7 @@ impl Nat64 {
         let inside: Option<Vec<_>> = inside.iter().map(|item| item.prefix6(report)).collect();
         let exclude_ipv4 = read_prefixes4(section, "exclude_ipv4", report);
         let allow_own = read_prefixes4(section, "allow_own", report);
+        let reverse_path = section.value("reverse_path", report).and_then(|v| v.word(report));
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
@@ -162,6 +177,7 @@ impl Nat64 {
             inside: inside?,
             exclude_ipv4: exclude_ipv4?,
             allow_own: allow_own?,
+            reverse_path: reverse_path?,
             pool,
             filtering: filtering?,
             limits: limits?,

@@ -216,6 +216,12 @@ pub(crate) static NAT64: Section = Section {
                 "This host's own IPv4 addresses that inside hosts may create sessions to. Without it, they cannot reach services of this host through `prefix` (`DestinationIsHost`). Addresses of the pool need not be listed.",
             ),
             key(
+                "reverse_path",
+                Kind::Choice(&["strict", "loose", "off"]),
+                Absent::Default("\"off\""),
+                "Check the source of packets to `prefix` where they come in, in the packet filter: `\"strict\"` drops those whose source is not routed to the interface that they came in by, `\"loose\"` those without any route (RFC 3704 §2). Forged sources otherwise get past `max_bindings_per_subscriber`. Needs nft.",
+            ),
+            key(
                 "pool",
                 Kind::Text,
                 Absent::Fault,

@@ -410,3 +410,29 @@ fn addresses_that_this_host_gets_are_no_destinations_of_nat64_from_then_on() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
+
+#[test]
+fn forged_sources_do_not_reach_a_nat64_that_checks_the_reverse_path() {
+    let network = Network::build();
+    if !network.on("gateway", "nft", &["list", "ruleset"]).status.success() {
+        sixway_trial::ignore("needs nft");
+    }
+    let (client, host) = (network.host("client"), network.host("gateway"));
+    network.ip(&["-n", &client, "addr", "add", "2001:db8:99::1/128", "dev", "eth0", "nodad"]);
+    // The forged source is routed, but elsewhere.
+    network.ip(&["-n", &host, "link", "add", "other", "type", "veth", "peer", "name", "another"]);
+    network.ip(&["-n", &host, "link", "set", "another", "up"]);
+    network.ip(&["-n", &host, "link", "set", "other", "up"]);
+    network.ip(&["-n", &host, "-6", "route", "add", "2001:db8:99::/64", "dev", "other"]);
+    for (reverse_path, created) in [("strict", 0), ("loose", 1)] {
+        let mut gateway = network.start(&format!("{NAT64}reverse_path = \"{reverse_path}\"\n"));
+        let ping = ["-6", "-c", "1", "-W", "1", "-I", "2001:db8:99::1", "64:ff9b::203.0.113.2"];
+        let _ = network.on("client", "ping", &ping);
+        let rows: serde_json::Value = serde_json::from_str(&network.show(&["sessions", "--json"])).unwrap();
+        assert_eq!(rows["rows"].as_array().map(Vec::len), Some(created), "{reverse_path}: {rows}");
+        let own = ["-6", "-c", "1", "-W", "2", "-I", "2001:db8:1::2", "64:ff9b::203.0.113.2"];
+        assert!(network.on("client", "ping", &own).status.success(), "{reverse_path}");
+        gateway.signal("TERM");
+        assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    }
+}
