@@ -649,6 +649,27 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_in_use_as_long_as_any_worker_has_a_binding_there() {
+        let mut pools = [0, 1]
+            .map(|worker| pool_of_worker(&["192.0.2.0/31", "198.51.100.7/32"], 1_024..=65_535, worker, 2));
+        let (used, other) = ("198.51.100.7".parse().unwrap(), "192.0.2.0".parse().unwrap());
+        assert!(pools[0].is_in_use(used, NatProtocol::Udp), "what others have is not known yet");
+        let in_use = Arc::new(AddressesInUse::new(3));
+        pools.iter_mut().for_each(|pool| pool.set_in_use(Arc::clone(&in_use)));
+        assert!(!pools[0].is_in_use(used, NatProtocol::Udp));
+        let at = |port| Outside(Endpoint4::new(used, port));
+        let slot = pools[1].reserve(NatProtocol::Udp, at(80)).unwrap();
+        pools[1].reserve(NatProtocol::Udp, at(81)).unwrap();
+        pools[1].release(slot, NatProtocol::Udp, 81);
+        for pool in &pools {
+            assert!(pool.is_in_use(used, NatProtocol::Udp));
+            assert!(!pool.is_in_use(used, NatProtocol::Tcp) && !pool.is_in_use(other, NatProtocol::Udp));
+        }
+        pools[1].release(slot, NatProtocol::Udp, 80);
+        assert!(pools.iter().all(|pool| !pool.is_in_use(used, NatProtocol::Udp)));
+    }
+
+    #[test]
     fn a_block_moves_with_all_its_ports_and_back_again() {
         let mut pools = [0, 1].map(|worker| pool_of_worker(&["192.0.2.0/31"], 61_000..=62_000, worker, 2));
         let all = |pool: &mut Pool| {
