@@ -1,6 +1,6 @@
 //! Who may query the DNS64, and the settings of each of its threads.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixway_control::dns64::{Access, Anchor, Settings};
 use sixway_wire::{Prefix4, Prefix6};
@@ -20,8 +20,18 @@ impl Config {
     /// that are advertised there, link-local addresses and this host itself.
     pub fn dns64_access(&self, addresses: &[HostAddress], now: &Surroundings) -> Access {
         let Some(dns64) = &self.dns64 else { return Access::default() };
+        // Only if they matter: every thread is notified of a change.
+        let mut host4: Vec<Ipv4Addr> = Vec::new();
+        if dns64.exclude_private {
+            host4.extend(addresses.iter().filter_map(|own| match own.address {
+                IpAddr::V4(address) => Some(address),
+                IpAddr::V6(_) => None,
+            }));
+            host4.sort_unstable();
+            host4.dedup();
+        }
         if let Some(allow) = &dns64.allow {
-            return Access { v4: allow.v4.clone(), v6: allow.v6.clone() };
+            return Access { v4: allow.v4.clone(), v6: allow.v6.clone(), host4 };
         }
         let mut access = Access {
             v4: vec![Prefix4::holding([127, 0, 0, 0].into(), 8)],
@@ -29,6 +39,7 @@ impl Config {
                 Prefix6::holding(Ipv6Addr::LOCALHOST, 128),
                 Prefix6::holding(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
             ],
+            host4,
         };
         let interfaces = dns64.interfaces(addresses);
         for own in addresses.iter().filter(|own| interfaces.contains(&&*own.interface)) {

@@ -5,10 +5,11 @@ use sixway_dataplane::fragment::FragmentLimits;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
-use sixway_dataplane::nat::{self, PoolConfig};
+use sixway_dataplane::nat::{self, AddressesInUse, PoolConfig};
 use sixway_dataplane::translate;
 use sixway_dataplane::{Limits, WorkerId};
 use sixway_wire::Prefix4;
+use std::sync::Arc;
 
 use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
@@ -23,7 +24,19 @@ impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
     /// are shared, bounds on sessions and on ICMP errors are divided.
     pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
-        (0..self.gateway.workers).map(|worker| self.engine(WorkerId(worker), seed, now)).collect()
+        let addresses = |nat64: &Nat64| {
+            let addresses = self.pool(&nat64.pool).map(|pool| pool.addresses.as_slice()).unwrap_or_default();
+            addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum()
+        };
+        let in_use: Vec<_> =
+            self.nat64.iter().map(|nat64| Arc::new(AddressesInUse::new(addresses(nat64)))).collect();
+        let shared = |mut engine: EngineConfig| {
+            for (nat64, in_use) in engine.nat64.iter_mut().zip(&in_use) {
+                nat64.in_use = Some(in_use.clone());
+            }
+            engine
+        };
+        (0..self.gateway.workers).map(|worker| shared(self.engine(WorkerId(worker), seed, now))).collect()
     }
 
     fn engine(&self, worker: WorkerId, seed: [u64; 2], now: &Surroundings) -> EngineConfig {
@@ -54,6 +67,8 @@ impl Nat64 {
         Nat64Config {
             prefix: self.prefix,
             inside: self.inside.clone(),
+            excluded: self.exclude_ipv4.clone(),
+            allow_own: self.allow_own.clone(),
             pool: PoolConfig {
                 addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
                 ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
@@ -63,6 +78,7 @@ impl Nat64 {
             timeouts: self.timeouts.engine(),
             limits: self.limits.of_each_worker(workers),
             policy: self.translation.engine(),
+            in_use: None,
         }
     }
 }
@@ -93,6 +109,7 @@ impl Siit {
     fn engine(&self, gateway: &Gateway) -> SiitConfig {
         SiitConfig {
             prefix: self.prefix,
+            excluded: self.exclude_ipv4.clone(),
             eam: self.mappings.table(),
             hairpinning: self.hairpinning,
             icmp_source_pool: self.icmp_sources().collect(),

@@ -80,7 +80,7 @@ pub use isatap::{Isatap, IsatapRole};
 pub use local_address::{LocalAddress, LocalSource};
 pub use mechanism::Mechanism;
 pub use mechanisms::Mechanisms;
-pub use nat64::{Filtering, Nat64, NatProtocol, Static, Timeouts};
+pub use nat64::{Filtering, Nat64, NatProtocol, ReversePath, Static, Timeouts};
 pub use pool::Pool;
 pub use ports::Ports;
 pub use reach::{LinkAddress, Reach, TunnelRoute};

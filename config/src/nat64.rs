@@ -6,7 +6,7 @@ use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report, did_you_mean};
@@ -16,8 +16,8 @@ use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
 use crate::text;
 use crate::translation::Translation;
-use crate::translator_prefix::read_prefix;
-use crate::word::{self, Word, words_of};
+use crate::translator_prefix::{read_prefix, read_prefixes4};
+use crate::word::{self, Word, words, words_of};
 
 pub use sixway_dataplane::nat::{Filtering, NatProtocol};
 
@@ -33,6 +33,18 @@ words_of! {
     Filtering {
         EndpointIndependent = "endpoint-independent",
         AddressDependent = "address-dependent",
+    }
+}
+
+words! {
+    /// Which sources packets into the prefix may have.
+    ReversePath {
+        /// Those that are routed to the interface that the packet came in by (RFC 3704 §2.2).
+        Strict = "strict",
+        /// Those that are routed anywhere (RFC 3704 §2.4).
+        Loose = "loose",
+        /// Any.
+        Off = "off",
     }
 }
 
@@ -81,6 +93,14 @@ pub struct Nat64 {
     /// Prefixes whose hosts may create bindings; empty: any.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Prefix6>,
+    /// IPv4 addresses to and from which there are no sessions.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub exclude_ipv4: Vec<Prefix4>,
+    /// This host's IPv4 addresses that inside hosts may create sessions to.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub allow_own: Vec<Prefix4>,
+    /// Which sources packets into the prefix may have.
+    pub reverse_path: ReversePath,
     /// The name of its pool.
     pub pool: String,
     /// Who may answer through a binding.
@@ -139,6 +159,9 @@ impl Nat64 {
         });
         let inside = section.value("inside", report).map(|v| v.items()).unwrap_or_default();
         let inside: Option<Vec<_>> = inside.iter().map(|item| item.prefix6(report)).collect();
+        let exclude_ipv4 = read_prefixes4(section, "exclude_ipv4", report);
+        let allow_own = read_prefixes4(section, "allow_own", report);
+        let reverse_path = section.value("reverse_path", report).and_then(|v| v.word(report));
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
@@ -152,6 +175,9 @@ impl Nat64 {
             name: name.unwrap_or(Some(default_name))?,
             prefix: prefix?,
             inside: inside?,
+            exclude_ipv4: exclude_ipv4?,
+            allow_own: allow_own?,
+            reverse_path: reverse_path?,
             pool,
             filtering: filtering?,
             limits: limits?,

@@ -2,16 +2,20 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 use crate::config::Config;
 use crate::encapsulation::{Encapsulation, TunnelMtu};
 use crate::isatap::IsatapRole;
-use crate::route::DEFAULT_ROUTE6;
+use crate::route::{DEFAULT_ROUTE6, Route};
+use crate::siit::EamRoutes;
 use crate::six_rd::SixRdRole;
 use crate::six_to_four::SixToFourRole;
 use crate::source_rule::SourceRule;
 use crate::surroundings::Surroundings;
+
+/// Wider IPv4 routes into the device are halves of a default route rather than the addresses of hosts.
+const SHORTEST_RANGE: u8 = 8;
 
 /// A destination that is routed into the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +64,7 @@ impl Config {
         }
         self.isatap_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
+        self.siit_reach(&mut reach);
         reach.rules = self.others.source_rules();
         if !self.tun.routes.auto {
             reach.routes.clear();
@@ -109,6 +114,34 @@ impl Config {
             prefixes.into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
             reach.addresses.extend(it.addresses(now));
         }
+    }
+
+    /// IPv4 addresses that are routed to a SIIT belong to IPv6 hosts, which have narrower routes. A packet for one without a host would be
+    /// translated to IPv4, routed to the device again and translated back, until its hop limit is used up.
+    fn siit_reach(&self, reach: &mut Reach) {
+        let written: Vec<Prefix4> = (self.tun.routes.further.iter())
+            .filter_map(|route| match route {
+                Route::V4(prefix) if prefix.length() >= SHORTEST_RANGE => Some(*prefix),
+                Route::V4(_) | Route::V6(_) => None,
+            })
+            .collect();
+        for siit in self.siit.iter().filter(|siit| siit.eam_routes != EamRoutes::Ipv6) {
+            let Some(prefix) = siit.prefix else { continue };
+            let ranges = written.iter().filter(|range| !self.is_mapped(**range));
+            reach.unreachable.extend(ranges.map(|range| prefix.embed_prefix(*range)));
+        }
+    }
+
+    /// Whether the IPv4 side of a range, or of a part of it, is here: mappings and pools hairpin such packets.
+    fn is_mapped(&self, range: Prefix4) -> bool {
+        let by_siit = self.siit.iter().any(|siit| {
+            siit.dynamic_pool.is_some_and(|pool| pool.overlaps(range))
+                || siit.mappings.iter().any(|(ipv4, _)| ipv4.overlaps(range))
+        });
+        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool));
+        by_siit
+            || pools.flat_map(|pool| &pool.addresses).any(|prefix| prefix.overlaps(range))
+            || self.gateway.ipv4_address.is_some_and(|own| range.contains(own))
     }
 
     /// This host's part of what it advertises.

@@ -19,7 +19,7 @@ use crate::schema::EAM;
 use crate::section::Reader;
 use crate::text;
 use crate::translation::Translation;
-use crate::translator_prefix::read_prefix;
+use crate::translator_prefix::{read_prefix, read_prefixes4};
 use crate::unicast::is_unicast;
 use crate::value::Value;
 use crate::word::{self, words, words_of};
@@ -65,6 +65,9 @@ pub struct Siit {
     /// The translation prefix.
     #[serde(serialize_with = "text::optional_prefix", skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Rfc6052>,
+    /// IPv4 addresses that the prefix does not represent.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub exclude_ipv4: Vec<Prefix4>,
     /// A file with further mappings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eam_file: Option<PathBuf>,
@@ -183,6 +186,7 @@ impl Siit {
             claims.v6(prefix.prefix(), Owner::Siit(index), &v.place);
             Some(prefix)
         });
+        let exclude_ipv4 = read_prefixes4(section, "exclude_ipv4", report);
         let hairpinning = section.value("hairpinning", report).and_then(|v| v.word(report));
         let eam_routes: Option<EamRoutes> = section.value("eam_routes", report).and_then(|v| v.word(report));
         let owner = |routed| Owner::Eam(index, eam_routes == Some(routed));
@@ -240,6 +244,7 @@ impl Siit {
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
             prefix: prefix.map_or(Some(None), |prefix| prefix.map(Some))?,
+            exclude_ipv4: exclude_ipv4?,
             eam_file,
             eam_routes: eam_routes?,
             hairpinning: hairpinning?,

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 use sixway_wire::{Prefix4, Prefix6};
 
 use crate::config::Config;
+use crate::nat64::ReversePath;
 use crate::ports::Ports;
 use crate::route::{Route, aggregated};
 use crate::surroundings::Surroundings;
@@ -16,6 +17,10 @@ const MAX_DESTINATIONS: usize = 4_096;
 /// Packets that are not tracked, in addition to everything that enters or leaves the device on this host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Untracked {
+    /// Whether anything is untracked: there may be checks of sources alone.
+    pub is_any: bool,
+    /// IPv6 destinations whose packets need a route back to their source, and whether by the interface that they came in by.
+    pub reverse_path: Vec<(Prefix6, bool)>,
     /// IPv4 destinations.
     pub v4: Vec<Prefix4>,
     /// IPv6 destinations.
@@ -36,8 +41,15 @@ impl Config {
     /// What is not tracked. `None`: everything may be, for no packet of a tracked flow goes another way.
     pub fn untracked(&self, offloads: bool, now: &Surroundings) -> Option<Untracked> {
         let shared = self.shared_ports();
+        let checked = self.nat64.iter().filter_map(|nat64| match nat64.reverse_path {
+            ReversePath::Strict => Some((nat64.prefix.prefix(), true)),
+            ReversePath::Loose => Some((nat64.prefix.prefix(), false)),
+            ReversePath::Off => None,
+        });
+        let reverse_path: Vec<_> = checked.collect();
         if !self.needs_device() || !offloads && shared.is_empty() {
-            return None;
+            let is_needed = !reverse_path.is_empty();
+            return is_needed.then(|| Untracked { reverse_path, ..Untracked::default() });
         }
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for route in self.routes() {
@@ -66,6 +78,8 @@ impl Config {
         let (v4, routed4) = listed(v4, |prefix| prefix.length() == 0);
         let (v6, routed6) = listed(v6, |prefix| prefix.length() == 0);
         Some(Untracked {
+            is_any: true,
+            reverse_path,
             v4,
             v6,
             routed4: routed4 || own_routes,

@@ -119,8 +119,12 @@ drop_reasons! {
     NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
     /// A link-local IPv4 address with NAT64: routers do not forward it (RFC 3927 §2.7).
     LinkLocalIpv4 => silent,
-    /// A new session of a host that is not in `nat64.inside`.
+    /// A new session, or a fragment, of a host that is not in `nat64.inside`.
     SourceNotInside => silent,
+    /// A new session from IPv6 to an IPv4 address of this host that is not in `nat64.allow_own`.
+    DestinationIsHost => icmpv6(1, 1),
+    /// An IPv4 address in `exclude_ipv4` (RFC 6888 REQ-6).
+    ExcludedIpv4 => icmpv4(3, 13) icmpv6(1, 1),
     /// Octet u of an address under a prefix shorter than 96 bits is not zero (RFC 6052 §2.2).
     OctetUNotZero => silent,
     /// The dynamic pool has no free address for a new host.

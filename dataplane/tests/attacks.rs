@@ -81,6 +81,25 @@ fn an_error_from_inside_goes_to_no_multicast_loopback_or_broadcast_address() {
     }
 }
 
+/// A host knows its neighbour's address and may guess a port; the remote end of a flow is what it has to know too.
+#[test]
+fn an_error_from_inside_needs_the_session_that_it_is_about_not_only_a_binding() {
+    let mut gateway = stateful(|_| {});
+    let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
+    let about = |remote: &str, remote_port| {
+        let quote = v6(remote, HOST).udp(remote_port, 4_000, b"answer").octets();
+        v6("2001:db8:2::66", remote).icmp(icmp6(1, 4, [0; 4], &quote))
+    };
+    for forged in [about("64:ff9b::203.0.113.9", 53), about(SERVER6, 54)] {
+        gateway.receives(forged);
+        gateway.sends_nothing();
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoSessionForError));
+    }
+    gateway.receives(about(SERVER6, 53));
+    let sent = gateway.sent();
+    assert_eq!(sent[48..52], [0, 53, (port >> 8) as u8, port as u8]);
+}
+
 #[test]
 fn a_stored_syn_longer_than_what_is_kept_of_it_is_answered_too() {
     let mut gateway = stateful(|_| {});
@@ -311,4 +330,80 @@ fn one_ipv6_network_cannot_take_the_whole_dynamic_pool_by_changing_its_address()
         Verdict::Dropped(DropReason::SubscriberLimit),
         "nor do remembered ones come back above it"
     );
+}
+
+/// A fragment that waits for the rest of its packet.
+fn first_part(whole: Build, number: u32) -> Build {
+    whole.fragment(number, 0, true).part(0, 64)
+}
+
+#[test]
+fn fragments_from_one_side_leave_the_other_side_its_room() {
+    let mut gateway = gateway(|config| {
+        config.fragments.packets = 100;
+        config.nat64.push(nat64());
+    });
+    let question = v6(HOST, SERVER6).udp(4_000, 53, &[7; 92]);
+    gateway.receives(question.clone());
+    let sent = gateway.sent();
+    let address = std::net::Ipv4Addr::new(sent[12], sent[13], sent[14], sent[15]).to_string();
+    let port = u16::from_be_bytes([sent[20], sent[21]]);
+    let answer = v4(SERVER4, &address).udp(53, port, &[7; 92]);
+    let crosses = |gateway: &mut Gateway, whole: &Build, number| {
+        gateway.receives(first_part(whole.clone(), number));
+        gateway.receives(whole.clone().fragment(number, 64, false).part(64, 100));
+        assert_eq!(gateway.last, Verdict::Merged);
+        let _ = gateway.sent();
+    };
+    for number in 0..1_000_u32 {
+        let forged = format!("203.0.{}.{}", number / 250, 1 + number % 250);
+        gateway.receives(first_part(v4(&forged, &address).udp(53, 9, &[7; 92]), number));
+    }
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+    for number in 0..60 {
+        crosses(&mut gateway, &question, number);
+    }
+    for _ in 0..5 {
+        gateway.waits(Duration::from_secs(1));
+    }
+    while gateway.waiting() > 0 {
+        let _ = gateway.sent();
+    }
+    for number in 0..1_000_u32 {
+        let forged = format!("2001:db8:{}::1", number + 2);
+        gateway.receives(first_part(v6(&forged, SERVER6).udp(4_000, 53, &[7; 92]), number));
+    }
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+    for number in 0..60 {
+        crosses(&mut gateway, &answer, number);
+    }
+}
+
+#[test]
+fn nothing_is_held_for_an_outside_address_without_binding_nor_for_hosts_that_are_not_inside() {
+    let static_host = "2001:db8:9::1";
+    let mut gateway = stateful(|config| {
+        config.inside = vec!["2001:db8:1::/48".parse().unwrap()];
+        config.static_bindings = vec![StaticBinding {
+            protocol: NatProtocol::Tcp,
+            inside: Inside(Endpoint6::new(static_host.parse().unwrap(), 80)),
+            outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 80)),
+        }];
+    });
+    let forged = v4(SERVER4, "192.0.2.1");
+    gateway.receives(first_part(forged.clone().udp(53, 4_000, &[7; 92]), 1));
+    gateway.receives(first_part(forged.clone().echo(1, 2, &[7; 92]), 2));
+    gateway.receives(first_part(forged.clone().protocol(47, &[7; 92], None), 3));
+    gateway.receives(first_part(v6("2001:db8:2::1", SERVER6).udp(4_000, 53, &[7; 92]), 4));
+    gateway.receives(first_part(forged.tcp(4_000, 80, SYN, &[7; 92]), 5));
+    assert_eq!(gateway.last, Verdict::Held);
+    gateway.receives(first_part(v6(static_host, SERVER6).tcp(80, 4_000, SYN_ACK, &[7; 92]), 6));
+    assert_eq!(gateway.last, Verdict::Held);
+    gateway.counted([
+        ("held", 2),
+        ("NoBinding", 2),
+        ("ProtocolUnsupported", 1),
+        ("SourceNotInside", 1),
+        ("icmp_errors.made", 3),
+    ]);
 }

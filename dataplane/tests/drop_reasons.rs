@@ -15,11 +15,12 @@ use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources};
 use sixway_dataplane::nat::StateLimits;
-use sixway_dataplane::nat::{Filtering, PoolConfig};
+use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, PoolConfig, StaticBinding};
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::tunnel::{OuterFragments, TunnelPolicy};
 use sixway_dataplane::{DropReason, Frame, Offload, Outbox, SegmentKind, Segments, Verdict};
+use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 
 /// A host of the explicit table, and a host of the IPv4 Internet, as both sides see them.
@@ -115,6 +116,22 @@ fn udp4() -> Build {
 
 fn udp6() -> Build {
     v6(HOST6, PEER6).udp(1, 2, b"data")
+}
+
+/// A NAT64 with a static binding, so that fragments to its address are held.
+fn bound() -> Gateway {
+    bound_with(|_| {})
+}
+
+fn bound_with(edit: impl FnOnce(&mut EngineConfig)) -> Gateway {
+    stateful_with(|nat64, engine| {
+        nat64.static_bindings = vec![StaticBinding {
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new(HOST6.parse().unwrap(), 4_000)),
+            outside: Outside(Endpoint4::new(OUTSIDE.parse().unwrap(), 4_000)),
+        }];
+        edit(engine);
+    })
 }
 
 /// Three parts of a packet from outside.
@@ -328,6 +345,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = stateful_with(|config, _| inside(config));
             (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
         }
+        DropReason::DestinationIsHost => {
+            let gateway = stateful_with(|_, engine| engine.host4 = vec![PEER4.parse().unwrap()]);
+            (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
+        }
+        DropReason::ExcludedIpv4 => {
+            let gateway =
+                stateful_with(|config, _| config.excluded = vec!["203.0.113.0/24".parse().unwrap()]);
+            (after(gateway, [v6(HOST6, NAT_PEER6).udp(1_024, 53, b"data")]), six)
+        }
         DropReason::OctetUNotZero => {
             let gateway = stateless_with(|config| config.prefix = Some(support::prefix("2001:db8:64::/64")));
             (after(gateway, [v6(HOST6, "2001:db8:64:0:1cb:71:200::").udp(1, 2, b"data")]), six)
@@ -421,15 +447,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let quote = v4(OUTSIDE, PEER4).udp(2_000, 53, b"data").octets();
             (after(stateful(), [v4(PEER4, OUTSIDE).icmp(icmp4(3, 1, [0; 4], &quote))]), four)
         }
-        DropReason::FragmentOverlap => (after(stateful(), [part(0, 64, true), part(56, 100, false)]), four),
-        DropReason::FragmentDuplicate => (after(stateful(), [part(0, 64, true), part(0, 64, true)]), four),
-        DropReason::BadFragment => (after(stateful(), [part(0, 60, true)]), four),
+        DropReason::FragmentOverlap => (after(bound(), [part(0, 64, true), part(56, 100, false)]), four),
+        DropReason::FragmentDuplicate => (after(bound(), [part(0, 64, true), part(0, 64, true)]), four),
+        DropReason::BadFragment => (after(bound(), [part(0, 60, true)]), four),
         DropReason::FragmentMemory => {
-            let gateway = stateful_with(|_, engine| engine.fragments.memory = 0);
+            let gateway = bound_with(|engine| engine.fragments.memory = 0);
             (after(gateway, [part(0, 64, true)]), four)
         }
         DropReason::FragmentTimeout => {
-            let mut gateway = after(stateful(), [part(0, 64, true)]);
+            let mut gateway = after(bound(), [part(0, 64, true)]);
             for _ in 0..5 {
                 gateway.waits(Duration::from_secs(1));
             }
@@ -516,6 +542,10 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
         DropReason::PacketTooBig => after(stateless(), [v6(HOST6, PEER6).udp(1, 2, &[0; 1_473])]),
         DropReason::SourceUnmapped => after(stateless_with(|config| config.prefix = None), [udp4()]),
         DropReason::NonGlobalWithWellKnownPrefix => to_private(HOST6, "64:ff9b::10.0.0.1"),
+        DropReason::ExcludedIpv4 => {
+            let excluded = vec!["203.0.113.0/24".parse().unwrap()];
+            after(stateless_with(|config| config.excluded = excluded), [udp4()])
+        }
         DropReason::ProtocolUnsupported => {
             after(stateful(), [v4(PEER4, OUTSIDE).protocol(132, &[0; 20], None)])
         }

@@ -288,6 +288,37 @@ fn a_connection_that_goes_on_after_a_reset_is_soon_given_away_again() {
 }
 
 #[test]
+fn forged_resets_do_not_keep_a_connection_out_of_the_fast_path_for_longer_each_time() {
+    let mut pair = pair();
+    pair.carried_tcp();
+    for resets in 0..40 {
+        let packet = pair.tcp_in(RST);
+        pair.comes(&packet);
+        let (before, mut packets) = (pair.row(1_000), 0_u32);
+        while pair.path.len() == 0 || pair.path.active() != [true; 2] {
+            let (there, back) = (pair.tcp_out(ACK), pair.tcp_in(ACK));
+            pair.comes(&there);
+            pair.comes(&back);
+            packets += 1;
+            assert!(packets <= 4 * PACKETS + 2, "after {resets} resets");
+        }
+        assert_eq!(pair.row(1_000).packets_out, before.packets_out + u64::from(packets), "none is lost");
+    }
+    // A reset just before each packet that would make it due.
+    for _ in 0..4_000 {
+        let (reset, packet) = (pair.tcp_in(RST), pair.tcp_out(ACK));
+        pair.comes(&reset);
+        pair.comes(&packet);
+    }
+    for _ in 0..4 * PACKETS + 2 {
+        let (there, back) = (pair.tcp_out(ACK), pair.tcp_in(ACK));
+        pair.comes(&there);
+        pair.comes(&back);
+    }
+    assert_eq!(pair.path.active(), [true; 2]);
+}
+
+#[test]
 fn packets_in_the_fast_path_keep_a_udp_session_alive_and_their_end_ends_it() {
     let mut pair = pair();
     pair.carried_udp(1_000);

@@ -133,7 +133,9 @@ fn fragments_of_two_packets_do_not_mix() {
 #[test]
 fn a_fragmented_packet_that_is_refused_takes_all_its_fragments_along() {
     let mut gateway = gateway();
-    for part in fragments(&v4(SERVER, "192.0.2.1").udp(53, 9_999, &[7; 200]), 64, 208) {
+    let (address, port) = bound(&mut gateway);
+    gateway.counted_before();
+    for part in fragments(&v4(SERVER, &address).udp(53, port ^ 1, &[7; 200]), 64, 208) {
         gateway.receives(part);
     }
     let sent = gateway.sent();
@@ -388,6 +390,55 @@ fn only_hosts_inside_create_sessions() {
     gateway.receives(v6("2001:db8:ffff::1", "64:ff9b::203.0.113.2").udp(4_001, 53, b"question"));
     assert_eq!(gateway.last, Verdict::Forward);
     assert_eq!(gateway.engine.nat64()[0].occupancy().sessions, 2);
+}
+
+/// Services of this host that listen at its private addresses are not reachable through the prefix.
+#[test]
+fn this_hosts_own_addresses_are_no_destinations_unless_they_are_allowed() {
+    let (own, allowed, other) = ("10.0.0.1", "10.0.0.2", "10.0.0.3");
+    let prefix = Rfc6052::new("64:ff9b:1::/96".parse().unwrap(), false).unwrap();
+    let image = |address: &str| prefix.embed_any(address.parse().unwrap()).to_string();
+    let mut gateway = gateway_with(|nat64, engine| {
+        nat64.prefix = prefix;
+        nat64.allow_own = vec!["10.0.0.2/32".parse().unwrap()];
+        // The pool has one address, which is this host's own: a shared one.
+        nat64.pool =
+            PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![2_000..=2_999] };
+        engine.host4 = [allowed, own, "192.0.2.1"].map(|address| address.parse().unwrap()).into();
+    });
+    let opens = |gateway: &mut Gateway, address: &str, port| {
+        gateway.receives(v6(HOST, &image(address)).udp(port, 53, b"question"));
+        gateway.last == Verdict::Forward
+    };
+    assert!(!opens(&mut gateway, own, 4_001));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::DestinationIsHost));
+    gateway.receives(v6(HOST, &image(own)).tcp(4_001, 22, SYN, &[]));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::DestinationIsHost));
+    assert!(opens(&mut gateway, allowed, 4_002) && opens(&mut gateway, other, 4_003));
+    // A hairpin through the shared address reaches the binding of another host.
+    let _ = carried(&mut gateway);
+    gateway.receives(v6("2001:db8:1::2", &image(other)).udp(5_000, 53, b"question"));
+    let (address, port) = outside(&gateway.sent());
+    gateway.receives(v6(HOST, &image(&address)).udp(4_004, port, b"hello"));
+    assert_eq!(gateway.last, Verdict::Forward);
+    let _ = gateway.sent();
+    // The host's addresses change while the engine runs.
+    gateway.engine.set_tunnels(&[], &[other.parse().unwrap()], &[]);
+    assert!(opens(&mut gateway, own, 4_005) && !opens(&mut gateway, other, 4_006));
+}
+
+#[test]
+fn there_are_no_sessions_with_excluded_addresses() {
+    let mut gateway = gateway_with(|nat64, _| nat64.excluded = vec!["203.0.113.128/25".parse().unwrap()]);
+    gateway.receives(v6(HOST, "64:ff9b::203.0.113.129").udp(4_001, 53, b"question"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ExcludedIpv4));
+    let _ = gateway.sent();
+    let (address, port) = bound(&mut gateway);
+    gateway.receives(v4("203.0.113.129", &address).udp(53, port, b"unasked"));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ExcludedIpv4));
+    let _ = gateway.sent();
+    gateway.receives(v4("203.0.113.127", &address).udp(53, port, b"asked"));
+    assert_eq!(gateway.last, Verdict::Forward);
 }
 
 #[test]

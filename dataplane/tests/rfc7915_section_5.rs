@@ -432,3 +432,20 @@ fn a_udp_datagram_without_checksum_gets_one_or_is_dropped() {
     strict.receives(datagram());
     assert_eq!(strict.last, Verdict::Forward);
 }
+
+/// RFC 6864 §7: a host that compares the identifications of its own packets learns nothing of other hosts' traffic.
+#[test]
+fn packets_to_others_do_not_move_the_identifications_that_a_destination_gets() {
+    let mut gateway = support::siit(|_| {});
+    let mut identification = |destination: &str| {
+        gateway.receives(v6("2001:db8:64::198.51.100.1", destination).udp(1, 2, b"data"));
+        let sent = gateway.sent();
+        u16::from_be_bytes([sent[4], sent[5]])
+    };
+    let before = identification("2001:db8:64::203.0.113.2");
+    for other in 0..200 {
+        identification(&format!("2001:db8:64::198.51.{other}.7"));
+    }
+    let moved = identification("2001:db8:64::203.0.113.2").wrapping_sub(before);
+    assert!(moved < 6, "{moved}");
+}

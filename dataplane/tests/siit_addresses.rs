@@ -275,3 +275,24 @@ fn hosts_of_the_pool_reach_one_another_by_their_addresses() {
     gateway.receives(v6(HOSTS[0], &seen[1]).udp(1, 2, b"hello"));
     gateway.sends(v6(&seen[0], HOSTS[1]).hops(63).udp(1, 2, b"hello"));
 }
+
+#[test]
+fn excluded_ipv4_addresses_are_not_represented_by_the_prefix_but_by_explicit_mappings() {
+    let mut gateway = siit(|config| {
+        config.eam = eam(&[("198.51.100.9/32", "2001:db8:1::1/128"), ("10.0.0.9/32", "2001:db8:1::9/128")]);
+        config.excluded = vec!["10.0.0.0/8".parse().unwrap()];
+    });
+    let dropped = |gateway: &mut Gateway, packet| {
+        gateway.receives(packet);
+        let _ = gateway.sent();
+        gateway.last == Verdict::Dropped(DropReason::ExcludedIpv4)
+    };
+    assert!(dropped(&mut gateway, v6("2001:db8:1::1", "2001:db8:64::10.0.0.1").udp(1, 2, b"data")));
+    assert!(dropped(&mut gateway, v4("10.0.0.1", "198.51.100.9").udp(1, 2, b"data")));
+    assert!(!dropped(&mut gateway, v6("2001:db8:1::1", PEER6).udp(1, 2, b"data")));
+    assert!(!dropped(&mut gateway, v4(PEER4, "198.51.100.9").udp(1, 2, b"data")));
+    assert!(!dropped(&mut gateway, v4("10.0.0.9", "198.51.100.9").udp(1, 2, b"data")));
+    // An error of a router there still says where a path ends.
+    let quote = v4("198.51.100.9", PEER4).udp(1, 2, b"data").octets();
+    assert!(!dropped(&mut gateway, v4("10.0.0.1", "198.51.100.9").icmp(icmp4(11, 0, [0; 4], &quote))));
+}

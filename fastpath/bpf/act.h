@@ -50,8 +50,10 @@ struct way {
 	__u32 turned_word;
 	/// Index into config.ports.
 	__u32 ingress;
+	/// Of it a flow remembers the lower bits.
 	__u32 generation;
 	__u32 now;
+	__u64 whole_generation;
 	/// Octets in front of its IP header.
 	__u32 link;
 };

@@ -81,7 +81,8 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 
 	way->control = control;
 	way->now = now_ticks();
-	way->generation = generation_of(control, way->now);
+	way->whole_generation = whole_generation_of(control, way->now);
+	way->generation = generation_of(way->whole_generation);
 	if (now_is_too_late((struct control *)control, way->now)) {
 		*cause = PASS_KERNEL;
 		return PASS;

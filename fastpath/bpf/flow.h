@@ -7,6 +7,9 @@
 #include "checksum.h"
 #include "next_hop.h"
 
+/// What is older is looked up again, regardless of the generation, whose remembered bits come round: 10 min.
+#define FORGOTTEN_TICKS 572205
+
 /// The hash is NH (RFC 4418 section 5.2.2): without the keys an attacker cannot choose flows that collide.
 /// Two words and their keys.
 static __always_inline __u64 pair(__u64 keys, __u32 one, __u32 other)

@@ -81,9 +81,6 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 	return find_flow(control, &key);
 }
 
-/// An older next hop is looked up again, regardless of the generation: 10 min.
-#define FORGOTTEN_TICKS 572205
-
 /// Where the flow's packets go: remembered in its entry, or asked now. Index of the next hop, or why the packet is passed on, negative. A hairpin's
 /// packets go to whom the other entry says, which may be another one tomorrow: nothing is remembered of it.
 static __always_inline int hop_of(void *ctx, struct flow *flow, const struct packet *packet, const struct way *way,

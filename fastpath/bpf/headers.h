@@ -11,16 +11,19 @@
 /// IPv4 packets up to this size are sent with DF clear (RFC 7915 section 5.1).
 #define DONT_FRAGMENT_ABOVE 1260
 
-/// The first of `segments` identifications; the processors' are interleaved.
-static __always_inline __u16 identify(__u32 segments)
+/// The first of `segments` identifications for a destination; the processors' are interleaved. A host sees how much is sent to its own address, and to
+/// few others (RFC 6864 section 7): who shares a counter, and where each starts, follows from a secret. Not static: the verifier follows it once, not
+/// for each state of its callers.
+__noinline __u16 identify(__be32 destination, __u32 segments)
 {
-	__u32 zero = 0;
-	__u32 *next = bpf_map_lookup_elem(&identifications, &zero);
+	__u64 secret = (__u64)config.identification << 32 | 0x9e3779b1u;
+	__u32 index = (secret * (destination | 1ull << 32)) >> 56 & (IDENTIFICATIONS - 1);
+	__u32 *next = bpf_map_lookup_elem(&identifications, &index);
 	if (!next)
 		return 0;
 	__u32 first = *next;
 	*next = first + segments;
-	return config.identification + first + (bpf_get_smp_processor_id() << 13);
+	return ((secret + index) * 0x9e3779b97f4a7c15ull >> 48) + first + (bpf_get_smp_processor_id() << 13);
 }
 
 /// An IPv4 header of `length` octets in all, its checksum computed.
@@ -31,7 +34,7 @@ static __always_inline void make_ipv4(struct iphdr *ip, const struct act *act, _
 	__u32 source = *(const __u32 *)act->source, destination = *(const __u32 *)act->destination;
 
 	if (!act->dont_fragment || act->kind != ACT_TRANSLATE_6_TO_4)
-		fragment |= (__u32)identify(segments) << 16;
+		fragment |= (__u32)identify(destination, segments) << 16;
 	// Summed up from the words, not from the header: what was written in octets is slow to be read in words.
 	__u32 first = bpf_htonl(0x45000000u | (__u32)act->traffic_class << 16 | length);
 	__u32 second = bpf_htonl(fragment);

@@ -109,6 +109,8 @@ struct control {
 // ---- next hops ------------------------------------------------------------------------------------------------------------
 
 #define NEXT_HOPS 1024
+/// Counters of IPv4 identifications, of each processor; a power of two.
+#define IDENTIFICATIONS 256
 
 /// Where packets go. Found by the programs in the kernel's routing table; slot by hash of (ifindex, address of the neighbour's MAC).
 struct next_hop {

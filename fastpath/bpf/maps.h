@@ -53,10 +53,10 @@ struct {
 	__type(value, struct counter);
 } counters SEC(".maps");
 
-/// Identifications of IPv4 packets that may be fragmented.
+/// Identifications of IPv4 packets that may be fragmented: counters that the destinations share.
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, IDENTIFICATIONS);
 	__type(key, __u32);
 	__type(value, __u32);
 } identifications SEC(".maps");

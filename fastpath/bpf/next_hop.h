@@ -55,12 +55,18 @@ static __always_inline __u32 absence_of(const struct control *control, __u32 now
 	return since > 0u - AHEAD ? 0 : since;
 }
 
-/// The generation in 22 bits; never zero. Those of an absent gateway and those of one that is there are different.
-static __always_inline __u32 generation_of(const struct control *control, __u32 now)
+/// The generation, 34 bits, which do not come round within years; never zero. Those of an absent gateway and those of one that is there are different.
+static __always_inline __u64 whole_generation_of(const struct control *control, __u32 now)
 {
 	if (absence_of(control, now) > AWAY_TICKS)
-		return 0x200000 | (now >> 10 & 0x0fffff) | 0x100000;
-	return 0x100000 | (control->generation & 0x0fffff);
+		return 3ull << 32 | now >> 10;
+	return 2ull << 32 | control->generation;
+}
+
+/// The same in 22 bits, as a flow remembers it; never zero. Without a branch, which the verifier would follow for all that comes after.
+static __always_inline __u32 generation_of(__u64 whole)
+{
+	return 0x100000 | (whole >> 11 & 0x200000) | (whole & 0x0fffff);
 }
 
 /// Whether the gateway has been away for too long for its word to hold. Ticks wrap after 52 days: an old heartbeat is kept as old as half of that, so

@@ -50,7 +50,7 @@ static __always_inline int look_up(void *ctx, const struct packet *packet, const
 		return PASS_NOT_OURS;
 	key.tag = PATH_TAG(about, owner, way);
 	*found = line->found;
-	if (is_about(line, &key, about) && (!found->passed || way->now - found->since < REFUSED_TICKS))
+	if (is_about(line, &key, about) && way->now - found->since < (found->passed ? REFUSED_TICKS : FORGOTTEN_TICKS))
 		return found->passed;
 	struct sheet *sheet = sheet_of();
 	if (!sheet)

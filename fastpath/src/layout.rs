@@ -24,6 +24,8 @@ pub const TICK_SHIFT: u32 = 20;
 pub const AWAY_TICKS: u32 = 1_907;
 /// Next hops that there is room for.
 pub const NEXT_HOPS: usize = 1_024;
+/// Counters of IPv4 identifications, of each processor.
+pub const IDENTIFICATIONS: usize = 256;
 /// Translators that there is room for, and so on.
 pub const TRANSLATORS: usize = 8;
 /// See [`TRANSLATORS`].
@@ -492,7 +494,7 @@ plain! {
         pub has_stateful: u8,
         /// Zero.
         pub reserved: [u8; 2],
-        /// Identifications of IPv4 packets start here.
+        /// The secret by which destinations share counters of IPv4 identifications.
         pub identification: u32,
         /// Stateful ones in their slots ([`Control::slots`]), stateless ones where there is room, in the order of the configuration.
         pub translators: [Translator; TRANSLATORS],

@@ -4,7 +4,7 @@ use crate::bpf;
 use crate::bpf_mount;
 use crate::error::FastPathError;
 use crate::interface;
-use crate::layout::{self, COUNTERS, NEXT_HOPS};
+use crate::layout::{self, COUNTERS, IDENTIFICATIONS, NEXT_HOPS};
 use crate::pin_path;
 use crate::stamp::Stamp;
 use aya::maps::{MapData, MapInfo, MapType};
@@ -55,7 +55,7 @@ const MAPS: [Shape; 7] = [
     shape("flows", MapType::Array, size_of::<layout::Bucket>(), MMAPABLE, None),
     shape("next_hops", MapType::Array, size_of::<layout::NextHop>(), MMAPABLE, Some(NEXT_HOPS)),
     shape("counters", MapType::PerCpuArray, size_of::<layout::Counter>(), 0, Some(COUNTERS)),
-    shape("identifications", MapType::PerCpuArray, 4, 0, Some(1)),
+    shape("identifications", MapType::PerCpuArray, 4, 0, Some(IDENTIFICATIONS)),
     shape("devices", MapType::Hash, size_of::<layout::Device>(), 0, None),
     shape("narrow_paths", MapType::Hash, 1, 0, None),
 ];

@@ -101,7 +101,7 @@ impl Programs {
     /// What identifies the programs that [`Objects::open`] makes: their code, their rules, and the kernel's numbers of the pinned maps.
     pub fn stamp(rules: &Rules, xdp_demand: XdpDemand, pins: &Pins) -> Stamp {
         let mut config = rules.config.clone();
-        // Only the start of the identification counter differs; programs with another start are as good.
+        // Only the secret of the identifications differs; programs with another one are as good.
         config.identification = 0;
         Stamp::of((TC_OBJECT, XDP_OBJECT, config.octets(), &rules.tables, xdp_demand, pins.numbers()))
     }

@@ -155,6 +155,8 @@ impl Choice {
         };
         Nat64Config {
             inside: Vec::new(),
+            excluded: vec!["198.51.100.250/32".parse().unwrap()],
+            allow_own: Vec::new(),
             prefix: prefix("64:ff9b::/96"),
             pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
             filtering,
@@ -166,6 +168,7 @@ impl Choice {
             timeouts: Timeouts::default(),
             limits: sixway_dataplane::nat::StateLimits { sessions: 32, bindings: 24, ..Default::default() },
             policy,
+            in_use: None,
         }
     }
 
@@ -176,6 +179,7 @@ impl Choice {
         ];
         SiitConfig {
             prefix: Some(prefix("2001:db8:64::/96")),
+            excluded: vec!["198.51.100.250/32".parse().unwrap()],
             eam: Arc::new(EamTable::new(rows).unwrap()),
             hairpinning: if self.strict() { Hairpinning::Simple } else { Hairpinning::Intrinsic },
             icmp_source_pool: vec!["203.0.113.9".parse().unwrap()],

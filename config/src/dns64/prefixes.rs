@@ -2,7 +2,7 @@
 
 use serde::Serializer;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 use crate::fault::{Place, Report};
 use crate::nat64::Nat64;
@@ -19,17 +19,28 @@ pub(crate) struct Translators {
     nat64: usize,
     /// Whether all could be read: else more is not said of them.
     known: bool,
+    /// The IPv4 addresses that they refuse.
+    excluded: Vec<(Prefix6, Vec<Prefix4>)>,
 }
 
 impl Translators {
     pub fn of(nat64: &[Option<Nat64>], siit: &[Option<Siit>]) -> Self {
         let stateful = nat64.iter().flatten().map(|nat64| nat64.prefix);
         let stateless = siit.iter().flatten().filter_map(|siit| siit.prefix);
+        let refused = (nat64.iter().flatten().map(|it| (it.prefix.prefix(), it.exclude_ipv4.clone()))).chain(
+            siit.iter().flatten().filter_map(|it| Some((it.prefix?.prefix(), it.exclude_ipv4.clone()))),
+        );
         Self {
             prefixes: stateful.chain(stateless).collect(),
             nat64: nat64.len(),
+            excluded: refused.filter(|(_, addresses)| !addresses.is_empty()).collect(),
             known: nat64.iter().all(Option::is_some) && siit.iter().all(Option::is_some),
         }
+    }
+
+    /// The IPv4 addresses that they refuse, by prefix.
+    pub(super) fn excluded(&self) -> &[(Prefix6, Vec<Prefix4>)] {
+        &self.excluded
     }
 
     /// That of the first `[nat64]`.

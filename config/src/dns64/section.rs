@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 use super::bounds::Bounds;
 use super::context::Dns64Context;
@@ -58,6 +58,11 @@ pub struct Dns64 {
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).
     #[serde(serialize_with = "text::many")]
     pub exclude: Vec<Prefix6>,
+    /// Whether nothing is synthesised from private IPv4 addresses, and from this host's.
+    pub exclude_private: bool,
+    /// What the translators here refuse, by their prefixes.
+    #[serde(skip)]
+    pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
     /// Who may ask; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Networks>,
@@ -103,6 +108,7 @@ impl Dns64 {
         };
         let prefixes = translation.own(section, report);
         let exclude = read_exclude(section, prefixes.as_deref(), report);
+        let exclude_private = section.value("exclude_private", report).and_then(|v| v.boolean(report));
         let allow = read_allow(section, report);
         if let (Some(None), Some(listening)) = (&allow, &listening) {
             listening.require_allow(section, report);
@@ -128,6 +134,8 @@ impl Dns64 {
             translated_elsewhere: translated_elsewhere?,
             translate_non_global: translate_non_global.map_or(Some(None), |v| v.map(Some))?,
             exclude: exclude?,
+            exclude_private: exclude_private?,
+            exclude4: context.translators.excluded().to_vec(),
             allow: allow?,
             synthesised_ttl: synthesised_ttl?,
             reverse: reverse?,

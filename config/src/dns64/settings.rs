@@ -66,6 +66,8 @@ impl Dns64 {
             rules: self.rules.iter().map(Rule::control).collect(),
             access,
             exclude: self.exclude.clone(),
+            exclude4: self.exclude4.clone(),
+            exclude_private: self.exclude_private,
             synthesised_ttl: match self.synthesised_ttl {
                 SynthesisedTtl::Negative => control::SynthesisedTtl::Negative,
                 SynthesisedTtl::A => control::SynthesisedTtl::A,

@@ -75,6 +75,12 @@ pub(crate) static DNS64: Section = Section {
                 "AAAA records within these prefixes are ignored (RFC 6147 §5.1.4).",
             ),
             key(
+                "exclude_private",
+                Kind::Boolean,
+                FALSE,
+                "Synthesise no AAAA records from private, shared, loopback and link-local IPv4 addresses, nor from this host's own: names of the Internet then cannot lead hosts into private networks (DNS rebinding). For names of your own networks leave it out, and use `nat64.exclude_ipv4` for networks that hosts must not reach.",
+            ),
+            key(
                 "rule",
                 Kind::Tables(&RULE),
                 Absent::Means("none"),

@@ -216,6 +216,24 @@ pub(crate) static NAT64: Section = Section {
                 "Prefixes whose hosts may create sessions; packets of others are dropped (`SourceNotInside`). Without it, any host that can send to `prefix` can use the pool. Required next to a 6to4 relay or a 6rd border relay, through which the Internet can.",
             ),
             key(
+                "exclude_ipv4",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`; RFC 6888 REQ-6), such as private networks that inside hosts must not reach. The DNS64 synthesises no AAAA records for them.",
+            ),
+            key(
+                "allow_own",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "This host's own IPv4 addresses that inside hosts may create sessions to. Without it, they cannot reach services of this host through `prefix` (`DestinationIsHost`). Addresses of the pool need not be listed.",
+            ),
+            key(
+                "reverse_path",
+                Kind::Choice(&["strict", "loose", "off"]),
+                Absent::Default("\"off\""),
+                "Check the source of packets to `prefix` where they come in, in the packet filter: `\"strict\"` drops those whose source is not routed to the interface that they came in by, `\"loose\"` those without any route (RFC 3704 §2). Forged sources otherwise get past `max_bindings_per_subscriber`. Needs nft.",
+            ),
+            key(
                 "pool",
                 Kind::Text,
                 Absent::Fault,
@@ -334,6 +352,12 @@ pub(crate) static SIIT: Section = Section {
                 Absent::Means("addresses without a mapping are not translated"),
                 "Translation prefix for addresses without an explicit mapping (RFC 6052 §2.2): 32, 40, 48, 56, 64 or 96 bits long.",
             ),
+            key(
+                "exclude_ipv4",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "IPv4 addresses that `prefix` does not represent: packets to and from them are dropped (`ExcludedIpv4`), except between addresses with an explicit mapping. The DNS64 synthesises no AAAA records for them. With this key, the fast path leaves stateless mechanisms to the engine.",
+            ),
             key("eam", Kind::Tables(&EAM), Absent::Means("none"), "Explicit address mappings (RFC 7757)."),
             key(
                 "eam_file",
@@ -420,13 +444,13 @@ pub(crate) static FRAGMENTS: Section = Section {
             "memory",
             Kind::Size { min: 64 << 10, max: 64 << 30 },
             Absent::Default("\"8 MiB\""),
-            "Memory for incomplete packets, for each worker, in octets. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
+            "Memory for incomplete packets of each direction, for each worker, in octets: fragments from IPv6 and from IPv4 do not compete for it. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
         ),
         key(
             "packets",
             Kind::Integer { min: 1, max: 1 << 20 },
             Absent::Default("4096"),
-            "Maximum number of incomplete packets, for each worker.",
+            "Maximum number of incomplete packets of each direction, for each worker.",
         ),
         key(
             "packets_per_source",

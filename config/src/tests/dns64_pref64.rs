@@ -31,7 +31,7 @@ fn advertised(config: &Config) -> Vec<Prefix6> {
 
 /// Whether `ipv4only.arpa` has an address with this prefix, for this client.
 fn is_found(config: &Config, client: Ipv6Addr, prefix: &str) -> bool {
-    let access = Access { v4: vec![], v6: vec!["::/0".parse().unwrap()] };
+    let access = Access { v6: vec!["::/0".parse().unwrap()], ..Access::default() };
     let settings = config.dns64_settings(access, Vec::new()).unwrap();
     let mut resolver = Resolver::new(settings, [7; 32], Instant::from_secs(1));
     let query = [&b"\0\0\x01\0\0\x01\0\0\0\0\0\0\x08ipv4only\x04arpa\0"[..], &[0, 28, 0, 1]].concat();

@@ -2,6 +2,7 @@
 
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// A domain name in wire form (RFC 1035 §3.1), without compression, in lower case, its root label included.
@@ -24,6 +25,8 @@ pub struct Access {
     pub v4: Vec<Prefix4>,
     /// IPv6 clients within these.
     pub v6: Vec<Prefix6>,
+    /// This host's IPv4 addresses.
+    pub host4: Vec<Ipv4Addr>,
 }
 
 /// Whether AAAA records are made.
@@ -188,6 +191,10 @@ pub struct Settings {
     pub access: Access,
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).
     pub exclude: Vec<Prefix6>,
+    /// IPv4 addresses that are not embedded in a prefix: its translator refuses them.
+    pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
+    /// Whether no AAAA record is synthesised from private IPv4 addresses, nor from this host's: a guard against DNS rebinding.
+    pub exclude_private: bool,
     /// The TTL of what is made.
     pub synthesised_ttl: SynthesisedTtl,
     /// PTR queries for our prefixes.

@@ -50,7 +50,10 @@ pub struct Engine {
     pub(super) own6: Option<Ipv6Addr>,
     pub(super) path_news: PathNews,
     pub(super) path: Path,
+    /// Fragments from IPv6 to a translator.
     pub(super) reassembly: Reassembly,
+    /// Fragments from IPv4 to a translator.
+    pub(super) outside_reassembly: Reassembly,
     /// Fragments of what comes through tunnels, from anyone.
     pub(super) outer_reassembly: Reassembly,
     /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
@@ -120,6 +123,7 @@ impl Engine {
                 aside: None,
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
+            outside_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(24) ^ seed[1]),
             outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
             peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
             joining: Joining::default(),
@@ -198,6 +202,7 @@ impl Engine {
         Kind::ALL.iter().for_each(|kind| self.mechanisms.truncate(*kind, kept[*kind as usize]));
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
+        self.mechanisms.nat64.all.iter_mut().for_each(|nat64| nat64.set_host4(host4));
         // Only a dynamic pool can fail, and pools are not built again.
         let _built = self.build(self.config.fixed());
     }

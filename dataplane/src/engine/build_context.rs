@@ -18,6 +18,7 @@ pub(super) fn build_context(config: &EngineConfig, own6: Option<Ipv6Addr>) -> Bu
         own4: config.own4,
         own6: config.own6,
         translation_prefixes: config.nat64.iter().map(|nat64| nat64.prefix.prefix()).collect(),
+        host4: config.host4.clone(),
         own_addresses: Arc::new(own_addresses(config, own6)),
     }
 }

@@ -29,7 +29,7 @@ pub struct EngineConfig {
     pub others: Vec<MechanismConfig>,
     /// Tunnels: they may change while the engine runs.
     pub tunnels: Vec<TunnelConfig>,
-    /// This host's IPv4 addresses: no tunnel's packets go there or come from there.
+    /// This host's IPv4 addresses: no tunnel's packets go there or come from there, nor do new sessions of NAT64s.
     pub host4: Vec<Ipv4Addr>,
     /// This host's IPv6 addresses: packets from them into a tunnel do not loop.
     pub host6: Vec<Ipv6Addr>,
@@ -37,7 +37,7 @@ pub struct EngineConfig {
     pub join: bool,
     /// Maximum ICMP errors per second; 0 disables them.
     pub icmp_errors_per_second: u32,
-    /// Bounds on held fragments. They apply to tunnel packets, to known remote ends and to all other packets separately.
+    /// Bounds on held fragments. They apply to tunnel packets, to known remote ends, and to other packets of each family separately.
     pub fragments: FragmentLimits,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,

@@ -95,6 +95,7 @@ impl Engine {
             Owner::Mechanism(id) => id,
         };
         if packet.fragment.is_some() && self.is_whole(id) {
+            with_row_ref!(self.mechanisms, id.kind, row => row.may_hold(id.index, packet))?;
             return self.reassemble(packet, slot.owner, frame, batch);
         }
         self.pass(id, slot, false, frame, batch)
@@ -240,6 +241,10 @@ impl Engine {
 impl<M: Mechanism> Row<M> {
     const fn is_whole(&self) -> bool {
         M::WHOLE
+    }
+
+    fn may_hold(&self, index: u16, packet: &Packet) -> Result<(), DropReason> {
+        self.all[usize::from(index)].may_hold(packet)
     }
 
     const fn counts_hop(&self) -> bool {

@@ -1,5 +1,5 @@
 //! Fragments on their way to a stateful translator (RFC 6146 §3.4) or of tunnel packets (RFC 4213 §3.6): held until their packet is
-//! complete, then walked as one. Tunnels have a table of their own, and their known
+//! complete, then walked as one. Each direction of a translator has a table of its own, tunnels have one, and their known
 //! remote ends another one, so that a flood of one does not fill the other.
 
 use super::Engine;
@@ -91,27 +91,34 @@ impl Engine {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
             (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
-            (Owner::Gateway | Owner::Mechanism(_), _) => self.reassembly.admit(frame, packet, now),
+            (Owner::Gateway | Owner::Mechanism(_), Addresses::V6 { .. }) => {
+                self.reassembly.admit(frame, packet, now)
+            }
+            (Owner::Gateway | Owner::Mechanism(_), Addresses::V4 { .. }) => {
+                self.outside_reassembly.admit(frame, packet, now)
+            }
         }
     }
 
     /// The tables of held fragments.
     #[inline]
-    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 3] {
-        [&self.reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 4] {
+        [&self.reassembly, &self.outside_reassembly, &self.outer_reassembly, &self.peer_reassembly]
     }
 
     /// Drops fragments whose reassembly timed out, a bounded number of them.
     #[cold]
     pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
         let path = &mut self.path;
-        self.reassembly.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
-            let counters = &mut path.effects.counters;
-            counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
-            if let Some(first) = &expired.first {
-                path.answer_later(DropReason::FragmentTimeout, first, batch);
-            }
-        });
+        for table in [&mut self.reassembly, &mut self.outside_reassembly] {
+            table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
+                let counters = &mut path.effects.counters;
+                counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
+                if let Some(first) = &expired.first {
+                    path.answer_later(DropReason::FragmentTimeout, first, batch);
+                }
+            });
+        }
         // No ICMP error: the outer source may be spoofed, and the inner packet is beyond what the error would quote.
         let counters = &mut self.path.effects.counters;
         for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {

@@ -144,6 +144,8 @@ pub struct BuildContext {
     pub own6: Option<Ipv6Addr>,
     /// Prefixes of all NAT64s: no host has an address under one.
     pub translation_prefixes: Vec<Prefix6>,
+    /// This host's IPv4 addresses.
+    pub host4: Vec<Ipv4Addr>,
     /// This host's addresses, as tunnels see them.
     pub own_addresses: Arc<OwnAddresses>,
 }
@@ -188,6 +190,14 @@ pub(crate) trait Mechanism {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason>;
+
+    /// Whether a fragment may be held until its packet is complete: one that no session could take only fills the table.
+    ///
+    /// # Errors
+    /// Why not.
+    fn may_hold(&self, _packet: &Packet) -> Result<(), DropReason> {
+        Ok(())
+    }
 
     /// Ends what is due, examining at most `budget` entries of each table.
     fn expire(&mut self, _now: Instant, _budget: usize, _effects: &mut Effects) {}

@@ -3,6 +3,7 @@
 //! The words are RFC 6146's: a *binding* joins an inside endpoint to an outside endpoint; a *session* is a binding and a
 //! remote endpoint; a *BIB* is the bindings of one protocol.
 
+mod addresses_in_use;
 mod binding;
 mod config;
 mod engine;
@@ -36,6 +37,7 @@ mod timeouts;
 mod wheel;
 
 pub use crate::direction::Direction;
+pub use addresses_in_use::AddressesInUse;
 pub use binding::{StaticBinding, StaticBindingError};
 pub use config::Config;
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
@@ -62,5 +64,6 @@ pub use timeouts::{
 };
 
 pub(crate) use engine::Entry;
+pub(crate) use keyed::siphash_word;
 pub(crate) use state_tables::Fired;
 pub(crate) use subscriber::Subscribers;

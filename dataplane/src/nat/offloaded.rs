@@ -75,6 +75,10 @@ impl<I: InsideKey> StateTables<I> {
         let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established);
         if !is_open || links.flow().is_some() || links.stored != NONE {
+            // A reset just before this packet.
+            if state == SessionState::Trans {
+                self.sessions.bound_wait(slot);
+            }
             return;
         }
         let Some(inside) = inside.0.carried() else { return };
@@ -147,7 +151,10 @@ impl<I: InsideKey> StateTables<I> {
     /// A SYN, FIN or RST has come: from now on the state machine decides.
     #[cold]
     pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
-        counters.flows_withdrawn += u64::from(self.take_back(slot));
+        if self.take_back(slot) {
+            counters.flows_withdrawn += 1;
+            self.sessions.bound_wait(slot);
+        }
     }
 
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.

@@ -7,6 +7,7 @@
 //! [`OPEN_AT_START`], and one more whenever the open ones hold more than [`BINDINGS_PER_OPEN_ADDRESS`] bindings on
 //! average, so that a /16 costs what its bindings need.
 
+use super::addresses_in_use::AddressesInUse;
 use super::free_set::FreeSet;
 use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
@@ -15,6 +16,7 @@ use super::port_plane::{PortPlane, PortRange};
 use super::protocol::NatProtocol;
 use super::sides::Outside;
 use crate::verdict::WorkerId;
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
@@ -52,6 +54,8 @@ pub struct PoolSlot(pub u32);
 struct OpenAddress {
     address: Ipv4Addr,
     planes: [Option<Box<PortPlane>>; 3],
+    /// Endpoints of each protocol that are taken here.
+    taken: [u32; 3],
 }
 
 /// The pool, as one worker sees it: only the ports of its own blocks are ever free.
@@ -82,6 +86,10 @@ pub struct Pool {
     /// By protocol.
     bindings: [u64; 3],
     random: Unpredictable,
+    worker: WorkerId,
+    workers: u8,
+    /// The addresses that any worker has bindings at.
+    in_use: Option<Arc<AddressesInUse>>,
     /// Words examined by the last allocation, to show that it is bounded.
     steps: u32,
 }
@@ -122,6 +130,9 @@ impl Pool {
             visited: 0,
             bindings: [0; 3],
             random,
+            worker,
+            workers: ownership.workers(),
+            in_use: None,
             steps: 0,
         };
         for block in 0..BLOCKS as u16 {
@@ -165,8 +176,8 @@ impl Pool {
         self.steps
     }
 
-    /// Takes a free endpoint for a binding of an inside port. `paired` is the address that the inside host already has:
-    /// it is kept as long as it has a port (RFC 4787 REQ-2, "paired"). `None`: there is no port left.
+    /// Takes a free endpoint for a binding of an inside port. `paired` is the address that the inside host already has: it gets no other
+    /// one (RFC 4787 REQ-2, "paired"), also when that has no port left (RFC 7857 §4). `None`: there is no port left.
     pub fn allocate(
         &mut self,
         paired: Option<PoolSlot>,
@@ -175,15 +186,14 @@ impl Pool {
     ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
         self.steps = 0;
         let random = self.random.draw();
-        if let Some(slot) = paired
-            && let Some(outside) = self.draw_from(slot, protocol, inside_port, random)
-        {
-            return Some((slot, outside));
+        if let Some(slot) = paired {
+            let drawn = self.draw_from(slot, protocol, inside_port, random);
+            self.wants |= drawn.is_none();
+            return drawn.map(|outside| (slot, outside));
         }
         if self.bindings.iter().sum::<u64>() > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
             self.open_another();
         }
-        self.wants |= paired.is_some();
         for range in PortRange::preference(protocol, inside_port) {
             let Some(slot) = self.available_address(protocol, *range, random) else { continue };
             if let Some(outside) = self.draw_from(slot, protocol, inside_port, random) {
@@ -238,7 +248,7 @@ impl Pool {
                 self.available[protocol as usize][*range as usize].remove(slot.0);
             }
             if let Some(port) = drawn {
-                self.took(protocol, port);
+                self.took(slot, protocol, port);
                 return Some(Outside(Endpoint4::new(address, port)));
             }
         }
@@ -260,7 +270,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(protocol, outside.0.port);
+        self.took(slot, protocol, outside.0.port);
         Some(slot)
     }
 
@@ -279,7 +289,7 @@ impl Pool {
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
         }
-        self.took(protocol, port);
+        self.took(slot, protocol, port);
         Some(slot)
     }
 
@@ -293,7 +303,7 @@ impl Pool {
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        self.gave_back(protocol, port);
+        self.gave_back(slot, protocol, port);
         if !self.untouched.is_free(port) {
             return;
         }
@@ -302,8 +312,14 @@ impl Pool {
     }
 
     /// An endpoint with this port is taken.
-    fn took(&mut self, protocol: NatProtocol, port: u16) {
+    fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings[protocol as usize] += 1;
+        let open = &mut self.open[slot.0 as usize];
+        open.taken[protocol as usize] += 1;
+        if open.taken[protocol as usize] == 1 {
+            let address = open.address;
+            self.share(address, protocol, true);
+        }
         let block = port / PORTS_PER_BLOCK;
         self.taken[usize::from(block)] += 1;
         if self.taken[usize::from(block)] == 1 && self.untouched.has(block) {
@@ -312,15 +328,49 @@ impl Pool {
     }
 
     /// An endpoint with this port is free again.
-    fn gave_back(&mut self, protocol: NatProtocol, port: u16) {
+    fn gave_back(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         let bindings = &mut self.bindings[protocol as usize];
         *bindings = bindings.saturating_sub(1);
+        let open = &mut self.open[slot.0 as usize];
+        open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
+        if open.taken[protocol as usize] == 0 {
+            let address = open.address;
+            self.share(address, protocol, false);
+        }
         let block = port / PORTS_PER_BLOCK;
         let taken = &mut self.taken[usize::from(block)];
         *taken = taken.saturating_sub(1);
         if *taken == 0 && self.untouched.has(block) {
             self.spare += 1;
         }
+    }
+
+    /// Tells the other workers whether this one has bindings at an address.
+    fn share(&self, address: Ipv4Addr, protocol: NatProtocol, is_used: bool) {
+        if let (Some(in_use), Some(number)) = (&self.in_use, self.number_of(address)) {
+            in_use.set(number, protocol, self.worker, is_used);
+        }
+    }
+
+    /// Shares with the other workers which addresses have bindings, from now on.
+    pub fn set_in_use(&mut self, in_use: Arc<AddressesInUse>) {
+        self.in_use = Some(in_use);
+        for open in &self.open {
+            for protocol in NatProtocol::ALL {
+                self.share(open.address, protocol, open.taken[protocol as usize] > 0);
+            }
+        }
+    }
+
+    /// Whether an address may have bindings of a protocol, at any worker.
+    pub fn is_in_use(&self, address: Ipv4Addr, protocol: NatProtocol) -> bool {
+        let own =
+            self.slots.get(&address).map_or(0, |slot| self.open[slot.0 as usize].taken[protocol as usize]);
+        if own > 0 || self.workers == 1 {
+            return own > 0;
+        }
+        let others = self.in_use.as_ref().zip(self.number_of(address));
+        others.is_none_or(|(in_use, number)| in_use.any(number, protocol))
     }
 
     /// Whether some worker may give this port.
@@ -434,7 +484,7 @@ impl Pool {
 
     fn open_this(&mut self, address: Ipv4Addr) -> PoolSlot {
         let slot = PoolSlot(self.open.len() as u32);
-        self.open.push(OpenAddress { address, planes: [None, None, None] });
+        self.open.push(OpenAddress { address, planes: [None, None, None], taken: [0; 3] });
         self.slots.insert(address, slot);
         for ranges in &mut self.available {
             for range in PortRange::ALL {
@@ -450,6 +500,13 @@ impl Pool {
         let at = self.prefixes.partition_point(|(before, _)| *before <= number).saturating_sub(1);
         let (before, prefix) = self.prefixes[at];
         Ipv4Addr::from_bits(prefix.address().to_bits().wrapping_add((number - before) as u32))
+    }
+
+    /// The number of an address among those of the pool.
+    fn number_of(&self, address: Ipv4Addr) -> Option<u64> {
+        let behind = self.prefixes.partition_point(|(_, prefix)| prefix.address() <= address);
+        let (before, prefix) = self.prefixes[..behind].last()?;
+        prefix.contains(address).then(|| before + u64::from(address.to_bits() - prefix.address().to_bits()))
     }
 
     /// Memory in octets.
@@ -551,15 +608,18 @@ mod tests {
     }
 
     #[test]
-    fn a_paired_host_keeps_its_address_until_it_has_no_port_left() {
+    fn a_paired_host_keeps_its_address_also_when_that_has_no_port_left() {
         let mut pool = pool(&["192.0.2.0/28"], 4_000..=4_007);
         let (slot, first) = pool.allocate(None, NatProtocol::Udp, 9_000).unwrap();
         for n in 1..8 {
             let (again, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000 + n).unwrap();
             assert_eq!((again, outside.0.address), (slot, first.0.address));
         }
-        let (other, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000).unwrap();
-        assert_ne!((other, outside.0.address), (slot, first.0.address));
+        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), None);
+        assert!(pool.wants(), "its worker asks for more ports");
+        assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some(), "other hosts get other addresses");
+        pool.release(slot, NatProtocol::Udp, first.0.port);
+        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), Some((slot, first)));
     }
 
     #[test]
@@ -593,6 +653,27 @@ mod tests {
             assert_eq!(ownership.worker_of_block(outside.0.port), WorkerId(2));
         }
         assert_eq!(pool.allocate(None, NatProtocol::Udp, 9_999), None);
+    }
+
+    #[test]
+    fn an_address_is_in_use_as_long_as_any_worker_has_a_binding_there() {
+        let mut pools = [0, 1]
+            .map(|worker| pool_of_worker(&["192.0.2.0/31", "198.51.100.7/32"], 1_024..=65_535, worker, 2));
+        let (used, other) = ("198.51.100.7".parse().unwrap(), "192.0.2.0".parse().unwrap());
+        assert!(pools[0].is_in_use(used, NatProtocol::Udp), "what others have is not known yet");
+        let in_use = Arc::new(AddressesInUse::new(3));
+        pools.iter_mut().for_each(|pool| pool.set_in_use(Arc::clone(&in_use)));
+        assert!(!pools[0].is_in_use(used, NatProtocol::Udp));
+        let at = |port| Outside(Endpoint4::new(used, port));
+        let slot = pools[1].reserve(NatProtocol::Udp, at(80)).unwrap();
+        pools[1].reserve(NatProtocol::Udp, at(81)).unwrap();
+        pools[1].release(slot, NatProtocol::Udp, 81);
+        for pool in &pools {
+            assert!(pool.is_in_use(used, NatProtocol::Udp));
+            assert!(!pool.is_in_use(used, NatProtocol::Tcp) && !pool.is_in_use(other, NatProtocol::Udp));
+        }
+        pools[1].release(slot, NatProtocol::Udp, 80);
+        assert!(pools.iter().all(|pool| !pool.is_in_use(used, NatProtocol::Udp)));
     }
 
     #[test]

@@ -117,6 +117,9 @@ impl Notable {
     }
 }
 
+/// A session that was withdrawn is due again after at most this many times the packets after which it was due first, half of them new.
+const MOST_TIMES: u32 = 8;
+
 /// Of no packet.
 const NONE_NOTABLE: Notable = Notable { below: u32::MAX, moving: 0 };
 
@@ -357,6 +360,23 @@ impl<I: InsideKey> SessionTable<I> {
     /// And, while any session moves, all others.
     pub(super) const fn note_moving(&mut self, is_any_moving: bool) {
         self.notable.moving = if is_any_moving { u32::MAX } else { 0 };
+    }
+
+    /// The session was withdrawn, or was not eligible when it was due. Those that it is due again after are bounded: resets, which anyone can
+    /// forge, would double them each time without limit.
+    pub(super) fn bound_wait(&mut self, slot: u32) {
+        let most = self.notable.below.saturating_mul(MOST_TIMES).saturating_add(MOST_TIMES);
+        if self.notable.below == NONE_NOTABLE.below {
+            return;
+        }
+        let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
+        for (counted, rest) in session.packets.iter_mut().zip(&mut links.packets) {
+            if *counted >= most {
+                // The sum stays: what is taken off here is counted there.
+                *rest = rest.wrapping_add(u64::from(*counted - most / 2));
+                *counted = most / 2;
+            }
+        }
     }
 
     /// The session had a packet elsewhere.

@@ -96,7 +96,7 @@ impl HeaderWriter {
             Some(fragment) => (fragment.identification as u16, false, fragment.offset, fragment.more),
             None if let Some(identification) = kept => (identification, false, 0, false),
             None if segment > DONT_FRAGMENT_ABOVE && !reassembled => (0, true, 0, false),
-            None => (self.identifications.reserve_for_any(segments), false, 0, false),
+            None => (self.identifications.reserve(destination, segments), false, 0, false),
         };
         let header = Ipv4Header {
             tos: match policy.tos {

@@ -4,6 +4,7 @@
 //! Each worker counts in a part of the 16 bits that is its own. Destinations share a few hundred counters by a hash: so a counter comes
 //! round the later, the more destinations there are, and what one destination sees tells little of the others (RFC 6864 §7).
 
+use crate::nat::siphash_word;
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,13 +15,12 @@ const COUNTERS: usize = 256;
 #[derive(Clone, Debug)]
 pub struct Identifications {
     next: Box<[u16; COUNTERS]>,
-    next_for_any: u16,
     /// The same of IPv6, whose 32 bits begin with the worker's own (RFC 7739 §5.2).
     next6: Box<[u32; COUNTERS]>,
     /// The worker's first identification, and the bits that count: all are a power of two.
     first: u16,
     mask: u16,
-    multiplier: u32,
+    multiplier: u64,
 }
 
 impl Identifications {
@@ -28,31 +28,26 @@ impl Identifications {
     pub fn new(worker: WorkerId, workers: u8, seed: u64) -> Self {
         let parts = u32::from(workers.max(1)).next_power_of_two();
         let span = 0x1_0000 / parts;
-        let start = |at: usize| (seed.rotate_left(at as u32 % 64) as u32 % span) as u16;
+        // One-way: what a destination sees must not tell the seed, by which those that share a counter could be found.
+        let key = [seed, !seed];
+        let drawn = |at: usize| siphash_word(key, at as u64);
+        let start = |at: usize| (drawn(at) as u32 % span) as u16;
         Self {
-            next_for_any: (seed as u32 % span) as u16,
-            next6: Box::new(core::array::from_fn(|at| seed.rotate_right(at as u32 % 64) as u32 ^ at as u32)),
+            next6: Box::new(core::array::from_fn(|at| (drawn(at) >> 32) as u32)),
             next: Box::new(core::array::from_fn(start)),
             first: (u32::from(worker.0) % parts * span) as u16,
             mask: (span - 1) as u16,
-            multiplier: (seed >> 32) as u32 | 1,
+            multiplier: drawn(COUNTERS) | 1,
         }
     }
 
     /// `count` consecutive identifications for packets to `destination`; this is the first of them.
     #[inline]
     pub const fn reserve(&mut self, destination: Ipv4Addr, count: u32) -> u16 {
-        let at = (destination.to_bits().wrapping_mul(self.multiplier) >> 24) as usize % COUNTERS;
+        let at = (destination.to_bits() as u64).wrapping_mul(self.multiplier) >> 56;
+        let at = at as usize % COUNTERS;
         let (first, next) = self.counted_on(self.next[at], count);
         self.next[at] = next;
-        first
-    }
-
-    /// The same from one counter for all destinations: for translated packets, since few of them may be fragmented (RFC 7915 §5.1).
-    #[inline(always)]
-    pub const fn reserve_for_any(&mut self, count: u32) -> u16 {
-        let (first, next) = self.counted_on(self.next_for_any, count);
-        self.next_for_any = next;
         first
     }
 
@@ -61,7 +56,7 @@ impl Identifications {
     pub const fn reserve6(&mut self, destination: Ipv6Addr, count: u32) -> u32 {
         let bits = destination.to_bits();
         let folded = (bits >> 96 ^ bits >> 64 ^ bits >> 32 ^ bits) as u32;
-        let at = (folded.wrapping_mul(self.multiplier) >> 24) as usize % COUNTERS;
+        let at = ((folded as u64).wrapping_mul(self.multiplier) >> 56) as usize % COUNTERS;
         let mask = (self.mask as u32) << 16 | 0xffff;
         let next = self.next6[at] & mask;
         let first = if next > mask - count.saturating_sub(1) { 0 } else { next };

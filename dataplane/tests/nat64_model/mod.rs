@@ -193,6 +193,7 @@ impl Pair {
         );
     }
 
+    /// The same from IPv6 to IPv4, where a session is required.
     fn error_from_inside(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4) {
         let router = host(200);
         let addresses = Addresses::V6 { source: router, destination: image(remote.address) };
@@ -200,7 +201,8 @@ impl Pair {
         let source = Endpoint6::new(image(remote.address), remote.port);
         let quoted = QuotedTuple::V6 { source, destination: inside, protocol: number(protocol, true) };
         let outcome = self.decide(&packet, Some(quoted));
-        let Some(binding) = self.model.binding_of_inside(protocol, inside) else {
+        let found = self.model.binding_of_inside(protocol, inside);
+        let Some(binding) = found.filter(|binding| self.model.has_session(binding, remote)) else {
             assert_eq!(outcome, Err(DropReason::NoSessionForError));
             return;
         };

@@ -169,7 +169,7 @@ impl Model {
         }
     }
 
-    /// RFC 6146 §3.5.1.1 and §3.5.2.3.
+    /// RFC 6146 §3.5.1.1 and §3.5.2.3, RFC 7857 §4.
     pub(crate) fn check_lawful(&self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) {
         assert!(
             POOL.contains(&outside.address) && PORTS.contains(&outside.port),
@@ -177,10 +177,9 @@ impl Model {
         );
         assert!(self.is_free(protocol, outside), "{outside} is in use");
         let on = |address| self.usable(protocol, address, inside.port);
-        let has_any = |address| on(address).iter().any(|ports| !ports.is_empty());
         let home = self.homes.get(&inside.address).copied();
         let is_home = home == Some(outside.address);
-        if let Some(home) = home.filter(|home| has_any(*home)) {
+        if let Some(home) = home {
             assert!(is_home, "{inside} has {home} and got {outside}");
         }
         // The best range that the address has, or for a host without one, that any address has.
@@ -240,6 +239,16 @@ impl Model {
                     && s.remote.address == remote
                     && s.state != State::SynStored
             })
+    }
+
+    /// Whether packets of a binding and a remote endpoint crossed.
+    pub(crate) fn has_session(&self, binding: &Binding, remote: Endpoint4) -> bool {
+        self.sessions.iter().any(|s| {
+            s.protocol == binding.protocol
+                && s.outside == binding.outside
+                && s.remote == remote
+                && s.state != State::SynStored
+        })
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -303,7 +312,11 @@ impl Model {
             refusals.push(DropReason::BindingTableFull);
         }
         let has_port = |address| self.usable(protocol, address, inside.port).iter().any(|p| !p.is_empty());
-        if known.is_none() && !POOL.into_iter().any(has_port) {
+        // RFC 7857 §4: a host gets no other address than the one that it has.
+        let home = self.homes.get(&inside.address).copied();
+        if known.is_none()
+            && !POOL.into_iter().any(|one| home.is_none_or(|home| home == one) && has_port(one))
+        {
             refusals.push(DropReason::PortPoolEmpty);
         }
         let Some(outside) = outside.filter(|_| refusals.is_empty()) else {

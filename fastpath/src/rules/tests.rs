@@ -307,3 +307,12 @@ fn the_dynamic_pools_hosts_are_said_to_be_left_out_and_the_rest_is_carried() {
     assert_eq!(four.rows.iter().map(|(key, _)| key).collect::<Vec<_>>(), [&pool, &mapped]);
     assert_eq!((six.rows.len(), six.rows[0].0.len()), (1, 24));
 }
+
+#[test]
+fn with_excluded_addresses_no_stateless_mechanism_is_carried_and_each_says_why() {
+    let config = SiitConfig { excluded: vec!["10.0.0.0/8".parse().unwrap()], ..siit("2001:db8:64::/96") };
+    let offer = offer(&EngineConfig { siit: vec![config], ..EngineConfig::default() });
+    let why = UnofferedReason::ExcludedAddresses;
+    assert_eq!(offer.unoffered, [Unoffered { mechanism: Mechanism::Siit(0), why }]);
+    assert_eq!(offer.rules.config.has_stateless, 0);
+}

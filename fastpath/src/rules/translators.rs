@@ -45,6 +45,9 @@ pub(super) fn set_translators(
         offer.refuse(Mechanism::Nat64(index), too_many_translators());
     }
     set_pools(offer, engine)?;
+    if engine.siit.iter().any(|siit| !siit.excluded.is_empty()) {
+        return Err(UnofferedReason::ExcludedAddresses);
+    }
     if engine.nat64.len() + engine.siit.len() > TRANSLATORS {
         return Err(too_many_translators());
     }

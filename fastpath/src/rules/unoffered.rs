@@ -33,6 +33,8 @@ pub enum UnofferedReason {
     DynamicPool,
     /// The programs have no rules for such a mechanism.
     EngineAlone,
+    /// The programs do not know which IPv4 addresses are excluded.
+    ExcludedAddresses,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
     /// Packets for this one may be another mechanism's, by where they come from.
@@ -49,6 +51,7 @@ impl fmt::Display for UnofferedReason {
             Self::DynamicPool => f.write_str(
                 "the engine forwards hosts of its dynamic pool; the fast path forwards hosts with a mapping",
             ),
+            Self::ExcludedAddresses => f.write_str("the fast path does not support exclude_ipv4 of SIIT"),
             Self::EngineAlone => f.write_str("the fast path does not support this mechanism"),
             Self::Routing(why) => f.write_str(why),
             Self::OthersSources(kind) => {

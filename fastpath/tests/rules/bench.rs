@@ -102,15 +102,21 @@ impl Harness {
 
     /// Something has changed that may matter.
     pub fn new_generation(&mut self) {
+        self.pass_generations(1);
+    }
+
+    /// So much has changed, and no packet came meanwhile.
+    pub fn pass_generations(&mut self, count: u32) {
         for program in [&mut self.xdp, &mut self.tc] {
             let mut map: Array<_, Control> = program.map_mut("control").unwrap().try_into().unwrap();
             let mut control = map.get(&0, 0).unwrap();
-            control.generation += 1;
+            control.generation = control.generation.wrapping_add(count);
             map.set(0, control, 0).unwrap();
         }
     }
 
-    fn run_xdp(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
+    /// What becomes of it in the driver.
+    pub fn run_xdp(&mut self, packet: &[u8]) -> Option<Vec<u8>> {
         let program: &mut Xdp = self.xdp.program_mut(XDP_PROGRAM).unwrap().try_into().unwrap();
         let frame = frame(packet);
         let ran = run_xdp(program, &Frame::new(&frame)).unwrap();

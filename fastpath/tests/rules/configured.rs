@@ -312,3 +312,19 @@ fn an_end_that_this_host_does_not_have_takes_nothing() {
         check(&mut bench, vec![("gone", came(REMOTE, THERE, HERE), None)]);
     });
 }
+
+/// With 50 changes of routes a second, 20 bits of the generation come round within six hours.
+#[test]
+fn a_line_is_not_taken_for_a_fresh_one_when_the_lower_bits_of_the_generation_come_round() {
+    namespace::in_namespace("round", || {
+        let config = one(tunnel(Some(REMOTE), "2001:db8:7::/48"));
+        let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &config);
+        let packet = ipv6(HERE, THERE, head(64), &body());
+        let outer = Head { hops: 64, dont_fragment: false, class: 0 };
+        let sent = in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body()));
+        check(&mut bench, vec![("routed to us", packet.clone(), Some(sent))]);
+        namespace::ip("route del 2001:db8:7::/48 dev tun");
+        bench.pass_generations(1 << 20);
+        check(&mut bench, vec![("no longer", packet, None)]);
+    });
+}

@@ -285,3 +285,26 @@ fn simple_hairpinning_maps_sources_by_the_prefix() {
         check(&mut bench, vec![("between hosts of the table", packet, Some(result))]);
     });
 }
+
+/// RFC 6864 section 7: who compares the identifications of its own packets learns nothing of others'.
+#[test]
+fn packets_to_others_hardly_ever_move_a_destinations_identifications() {
+    namespace::in_namespace("identified", || {
+        let siit = SiitConfig { prefix: prefix("2001:db8:64::/96"), ..SiitConfig::default() };
+        let config = EngineConfig { seed: [0x1234_5678_9abc_def0, 7], ..engine(siit) };
+        let mut bench = Harness::new(scene(&ROUTES), &config);
+        let mut sent_to = |last: u8| {
+            let destination = format!("2001:db8:64::808:{last:x}");
+            let packet =
+                ipv6("2001:db8:64::c633:6401", &destination, head(64), &Body::Udp(b"hello".to_vec()));
+            let octets = bench.run_xdp(&packet).expect("it is forwarded");
+            u16::from_be_bytes([octets[4], octets[5]])
+        };
+        let before = sent_to(1);
+        for other in 2..60 {
+            let _ = sent_to(other);
+        }
+        let moved = sent_to(1).wrapping_sub(before);
+        assert!(moved < 6, "{moved}");
+    });
+}

@@ -38,8 +38,11 @@ pub fn chosen(choice: u16) -> Settings {
         access: Access {
             v4: vec!["192.0.2.0/24".parse().unwrap()],
             v6: vec!["2001:db8::/32".parse().unwrap()],
+            ..Access::default()
         },
         exclude: vec!["::ffff:0:0/96".parse().unwrap()],
+        exclude4: vec![("2001:db8:64::/96".parse().unwrap(), vec!["192.168.0.0/16".parse().unwrap()])],
+        exclude_private: false,
         reverse: reverse(choice >> 1 & 3),
         synthesised_ttl: SynthesisedTtl::Negative,
         local_ipv4only: true,

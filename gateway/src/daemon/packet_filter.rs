@@ -41,10 +41,10 @@ impl PacketFilter {
             }
             Err(error) => {
                 self.failed = Some(Instant::now());
-                self.tell(error.to_string());
+                self.tell(error.to_string(), wanted.as_ref());
             }
         }
-        if self.made.is_some() && !std::mem::replace(&mut self.looked, true) {
+        if self.made.as_ref().is_some_and(|made| made.is_any) && !std::mem::replace(&mut self.looked, true) {
             look(config, device);
         }
     }
@@ -79,11 +79,16 @@ impl PacketFilter {
         }
     }
 
-    fn tell(&mut self, what: String) {
+    fn tell(&mut self, what: String, wanted: Option<&Untracked>) {
         if self.trouble.as_ref() != Some(&what) {
-            let then =
-                "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
-            tracing::warn!("{what}: the nftables table is missing: {then}");
+            if wanted.is_none_or(|wanted| wanted.is_any) {
+                let then = "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
+                tracing::warn!("{what}: the nftables table is missing: {then}");
+            }
+            if wanted.is_some_and(|wanted| !wanted.reverse_path.is_empty()) {
+                let then = "nat64.reverse_path has no effect, and sources may be forged";
+                tracing::warn!("{what}: the nftables table is missing: {then}");
+            }
         }
         self.trouble = Some(what);
     }

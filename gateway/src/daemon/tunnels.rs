@@ -134,7 +134,8 @@ impl<'c> Tunnels<'c> {
             host.steered(&[]).map_err(RunError::Host)?;
         }
         let reach = self.config.reach(&self.now);
-        if !self.ingress.steers() && self.config.router_advertisements.is_empty() && reach.rules.is_empty() {
+        let needs_nothing = reach.rules.is_empty() && reach.unreachable.is_empty();
+        if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
             // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());
             return Ok(());
@@ -289,7 +290,8 @@ impl<'c> Tunnels<'c> {
             let addresses = self.ingress.own(before.union(&after).copied());
             self.ingress.steer_to(&addresses, &self.now, host);
         }
-        if self.config.has_tunnels() {
+        // NAT64s refuse this host's addresses as destinations.
+        if self.config.has_tunnels() || !self.config.nat64.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);

@@ -125,7 +125,12 @@ impl Route6 {
     }
 
     pub(super) fn add(self, mark: RouteMark) -> Result<(), Refusal> {
-        ask(|handle| async move { handle.route().add(self.message(mark)).execute().await })?
+        let mut message = self.message(mark);
+        if let Self::Unreachable(_) = self {
+            // The last resort: a route of the operator's to the same destination has precedence.
+            message.attributes.push(RouteAttribute::Priority(u32::MAX));
+        }
+        ask(|handle| async move { handle.route().add(message).execute().await })?
             .map_err(|error| Refusal::of(&error))
     }
 

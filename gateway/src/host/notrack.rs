@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!     table inet sixway-NAME
+//!       prerouting, raw   to prefixes of NAT64s, from sources without a route back                    ▶ drop
 //!       prerouting, raw   from and to dynamic pools                                                   ▶ accept
 //!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
 //!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
@@ -84,7 +85,9 @@ fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
         text.push_str("\t}\n");
     };
     chain("prerouting", "prerouting priority -300", &prerouting(device, untracked));
-    chain("output", "output priority -300", &output(device, untracked));
+    if untracked.is_any {
+        chain("output", "output priority -300", &output(device, untracked));
+    }
     if !untracked.shared.is_empty() {
         chain("guard", "input priority -300", &guard(untracked));
     }
@@ -92,7 +95,18 @@ fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
     text
 }
 
+/// The kernel routes packets to the device without a look at their source, and the gateway does not see by which interface they came.
+fn reverse_path(untracked: &Untracked) -> impl Iterator<Item = String> {
+    untracked.reverse_path.iter().map(|(prefix, is_strict)| {
+        let by = if *is_strict { "saddr . iif" } else { "saddr" };
+        format!("ip6 daddr {prefix} fib {by} oif missing counter drop")
+    })
+}
+
 fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
+    if !untracked.is_any {
+        return reverse_path(untracked).collect();
+    }
     // From such a pool and, behind the host's own address translation, to it.
     let from = any_of("ip saddr", &untracked.tracked).into_iter();
     let tracked = from
@@ -108,7 +122,8 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
     let ends = any_of("ip daddr", &untracked.ends);
     matches.extend(ends.into_iter().map(|these| format!("{these} ip protocol 41")));
     matches.extend(ports(untracked));
-    tracked.into_iter().chain(matches.into_iter().map(|these| format!("{these} {UNTRACKED}"))).collect()
+    let untracked_ones = matches.into_iter().map(|these| format!("{these} {UNTRACKED}"));
+    reverse_path(untracked).chain(tracked).chain(untracked_ones).collect()
 }
 
 fn output(device: &Device, untracked: &Untracked) -> Vec<String> {

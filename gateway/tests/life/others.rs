@@ -471,3 +471,90 @@ fn a_dynamic_pool_is_masqueraded_although_there_is_a_fast_path() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
+
+/// What `tun.routes` says of docs/configuration.md: IPv4 addresses of hosts that have IPv6 addresses under the prefix.
+#[test]
+fn a_packet_for_a_translatable_address_without_a_host_does_not_circle() {
+    let network = Network::build();
+    let routes = network.routes();
+    let mut gateway = network
+        .start("[tun]\nroutes = [\"auto\", \"198.51.100.0/24\"]\n[siit]\nprefix = \"2001:db8:64::/96\"\n");
+    let unreachable = "unreachable 2001:db8:64::c633:6400/120";
+    assert!(network.routes().iter().any(|line| line.starts_with(unreachable)), "{:?}", network.routes());
+    network.ip(&[
+        "-n",
+        &network.host("client"),
+        "-6",
+        "route",
+        "replace",
+        "2001:db8:64::c633:6409",
+        "via",
+        "2001:db8:1::1",
+    ]);
+    let client = network.host("client");
+    network.ip(&["-n", &client, "addr", "add", "2001:db8:64::c633:6401/128", "dev", "eth0", "nodad"]);
+    let ping =
+        ["-6", "-c", "1", "-W", "1", "-t", "255", "-I", "2001:db8:64::c633:6401", "2001:db8:64::c633:6409"];
+    assert!(!network.on("client", "ping", &ping).status.success());
+    let counters: serde_json::Value = serde_json::from_str(&network.show(&["counters", "--json"])).unwrap();
+    let value = |name: &str| {
+        let row = counters.as_array().unwrap().iter().find(|row| row["name"] == name);
+        row.and_then(|row| row["value"].as_u64()).unwrap()
+    };
+    assert_eq!(value("siit.v6_to_v4") + value("siit.v4_to_v6"), 0, "it is not translated at all");
+    // A host with a route of the same length is reached, and the route that the gateway added goes with it.
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "-6", "route", "add", "2001:db8:64::c633:6400/120", "via", "2001:db8:1::2"]);
+    let chosen = network.ip(&["-n", &host, "-6", "route", "get", "2001:db8:64::c633:6401"]);
+    assert!(chosen.contains("dev in0"), "{chosen}");
+    network.ip(&["-n", &host, "-6", "route", "del", "2001:db8:64::c633:6400/120", "via", "2001:db8:1::2"]);
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert_eq!(network.routes(), routes);
+}
+
+#[test]
+fn addresses_that_this_host_gets_are_no_destinations_of_nat64_from_then_on() {
+    let network = Network::build();
+    let mut gateway = network.start(&format!("{NAT64}allow_own = [\"203.0.113.1\"]\n"));
+    network.ping("64:ff9b::203.0.113.1");
+    let pings = |address: &str| {
+        let address = format!("64:ff9b::{address}");
+        network.on("client", "ping", &["-6", "-c", "1", "-W", "1", &address]).status.success()
+    };
+    network.ip(&["-n", &network.host("gateway"), "addr", "add", "203.0.113.77/32", "dev", "lo"]);
+    until("the address is known", || {
+        let _ = pings("203.0.113.77");
+        network.show(&["drops"]).contains("DestinationIsHost")
+    });
+    assert!(!pings("203.0.113.77"));
+    network.ping("64:ff9b::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn forged_sources_do_not_reach_a_nat64_that_checks_the_reverse_path() {
+    let network = Network::build();
+    if !network.on("gateway", "nft", &["list", "ruleset"]).status.success() {
+        sixway_trial::ignore("needs nft");
+    }
+    let (client, host) = (network.host("client"), network.host("gateway"));
+    network.ip(&["-n", &client, "addr", "add", "2001:db8:99::1/128", "dev", "eth0", "nodad"]);
+    // The forged source is routed, but elsewhere.
+    network.ip(&["-n", &host, "link", "add", "other", "type", "veth", "peer", "name", "another"]);
+    network.ip(&["-n", &host, "link", "set", "another", "up"]);
+    network.ip(&["-n", &host, "link", "set", "other", "up"]);
+    network.ip(&["-n", &host, "-6", "route", "add", "2001:db8:99::/64", "dev", "other"]);
+    for (reverse_path, created) in [("strict", 0), ("loose", 1)] {
+        let mut gateway = network.start(&format!("{NAT64}reverse_path = \"{reverse_path}\"\n"));
+        let ping = ["-6", "-c", "1", "-W", "1", "-I", "2001:db8:99::1", "64:ff9b::203.0.113.2"];
+        let _ = network.on("client", "ping", &ping);
+        let rows: serde_json::Value = serde_json::from_str(&network.show(&["sessions", "--json"])).unwrap();
+        assert_eq!(rows["rows"].as_array().map(Vec::len), Some(created), "{reverse_path}: {rows}");
+        let own = ["-6", "-c", "1", "-W", "2", "-I", "2001:db8:1::2", "64:ff9b::203.0.113.2"];
+        until(reverse_path, || network.on("client", "ping", &own).status.success());
+        gateway.signal("TERM");
+        assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    }
+}

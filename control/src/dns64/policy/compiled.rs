@@ -1,5 +1,6 @@
 //! The settings, compiled so that each query is judged without allocating.
 
+use super::not_synthesised::NotSynthesised;
 use super::ranges::Addresses;
 use super::rules::Rules;
 use super::ruling::Ruling;
@@ -12,6 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 pub(in crate::dns64) struct Policy {
     access: Addresses,
     exclude: Addresses,
+    not_synthesised: NotSynthesised,
     prefixes: Vec<Rfc6052>,
     all_prefixes: Vec<Rfc6052>,
     pub(super) rules: Rules,
@@ -23,15 +25,17 @@ impl Policy {
         Self {
             access: Addresses::new(&settings.access.v4, &settings.access.v6),
             exclude: Addresses::new(&[], &settings.exclude),
+            not_synthesised: NotSynthesised::new(settings),
             prefixes: settings.prefixes.clone(),
             all_prefixes: all_prefixes(settings),
             rules: Rules::new(&settings.rules),
         }
     }
 
-    /// Changes which clients may query.
+    /// Changes which clients may query, and this host's addresses.
     pub(in crate::dns64) fn set_access(&mut self, access: &Access) {
         self.access = Addresses::new(&access.v4, &access.v6);
+        self.not_synthesised.set_host4(&access.host4);
     }
 
     /// Whether the client may query.
@@ -41,7 +45,7 @@ impl Policy {
 
     /// What holds for a query of this client for this name, in lower-case wire form.
     pub(in crate::dns64) fn for_query(&self, client: IpAddr, name: &[u8]) -> Ruling<'_> {
-        Ruling::new(&self.rules, &self.prefixes, self.rules.for_name(name), client)
+        Ruling::new(&self.rules, (&self.prefixes, &self.not_synthesised), self.rules.for_name(name), client)
     }
 
     /// The prefixes that this client's addresses are made with, whatever the name and the address: those of the first rule for clients alone, else

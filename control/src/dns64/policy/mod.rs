@@ -5,6 +5,7 @@
 mod clients;
 mod compiled;
 mod names;
+mod not_synthesised;
 mod ranges;
 mod rules;
 mod ruling;

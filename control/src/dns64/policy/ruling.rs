@@ -1,5 +1,6 @@
 //! What holds for one query.
 
+use super::not_synthesised::NotSynthesised;
 use super::rules::{Rule, Rules};
 use crate::dns64::settings::Synthesis;
 use crate::dns64::special_address::{WELL_KNOWN, is_no_host};
@@ -19,6 +20,8 @@ pub(in crate::dns64) enum Embedded {
     ExcludedByRule,
     /// None: no host has that address: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/4 or 240.0.0.0/4.
     NoHost,
+    /// None: the translator refuses the address, or it is private and such are not synthesised from.
+    ExcludedAddress,
     /// None: the address is not global, and the prefix is the well-known one (RFC 6052 §3.1).
     NotGlobal,
 }
@@ -30,6 +33,7 @@ impl Embedded {
             Self::Some => "",
             Self::ExcludedByRule => "not synthesised by local rule",
             Self::NoHost => "not the IPv4 address of a host",
+            Self::ExcludedAddress => "an excluded IPv4 address",
             Self::NotGlobal => "not a global IPv4 address (RFC 6052 3.1)",
         }
     }
@@ -43,6 +47,7 @@ impl Embedded {
 pub(in crate::dns64) struct Ruling<'p> {
     rules: &'p Rules,
     prefixes: &'p [Rfc6052],
+    not_synthesised: &'p NotSynthesised,
     named: &'p [u32],
     client: IpAddr,
     /// The first rule without addresses, and its place.
@@ -52,12 +57,12 @@ pub(in crate::dns64) struct Ruling<'p> {
 impl<'p> Ruling<'p> {
     pub(super) fn new(
         rules: &'p Rules,
-        prefixes: &'p [Rfc6052],
+        (prefixes, not_synthesised): (&'p [Rfc6052], &'p NotSynthesised),
         named: &'p [u32],
         client: IpAddr,
     ) -> Ruling<'p> {
         let client = client.to_canonical();
-        Self { rules, prefixes, named, client, whole: rules.first(named, client) }
+        Self { rules, prefixes, not_synthesised, named, client, whole: rules.first(named, client) }
     }
 
     /// Whether AAAA records are synthesised. [`Synthesis::Never`] only if no A record may be synthesised from. [`Synthesis::Always`], with which
@@ -102,12 +107,20 @@ impl<'p> Ruling<'p> {
         let mut embedded = Embedded::NotGlobal;
         // Not global either, but hosts find the prefix by them (RFC 7050 §3), the well-known one too.
         let finds_prefix = WELL_KNOWN.contains(&address);
-        let made = |prefix: &Rfc6052| match finds_prefix {
-            true => Some(prefix.embed_any(address)),
-            false => prefix.embed(address).ok(),
-        };
-        for made in prefixes.unwrap_or(self.prefixes).iter().filter_map(made) {
-            if into.try_push(made).is_ok() {
+        if !finds_prefix && self.not_synthesised.everywhere(address) {
+            return Embedded::ExcludedAddress;
+        }
+        for prefix in prefixes.unwrap_or(self.prefixes) {
+            let made = match finds_prefix {
+                true => Some(prefix.embed_any(address)),
+                false => prefix.embed(address).ok(),
+            };
+            let Some(made) = made else { continue };
+            if !finds_prefix && self.not_synthesised.with(prefix.prefix(), address) {
+                if embedded != Embedded::Some {
+                    embedded = Embedded::ExcludedAddress;
+                }
+            } else if into.try_push(made).is_ok() {
                 embedded = Embedded::Some;
             }
         }

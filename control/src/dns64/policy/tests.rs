@@ -24,6 +24,8 @@ pub(in crate::dns64) fn settings() -> Settings {
         rules: Vec::new(),
         access: Access::default(),
         exclude: Vec::new(),
+        exclude4: Vec::new(),
+        exclude_private: false,
         synthesised_ttl: SynthesisedTtl::Negative,
         reverse: Reverse::Off,
         local_ipv4only: true,
@@ -202,11 +204,11 @@ fn never_with_an_exception_for_some_addresses_still_looks_for_them() {
 
 #[test]
 fn who_may_ask_is_in_the_list_and_the_list_can_change() {
-    let access = Access { v4: Vec::new(), v6: vec!["2001:db8:1::/64".parse().unwrap()] };
+    let access = Access { v4: Vec::new(), v6: vec!["2001:db8:1::/64".parse().unwrap()], ..Access::default() };
     let mut policy = Policy::new(&Settings { access, ..settings() });
     assert!(policy.admits(client("2001:db8:1::5")));
     assert!(!policy.admits(client("2001:db8:2::5")) && !policy.admits(client("192.0.2.1")));
-    policy.set_access(&Access { v4: vec!["192.0.2.0/24".parse().unwrap()], v6: Vec::new() });
+    policy.set_access(&Access { v4: vec!["192.0.2.0/24".parse().unwrap()], ..Access::default() });
     assert!(policy.admits(client("::ffff:192.0.2.1")) && !policy.admits(client("2001:db8:1::5")));
 }
 
@@ -346,4 +348,31 @@ proptest! {
         let always = slowly(&whole, from, &name, None).is_some_and(|rule| rule.synthesis == Synthesis::Always);
         prop_assert_eq!(ruling.synthesis() == Synthesis::Always, always);
     }
+}
+
+#[test]
+fn what_a_translator_refuses_is_not_embedded_in_its_prefix_but_in_others() {
+    let prefixes = vec![embedding("2001:db8:64::/96"), embedding("2001:db8:65::/96")];
+    let exclude4 = vec![("2001:db8:64::/96".parse().unwrap(), vec!["10.0.0.0/8".parse().unwrap()])];
+    let policy = Policy::new(&Settings { prefixes, exclude4: exclude4.clone(), ..settings() });
+    assert_eq!(made(&policy, "a.example", "10.0.0.1"), one("2001:db8:65::10.0.0.1"));
+    let policy = Policy::new(&Settings { exclude4, ..settings() });
+    assert_eq!(made(&policy, "a.example", "10.0.0.1"), none(Embedded::ExcludedAddress));
+    assert_eq!(made(&policy, "a.example", "192.168.0.1"), one("2001:db8:64::192.168.0.1"));
+}
+
+#[test]
+fn private_addresses_and_this_hosts_are_not_synthesised_from_if_so_configured() {
+    let host4 = vec!["198.51.100.1".parse().unwrap()];
+    let access = Access { host4, ..Access::default() };
+    let mut policy = Policy::new(&Settings { exclude_private: true, access, ..settings() });
+    for private in ["10.0.0.1", "172.31.0.1", "192.168.0.1", "100.64.0.1", "169.254.0.1", "198.51.100.1"] {
+        assert_eq!(made(&policy, "a.example", private), none(Embedded::ExcludedAddress), "{private}");
+    }
+    assert_eq!(made(&policy, "a.example", "198.51.100.2"), one("2001:db8:64::198.51.100.2"));
+    // Hosts discover the prefix by this one (RFC 7050 §3).
+    assert_eq!(made(&policy, "ipv4only.arpa", "192.0.0.170"), one("2001:db8:64::192.0.0.170"));
+    policy.set_access(&Access { host4: vec!["198.51.100.2".parse().unwrap()], ..Access::default() });
+    assert_eq!(made(&policy, "a.example", "198.51.100.2"), none(Embedded::ExcludedAddress));
+    assert_eq!(made(&policy, "a.example", "198.51.100.1"), one("2001:db8:64::198.51.100.1"));
 }

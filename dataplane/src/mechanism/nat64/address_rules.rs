@@ -6,7 +6,7 @@ use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
 /// What its answers follow from.
 #[derive(Clone, Debug)]
@@ -17,6 +17,12 @@ pub(super) struct AddressRules {
     pub(super) inside: Vec<Prefix6>,
     /// Prefixes of the gateway's other NAT64s: no host has an address under one.
     pub(super) other_prefixes: Vec<Prefix6>,
+    /// IPv4 addresses to and from which there are no sessions.
+    pub(super) excluded: Vec<Prefix4>,
+    /// This host's IPv4 addresses, ascending.
+    pub(super) host4: Vec<Ipv4Addr>,
+    /// Those of them that hosts may create sessions to; and the pool, whose addresses may be this host's.
+    pub(super) allowed_own: Vec<Prefix4>,
     /// Translation options.
     pub(super) policy: PolicyId,
 }
@@ -27,7 +33,20 @@ impl AddressRules {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
     }
 
-    fn is_inside(&self, source: Ipv6Addr) -> bool {
+    fn refuse_excluded(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+        let is_excluded = self.excluded.iter().any(|prefix| prefix.contains(remote));
+        if is_excluded { Err(DropReason::ExcludedIpv4) } else { Ok(()) }
+    }
+
+    /// The kernel delivers packets for this host's addresses to its own services, whatever interface they were bound for: those
+    /// services have not agreed to be reachable through a translator.
+    fn refuse_own_destination(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+        let is_own = self.host4.binary_search(&remote).is_ok()
+            && !self.allowed_own.iter().any(|prefix| prefix.contains(remote));
+        if is_own { Err(DropReason::DestinationIsHost) } else { Ok(()) }
+    }
+
+    pub(super) fn is_inside(&self, source: Ipv6Addr) -> bool {
         self.inside.is_empty() || self.inside.iter().any(|prefix| prefix.contains(source))
     }
 
@@ -65,12 +84,17 @@ impl Mechanism<Endpoint6> for AddressRules {
         }
         refuse_link_local(remote)?;
         self.prefix.permit(remote)?;
+        if !self.excluded.is_empty() || !self.host4.is_empty() {
+            self.refuse_excluded(remote)?;
+            self.refuse_own_destination(remote)?;
+        }
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
 
     /// A remote that has no address inside must not create a session.
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         refuse_link_local(remote)?;
+        self.refuse_excluded(remote)?;
         self.prefix.permit(remote)
     }
 
@@ -78,6 +102,6 @@ impl Mechanism<Endpoint6> for AddressRules {
         let host = inside.0.address;
         let is_refused =
             self.is_image(host) || !self.is_inside(host) || is_martian6(host) || is_martian4(remote);
-        !is_refused && refuse_link_local(remote).and_then(|()| self.prefix.permit(remote)).is_ok()
+        !is_refused && self.may_come_in(remote).and_then(|()| self.refuse_own_destination(remote)).is_ok()
     }
 }

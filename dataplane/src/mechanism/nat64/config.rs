@@ -1,9 +1,12 @@
 //! The configuration of a NAT64.
 
-use crate::nat::{Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts};
+use crate::nat::{
+    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts,
+};
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
-use sixway_wire::Prefix6;
+use alloc::sync::Arc;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
@@ -12,6 +15,10 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// Prefixes whose hosts may create bindings; empty: any.
     pub inside: Vec<Prefix6>,
+    /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    pub excluded: Vec<Prefix4>,
+    /// This host's IPv4 addresses that inside hosts may create sessions to.
+    pub allow_own: Vec<Prefix4>,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
     /// Which packets from outside are admitted.
@@ -24,6 +31,8 @@ pub struct Nat64Config {
     pub limits: StateLimits,
     /// Translation options.
     pub policy: Policy,
+    /// What the workers share about the addresses of the pool.
+    pub in_use: Option<Arc<AddressesInUse>>,
 }
 
 impl Nat64Config {
@@ -32,12 +41,15 @@ impl Nat64Config {
         Self {
             prefix,
             inside: Vec::new(),
+            excluded: Vec::new(),
+            allow_own: Vec::new(),
             pool,
             filtering: Filtering::default(),
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             limits: StateLimits::default(),
             policy: Policy::default(),
+            in_use: None,
         }
     }
 

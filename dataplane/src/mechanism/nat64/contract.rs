@@ -30,6 +30,8 @@ impl Build for Nat64Config {
         let worker = (context.worker, context.workers);
         let mut nat64 = Nat64::keyed(self, policy, worker, context.seed, context.worker_key);
         let own = self.prefix.prefix();
+        self.in_use.iter().for_each(|in_use| nat64.set_in_use(in_use));
+        nat64.set_host4(&context.host4);
         nat64.refuse_sources(context.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));
         Ok(nat64)
     }
@@ -63,6 +65,10 @@ impl Mechanism for Nat64 {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         Nat64::decide(self, arrival, probe, now, effects)
+    }
+
+    fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
+        Nat64::may_hold(self, packet)
     }
 
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {

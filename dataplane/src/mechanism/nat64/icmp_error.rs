@@ -49,7 +49,9 @@ impl Nat64 {
         if is_martian4(address) {
             return Err(DropReason::MartianDestination);
         }
-        let outside = self.nat.error_from_inside(protocol, inside)?;
+        // A session of echoes has no remote port.
+        let remote_port = if protocol == NatProtocol::Icmp { 0 } else { remote.port };
+        let outside = self.nat.error_from_inside(protocol, inside, Endpoint4::new(address, remote_port))?;
         let port = if protocol == NatProtocol::Icmp { outside.0.port } else { remote.port };
         let remote = Endpoint4::new(address, port);
         let edit = Edit::Translate6To4 { source: outside.0, destination: remote, keep_ports: true };

@@ -62,7 +62,9 @@ impl Nat64 {
     /// # Errors
     /// Why it cannot be made.
     pub fn add_static(&mut self, binding: &StaticBinding) -> Result<(), StaticBindingError> {
-        self.nat.add_static(binding)
+        self.nat.add_static(binding)?;
+        self.note_static(binding);
+        Ok(())
     }
 
     /// See [`crate::nat::Engine::remove_static`].
@@ -72,7 +74,17 @@ impl Nat64 {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        self.nat.remove_static(binding, budget, counters)
+        let removed = self.nat.remove_static(binding, budget, counters);
+        let host = binding.inside.0.address;
+        if removed == Some(true)
+            && let Some(count) = self.static_hosts.get_mut(&host)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.static_hosts.remove(&host);
+            }
+        }
+        removed
     }
 
     /// See [`crate::nat::Engine::wants_blocks`].

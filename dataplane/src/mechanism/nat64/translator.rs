@@ -8,11 +8,15 @@ use crate::effects::Effects;
 use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
-use crate::nat::{Engine, Inside, Occupancy, Outside, Ownership, Ports, Side};
+use crate::nat::{
+    AddressesInUse, Engine, Inside, NatProtocol, Occupancy, Outside, Ownership, Ports, Side, StaticBinding,
+};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Decision, Next, PolicyId, WorkerId};
-use core::net::Ipv4Addr;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
@@ -23,6 +27,8 @@ pub type Probe = crate::nat::Probe<Endpoint6>;
 pub struct Nat64 {
     pub(super) rules: AddressRules,
     pub(super) nat: Engine<Endpoint6>,
+    /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
+    pub(super) static_hosts: BTreeMap<Ipv6Addr, u32>,
 }
 
 impl Nat64 {
@@ -50,9 +56,28 @@ impl Nat64 {
             prefix: config.prefix,
             inside: config.inside.clone(),
             other_prefixes: Vec::new(),
+            excluded: config.excluded.clone(),
+            host4: Vec::new(),
+            allowed_own: config.allow_own.iter().chain(&config.pool.addresses).copied().collect(),
             policy,
         };
-        Self { rules, nat: Engine::new(&config.nat(), worker, seed, worker_key) }
+        let mut nat64 = Self {
+            rules,
+            nat: Engine::new(&config.nat(), worker, seed, worker_key),
+            static_hosts: BTreeMap::new(),
+        };
+        config.static_bindings.iter().for_each(|binding| nat64.note_static(binding));
+        nat64
+    }
+
+    /// Shares with the other workers which addresses of the pool have bindings.
+    pub(super) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
+        self.nat.set_in_use(in_use);
+    }
+
+    /// A host has one more static binding.
+    pub(super) fn note_static(&mut self, binding: &StaticBinding) {
+        *self.static_hosts.entry(binding.inside.0.address).or_default() += 1;
     }
 
     /// The translation prefix, Pref64::/n.
@@ -68,6 +93,12 @@ impl Nat64 {
     /// Adds the prefixes of the gateway's other NAT64s: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
         self.rules.other_prefixes.extend(other_prefixes);
+    }
+
+    /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
+    pub(crate) fn set_host4(&mut self, host4: &[Ipv4Addr]) {
+        self.rules.host4 = host4.to_vec();
+        self.rules.host4.sort_unstable();
     }
 
     /// Whether the address belongs to the pool.
@@ -141,6 +172,29 @@ impl Nat64 {
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
     pub(super) fn next(&self, remote: Ipv4Addr) -> Next {
         if self.owns_outside(remote) { Next::Again } else { Next::Leave }
+    }
+
+    /// Whether a fragment may be held: only what its packet's session or binding could need.
+    pub(super) fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
+        match packet.addresses {
+            Addresses::V6 { source, .. } => {
+                self.rules.refuse_own_source(source)?;
+                if self.rules.is_inside(source) || self.static_hosts.contains_key(&source) {
+                    Ok(())
+                } else {
+                    Err(DropReason::SourceNotInside)
+                }
+            }
+            Addresses::V4 { destination, .. } => {
+                let protocol = match packet.protocol {
+                    TCP => NatProtocol::Tcp,
+                    UDP => NatProtocol::Udp,
+                    ICMPV4 => NatProtocol::Icmp,
+                    _ => return Err(DropReason::ProtocolUnsupported),
+                };
+                if self.nat.is_in_use(destination, protocol) { Ok(()) } else { Err(DropReason::NoBinding) }
+            }
+        }
     }
 
     /// An ICMP error.

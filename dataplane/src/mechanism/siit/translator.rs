@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 /// How packets between two hosts that the EAM table maps reach one another by their IPv4 addresses (RFC 7757 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub enum Hairpinning {
 pub struct SiitConfig {
     /// The translation prefix, if any (RFC 6052).
     pub prefix: Option<Rfc6052>,
+    /// IPv4 addresses that the prefix does not represent.
+    pub excluded: Vec<Prefix4>,
     /// Explicit address mappings; shared between workers.
     pub eam: Arc<EamTable>,
     /// Hairpinning mode.
@@ -51,6 +53,7 @@ impl Default for SiitConfig {
     fn default() -> Self {
         Self {
             prefix: None,
+            excluded: Vec::new(),
             eam: Arc::new(EamTable::empty()),
             hairpinning: Hairpinning::default(),
             icmp_source_pool: Vec::new(),
@@ -71,6 +74,9 @@ enum Via {
 /// A stateless translator.
 pub struct Siit {
     prefix: Option<Rfc6052>,
+    /// Whether the prefix does not represent all addresses.
+    refuses_some: bool,
+    excluded: Vec<Prefix4>,
     eam: Arc<EamTable>,
     hairpinning: Hairpinning,
     icmp_sources4: Vec<Ipv4Addr>,
@@ -100,6 +106,8 @@ impl Siit {
         let pool = pool.map(|pool| DynamicPool::new(pool, context.worker, context.workers, context.seed));
         Ok(Self {
             prefix: config.prefix,
+            refuses_some: !config.excluded.is_empty() || config.prefix.is_some_and(|it| it.is_global_only()),
+            excluded: config.excluded.clone(),
             eam: Arc::clone(&config.eam),
             hairpinning: config.hairpinning,
             icmp_sources4,
@@ -216,7 +224,14 @@ impl Siit {
         let destination =
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
-        let source = match self.map4_to_bits(source4, ask_table, now)? {
+        let mapped = match self.map4_to_bits(source4, ask_table, now) {
+            // An error says where a path ends, or that a packet is too big, whoever sends it.
+            Err(DropReason::ExcludedIpv4) if is_error => {
+                self.prefix.map(|it| it.embed_any(source4).to_bits())
+            }
+            mapped => mapped?,
+        };
+        let source = match mapped {
             Some(source) => source,
             None if is_error => self.icmp_source6.ok_or(DropReason::SourceUnmapped)?.to_bits(),
             None => return Err(DropReason::SourceUnmapped),
@@ -265,7 +280,9 @@ impl Siit {
         }
         if let Some(prefix) = self.prefix.as_ref().filter(|prefix| prefix.contains(address)) {
             let mapped = prefix.extract_any(address)?.to_bits();
-            prefix.permit(Ipv4Addr::from_bits(mapped))?;
+            if self.refuses_some {
+                self.permit(Ipv4Addr::from_bits(mapped))?;
+            }
             return Ok(Some((mapped, Via::Algorithm)));
         }
         match &mut self.pool {
@@ -305,11 +322,22 @@ impl Siit {
         }
         match &self.prefix {
             Some(prefix) => {
-                prefix.permit(address)?;
+                if self.refuses_some {
+                    self.permit(address)?;
+                }
                 Ok(Some(prefix.embed_any(address).to_bits()))
             }
             None => Ok(None),
         }
+    }
+
+    /// Whether the prefix may represent an address.
+    #[cold]
+    fn permit(&self, address: Ipv4Addr) -> Result<(), DropReason> {
+        if self.excluded.iter().any(|prefix| prefix.contains(address)) {
+            return Err(DropReason::ExcludedIpv4);
+        }
+        self.prefix.map_or(Ok(()), |prefix| prefix.permit(address))
     }
 
     fn assign(&mut self, address: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, DropReason> {

@@ -6,23 +6,31 @@ use crate::drop_reason::DropReason;
 use crate::nat::binding::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
+use crate::nat::session_state::SessionState;
 use crate::nat::sides::{Inside, Outside};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
 impl<I: InsideKey> Engine<I> {
-    /// The outside endpoint of whom a host inside sends an error about: a packet that went to `inside`.
+    /// The outside endpoint of whom a host inside sends an error about: a packet that went from `remote` to `inside`. A binding alone is
+    /// not enough: another host inside knows its endpoint easily, and could end flows of its owner with any remote.
     ///
     /// # Errors
-    /// No binding has this inside endpoint.
+    /// No session has these endpoints.
     pub fn error_from_inside(
         &self,
         protocol: NatProtocol,
         inside: Inside<I>,
+        remote: Endpoint4,
     ) -> Result<Outside<Endpoint4>, DropReason> {
-        let bindings = &self.tables.bindings;
-        let binding = bindings.find_inside(protocol, inside).ok_or(DropReason::NoSessionForError)?;
-        Ok(bindings.get(binding).outside)
+        let sessions = &self.tables.sessions;
+        let slot = sessions.find_inside(inside, remote, protocol).ok_or(DropReason::NoSessionForError)?;
+        let session = sessions.get(slot);
+        // The host inside has not seen a stored SYN.
+        if session.state == SessionState::OutsideInitStored {
+            return Err(DropReason::NoSessionForError);
+        }
+        Ok(session.outside)
     }
 
     /// The inside endpoint of whom an error from outside is for: it is about a packet that went from `outside` to `remote`.

@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::nat::addresses_in_use::AddressesInUse;
 use crate::nat::config::Config;
 use crate::nat::inside_key::{InsideHost, InsideKey};
 use crate::nat::ownership::Ownership;
@@ -14,6 +15,7 @@ use crate::nat::state_limits::StateLimits;
 use crate::nat::state_tables::{Fired, StateTables};
 use crate::nat::timeouts::Clock;
 use crate::verdict::WorkerId;
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
@@ -63,6 +65,16 @@ impl<I: InsideKey> Engine<I> {
     #[inline]
     pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
         self.tables.bindings.pool().contains(address)
+    }
+
+    /// Shares with the other workers which addresses of the pool have bindings.
+    pub fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
+        self.tables.bindings.pool_mut().set_in_use(in_use.clone());
+    }
+
+    /// Whether an address of the pool may have bindings of a protocol, at any worker.
+    pub fn is_in_use(&self, address: Ipv4Addr, protocol: NatProtocol) -> bool {
+        self.tables.bindings.pool().is_in_use(address, protocol)
     }
 
     /// Which worker owns what.

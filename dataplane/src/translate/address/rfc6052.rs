@@ -16,7 +16,7 @@ use super::non_global::non_global;
 use crate::drop_reason::DropReason;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// RFC 6052 §2.1: the well-known prefix, 64:ff9b::/96.
 pub const WELL_KNOWN_PREFIX: Prefix6 = Prefix6::holding(Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
@@ -176,6 +176,14 @@ impl Rfc6052 {
         let high = self.high | (bits << 31) >> self.high_right;
         let low = self.low | (bits << self.low_left) & BELOW_OCTET_U;
         Ipv6Addr::from_bits((high as u128) << 64 | low as u128)
+    }
+
+    /// The IPv6 prefix of the addresses that represent those of an IPv4 prefix.
+    pub fn embed_prefix(&self, prefix: Prefix4) -> Prefix6 {
+        let (own, embedded) = (self.prefix.length(), prefix.length());
+        // Octet u lies between the bits before 64 and those behind.
+        let octet_u = if own < 96 && own + embedded > 64 { 8 } else { 0 };
+        Prefix6::holding(self.embed_any(prefix.address()), own + octet_u + embedded)
     }
 
     /// The IPv4 address that an address under the prefix represents (RFC 6052 §2.3); the suffix is ignored (§2.2).
@@ -414,6 +422,21 @@ mod tests {
             let suffix_bits = if length == 96 { 0 } else { 88 - u32::from(length) };
             let dirty = embedded.to_bits() | suffix & ((1 << suffix_bits) - 1);
             prop_assert_eq!(translator.extract(Ipv6Addr::from_bits(dirty)), Ok(Ipv4Addr::from_bits(address)));
+        }
+    }
+
+    #[test]
+    fn a_prefix_of_ipv4_is_a_prefix_of_ipv6() {
+        for (prefix, four, six) in [
+            ("2001:db8:64::/96", "198.51.100.0/24", "2001:db8:64::198.51.100.0/120"),
+            ("2001:db8::/32", "198.51.100.0/24", "2001:db8:c633:6400::/56"),
+            ("2001:db8::/32", "198.51.100.7/32", "2001:db8:c633:6407::/64"),
+            ("2001:db8:100::/40", "198.51.100.0/24", "2001:db8:1c6:3364::/64"),
+            ("2001:db8:100::/40", "198.51.100.128/25", "2001:db8:1c6:3364:80::/73"),
+            ("2001:db8:122:344::/64", "198.51.100.0/24", "2001:db8:122:344:c6:3364::/96"),
+        ] {
+            let prefix = Rfc6052::new(prefix.parse().unwrap(), true).unwrap();
+            assert_eq!(prefix.embed_prefix(four.parse().unwrap()), six.parse().unwrap(), "{four}");
         }
     }
 }

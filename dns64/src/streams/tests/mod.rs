@@ -43,5 +43,5 @@ pub fn around(resolver: &Resolver, access: Access) -> StreamContext {
 
 /// Any client.
 pub fn everybody() -> Access {
-    Access { v4: vec!["0.0.0.0/0".parse().unwrap()], v6: vec!["::/0".parse().unwrap()] }
+    Access { v4: vec!["0.0.0.0/0".parse().unwrap()], v6: vec!["::/0".parse().unwrap()], ..Access::default() }
 }

@@ -158,3 +158,23 @@ fn a_name_that_nft_cannot_read_is_a_number() {
         assert_eq!(Device::of(name, 3).is("oif"), "oif 3");
     }
 }
+
+#[test]
+fn sources_are_checked_before_anything_is_accepted_and_also_if_everything_is_tracked() {
+    let nat64 = |reverse_path: &str| {
+        format!(
+            "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n{reverse_path}"
+        )
+    };
+    let strict = "ip6 daddr 2001:db8:64::/96 fib saddr . iif oif missing counter drop";
+    let loose = "ip6 daddr 2001:db8:64::/96 fib saddr oif missing counter drop";
+    assert_eq!(rules(&nat64("reverse_path = \"strict\"\n"))[..2], [strict, FROM]);
+    assert_eq!(rules(&nat64("reverse_path = \"loose\"\n"))[..2], [loose, FROM]);
+    assert_eq!(rules(&nat64(""))[0], FROM);
+    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
+    let written = nat64("reverse_path = \"strict\"\n");
+    let (config, _) = Config::parse("sixway.toml", &written, &HostFacts::default(), &mut none).unwrap();
+    let untracked = config.untracked(false, &Surroundings::default()).unwrap();
+    let text = text("a", &Device::of("sixway0", 7), &untracked);
+    assert!(text.contains(strict) && !text.contains("notrack") && !text.contains("output"), "{text}");
+}
