@@ -95,7 +95,7 @@ fn a_ping_of_ones_own_outside_address_reaches_oneself_and_no_other_host() {
         if other != own {
             gateway.receives(v6(CALLER, &other).echo(7, 3, b"ping"));
             assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoBinding), "{other}");
-            // As the answer to an IPv4 sender, translated: Host Unreachable is No Route.
+            // The answer to an IPv4 sender, translated: Host Unreachable becomes No Route.
             let error = gateway.sent();
             assert_eq!((error[6], error[40], error[41]), (58, 1, 0), "{other}");
         }

@@ -108,7 +108,7 @@ fn a_pool_follows_an_interface() {
     let moved = |address| config.moved_pools(&Surroundings::of(&[own(address)])).map(|(_, to)| to).next();
     assert_eq!(moved("203.0.113.7"), None);
     assert_eq!(moved("198.51.100.7"), "198.51.100.7".parse().ok());
-    // Losing the address is no change: the pool keeps it until there is another.
+    // Without an address, the pool keeps the last one.
     assert_eq!(config.moved_pools(&Surroundings::of(&[])).count(), 0);
     warnings(
         &text.replace("eth0", "eht0"),

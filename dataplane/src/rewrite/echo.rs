@@ -16,7 +16,7 @@ use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER, IcmpHeader, icmpv4, icm
 /// The hop limit of the gateway's own packets (RFC 1700).
 const HOPS: u8 = 64;
 
-/// Why a packet to the gateway's own address is refused that is no ICMP query.
+/// Why a packet to the gateway's own address is refused other than an ICMP query.
 const fn refusal(packet: &Packet) -> DropReason {
     match (packet.transport, packet.protocol) {
         (_, TCP | UDP | ICMPV4 | ICMPV6 | NO_NEXT_HEADER)

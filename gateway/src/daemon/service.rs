@@ -1,8 +1,8 @@
-//! What the service manager is told (sd_notify(3)). Without one, nothing is.
+//! Notifications of the service manager (sd_notify(3)). Without one, there are none.
 
 use sd_notify::NotifyState;
 
-/// Tells it; what cannot be told is no reason to fail.
+/// Sends it; a failure is only logged.
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::debug!("the service manager was not told: {error}");

@@ -1,6 +1,7 @@
 //! `sixway doctor`: why it does not work on this host, and how to mend it. Nothing is changed.
 //!
 //! ```text
+//!     examine.rs        all checks, one after the other
 //!     facts.rs          what the host is, read once
 //!     routes.rs         default routes, uplinks, routes into the device, pools on a link
 //!     settings.rs       forwarding, reverse path filters
@@ -10,6 +11,7 @@
 //!     probe.rs          the experiment's other half, in that namespace
 //! ```
 
+mod examine;
 mod facts;
 mod finding;
 mod packet_filter;
@@ -20,18 +22,5 @@ mod routes;
 mod settings;
 mod upstreams;
 
+pub use examine::examine;
 pub use finding::{Finding, Verdict};
-
-use crate::config::Config;
-use facts::Facts;
-
-/// Every finding about this host, with this configuration.
-pub fn examine(config: &Config) -> Vec<Finding> {
-    let facts = Facts::gather(config);
-    let mut findings = routes::check(config, &facts);
-    findings.extend(settings::check(config, &facts));
-    findings.extend(ports::check(config, &facts));
-    findings.extend(packet_filter::check(config, &facts));
-    findings.extend(upstreams::check(config));
-    findings
-}

@@ -54,7 +54,7 @@ fn excludes_interfaces(comparison: &Value, interfaces: &[&str]) -> bool {
     let right = &comparison["right"];
     let one = std::slice::from_ref(right);
     let listed = right["set"].as_array().map_or(one, Vec::as_slice);
-    // A name may end with an asterisk; what is no name (a set elsewhere) may be any.
+    // A name may end with an asterisk; anything else, such as the name of a set, may be any.
     let names = |interface: &str| {
         listed.iter().any(|it| match it.as_str() {
             Some(name) if name.starts_with('@') => true,
@@ -106,7 +106,7 @@ fn overlaps(masquerade: &Value, pool: &[RangeInclusive<u16>]) -> bool {
 fn cure(chain: &str, listing: &str, handle: u64, pool: &[RangeInclusive<u16>]) -> Option<String> {
     let mark = format!(" # handle {handle}");
     let rule = listing.lines().find_map(|line| line.trim().strip_suffix(&mark))?;
-    // What stands in quotes may contain the word, and a quote of the shell's would end the command.
+    // A quoted name may contain the word, and a quote of the shell's would end the command.
     let (before, after) = split_at_word(rule, "masquerade").filter(|_| !rule.contains('\''))?;
     let with_ports = limited(pool);
     Some(match after.trim_start().strip_prefix("to :") {

@@ -259,7 +259,7 @@ fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_reported_with_their_cu
     }
 }
 
-/// Sends a datagram of so many octets with so many hops to go to an address and port; prints the ICMPv6 error that comes back, and the
+/// Sends a datagram of a size and a hop limit to an address and port; prints the ICMPv6 error that comes back, and the
 /// path MTU after it.
 const PROBE: &str = "import socket, sys, time\n\
     size, hops, host, port = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4])\n\

@@ -1,0 +1,17 @@
+//! All checks, one after the other.
+
+use super::facts::Facts;
+use super::finding::Finding;
+use super::{packet_filter, ports, routes, settings, upstreams};
+use crate::config::Config;
+
+/// Every finding about this host, with this configuration.
+pub fn examine(config: &Config) -> Vec<Finding> {
+    let facts = Facts::gather(config);
+    let mut findings = routes::check(config, &facts);
+    findings.extend(settings::check(config, &facts));
+    findings.extend(ports::check(config, &facts));
+    findings.extend(packet_filter::check(config, &facts));
+    findings.extend(upstreams::check(config));
+    findings
+}
