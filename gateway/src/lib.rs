@@ -7,6 +7,7 @@
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
 //!      doctor              why it does not work on this host
+//!      trace               what becomes of a packet
 //!      show                tables of what admin returns
 //!      config              TOML, checked: all faults together
 //! ```
@@ -19,6 +20,7 @@ pub mod fast_path;
 pub mod host;
 pub mod metrics;
 pub mod show;
+pub mod trace;
 pub mod view;
 pub mod worker;
 

@@ -130,7 +130,7 @@ fn the_api_answers_in_json() {
     assert_eq!(counters[0].by_worker, [1, 2]);
     let config: serde_json::Value = client.get("/v1/config", &[]).unwrap();
     assert_eq!(config["tun"]["name"], "sixway0");
-    assert_eq!(client.text("/metrics", &[]).unwrap(), "# EOF\n");
+    assert_eq!(client.text("/metrics", &[]).unwrap(), "", "Prometheus' format has no end");
 }
 
 #[test]

@@ -115,9 +115,9 @@ fn sessions_stand_in_columns_and_the_last_line_says_how_many_there_are() {
     let page = Page { rows: vec![session(), udp], total: 212_004, next: Some("0-0-17".into()) };
     assert_eq!(
         show::sessions(&page, Colour::Never),
-        "PROTO  INSIDE                 OUTSIDE          REMOTE           STATE        IDLE  ENDS IN  PACKETS OUT/IN  PATH\n\
-         tcp    [2001:db8:1::2]:50122  192.0.2.3:41022  203.0.113.2:443  established  2 s   2 h 4 m  1,204/2,110     engine\n\
-         udp    [2001:db8:1::2]:50122  192.0.2.3:41022  203.0.113.2:443  open         –     4 m 59   –/–             engine\n\
+        "PROTO  INSIDE                 OUTSIDE          REMOTE           STATE        IDLE  ENDS IN   PACKETS OUT/IN  PATH\n\
+         tcp    [2001:db8:1::2]:50122  192.0.2.3:41022  203.0.113.2:443  established  2 s   2 h 4 m   1,204/2,110     engine\n\
+         udp    [2001:db8:1::2]:50122  192.0.2.3:41022  203.0.113.2:443  open         –     4 m 59 s  –/–             engine\n\
          2 of 212,004 (more: --limit)\n"
     );
 }

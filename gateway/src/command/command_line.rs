@@ -10,7 +10,8 @@ use super::run_directory::RUN_DIRECTORY;
 use super::show;
 use super::show_arguments::ShowArguments;
 use super::six_rd::{self, SixRdCommand};
-use crate::config::{Config, Warning, write_aligned};
+use super::trace::{self, ReplayArguments, TraceArguments};
+use crate::config::{Config, LogFormat, Warning, write_aligned};
 use crate::{daemon, host};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -41,6 +42,22 @@ enum Command {
     Cleanup,
     /// Show the state of a running gateway.
     Show(ShowArguments),
+    /// Say what the gateway does with a packet, and why; nothing is sent or changed.
+    Trace {
+        /// The configuration file.
+        #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
+        config: PathBuf,
+        #[command(flatten)]
+        packet: TraceArguments,
+    },
+    /// Let a capture's packets through the gateway's engine, and write what leaves to another capture.
+    Replay {
+        /// The configuration file.
+        #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
+        config: PathBuf,
+        #[command(flatten)]
+        files: ReplayArguments,
+    },
     /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
@@ -104,7 +121,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => load(arguments.config.path()).and_then(|config| {
+        Command::Run(arguments) => load_to_run(arguments.config.path()).and_then(|config| {
             let start = daemon::Start {
                 config: &config,
                 file: arguments.config.path(),
@@ -126,6 +143,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         },
         Command::Cleanup => cleanup(),
         Command::Show(arguments) => show::run(arguments),
+        Command::Trace { config, packet } => {
+            load_quietly(config).and_then(|config| trace::run(packet, &config))
+        }
+        Command::Replay { config, files } => {
+            load_quietly(config).and_then(|config| trace::run_replay(files, &config))
+        }
         Command::SixRd(command) => six_rd::run(command),
         Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),
@@ -142,11 +165,33 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn load(path: &Path) -> Result<Config, Failure> {
     let (config, warnings) =
         Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
-    warn(&warnings);
+    warn(&warnings, LogFormat::Text);
     Ok(config)
 }
 
-fn warn(warnings: &[Warning]) {
+/// The same without its warnings: `sixway check` prints them.
+fn load_quietly(path: &Path) -> Result<Config, Failure> {
+    let loaded = Config::load(path, &host::host_facts());
+    loaded.map(|(config, _)| config).map_err(|faults| Failure::Wrong(faults.to_string()))
+}
+
+/// The same for a gateway, whose warnings are part of its log.
+fn load_to_run(path: &Path) -> Result<Config, Failure> {
+    let (config, warnings) =
+        Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    warn(&warnings, config.gateway.log_format);
+    Ok(config)
+}
+
+fn warn(warnings: &[Warning], format: LogFormat) {
+    if format == LogFormat::Json {
+        for warning in warnings {
+            let line = serde_json::json!({ "level": "WARN", "message": warning.to_string() });
+            // If the output is closed, no one can be notified.
+            let _ = writeln!(io::stderr(), "{line}");
+        }
+        return;
+    }
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = write_aligned(&mut text, warnings);

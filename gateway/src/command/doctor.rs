@@ -4,6 +4,7 @@ use super::failure::Failure;
 use super::output::say;
 use crate::config::Config;
 use crate::doctor::{self, Finding, Verdict};
+use crate::show::plural;
 
 /// Examines the host, and prints trouble first. Faults are a failure.
 pub(super) fn run(config: &Config, json: bool) -> Result<(), Failure> {
@@ -14,7 +15,9 @@ pub(super) fn run(config: &Config, json: bool) -> Result<(), Failure> {
             serde_json::to_string_pretty(&findings).map_err(|error| Failure::Failed(error.to_string()))?;
         say(&text);
     } else {
+        let fine = findings.iter().filter(|finding| finding.verdict == Verdict::Fine).count();
         findings.iter().for_each(|finding| say(&line(finding)));
+        say(&format!("{fine} of {} are ok.", plural(findings.len() as u64, "finding")));
     }
     let faults = findings.iter().filter(|finding| finding.verdict == Verdict::Fault).count();
     match faults {

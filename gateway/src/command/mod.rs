@@ -11,6 +11,7 @@ mod run_directory;
 mod show;
 mod show_arguments;
 mod six_rd;
+mod trace;
 
 pub use command_line::run;
 pub use run_directory::RUN_DIRECTORY;

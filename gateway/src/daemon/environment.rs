@@ -123,6 +123,12 @@ impl<'c> Environment<'c> {
             lines.push(("dns64", dns64.serves().await));
         }
         let fast_path = self.offload.as_ref().map(Offload::lines).unwrap_or_default();
+        if self.offload.is_none() && self.host.device() != 0 {
+            lines.push((
+                "fast path",
+                "disabled; a section [fastpath] forwards established flows in the kernel".into(),
+            ));
+        }
         let titles = std::iter::once("fast path").chain(std::iter::repeat(""));
         lines.extend(titles.zip(fast_path));
         lines

@@ -14,7 +14,7 @@ const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77)
 
 /// Where the kernel sends packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hop {
+pub struct Hop {
     /// The interface.
     pub interface: String,
     /// The router there.
@@ -61,7 +61,7 @@ impl Facts {
 }
 
 /// The kernel's route, by ip(8).
-pub(super) fn hop(destination: IpAddr) -> Option<Hop> {
+pub fn hop(destination: IpAddr) -> Option<Hop> {
     let family = if destination.is_ipv4() { "-4" } else { "-6" };
     let destination = destination.to_string();
     let text = run(Command::new("ip").args(["-j", family, "route", "get", &destination]), &[]).ok()?;

@@ -23,4 +23,5 @@ mod settings;
 mod upstreams;
 
 pub use examine::examine;
+pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};

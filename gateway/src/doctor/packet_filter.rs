@@ -16,6 +16,9 @@ const CHECK: &str = "packet filter";
 /// Tables that iptables makes in nftables, where it does not print what nft can read.
 const OF_IPTABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 
+/// In place of a chain.
+const UNNAMED: &str = "";
+
 /// A path that packets take, and the rule that opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PathRule {
@@ -39,8 +42,23 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
         return vec![Finding::not_checked(CHECK, why)];
     };
     match try_out(&plan) {
-        Ok(fates) => judge(config, &paths, &fates),
+        Ok(mut fates) => {
+            if plan.rules.iter().any(|(program, _)| program[0].ends_with("-legacy-restore")) {
+                name_legacy(&paths, &mut fates);
+            }
+            judge(config, &paths, &fates)
+        }
         Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tried out: {why}"))],
+    }
+}
+
+/// The kernel's trace does not tell of chains of the former iptables.
+fn name_legacy(paths: &[PathRule], fates: &mut [Fate]) {
+    for (path, fate) in paths.iter().zip(fates).filter(|(_, fate)| !fate.arrived && fate.dropped_by.is_none())
+    {
+        let family = if path.is_ipv6 { "ip6tables-legacy" } else { "iptables-legacy" };
+        let chain = if path.name.starts_with("queries") { "INPUT" } else { "FORWARD" };
+        fate.dropped_by = Some(format!("{family} filter {chain}"));
     }
 }
 
@@ -155,13 +173,27 @@ fn plan(config: &Config, facts: &Facts, rules: Vec<(Vec<String>, String)>) -> Op
     }
     let listened = config.dns64.iter().flat_map(|dns64| dns64.listening.listen.iter());
     for (listen, (host, lan)) in listened.filter_map(|listen| Some((*listen, facts.inside.first()?))) {
-        let SocketAddr::V6(own) = listen else { continue };
+        let SocketAddr::V6(mut own) = listen else { continue };
+        if own.ip().is_loopback() {
+            continue;
+        }
+        if own.ip().is_unspecified() {
+            // Any address of the LAN will do.
+            let of_lan = facts.addresses.iter().find_map(|it| match it.address {
+                IpAddr::V6(address) if it.interface == *lan && !address.is_unicast_link_local() => {
+                    Some(address)
+                }
+                IpAddr::V4(_) | IpAddr::V6(_) => None,
+            });
+            let Some(of_lan) = of_lan else { continue };
+            own.set_ip(of_lan);
+        }
         let mark = next();
         let octets = udp6((*host, mark), (*own.ip(), own.port()));
         plan.packets.push(Packet {
             into: lan.clone(),
             expected: None,
-            service: Some(listen.to_string()),
+            service: Some(own.to_string()),
             mark,
             octets,
         });
@@ -229,7 +261,7 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
     let mut blocked: BTreeMap<String, Vec<&PathRule>> = BTreeMap::new();
     for (path, fate) in paths.iter().zip(fates) {
         if !fate.arrived {
-            let chain = fate.dropped_by.clone().unwrap_or_else(|| "a chain that nft does not name".into());
+            let chain = fate.dropped_by.clone().unwrap_or_else(|| UNNAMED.into());
             blocked.entry(chain).or_default().push(path);
         } else if fate.translated {
             findings.push(Finding::warning(
@@ -238,6 +270,14 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
                 format!("leave the gateway's packets out of the masquerading: nft insert rule TABLE CHAIN iifname \"{}\" accept", config.tun.name),
             ));
         }
+    }
+    if let Some(unknown) = blocked.remove(UNNAMED) {
+        let names: Vec<&str> = unknown.iter().map(|path| path.name.as_str()).collect();
+        let what = format!(
+            "{}: a packet of the trial did not arrive, and the kernel's trace names no chain that dropped it",
+            names.join("; ")
+        );
+        findings.push(Finding::not_checked(CHECK, what));
     }
     for (chain, paths) in blocked {
         let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
@@ -256,14 +296,16 @@ fn cure(chain: &str, path: &PathRule) -> String {
     let words: Vec<&str> = chain.split(' ').collect();
     let is_upper = |name: &str| name.bytes().all(|octet| !octet.is_ascii_lowercase());
     match words.as_slice() {
+        [program @ ("iptables-legacy" | "ip6tables-legacy"), _, name] => {
+            format!("{program} -I {name} {}", path.iptables)
+        }
         ["ip" | "ip6", "filter", name] if is_upper(name) => {
             // A chain that others maintain is not written into: what it returns to is.
             let program = if path.is_ipv6 { "ip6tables" } else { "iptables" };
             let name = if name.starts_with("DOCKER") { "DOCKER-USER" } else { name };
             format!("{program} -I {name} {}", path.iptables)
         }
-        [_, _, _] => format!("nft insert rule {chain} {}", path.nft),
-        _ => format!("accept {}", path.nft.trim_end_matches(" accept")),
+        _ => format!("nft insert rule {chain} {}", path.nft),
     }
 }
 

@@ -40,12 +40,12 @@ pub(super) fn memory(octets: u64) -> String {
     }
 }
 
-/// A length of time by its two greatest units: `2 s`, `4 m 59`, `2 h 4 m`, `3 d 4 h`.
+/// A length of time by its two greatest units: `2 s`, `4 m 59 s`, `2 h 4 m`, `3 d 4 h`.
 pub(crate) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{seconds} s"),
-        (0, 0, _) => format!("{minutes} m {}", seconds % 60),
+        (0, 0, _) => format!("{minutes} m {} s", seconds % 60),
         (0, _, _) => format!("{hours} h {} m", minutes % 60),
         (_, _, _) => format!("{days} d {} h", hours % 24),
     }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn durations_show_two_units() {
-        assert_eq!([2, 299, 7_440, 273_600].map(duration), ["2 s", "4 m 59", "2 h 4 m", "3 d 4 h"]);
+        assert_eq!([2, 299, 7_440, 273_600].map(duration), ["2 s", "4 m 59 s", "2 h 4 m", "3 d 4 h"]);
         assert_eq!([None, Some(0.2), Some(41.0)].map(ago), ["–", "0.2 s", "41 s"]);
     }
 

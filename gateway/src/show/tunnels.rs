@@ -84,5 +84,5 @@ fn prefix(row: &AdvertisedRow) -> String {
 /// A lifetime; whole minutes without their seconds.
 fn round(seconds: u64) -> String {
     let text = duration(seconds);
-    text.strip_suffix(" m 0").map(|minutes| format!("{minutes} m")).unwrap_or(text)
+    text.strip_suffix(" m 0 s").map(|minutes| format!("{minutes} m")).unwrap_or(text)
 }

@@ -2,6 +2,7 @@
 
 use super::dns64_rows::{CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
 use crate::dns64::{Rates, Report};
+use crate::show::plural;
 use sixway_control::dns64::Outcome;
 use sixway_control::dns64::upstream::{Health, Row};
 
@@ -46,9 +47,12 @@ const COUNTED: [Counted; 11] = [
 #[must_use]
 pub fn dns64_row(facts: &Dns64Facts, report: &Report, rates: &Rates) -> Dns64Row {
     let all = facts.upstreams.len();
-    let healthy = all.saturating_sub(report.down());
+    let upstreams = match report.counters.asked {
+        0 => format!("{}, not asked yet", plural(all as u64, "upstream")),
+        _ => format!("upstream {} of {all} healthy", all.saturating_sub(report.down())),
+    };
     Dns64Row {
-        serves: format!("{} · upstream {healthy} of {all} healthy", facts.serves),
+        serves: format!("{} · {upstreams}", facts.serves),
         queries_per_second: rates.queries(),
         cache_hit_ratio: rates.cache_hit_ratio(),
         queries: report.counters.queries,
@@ -123,7 +127,10 @@ mod tests {
             ..Dns64Facts::default()
         };
         let down = Row { health: Health::Down, without_edns: true, by_stream: true, ..Row::default() };
-        let report = Report { upstreams: vec![Row::default(), down], ..Report::default() };
+        let mut report = Report { upstreams: vec![Row::default(), down], ..Report::default() };
+        let row = dns64_row(&facts, &report, &Rates::new(Instant::now()));
+        assert_eq!(row.serves, "[2001:db8:1::1]:53 · prefix from nat64 · 2 upstreams, not asked yet");
+        report.counters.asked = 1;
         let row = dns64_row(&facts, &report, &Rates::new(Instant::now()));
         assert_eq!(row.serves, "[2001:db8:1::1]:53 · prefix from nat64 · upstream 1 of 2 healthy");
         assert_eq!(row.outcomes.len(), Outcome::ALL.len());

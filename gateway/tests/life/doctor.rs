@@ -205,5 +205,10 @@ fn rules_of_the_former_iptables_are_tried_too() {
         sixway_trial::ignore("needs a kernel with the former iptables");
     }
     let (said, status) = doctor(&network, "packet filter");
-    assert!(status == 1 && said.contains("drops IPv4 packets from"), "{said}");
+    assert!(
+        status == 1
+            && said.contains("iptables-legacy filter FORWARD drops IPv4 packets from sixway0 to out0"),
+        "{said}"
+    );
+    assert!(said.contains("→ iptables-legacy -I FORWARD -i sixway0 -o out0 -j ACCEPT"), "{said}");
 }

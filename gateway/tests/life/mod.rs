@@ -12,6 +12,7 @@ mod others;
 mod service;
 mod shared_pool;
 mod takeover;
+mod trace;
 mod tunnels;
 
 use network::{Network, SIXWAY};

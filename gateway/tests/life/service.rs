@@ -40,6 +40,25 @@ fn the_service_manager_is_told_when_it_is_ready_alive_reloading_and_stopping() {
 }
 
 #[test]
+fn warnings_of_the_start_are_in_the_format_of_the_log() {
+    let network = Network::build();
+    let text = format!("log_format = \"json\"\n{NAT64}");
+    let mut gateway = network.begin_with_environment(&text, &[]);
+    let start = std::time::Instant::now();
+    while !gateway.said().contains("ready in") {
+        assert!(start.elapsed() < Duration::from_secs(10), "{}", gateway.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0);
+    let said = gateway.said();
+    let warned = said.lines().find(|line| line.contains("nat64.inside")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(warned).unwrap();
+    assert_eq!(line["level"], "WARN");
+    assert!(line["message"].as_str().unwrap().contains("is not set"), "{line}");
+}
+
+#[test]
 fn members_of_the_admin_group_may_look_and_change_nothing() {
     let network = Network::build();
     // "daemon" is a user and a group of every Debian; "nobody" is not in it.

@@ -1,0 +1,18 @@
+//! `sixway trace` and `sixway replay`: what the gateway does with a packet, and why, without a packet being sent and without a change.
+//!
+//! The packet goes through an engine of this process's own, made from the same configuration, with those sessions of the running gateway
+//! that concern it. So the answer is given by the very code that forwards.
+//!
+//! ```text
+//!     packet.rs     the packet that is asked about, and any packet in words
+//!     offline.rs    an engine apart, sessions that are copied into it, and what it does with a packet
+//!     replay.rs     a capture through such an engine
+//! ```
+
+mod offline;
+mod packet;
+mod replay;
+
+pub use offline::{Fate, Offline};
+pub use packet::{Asked, Kind, described};
+pub use replay::{Replayed, replay};
