@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod facts;
 mod fast_path_handle;
+mod filter_trial;
 mod gateway;
 mod handover_file;
 mod ingress;

@@ -7,6 +7,7 @@
 use super::advertiser::Advertiser;
 use super::discovery::Discovery;
 use super::error::RunError;
+use super::filter_trial::FilterTrial;
 use super::gateway::Gateway;
 use super::ingress::{Ingress, tunnel_ends};
 use super::offload::Offload;
@@ -47,6 +48,7 @@ pub(super) struct Tunnels<'c> {
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     packet_filter: PacketFilter,
+    filter_trial: FilterTrial,
     /// What the kernel refused, so that it is logged once.
     trouble: Option<String>,
 }
@@ -70,6 +72,7 @@ impl<'c> Tunnels<'c> {
             clock: None,
             discovery: None,
             packet_filter: PacketFilter::default(),
+            filter_trial: FilterTrial::default(),
             trouble: None,
         };
         if config.has_tunnels() {
@@ -130,6 +133,7 @@ impl<'c> Tunnels<'c> {
             tracing::error!("{error}");
         }
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
+        self.filter_trial.note_change();
         if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
         }
@@ -348,12 +352,16 @@ impl<'c> Tunnels<'c> {
     /// Restores what other programs changed on this host.
     fn inspect(&mut self, host: &mut Host, gateway: &Gateway) {
         let now = Instant::now();
-        let (packet_filter, steering) = host.inspect(&self.ingress.filters(), now);
-        if packet_filter {
+        let suspicion = host.inspect(&self.ingress.filters(), now);
+        if suspicion.ruleset {
+            self.filter_trial.note_change();
+        }
+        self.filter_trial.turn(self.config);
+        if suspicion.packet_filter {
             self.packet_filter.restore(self.config, &self.now, &self.device, host);
         }
         self.packet_filter.retry(self.config, &self.now, &self.device, host);
-        if steering {
+        if suspicion.steering {
             let what = "steering at tc ingress";
             if self.ingress.filters().are_there() {
                 host.intact(what);

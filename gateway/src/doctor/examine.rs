@@ -5,6 +5,11 @@ use super::finding::Finding;
 use super::{packet_filter, ports, routes, settings, upstreams};
 use crate::config::Config;
 
+/// What the packet filter would do with the gateway's packets, with this configuration. Takes a second or two.
+pub fn packet_filter_findings(config: &Config) -> Vec<Finding> {
+    packet_filter::check(config, &Facts::gather(config))
+}
+
 /// Every finding about this host, with this configuration.
 pub fn examine(config: &Config) -> Vec<Finding> {
     let facts = Facts::gather(config);

@@ -22,6 +22,6 @@ mod routes;
 mod settings;
 mod upstreams;
 
-pub use examine::examine;
+pub use examine::{examine, packet_filter_findings};
 pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};

@@ -2,7 +2,7 @@
 
 use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
-use super::guard::{Guard, HostParts, Restored, TcFilters, Watched};
+use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
@@ -147,9 +147,9 @@ impl Host {
     }
 
     /// Restores what other programs changed. Whether the packet filter's table and steering may have been removed.
-    pub fn inspect(&mut self, filters: &TcFilters, now: Instant) -> (bool, bool) {
+    pub fn inspect(&mut self, filters: &TcFilters, now: Instant) -> Suspicion {
         let (Some(record), Some((plan, settings, guard))) = (&self.record, &mut self.guarded) else {
-            return (false, false);
+            return Suspicion::default();
         };
         let mut parts = HostParts {
             name: &self.name,

@@ -2,7 +2,6 @@
 
 use super::dns64_rows::{CountedRow, Dns64Row, OutcomeRow, UpstreamRow};
 use crate::dns64::{Rates, Report};
-use crate::show::plural;
 use sixway_control::dns64::Outcome;
 use sixway_control::dns64::upstream::{Health, Row};
 
@@ -48,7 +47,7 @@ const COUNTED: [Counted; 11] = [
 pub fn dns64_row(facts: &Dns64Facts, report: &Report, rates: &Rates) -> Dns64Row {
     let all = facts.upstreams.len();
     let upstreams = match report.counters.asked {
-        0 => format!("{}, not asked yet", plural(all as u64, "upstream")),
+        0 => format!("{all} upstream{}, not asked yet", if all == 1 { "" } else { "s" }),
         _ => format!("upstream {} of {all} healthy", all.saturating_sub(report.down())),
     };
     Dns64Row {

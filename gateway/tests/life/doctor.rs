@@ -212,3 +212,26 @@ fn rules_of_the_former_iptables_are_tried_too() {
     );
     assert!(said.contains("→ iptables-legacy -I FORWARD -i sixway0 -o out0 -j ACCEPT"), "{said}");
 }
+
+#[test]
+fn rules_that_are_in_the_way_are_a_warning_of_the_gateway() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    network.ip(&["-n", &network.host("gateway"), "route", "add", "default", "via", "203.0.113.2"]);
+    let drops = "table inet filter { chain forward { type filter hook forward priority 0; policy drop; }; }";
+    rules(&network, drops);
+    let gateway = network.start(CONFIG);
+    let warning = "the packet filter: inet filter forward drops IPv6 packets from in0 to sixway0";
+    let start = std::time::Instant::now();
+    while !gateway.said().contains(warning) {
+        assert!(start.elapsed() < std::time::Duration::from_secs(15), "{}", gateway.said());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    // Other rules are tried out again, after a while.
+    rules(&network, "delete table inet filter");
+    while !gateway.said().contains("lets the gateway's packets pass again") {
+        assert!(start.elapsed() < std::time::Duration::from_secs(60), "{}", gateway.said());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert_eq!(gateway.said().matches(warning).count(), 1);
+}

@@ -23,6 +23,8 @@ const FILTER_GROUPS: u32 = 1 << 6;
 const NFTABLES: u16 = 10;
 /// `NFT_MSG_DELTABLE`, `NFT_MSG_DELCHAIN`, `NFT_MSG_DELRULE`.
 const DELETIONS: [u16; 3] = [2, 5, 8];
+/// Those, and `NFT_MSG_NEWTABLE`, `NFT_MSG_NEWCHAIN`, `NFT_MSG_NEWRULE`: not the elements of sets, which some programs change all the time.
+const RULES: [u16; 6] = [0, 2, 3, 5, 6, 8];
 /// Octets of a netlink message's header.
 const HEADER: usize = 16;
 
@@ -35,6 +37,8 @@ pub(super) struct Suspects {
     pub steering: bool,
     /// The gateway's table in the packet filter.
     pub packet_filter: bool,
+    /// Rules of others in the packet filter.
+    pub ruleset: bool,
 }
 
 /// What the notifications are about.
@@ -79,7 +83,7 @@ impl Events {
         if lost {
             (suspects.routing, suspects.steering) = (true, true);
         }
-        suspects.packet_filter = self.filter_changed(own.table);
+        (suspects.packet_filter, suspects.ruleset) = self.filter_changed(own.table);
         suspects
     }
 
@@ -93,16 +97,23 @@ impl Events {
         self.filter_changed("");
     }
 
-    fn filter_changed(&mut self, table: &str) -> bool {
-        let Some(filter) = &self.filter else { return false };
-        let mut changed = false;
+    /// Whether the gateway's table was changed, and whether rules of others were.
+    fn filter_changed(&mut self, table: &str) -> (bool, bool) {
+        let Some(filter) = &self.filter else { return (false, false) };
+        let (mut changed, mut others) = (false, false);
         // Names end with a zero.
         let name = [table.as_bytes(), &[0]].concat();
         let lost = drain(filter, &mut self.buffer, |Message { kind, body, .. }| {
             let deletes = kind >> 8 == NFTABLES && DELETIONS.contains(&(kind & 0xff));
-            changed |= deletes && body.windows(name.len()).any(|part| part == name);
+            let is_own = || body.windows(name.len()).any(|part| part == name);
+            if kind >> 8 == NFTABLES && RULES.contains(&(kind & 0xff)) {
+                match is_own() {
+                    true => changed |= deletes,
+                    false => others = true,
+                }
+            }
         });
-        changed || lost
+        (changed || lost, others || lost)
     }
 }
 

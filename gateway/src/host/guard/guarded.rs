@@ -47,6 +47,17 @@ pub(in crate::host) struct HostParts<'h> {
     pub filters: &'h TcFilters,
 }
 
+/// What may have been changed that others look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The gateway's table in the packet filter.
+    pub packet_filter: bool,
+    /// Steering at tc ingress.
+    pub steering: bool,
+    /// Rules of others in the packet filter.
+    pub ruleset: bool,
+}
+
 /// Watches the host.
 #[derive(Debug)]
 pub(in crate::host) struct Guard {
@@ -99,7 +110,7 @@ impl Guard {
 
     /// Restores what others changed. Whether the packet filter's table and steering may have been removed: they are restored by
     /// those who made them, by [`Self::may_restore`].
-    pub fn inspect(&mut self, host: &mut HostParts<'_>, now: Instant) -> (bool, bool) {
+    pub fn inspect(&mut self, host: &mut HostParts<'_>, now: Instant) -> Suspicion {
         let table = table_name(host.record.name());
         let protocol = host.record.route_mark().number();
         let own = Own { device: host.device, protocol, table: &table, filters: host.filters };
@@ -113,7 +124,7 @@ impl Guard {
             if self.restored.left_alone.insert(what.clone()) {
                 tracing::error!("{what} by another program; restart the gateway");
             }
-            return (false, false);
+            return Suspicion::default();
         }
         let link = self.link(host, now);
         // The kernel flushes IPv6 routes where IPv6 is disabled, and may not tell.
@@ -123,7 +134,11 @@ impl Guard {
             self.compared = now;
             self.routing(host, now);
         }
-        (suspects.packet_filter || due, (suspects.steering || due) && !host.filters.interfaces.is_empty())
+        Suspicion {
+            packet_filter: suspects.packet_filter || due,
+            steering: (suspects.steering || due) && !host.filters.interfaces.is_empty(),
+            ruleset: suspects.ruleset,
+        }
     }
 
     /// Whether something that was found changed is to be restored; reports that, and counts it.

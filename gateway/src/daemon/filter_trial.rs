@@ -1,0 +1,85 @@
+//! The packet filter's rules are tried out when the gateway starts and when they change, off the control thread; what would drop the
+//! gateway's packets is a warning.
+
+use crate::config::Config;
+use crate::doctor::{Finding, Verdict, packet_filter_findings};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+/// Rules are often changed several at a time: between two trials.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// Trials of the rules.
+#[derive(Debug, Default)]
+pub(super) struct FilterTrial {
+    running: Option<Receiver<Vec<Finding>>>,
+    last: Option<Instant>,
+    /// The rules changed since.
+    is_due: bool,
+    /// What was last said.
+    told: Vec<String>,
+}
+
+impl FilterTrial {
+    /// The rules are new, or changed.
+    pub(super) fn note_change(&mut self) {
+        self.is_due = true;
+    }
+
+    /// Begins a trial that is due, and reports one that has ended.
+    pub(super) fn turn(&mut self, config: &Config) {
+        match self.running.as_ref().map(Receiver::try_recv) {
+            Some(Ok(findings)) => {
+                self.running = None;
+                self.tell(&findings);
+            }
+            Some(Err(TryRecvError::Disconnected)) => self.running = None,
+            Some(Err(TryRecvError::Empty)) => return,
+            None => {}
+        }
+        if self.is_due && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
+            (self.is_due, self.last) = (false, Some(Instant::now()));
+            let (sender, receiver) = channel();
+            let config = config.clone();
+            let begun = std::thread::Builder::new().name("filter-trial".into()).spawn(move || {
+                // Nobody waits for it at the end.
+                let _ = sender.send(packet_filter_findings(&config));
+            });
+            self.running = begun.ok().map(|_| receiver);
+        }
+    }
+
+    fn tell(&mut self, findings: &[Finding]) {
+        let bad = findings.iter().filter(|one| matches!(one.verdict, Verdict::Fault | Verdict::Warning));
+        let now: Vec<String> = bad
+            .map(|one| {
+                format!("the packet filter: {}; {}", one.what, one.cure.as_deref().unwrap_or_default())
+            })
+            .collect();
+        if now == self.told {
+            return;
+        }
+        now.iter().filter(|what| !self.told.contains(what)).for_each(|what| tracing::warn!("{what}"));
+        if now.is_empty() {
+            tracing::info!("the packet filter lets the gateway's packets pass again");
+        }
+        self.told = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_told_once() {
+        let mut trial = FilterTrial::default();
+        let fault = Finding::fault("packet filter", "inet filter forward drops", "nft insert rule");
+        trial.tell(std::slice::from_ref(&fault));
+        assert_eq!(trial.told, ["the packet filter: inet filter forward drops; nft insert rule"]);
+        trial.tell(&[fault, Finding::not_checked("packet filter", "no nft")]);
+        assert_eq!(trial.told.len(), 1);
+        trial.tell(&[Finding::fine("packet filter", "lets pass")]);
+        assert_eq!(trial.told, [""; 0]);
+    }
+}
