@@ -4,8 +4,7 @@ use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox
 use super::thread::{Thread, ThreadParts};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sixway_control::dns64::{Access, Settings};
-use sixway_link::Clock;
-use sixway_link::UdpServer;
+use sixway_link::{Clock, Duty, UdpServer, give_up};
 use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -212,6 +211,9 @@ fn parts(
 
 fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Result<JoinHandle<()>> {
     Builder::new().name(format!("dns64-{number}")).spawn(move || {
+        if let Err(error) = give_up(Duty::Queries) {
+            tracing::warn!("a DNS thread keeps its privileges: {error}");
+        }
         let what = match catch_unwind(AssertUnwindSafe(|| thread.run())) {
             Ok(Ok(())) => return,
             Ok(Err(error)) => format!("DNS thread {number}: {error}"),

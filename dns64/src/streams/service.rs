@@ -9,6 +9,7 @@ use super::settings::{StreamFault, StreamSettings};
 use super::upstream::{Keeper, StreamUpstream};
 use crate::{Posts, UpstreamQuery};
 use sixway_control::dns64::Access;
+use sixway_link::{Duty, give_up};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -123,6 +124,9 @@ impl Streams {
     fn run(mut self, runtime: Runtime) -> Result<Self, StreamFault> {
         let (stop, stopped) = oneshot::channel();
         let thread = thread::Builder::new().name("dns-streams".into()).spawn(move || {
+            if let Err(error) = give_up(Duty::Listening) {
+                tracing::warn!("a DNS thread keeps its privileges: {error}");
+            }
             // It stops in either case.
             let _ = runtime.block_on(stopped);
         });

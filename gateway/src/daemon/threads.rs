@@ -6,7 +6,7 @@ use crate::worker::{
     Clock, Command, ControlSender, Post, Unreachable, Wake, Worker, exchanges, mailbox, rings,
 };
 use sixway_dataplane::engine::Engine;
-use sixway_link::{BlockMap, TunQueue};
+use sixway_link::{BlockMap, Duty, TunQueue, give_up};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::{Builder, JoinHandle};
@@ -51,7 +51,10 @@ impl Threads {
                 .exchanging(blocks)
                 .with_peers(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
-            let worker = move || worker.run();
+            let worker = move || {
+                confine(Duty::Packets);
+                worker.run()
+            };
             let said = said.clone();
             let handle =
                 Builder::new().name(format!("worker-{number}")).spawn(move || guard(number, worker, &said));
@@ -120,6 +123,13 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
         hands[number % workers].push(queue);
     }
     hands
+}
+
+/// Takes from the calling thread what it does not need. A kernel that refuses is no reason not to run.
+pub(super) fn confine(duty: Duty) {
+    if let Err(error) = give_up(duty) {
+        tracing::warn!("a thread keeps its privileges: {error}");
+    }
 }
 
 /// Reports a worker that ends unexpectedly: after a panic the gateway must not continue without it.

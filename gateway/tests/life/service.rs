@@ -96,3 +96,38 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
         refused.said()
     );
 }
+
+/// A line of the status of a thread with this name: proc(5).
+fn status_of(process: u32, thread: &str, line: &str) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let statuses = tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("status")).unwrap());
+    let named = format!("Name:\t{thread}\n");
+    let status = statuses.into_iter().find(|status| status.starts_with(&named)).unwrap();
+    status.lines().find_map(|found| found.strip_prefix(line)).unwrap().trim().to_owned()
+}
+
+#[test]
+fn threads_that_handle_packets_and_queries_have_no_privileges() {
+    let network = Network::build();
+    let dns64 = "[dns64]\nlisten = [\"[2001:db8:1::1]:53\"]\nupstream = [{ address = \"203.0.113.2\" }]\n";
+    let mut gateway = network.start(&format!("{NAT64}{dns64}"));
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    network.ping("64:ff9b::203.0.113.2");
+    for thread in ["worker-0", "worker-1", "dns64-0"] {
+        let line = |line| status_of(gateway.number(), thread, line);
+        assert_eq!((line("CapEff:"), line("CapPrm:")), ("0".repeat(16), "0".repeat(16)), "{thread}");
+        assert_eq!((line("NoNewPrivs:"), line("Seccomp:")), ("1".into(), "2".into()), "{thread}");
+    }
+    // The ports below 1024 that appear later are bound by this one.
+    assert_eq!(status_of(gateway.number(), "dns-streams", "CapEff:"), format!("{:016x}", 1 << 10));
+    // What has to change the host still can: a reload, which becomes another program.
+    gateway.signal("HUP");
+    let start = std::time::Instant::now();
+    while gateway.said().matches("ready in").count() < 2 {
+        assert!(start.elapsed() < Duration::from_secs(10), "{}", gateway.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    network.ping("64:ff9b::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
