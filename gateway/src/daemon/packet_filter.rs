@@ -123,8 +123,11 @@ pub(super) fn check_masquerading(config: &Config, now: &Surroundings) -> Result<
     }
 }
 
-/// Warns of chains that drop what is not tracked.
+/// Warns of chains that drop what is not tracked. Next to a NAT64 the rules are tried out instead.
 fn look(config: &Config, device: &str) {
+    if !config.nat64.is_empty() {
+        return;
+    }
     let by_raw_sockets = config.has_tunnels() && config.tunnels.steering == Steering::Off;
     match obstacles(device, by_raw_sockets) {
         Ok(found) => found.iter().for_each(|one| {

@@ -31,6 +31,8 @@ pub(super) struct Facts {
     pub uplink4: Option<Hop>,
     /// The way to the IPv6 Internet.
     pub uplink6: Option<Hop>,
+    /// The interface towards IPv4: that of the default route, else the first with an IPv4 address.
+    pub outside: Option<String>,
     /// Where the kernel sends packets to the first address of each of the configuration's routes.
     pub routes: Vec<(Route, Option<Hop>)>,
     /// Hosts inside, and the interfaces that they are behind.
@@ -49,7 +51,13 @@ impl Facts {
         };
         let routes = config.routes().into_iter().map(|route| (route, hop(first(&route)))).collect();
         let inside = inside_hosts(config, &host.addresses, &device);
+        let with_ipv4 = host.addresses.iter().find(|own| {
+            own.interface != device && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
+        });
+        let uplink = uplink4.as_ref().map(|hop| hop.interface.clone()).filter(|name| *name != device);
+        let outside = uplink.or_else(|| Some(with_ipv4?.interface.clone()));
         Self {
+            outside,
             is_running: host.interfaces.contains(&device),
             addresses: host.addresses,
             uplink4,

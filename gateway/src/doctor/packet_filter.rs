@@ -123,7 +123,7 @@ fn plan(config: &Config, facts: &Facts, rules: Vec<(Vec<String>, String)>) -> Op
     let pool = config.pool(&nat64.pool)?;
     let outside = pool.addresses.first()?.address();
     let port = pool.ports.ranges().first().map(|range| *range.end())?;
-    let uplink = facts.uplink4.as_ref()?.interface.clone();
+    let uplink = facts.outside.clone()?;
     let device = config.tun.name.clone();
     let remote6 = nat64.prefix.embed_any(REMOTE4);
     let mut plan = Plan { rules, ..Plan::default() };
@@ -314,7 +314,6 @@ mod tests {
     use super::*;
     use crate::config::{HostAddress, HostFacts};
     use crate::doctor::Verdict;
-    use crate::doctor::facts::Hop;
 
     fn config() -> Config {
         let text = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n";
@@ -329,7 +328,7 @@ mod tests {
                 address: "2001:db8:1::1".parse().unwrap(),
                 length: 64,
             }],
-            uplink4: Some(Hop { interface: "eth0".into(), gateway: None }),
+            outside: Some("eth0".into()),
             inside: vec![("2001:db8:1::5157".parse().unwrap(), "lan0".into())],
             ..Facts::default()
         }
@@ -384,6 +383,6 @@ mod tests {
 
     #[test]
     fn without_an_uplink_nothing_can_be_tried() {
-        assert_eq!(plan(&config(), &Facts { uplink4: None, ..facts() }, Vec::new()), None);
+        assert_eq!(plan(&config(), &Facts { outside: None, ..facts() }, Vec::new()), None);
     }
 }

@@ -85,9 +85,15 @@ fn beside(hook: Hook, rules: &str) -> Result<()> {
 fn is_named() -> Result<()> {
     let rules: Vec<_> = DROPS_ALL_ELSE.lines().filter(|line| !line.contains("sixway0")).collect();
     let gateway = Gateway::start_in(with_firewall(&rules.join("\n"))?, Hook::Tc, NAT64)?;
-    let said =
-        gateway.network.with_process(gateway.process, |process| process.stderr() + &process.stdout())?;
-    let warning = said.lines().find(|line| line.contains("firewall"));
-    assert!(warning.is_some_and(|line| line.contains("sixway0") || line.contains("untracked")), "{said}");
-    Ok(())
+    // The rules are tried out after the start.
+    for _ in 0..100 {
+        let said =
+            gateway.network.with_process(gateway.process, |process| process.stderr() + &process.stdout())?;
+        let warning = said.lines().find(|line| line.contains("firewall"));
+        if warning.is_some_and(|line| line.contains("sixway0") && line.contains("nft insert rule")) {
+            return Ok(());
+        }
+        pause(100)?;
+    }
+    Err(Failure::Unexpected("no warning of the firewall's rules".into()))
 }
