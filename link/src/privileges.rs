@@ -2,7 +2,7 @@
 //! becomes another one or gets at other parts of the system.
 //!
 //! It binds the calling thread and the threads that it starts. A thread that was taken over still shares its memory with the others: this
-//! makes such a takeover harder to use, and is no boundary.
+//! makes such a takeover harder to use, but is not a boundary.
 
 use caps::{CapSet, Capability, CapsHashSet};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};

@@ -83,8 +83,7 @@ pub struct Pool {
     origin: u64,
     stride: u64,
     visited: u64,
-    /// By protocol.
-    bindings: [u64; 3],
+    bindings: u64,
     random: Unpredictable,
     worker: WorkerId,
     workers: u8,
@@ -128,7 +127,7 @@ impl Pool {
             origin,
             stride,
             visited: 0,
-            bindings: [0; 3],
+            bindings: 0,
             random,
             worker,
             workers: ownership.workers(),
@@ -166,8 +165,12 @@ impl Pool {
     }
 
     /// Endpoints that are taken, by protocol ([`NatProtocol`]).
-    pub const fn taken(&self) -> [u64; 3] {
-        self.bindings
+    pub fn taken(&self) -> [u64; 3] {
+        let mut sums = [0; 3];
+        for open in &self.open {
+            sums.iter_mut().zip(open.taken).for_each(|(sum, taken)| *sum += u64::from(taken));
+        }
+        sums
     }
 
     /// Words looked at by the last allocation.
@@ -191,7 +194,7 @@ impl Pool {
             self.wants |= drawn.is_none();
             return drawn.map(|outside| (slot, outside));
         }
-        if self.bindings.iter().sum::<u64>() > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
+        if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
             self.open_another();
         }
         for range in PortRange::preference(protocol, inside_port) {
@@ -313,7 +316,7 @@ impl Pool {
 
     /// An endpoint with this port is taken.
     fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        self.bindings[protocol as usize] += 1;
+        self.bindings += 1;
         let open = &mut self.open[slot.0 as usize];
         open.taken[protocol as usize] += 1;
         if open.taken[protocol as usize] == 1 {
@@ -329,8 +332,7 @@ impl Pool {
 
     /// An endpoint with this port is free again.
     fn gave_back(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
-        let bindings = &mut self.bindings[protocol as usize];
-        *bindings = bindings.saturating_sub(1);
+        self.bindings = self.bindings.saturating_sub(1);
         let open = &mut self.open[slot.0 as usize];
         open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
         if open.taken[protocol as usize] == 0 {

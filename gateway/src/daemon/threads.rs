@@ -125,7 +125,7 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
     hands
 }
 
-/// Takes from the calling thread what it does not need. A kernel that refuses is no reason not to run.
+/// Takes from the calling thread what it does not need. A kernel that refuses still lets the gateway run.
 pub(super) fn confine(duty: Duty) {
     if let Err(error) = give_up(duty) {
         tracing::warn!("a thread keeps its privileges: {error}");
