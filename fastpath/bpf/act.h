@@ -50,10 +50,13 @@ struct way {
 	__u32 turned_word;
 	/// Index into config.ports.
 	__u32 ingress;
-	/// Of it a flow remembers the lower bits.
+	/// The lower 32 bits of the generation, and the others. Apart: Linux 6.1 counts the stack of all calls together, and there is no room for padding.
 	__u32 generation;
-	__u32 now;
-	__u64 whole_generation;
+	__u16 era;
 	/// Octets in front of its IP header.
-	__u32 link;
+	__u16 link;
+	__u32 now;
 };
+
+/// The generation in all its bits (see whole_generation_of).
+#define WHOLE_GENERATION(way) ((__u64)(way)->era << 32 | (way)->generation)

@@ -81,8 +81,9 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 
 	way->control = control;
 	way->now = now_ticks();
-	way->whole_generation = whole_generation_of(control, way->now);
-	way->generation = generation_of(way->whole_generation);
+	__u64 generation = whole_generation_of(control, way->now);
+	way->generation = generation;
+	way->era = generation >> 32;
 	if (now_is_too_late((struct control *)control, way->now)) {
 		*cause = PASS_KERNEL;
 		return PASS;

@@ -88,7 +88,7 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 {
 	__u32 found = *(volatile __u32 *)&flow->next_hop, ingress = way->ingress;
 
-	if (!way->turned && HOP_GENERATION(found) == way->generation && flow->ingress == ingress + 1 &&
+	if (!way->turned && HOP_GENERATION(found) == generation_of(WHOLE_GENERATION(way)) && flow->ingress == ingress + 1 &&
 	    way->now - flow->last < FORGOTTEN_TICKS)
 		return HOP_INDEX(found);
 	struct desk *desk = desk_of();
@@ -116,7 +116,7 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 	if (index < 0 || way->turned)
 		return index;
 	flow->ingress = ingress + 1;
-	*(volatile __u32 *)&flow->next_hop = HOP_FOUND(index, way->generation);
+	*(volatile __u32 *)&flow->next_hop = HOP_FOUND(index, generation_of(WHOLE_GENERATION(way)));
 	return index;
 }
 

@@ -29,7 +29,7 @@ struct path_key {
 };
 
 #define PATH_TAG(about, owner, way)                                                                                                          \
-	((__u64)(about) << 61 | (__u64)(owner) << 54 | (way)->whole_generation << 8 | (__u8)(way)->ingress)
+	((__u64)(about) << 61 | (__u64)(owner) << 54 | WHOLE_GENERATION(way) << 8 | (__u8)(way)->ingress)
 
 /// Index into config.ports of where the packets of a key come in.
 static __always_inline __u32 ingress_of(const struct path_key *key)
