@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer previous demo test test-fast check pages deb bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer bookworm previous demo test test-fast check pages deb bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -33,6 +33,9 @@ deps: build ## installs the programs that demo, test and bench drive, if they ar
 
 peer: deps ## builds the tunnel module with 6rd for the Linux guest of the interop tests, if it is missing (half a minute)
 	@packaging/build-sit-6rd $(CURDIR)/target
+
+bookworm: deps ## makes a bare Debian 12 for the test of the package, if it is missing (half a minute)
+	@packaging/build-bookworm $(CURDIR)/target
 
 previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
 	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
@@ -59,6 +62,7 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 	$(CARGO) test -q $(WHOLE) --no-run
 	@packaging/install-needs $$(target/debug/sixway-lab deps | sort -u) || echo "going on without: what needs them is shown as ignored"
 	@packaging/build-sit-6rd $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
+	@packaging/build-bookworm $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	@ENGINE=$(CURDIR)/target/release/examples/oracle dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
 	@SIXWAY=$(CURDIR)/target/release/sixway SIXWAY_INSTRUCTIONS=$(CURDIR)/target/release/examples/instructions SIXWAY_TEST_BUDGET=$${SIXWAY_TEST_BUDGET:-100} \

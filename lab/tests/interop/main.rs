@@ -35,6 +35,9 @@ use std::sync::Arc;
 /// In place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
 const SIT_6RD: &str = "sit with 6rd (make peer)";
 
+/// In place of a program: a bare Debian 12, which `make bookworm` makes.
+const BOOKWORM: &str = "a bare Debian 12 (make bookworm)";
+
 /// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
 
@@ -128,6 +131,7 @@ impl Interop {
         let there = |program: &str| match program {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
+            BOOKWORM => package::bookworm().join("complete").exists(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
             "linux.uml" => kernel_peer::why_not().is_none(),
             program => programs::installed(program),

@@ -1,6 +1,6 @@
 //! What is packaged: the Debian package, the service, the alerts and the dashboard.
 
-use crate::Interop;
+use crate::{BOOKWORM, Interop};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::forwarder::Forwarder;
 use sixway_lab::sixway::{sixway, socket};
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 pub const TESTS: &[Interop] = &[
     Interop::new(
         "a_package_installs_on_a_bare_debian_and_leaves_nothing",
-        &["sixway", "dpkg-deb", "debootstrap", "objdump", "strip", "unshare"],
+        &["sixway", "dpkg-deb", "objdump", "strip", "unshare", BOOKWORM],
         the_package_installs,
     ),
     Interop::new("the_service_is_valid", &["systemd-analyze"], the_service_is_valid),
@@ -25,6 +25,11 @@ pub const TESTS: &[Interop] = &[
         alerts_and_dashboard_know_the_metrics,
     ),
 ];
+
+/// Where `make bookworm` makes it.
+pub fn bookworm() -> PathBuf {
+    project().join("target/bookworm")
+}
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -47,7 +52,6 @@ fn run(command: &mut Command) -> Result<String> {
 fn the_package_installs() -> Result<()> {
     let packaging = project().join("packaging");
     let target = project().join("target");
-    run(Command::new(packaging.join("build-bookworm")).arg(&target))?;
     let printed = run(Command::new(packaging.join("build-deb")).arg(sixway()?).arg(target.join("deb")))?;
     let package = printed.trim();
     let contents = run(Command::new("dpkg-deb").args(["--contents", package]))?;
@@ -61,7 +65,7 @@ fn the_package_installs() -> Result<()> {
             return Err(Failure::Unexpected(format!("{file} is not in the package:\n{contents}")));
         }
     }
-    let printed = run(Command::new(packaging.join("try-deb")).arg(package).arg(target.join("bookworm")))?;
+    let printed = run(Command::new(packaging.join("try-deb")).arg(package).arg(bookworm()))?;
     match printed.ends_with("tried\n") {
         true => Ok(()),
         false => Err(Failure::Unexpected(printed)),
