@@ -36,6 +36,9 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         tracing::info!("no gateway {name} to take over: starting a new one");
         return Ok(Predecessor::default());
     };
+    // While there is a way back: the running process continues.
+    let now = crate::host::surroundings_now(Surroundings::default());
+    packet_filter::check_masquerading(start.config, &now)?;
     let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
     let failed = |why: &str| RunError::Takeover(format!("the gateway {name} cannot be taken over: {why}"));
     let client = Client::new(&socket);

@@ -292,6 +292,9 @@ fn a_reload_next_to_a_new_masquerade_rule_is_refused_and_the_gateway_goes_on() {
     masquerade("out0");
     gateway.signal("HUP");
     until("it is refused", || gateway.said().contains("not reloaded: ip nat post masquerades connections"));
+    let mut next = network.start_with(SHARED, &["--takeover"]);
+    assert_eq!(next.end(), 1);
+    assert!(next.said().contains("ip nat post masquerades connections"), "{}", next.said());
     network.ping("2001:db8:64::203.0.113.2");
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
