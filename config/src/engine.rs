@@ -24,10 +24,7 @@ impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
     /// are shared, bounds on sessions and on ICMP errors are divided.
     pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
-        let addresses = |nat64: &Nat64| {
-            let addresses = self.pool(&nat64.pool).map(|pool| pool.addresses.as_slice()).unwrap_or_default();
-            addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum()
-        };
+        let addresses = |nat64: &Nat64| self.pool(&nat64.pool).map_or(0, Pool::address_count);
         let in_use: Vec<_> =
             self.nat64.iter().map(|nat64| Arc::new(AddressesInUse::new(addresses(nat64)))).collect();
         let shared = |mut engine: EngineConfig| {

@@ -118,7 +118,8 @@ impl Gateway {
             }
             Some(path)
         });
-        let admin_group = section.value("admin_group", report).map(|v| v.text(report));
+        let admin_group =
+            section.value("admin_group", report).map_or(Some(None), |v| v.text(report).map(Some));
         let metrics = section.value("metrics", report).and_then(|v| v.socket(report));
         let log = section.value("log", report).and_then(|v| v.word(report));
         let log_format = section.value("log_format", report).and_then(|v| v.word(report));
@@ -128,10 +129,7 @@ impl Gateway {
             ipv6_address,
             workers: workers?.unwrap_or_else(|| host.cpus.clamp(1, 64).try_into().unwrap_or(1)),
             icmp_errors_per_second: icmp_errors_per_second?,
-            admin_group: match admin_group {
-                Some(name) => Some(name?),
-                None => None,
-            },
+            admin_group: admin_group?,
             admin_socket: match admin_socket {
                 Some(path) => path?,
                 None => PathBuf::from(format!("{SOCKET_DIRECTORY}/{name}.sock")),

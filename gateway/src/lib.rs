@@ -19,6 +19,8 @@ pub mod doctor;
 pub mod fast_path;
 pub mod host;
 pub mod metrics;
+#[cfg(test)]
+mod sample;
 pub mod show;
 pub mod trace;
 pub mod view;

@@ -157,12 +157,11 @@ fn plan(config: &Config, facts: &Facts, rules: Vec<(Vec<String>, String)>) -> Op
         plan.packets.push(forwarded(&device, lan, back, tcp6((remote6, back), (*host, mark), SYN | ACK)));
         paths.push(path(&device, lan, true, ""));
     }
-    let (out, back) = (next(), next());
-    plan.packets.push(forwarded(&device, &uplink, out, tcp4((outside, port), (REMOTE4, 443), SYN)));
-    plan.packets.last_mut()?.mark = port;
+    plan.packets.push(forwarded(&device, &uplink, port, tcp4((outside, port), (REMOTE4, 443), SYN)));
     paths.push(path(&device, &uplink, false, ""));
     // To a shared pool, packets are steered before any rule sees them.
     if !pool.shared {
+        let back = next();
         plan.packets.push(forwarded(
             &uplink,
             &device,
@@ -205,7 +204,6 @@ fn plan(config: &Config, facts: &Facts, rules: Vec<(Vec<String>, String)>) -> Op
             is_ipv6: true,
         });
     }
-    let _ = out;
     Some((plan, paths))
 }
 
@@ -312,13 +310,12 @@ fn cure(chain: &str, path: &PathRule) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{HostAddress, HostFacts};
+    use crate::config::HostAddress;
     use crate::doctor::Verdict;
 
     fn config() -> Config {
         let text = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n";
-        let mut none = |_: &std::path::Path| Ok(String::new());
-        Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap().0
+        crate::sample::config(text)
     }
 
     fn facts() -> Facts {

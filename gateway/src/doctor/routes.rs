@@ -140,15 +140,14 @@ fn prefixes_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{HostAddress, HostFacts};
+    use crate::config::HostAddress;
     use crate::doctor::Verdict;
 
     fn config(pool: &str, prefix: &str) -> Config {
         let text = format!(
             "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n[nat64]\nprefix = \"{prefix}\"\npool = \"main\"\n"
         );
-        let mut none = |_: &std::path::Path| Ok(String::new());
-        Config::parse("sixway.toml", &text, &HostFacts::default(), &mut none).unwrap().0
+        crate::sample::config(&text)
     }
 
     fn facts() -> Facts {

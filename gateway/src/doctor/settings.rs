@@ -69,15 +69,13 @@ fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::HostFacts;
     use crate::doctor::Verdict;
     use crate::doctor::facts::Hop;
 
     #[test]
     fn what_does_not_forward_and_what_filters_is_found() {
         let text = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n";
-        let mut none = |_: &std::path::Path| Ok(String::new());
-        let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+        let config = crate::sample::config(text);
         let facts = Facts {
             is_running: true,
             uplink4: Some(Hop { interface: "eth0".into(), gateway: None }),

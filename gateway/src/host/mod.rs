@@ -16,6 +16,7 @@ mod masquerade;
 mod namespace;
 mod nft;
 pub mod notrack;
+mod program;
 mod reach;
 mod record;
 mod reserved_ports;
@@ -35,6 +36,7 @@ pub use links::kernel_tunnels;
 pub use masquerade::{Masquerade, masquerades};
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
+pub use program::run as run_program;
 pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };

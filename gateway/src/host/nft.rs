@@ -1,15 +1,13 @@
 //! The program `nft`: text in, text out, bounded in time and size.
 
+use super::program;
 use std::fmt;
-use std::io::{self, Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::io;
+use std::process::Command;
+use std::time::Duration;
 
 /// Longer than this a ruleset of some hundred thousand elements does not take.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Maximum octets of output that are read.
-const ANSWER: u64 = 16 << 20;
 
 /// Why nft did not do it.
 #[derive(Debug)]
@@ -57,55 +55,13 @@ pub(super) fn table(name: &str) -> Result<String, NftError> {
 }
 
 fn run(arguments: &[&str], input: &str) -> Result<String, NftError> {
-    let mut command = Command::new("nft");
-    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| match error.kind() {
+    let ended = program::run(Command::new("nft").args(arguments), input.as_bytes(), PATIENCE);
+    let ended = ended.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => NftError::Missing,
         _ => NftError::Io(error),
     })?;
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    std::thread::scope(|scope| {
-        // What it writes is read while it reads, or both would wait for ever.
-        let write = scope.spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes())));
-        let said = scope.spawn(move || stdout.map(read).unwrap_or_default());
-        let complained = scope.spawn(move || stderr.map(read).unwrap_or_default());
-        let ended = wait(&mut child);
-        let (said, complained) = (said.join().unwrap_or_default(), complained.join().unwrap_or_default());
-        let written = write.join();
-        if !ended.map_err(NftError::Io)? {
-            let line = complained.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
-            return Err(NftError::Refused(line.trim().to_owned()));
-        }
-        match written {
-            Ok(Ok(())) => Ok(said),
-            Ok(Err(error)) => Err(NftError::Io(error)),
-            Err(_) => Err(NftError::Io(io::Error::other("the thread panicked"))),
-        }
-    })
-}
-
-fn read(from: impl io::Read) -> String {
-    let mut octets = Vec::new();
-    let mut from = from.take(ANSWER);
-    let _ = from.read_to_end(&mut octets);
-    // What is more is thrown away, so that it ends.
-    let _ = io::copy(from.get_mut(), &mut io::sink());
-    String::from_utf8_lossy(&octets).into_owned()
-}
-
-/// Waits until it exits; whether it succeeded.
-fn wait(child: &mut Child) -> io::Result<bool> {
-    const STEP: Duration = Duration::from_millis(2);
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
-        }
-        if Instant::now() > until {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not finish"));
-        }
-        std::thread::sleep(STEP);
+    match ended.succeeded {
+        true => Ok(ended.said),
+        false => Err(NftError::Refused(ended.reason().to_owned())),
     }
 }

@@ -155,15 +155,13 @@ impl Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::HostFacts;
     use crate::trace::packet::{Asked, Kind, described};
     use sixway_dataplane::parse::{ACK, SYN};
 
     fn offline() -> Offline {
         let text = "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.1\"]\n\
                     [nat64]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8:1::/64\"]\npool = \"main\"\ntranslate_non_global = true\n";
-        let mut none = |_: &std::path::Path| Ok(String::new());
-        let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+        let config = crate::sample::config(text);
         Offline::new(&config, &Surroundings::default()).unwrap()
     }
 

@@ -61,14 +61,12 @@ pub fn replay(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::HostFacts;
     use crate::trace::packet::{Asked, Kind};
 
     #[test]
     fn a_capture_goes_through_and_what_leaves_is_a_capture() {
         let text = "[siit]\nprefix = \"2001:db8:64::/96\"\n";
-        let mut none = |_: &std::path::Path| Ok(String::new());
-        let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+        let config = crate::sample::config(text);
         let packet = |from: &str, to: &str| {
             Asked { from: from.parse().unwrap(), to: to.parse().unwrap(), kind: Kind::Udp(1, 2), size: 100 }
                 .octets()

@@ -5,10 +5,10 @@ use crate::config::{Config, HostAddress, HostFacts, Surroundings};
 fn text_of(mechanisms: &str) -> Option<String> {
     let own = HostAddress { interface: "out0".into(), address: "203.0.113.1".parse().unwrap(), length: 24 };
     let host = HostFacts { addresses: vec![own], cpus: 1, ..HostFacts::default() };
-    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
     let written = format!(
         "[gateway]\nname = \"gw-1.a_b\"\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n{mechanisms}"
     );
+    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
     let (config, _) =
         Config::parse("sixway.toml", &written, &host, &mut none).unwrap_or_else(|f| panic!("{f}"));
     let untracked = config.untracked(true, &Surroundings::of(&host.addresses))?;
@@ -144,9 +144,8 @@ fn many_addresses_are_a_set() {
 
 #[test]
 fn without_a_fast_path_only_what_is_steered_is_not_tracked() {
-    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
     let text = "[siit]\nprefix = \"2001:db8:64::/96\"\n";
-    let (config, _) = Config::parse("sixway.toml", text, &HostFacts::default(), &mut none).unwrap();
+    let config = crate::sample::config(text);
     assert_eq!(config.untracked(false, &Surroundings::default()), None);
     assert!(config.untracked(true, &Surroundings::default()).is_some());
 }
@@ -171,9 +170,8 @@ fn sources_are_checked_before_anything_is_accepted_and_also_if_everything_is_tra
     assert_eq!(rules(&nat64("reverse_path = \"strict\"\n"))[..2], [strict, FROM]);
     assert_eq!(rules(&nat64("reverse_path = \"loose\"\n"))[..2], [loose, FROM]);
     assert_eq!(rules(&nat64(""))[0], FROM);
-    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
     let written = nat64("reverse_path = \"strict\"\n");
-    let (config, _) = Config::parse("sixway.toml", &written, &HostFacts::default(), &mut none).unwrap();
+    let config = crate::sample::config(&written);
     let untracked = config.untracked(false, &Surroundings::default()).unwrap();
     let text = text("a", &Device::of("sixway0", 7), &untracked);
     assert!(text.contains(strict) && !text.contains("notrack") && !text.contains("output"), "{text}");

@@ -11,7 +11,7 @@ use sixway_lab::name_service::{DNS64, RESOLVER, serve};
 use sixway_lab::topology::{Network, client_gateway_server};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub const TESTS: &[Interop] = &[
     Interop::new(
@@ -86,8 +86,13 @@ fn rate() -> Result<()> {
     let network =
         gateway(&format!("listen = [\"{RESOLVER}\", \"203.0.113.1\"]\nqueries_per_second = 20\nburst = 40"))?;
     let asking = || "asking".to_owned();
+    let mapped = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 1).to_ipv6_mapped().into(), 53);
+    let other = || Asker::open(network.host("server")?, mapped)?.ask("shop.example", "AAAA", Flags::NONE);
+    // What is in the cache is answered first. Else REFUSED is, and of 256 of them the client's socket is full.
+    other()?;
     let socket = network.host("client")?.enter(|| UdpSocket::bind("[::]:0"))?.asking(asking)?;
     socket.connect((RESOLVER, 53)).asking(asking)?;
+    let begun = Instant::now();
     for number in 0..400 {
         socket.send(&query(number, "shop.example")).asking(asking)?;
     }
@@ -96,17 +101,16 @@ fn rate() -> Result<()> {
     let (mut room, mut records) = ([0; 2_048], 0);
     for _ in 0..400 {
         let Ok(length) = socket.recv(&mut room) else { break };
-        records += u32::from(length > 7 && room[7] > 0);
+        records += usize::from(length > 7 && room[7] > 0);
     }
-    let mapped = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 1).to_ipv6_mapped().into(), 53);
-    let other = Asker::open(network.host("server")?, mapped)?.ask("shop.example", "AAAA", Flags::NONE)?;
-    assert_eq!(other.data("AAAA"), [SERVER], "another client");
+    let earned = 20 * (begun.elapsed().as_secs() as usize + 1);
+    assert_eq!(other()?.data("AAAA"), [SERVER], "another client");
     std::thread::sleep(Duration::from_millis(1_500));
     let server = SocketAddr::new(address(RESOLVER).into(), 53);
     let later = Asker::open(network.host("client")?, server)?.ask("shop.example", "AAAA", Flags::NONE)?;
     assert_eq!(later.data("AAAA"), [SERVER], "the same client later");
-    match records {
-        35..=60 => Ok(()),
-        other => Err(Failure::Unexpected(format!("{other} of 400 queries at once got records"))),
+    match (35..=40 + earned).contains(&records) {
+        true => Ok(()),
+        false => Err(Failure::Unexpected(format!("{records} of 400 queries at once got records"))),
     }
 }

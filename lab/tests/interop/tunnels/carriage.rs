@@ -65,7 +65,7 @@ pub fn ethtool(network: &Network, host: &str, device: &str, words: &[&str]) -> R
 /// Switches GRO of a veth on or off. A virtual sender hands over one packet at a time, so the receiver must wait a little for more to join.
 pub fn gro(network: &Network, host: &str, device: &str, on: bool) -> Result<()> {
     ethtool(network, host, device, &["gro", if on { "on" } else { "off" }])?;
-    let wait = if on { 200_000 } else { 0 };
+    let wait = if on { 2_000_000 } else { 0 };
     let script = format!("echo {wait} >/sys/class/net/{device}/gro_flush_timeout");
     let mut write = command("ip")?;
     write.args(["netns", "exec", network.host(host)?.name(), "sh", "-c", &script]);
