@@ -1,6 +1,6 @@
 //! From the files to a [`Config`], or to every fault in them.
 
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use sixway_dataplane::mechanism::table::Kind;
@@ -33,26 +33,12 @@ use crate::surroundings::Surroundings;
 use crate::tunnel_context::TunnelContext;
 use crate::tunnels::{self, TunnelSummary, Tunnels};
 
-/// Files larger than this are not read.
-const MAX_FILE: u64 = 512 << 20;
-
 /// A gateway has at least one of these sections.
 fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
     Kind::ALL.iter().map(|kind| kind.section()).chain(["router_advertisement", "dns64"])
 }
 
 impl Config {
-    /// Reads and checks a configuration file against the facts of a host.
-    ///
-    /// # Errors
-    /// Every fault in the file and in the files that it names.
-    pub fn load(path: &Path, host: &HostFacts) -> Result<(Self, Vec<Warning>), Faults> {
-        let file = path.to_string_lossy();
-        let text =
-            read_file(path).map_err(|error| Faults::of_file(&file, format!("cannot be read: {error}")))?;
-        Self::parse(&file, &text, host, &mut read_file)
-    }
-
     /// Reads and checks the text of a configuration file; `read_file` reads the files that it names.
     ///
     /// # Errors
@@ -76,25 +62,6 @@ impl Config {
             (None, None) => Err(Faults::of_file(file, "cannot be parsed")),
         }
     }
-}
-
-fn read_file(path: &Path) -> io::Result<String> {
-    // Before it is opened: a named pipe would keep us waiting for ever.
-    let there = std::fs::metadata(path)?;
-    if !there.is_file() {
-        return Err(io::Error::other("not a regular file"));
-    }
-    let too_large = || io::Error::other("larger than 512 MiB");
-    if there.len() > MAX_FILE {
-        return Err(too_large());
-    }
-    let file = std::fs::File::open(path)?;
-    let mut text = String::new();
-    file.take(MAX_FILE + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        return Err(too_large());
-    }
-    Ok(text)
 }
 
 /// The document's sections, found by name.

@@ -8,6 +8,7 @@
 //!        ▼          └────▶ metrics   for Prometheus
 //!      doctor              why it does not work on this host
 //!      trace               what becomes of a packet
+//!      reload              what another configuration would change
 //!      show                tables of what admin returns
 //!      config              TOML, checked: all faults together
 //! ```
@@ -19,6 +20,7 @@ pub mod doctor;
 pub mod fast_path;
 pub mod host;
 pub mod metrics;
+pub mod reload;
 #[cfg(test)]
 mod sample;
 pub mod show;

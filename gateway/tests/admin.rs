@@ -76,6 +76,18 @@ impl Backend for Fake {
             (_, _) => Err(AdminError::BadRequest("name is missing; pass name, or all=true".into())),
         }
     }
+    async fn reload(&self, confirm: Option<std::time::Duration>) -> Result<(), AdminError> {
+        match confirm {
+            None => Err(AdminError::BadRequest("sixway.toml:1  nat64  is wrong".into())),
+            Some(_) => Ok(()),
+        }
+    }
+    async fn keep_reload(&self) -> Result<(), AdminError> {
+        Ok(())
+    }
+    async fn roll_back(&self) -> Result<(), AdminError> {
+        Err(AdminError::Conflict("nothing is on trial".into()))
+    }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
     }

@@ -72,6 +72,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
         }),
         metrics: None,
         host: Some(HostRow::default()),
+        ..Status::default()
     };
     assert_eq!(
         show::summary(&status, Colour::Never),

@@ -8,6 +8,7 @@ use crate::view::{
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::future::Future;
+use std::time::Duration;
 
 /// The running gateway, as the admin API sees it.
 pub trait Backend: Send + Sync + 'static {
@@ -43,6 +44,12 @@ pub trait Backend: Send + Sync + 'static {
     fn end_fast_path(&self) -> impl Future<Output = Result<bool, AdminError>> + Send;
     /// This process is to make way for another one of the gateway.
     fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// The configuration is to be read again; with a time, the previous one returns unless the new one is confirmed within that.
+    fn reload(&self, confirm: Option<Duration>) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// The reloaded configuration is to be kept.
+    fn keep_reload(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
+    /// The previous configuration is to return.
+    fn roll_back(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
     /// The metrics as Prometheus reads them.

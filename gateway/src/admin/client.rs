@@ -1,6 +1,7 @@
 //! A client of the admin API: one HTTP/1.0 request over the Unix socket, so that the response ends with the connection.
 
 use crate::view::Fault;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -77,7 +78,7 @@ impl Client {
         path: &str,
         query: &[(&str, Option<String>)],
     ) -> Result<T, ClientError> {
-        read(&self.ask("GET", path, query)?)
+        read(&self.ask("GET", path, query, "")?)
     }
 
     /// Deletes `path` with `query` as its parameters, and reads the response.
@@ -86,25 +87,41 @@ impl Client {
         path: &str,
         query: &[(&str, Option<String>)],
     ) -> Result<T, ClientError> {
-        read(&self.ask("DELETE", path, query)?)
+        read(&self.ask("DELETE", path, query, "")?)
     }
 
-    /// Posts nothing to `path`, and reads the response.
-    pub fn post<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClientError> {
-        read(&self.ask("POST", path, &[])?)
+    /// Posts nothing to `path` with `query` as its parameters, and reads the response.
+    pub fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> Result<T, ClientError> {
+        read(&self.ask("POST", path, query, "")?)
+    }
+
+    /// Posts JSON to `path`.
+    pub fn post_json(&self, path: &str, body: &impl Serialize) -> Result<(), ClientError> {
+        let body = serde_json::to_string(body).map_err(|error| ClientError::Garbled(error.to_string()))?;
+        read(&self.ask("POST", path, &[], &body)?)
     }
 
     /// Reads `path` as text.
     pub fn text(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
-        self.ask("GET", path, query)
+        self.ask("GET", path, query, "")
     }
 
-    fn ask(&self, method: &str, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
+    fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        body: &str,
+    ) -> Result<String, ClientError> {
         let answer = self
-            .exchange(method, &format!("{path}{}", encode(query)))
+            .exchange(method, &format!("{path}{}", encode(query)), body)
             .map_err(|error| ClientError::Unreachable(self.socket.clone(), error))?;
         let (status, body) = split(&answer).ok_or_else(|| ClientError::Garbled("not HTTP".into()))?;
-        if status == 200 {
+        if (200..300).contains(&status) {
             return Ok(body.into());
         }
         let what =
@@ -112,18 +129,24 @@ impl Client {
         Err(ClientError::Refused(status, what))
     }
 
-    fn exchange(&self, method: &str, target: &str) -> io::Result<String> {
+    fn exchange(&self, method: &str, target: &str, body: &str) -> io::Result<String> {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        write!(stream, "{method} {target} HTTP/1.0\r\nHost: sixway\r\n\r\n")?;
+        write!(stream, "{method} {target} HTTP/1.0\r\nHost: sixway\r\n")?;
+        if !body.is_empty() {
+            write!(stream, "Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())?;
+        }
+        write!(stream, "\r\n{body}")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
     }
 }
 
+/// An empty body is `null`.
 fn read<T: DeserializeOwned>(body: &str) -> Result<T, ClientError> {
+    let body = if body.is_empty() { "null" } else { body };
     serde_json::from_str(body).map_err(|error| ClientError::Garbled(error.to_string()))
 }
 

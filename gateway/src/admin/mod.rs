@@ -12,6 +12,9 @@
 //! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` without DNS64 |
 //! | `DELETE /v1/dns64/cache?name=` or `?all=true` | removes answers from the cache: [`Flushed`](crate::view::Flushed) |
 //! | `GET /v1/config` | the configuration in force |
+//! | `POST /v1/reload`, or `?confirm=SECONDS` | reads the configuration again |
+//! | `POST /v1/reload/keep` | confirms the reload |
+//! | `DELETE /v1/reload` | returns to the configuration before it |
 //! | `POST /v1/remotes` with a [`NewRemote`](crate::view::NewRemote) | sets the remote of a tunnel until the DNS returns a new one |
 //! | `POST /v1/bindings` with a [`Named`] | creates a static binding |
 //! | `DELETE /v1/bindings?protocol=&outside=` | ends a binding and its sessions |

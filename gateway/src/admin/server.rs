@@ -12,8 +12,9 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use axum::{Json, Router};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows of a page when the request names no limit.
 pub const DEFAULT_LIMIT: usize = 1_000;
@@ -21,6 +22,19 @@ pub const DEFAULT_LIMIT: usize = 1_000;
 pub const MAX_LIMIT: usize = 10_000;
 /// The longest request body in octets.
 const MAX_BODY: usize = 16 * 1_024;
+
+/// The shortest time within which a reload may have to be confirmed, in seconds.
+const MIN_CONFIRM: u64 = 5;
+/// The longest.
+const MAX_CONFIRM: u64 = 86_400;
+
+/// How to reload.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reload {
+    /// Seconds within which it is to be confirmed.
+    confirm: Option<u64>,
+}
 
 /// The API over `backend`, to be served on a Unix socket. `/metrics` is answered here too.
 pub fn router<B: Backend>(backend: Arc<B>) -> Router {
@@ -38,6 +52,8 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
+        .route("/v1/reload", post(reload::<B>).delete(roll_back::<B>))
+        .route("/v1/reload/keep", post(keep_reload::<B>))
         .merge(metrics_route::<B>())
         .fallback(nothing_there)
         .method_not_allowed_fallback(wrong_method)
@@ -137,6 +153,27 @@ async fn leave<B: Backend>(State(backend): State<Arc<B>>) -> Answer<Leaving> {
     backend.leave().await.map(|()| Json(Leaving { process: std::process::id() }))
 }
 
+async fn reload<B: Backend>(
+    State(backend): State<Arc<B>>,
+    how: Result<UrlQuery<Reload>, QueryRejection>,
+) -> Answer<()> {
+    let UrlQuery(how) = how.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    if how.confirm.is_some_and(|seconds| !(MIN_CONFIRM..=MAX_CONFIRM).contains(&seconds)) {
+        return Err(AdminError::BadRequest(format!(
+            "confirm is not between {MIN_CONFIRM} and {MAX_CONFIRM} seconds"
+        )));
+    }
+    backend.reload(how.confirm.map(Duration::from_secs)).await.map(Json)
+}
+
+async fn keep_reload<B: Backend>(State(backend): State<Arc<B>>) -> Answer<()> {
+    backend.keep_reload().await.map(Json)
+}
+
+async fn roll_back<B: Backend>(State(backend): State<Arc<B>>) -> Answer<()> {
+    backend.roll_back().await.map(Json)
+}
+
 async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::Value> {
     Json(backend.config())
 }
@@ -157,7 +194,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep and /v1/config",
         uri.path()
     ))
 }

@@ -2,16 +2,20 @@
 
 use super::dns64::{self, Dns64Command};
 use super::doctor;
+use super::edit::{self, BindingCommand, SessionCommand};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
 use super::output::{complain, say};
+use super::reload::{self, ReloadArguments};
 use super::run_directory::RUN_DIRECTORY;
+use super::run_gateway;
 use super::show;
 use super::show_arguments::ShowArguments;
 use super::six_rd::{self, SixRdCommand};
 use super::trace::{self, ReplayArguments, TraceArguments};
-use crate::config::{Config, LogFormat, Warning, write_aligned};
+use super::warnings::warn;
+use crate::config::{Config, LogFormat};
 use crate::{daemon, host};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
@@ -38,10 +42,18 @@ enum Command {
     /// The part of `doctor` that runs in a network namespace of its own.
     #[command(hide = true)]
     DoctorProbe,
+    /// Read the configuration of a running gateway again; sessions continue. A configuration that fails is rolled back.
+    Reload(ReloadArguments),
     /// Restore the host settings that crashed gateways left behind.
     Cleanup,
     /// Show the state of a running gateway.
     Show(ShowArguments),
+    /// Make or end a binding of a running gateway.
+    #[command(subcommand)]
+    Binding(BindingCommand),
+    /// End a session of a running gateway.
+    #[command(subcommand)]
+    Session(SessionCommand),
     /// Say what the gateway does with a packet, and why; nothing is sent or changed.
     Trace {
         /// The configuration file.
@@ -121,15 +133,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => load_to_run(arguments.config.path()).and_then(|config| {
-            let start = daemon::Start {
-                config: &config,
-                file: arguments.config.path(),
-                directory: Path::new(RUN_DIRECTORY),
-                takeover: arguments.takeover,
-            };
-            daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
-        }),
+        Command::Run(arguments) => run_gateway::run(arguments.config.path(), arguments.takeover),
         Command::Check(arguments) => load(arguments.path()).map(|config| check(&config)),
         Command::Doctor(arguments) => {
             load(arguments.config.path()).and_then(|config| doctor::run(&config, arguments.json))
@@ -141,7 +145,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             }
             Err(error) => Err(Failure::Failed(error)),
         },
+        Command::Reload(arguments) => reload::run(arguments),
         Command::Cleanup => cleanup(),
+        Command::Binding(command) => edit::binding(command),
+        Command::Session(command) => edit::session(command),
         Command::Show(arguments) => show::run(arguments),
         Command::Trace { config, packet } => {
             load_quietly(config).and_then(|config| trace::run(packet, &config))
@@ -173,32 +180,6 @@ fn load(path: &Path) -> Result<Config, Failure> {
 fn load_quietly(path: &Path) -> Result<Config, Failure> {
     let loaded = Config::load(path, &host::host_facts());
     loaded.map(|(config, _)| config).map_err(|faults| Failure::Wrong(faults.to_string()))
-}
-
-/// The same for a gateway, whose warnings are part of its log.
-fn load_to_run(path: &Path) -> Result<Config, Failure> {
-    let (config, warnings) =
-        Config::load(path, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
-    warn(&warnings, config.gateway.log_format);
-    Ok(config)
-}
-
-fn warn(warnings: &[Warning], format: LogFormat) {
-    if format == LogFormat::Json {
-        for warning in warnings {
-            let line = serde_json::json!({ "level": "WARN", "message": warning.to_string() });
-            // If the output is closed, no one can be notified.
-            let _ = writeln!(io::stderr(), "{line}");
-        }
-        return;
-    }
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _ = write_aligned(&mut text, warnings);
-    for line in text.lines() {
-        // If the output is closed, no one can be notified.
-        let _ = writeln!(io::stderr(), "warning: {line}");
-    }
 }
 
 /// There are no faults. What a start would say of the fast path is noted, for nothing is wrong with it.

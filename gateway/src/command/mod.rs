@@ -3,15 +3,19 @@
 mod command_line;
 mod dns64;
 mod doctor;
+mod edit;
 mod failure;
 mod fast_path;
 mod generate;
 mod output;
+mod reload;
 mod run_directory;
+mod run_gateway;
 mod show;
 mod show_arguments;
 mod six_rd;
 mod trace;
+mod warnings;
 
 pub use command_line::run;
 pub use run_directory::RUN_DIRECTORY;

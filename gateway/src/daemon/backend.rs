@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
+use super::reload::Wanted;
 use super::remote_names;
 use super::words;
 use crate::admin::{AdminError, Backend, Filter, Named, Query};
@@ -14,7 +15,7 @@ use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, Ses
 use sixway_dataplane::DropReason;
 use sixway_dataplane::mechanism::table::Kind;
 use std::net::Ipv4Addr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 impl Backend for Gateway {
     async fn status(&self) -> Result<Status, AdminError> {
@@ -47,6 +48,9 @@ impl Backend for Gateway {
             dns64,
             metrics: self.facts.metrics.clone(),
             host: self.host_row(),
+            started_milliseconds: self.started_milliseconds,
+            config_file: self.config_file.display().to_string(),
+            reload: self.reload_row(),
         })
     }
 
@@ -169,6 +173,18 @@ impl Backend for Gateway {
         }
         self.leaving.notify_one();
         Ok(())
+    }
+
+    async fn reload(&self, confirm: Option<Duration>) -> Result<(), AdminError> {
+        self.reloads.ask(Wanted::Reload(confirm)).await
+    }
+
+    async fn keep_reload(&self) -> Result<(), AdminError> {
+        self.reloads.ask(Wanted::Keep).await
+    }
+
+    async fn roll_back(&self) -> Result<(), AdminError> {
+        self.reloads.ask(Wanted::RollBack).await
     }
 
     fn config(&self) -> serde_json::Value {

@@ -30,6 +30,8 @@ use tokio::net::{TcpListener, UnixListener};
 pub(super) struct Environment<'c> {
     pub(super) seed: [u64; 2],
     pub(super) clock: Clock,
+    /// Sessions of the previous process, and those that continue.
+    pub(super) sessions: (u64, u64),
     pub(super) keeper: Option<Keeper>,
     pub(super) offload: Option<Offload<'c>>,
     pub(super) pools: Vec<PoolKeeper>,
@@ -78,11 +80,11 @@ impl<'c> Environment<'c> {
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
         let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
-        inheritance::settle(start, &predecessor, given, &mut engines, clock);
+        let sessions = inheritance::settle(start, &predecessor, given, &mut engines, clock);
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
             inheritance::steer(&mut engines, blocks);
         }
-        Ok(Some((Self { seed, clock, offload, keeper, pools, tunnels, host }, engines, tun)))
+        Ok(Some((Self { seed, clock, sessions, offload, keeper, pools, tunnels, host }, engines, tun)))
     }
 
     /// Begins with tunnels and names; the workers run.

@@ -4,6 +4,7 @@ use super::dns64_view::Dns64View;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::rates::History;
+use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
 use super::tunnel_view::TunnelView;
@@ -12,13 +13,14 @@ use crate::admin::AdminError;
 use crate::host::{Restored, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, RestoredRow};
+use crate::view::{HostRow, ReloadRow, RestoredRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
 
 /// How long a worker may take to answer.
@@ -46,6 +48,14 @@ pub struct Gateway {
     pub(super) leaving: tokio::sync::Notify,
     /// Told when the configuration is to be read again.
     pub(super) outdated: tokio::sync::Notify,
+    /// What the admin API asks of a reload.
+    pub(super) reloads: ReloadRequests,
+    /// The last reload, and when its trial ends.
+    reload: Mutex<Option<(ReloadRow, Option<Instant>)>>,
+    /// The configuration file.
+    pub(super) config_file: PathBuf,
+    /// Milliseconds since 1970.
+    pub(super) started_milliseconds: u64,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
 }
@@ -54,6 +64,7 @@ impl Gateway {
     /// A gateway with these workers and this DNS64, started now.
     pub fn new(facts: Facts, posts: Vec<Post>, dns64: Option<Arc<Dns64View>>) -> Self {
         let started = Instant::now();
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let (remotes, new_remotes) = remote_names::remotes();
         Self {
             remotes,
@@ -68,8 +79,37 @@ impl Gateway {
             fast_path: None,
             leaving: tokio::sync::Notify::new(),
             outdated: tokio::sync::Notify::new(),
+            reloads: ReloadRequests::new(),
+            reload: Mutex::default(),
+            config_file: PathBuf::new(),
+            started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
             edits: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// With this configuration file.
+    pub(super) fn with_config_file(self, file: &Path) -> Self {
+        Self { config_file: std::path::absolute(file).unwrap_or_else(|_| file.into()), ..self }
+    }
+
+    /// Takes note of a reload, and when its trial ends.
+    pub(super) fn note_reload(&self, row: ReloadRow, until: Option<Instant>) {
+        *self.reload.lock().unwrap_or_else(PoisonError::into_inner) = Some((row, until));
+    }
+
+    /// The last reload is kept.
+    pub(super) fn note_kept(&self) {
+        if let Some((row, until)) = &mut *self.reload.lock().unwrap_or_else(PoisonError::into_inner) {
+            (row.state, *until) = ("kept".into(), None);
+        }
+    }
+
+    /// The last reload.
+    pub(super) fn reload_row(&self) -> Option<ReloadRow> {
+        let reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        let (row, until) = reload.as_ref()?;
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()).as_secs());
+        Some(ReloadRow { seconds_left: left, ..row.clone() })
     }
 
     /// With this fast path.

@@ -47,15 +47,16 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
 }
 
 /// Restores the sessions handed over, and quarantines ports without a session. Flows in the fast path must be sessions again before.
+/// How many sessions there were, and how many continue.
 pub(super) fn settle(
     start: &Start<'_>,
     from: &Predecessor,
     given: PreviousPorts,
     engines: &mut [Engine],
     clock: Clock,
-) {
-    takeover::take_over(start, from, engines, clock);
-    let Some(ledger) = given.0 else { return };
+) -> (u64, u64) {
+    let sessions = takeover::take_over(start, from, engines, clock);
+    let Some(ledger) = given.0 else { return sessions };
     let mut kept = 0;
     ledger.each(|protocol, outside| {
         let until = clock.now() + hold_down(start.config, protocol);
@@ -64,6 +65,7 @@ pub(super) fn settle(
     if kept > 0 {
         tracing::info!("{} quarantined: their sessions were lost", plural(kept, "port"));
     }
+    sessions
 }
 
 /// Steers the port blocks of restored sessions to their workers.

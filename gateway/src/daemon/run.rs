@@ -5,11 +5,12 @@ use super::environment::{ApiSockets, Environment};
 use super::error::RunError;
 use super::facts::Facts;
 use super::gateway::Gateway;
-use super::signals::{Request, Signals};
+use super::reload::Previous;
+use super::signals::Signals;
 use super::start::Start;
 use super::threads::Threads;
+use super::told::{Ending, Reloads};
 use super::{log, offload, pool_keeper, serve, service, takeover};
-use crate::admin::Backend;
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
@@ -24,16 +25,6 @@ use tokio::sync::mpsc::channel;
 /// Packets for control protocols that wait.
 const CONTROL: usize = 256;
 
-/// How a gateway ends.
-enum Ending {
-    /// It is to end, or has to.
-    Whole(Result<(), RunError>),
-    /// Another process continues.
-    MakingWay,
-    /// This process re-executes itself.
-    Anew,
-}
-
 /// Runs a gateway until a signal stops it (SIGTERM, SIGINT), or another process takes over. SIGHUP reloads the configuration.
 ///
 /// # Errors
@@ -46,14 +37,24 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
+    takeover::keep_sessions(start);
     let end = runtime.block_on(live(start, started));
     // A pending DNS lookup must not delay the end.
     runtime.shutdown_background();
+    let previous = Previous::path(start.directory, &start.config.gateway.name);
     match end {
-        Err(error) | Ok(Ending::Whole(Err(error))) => Err(error),
         Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
+        Err(error) | Ok(Ending::Whole(Err(error))) => {
+            let on_trial = start.previous.is_some();
+            if !on_trial || Previous::roll_back(&previous, &error.to_string()).is_err() {
+                return Err(error);
+            }
+            tracing::error!("the reloaded configuration failed: {error}");
+            let again = takeover::re_execute(&previous);
+            Err(RunError::Takeover(format!("{error}; the gateway could not be restarted: {again}")))
+        }
         Ok(Ending::Anew) => {
-            let error = takeover::re_execute();
+            let error = takeover::re_execute(&previous);
             // What cannot be restored stays in the state file for the next process.
             let _ = host::clear_up(start.directory, &start.config.gateway.name);
             Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
@@ -82,13 +83,15 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         started,
         &sockets.socket,
     );
+    takeover::forget_sessions(start);
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
-    let gateway = Arc::new(gateway.with_fast_path(environment.carried()));
-    let Environment { host, tunnels, pools, keeper, offload, seed, .. } = &mut environment;
+    let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
+    let Environment { host, tunnels, pools, keeper, offload, seed, sessions, .. } = &mut environment;
+    let reloads = Reloads::new(start, *seed, &gateway, *sessions);
     let offload = offload.as_ref();
     let end = tokio::select! {
-        end = told(&mut signals, start, *seed, &gateway) => end,
+        end = reloads.wait(&mut signals) => end,
         () = gateway.asked_to_leave() => Ending::MakingWay,
         error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64) => Ending::Whole(Err(RunError::Dns64(error))),
@@ -155,39 +158,4 @@ fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started:
     text.push_str(&format!("ready in {milliseconds} ms · admin {}{metrics}\n", socket.display()));
     // If the output is closed, no one can be notified.
     let _ = io::stdout().lock().write_all(text.as_bytes());
-}
-
-/// Waits for a signal that stops or reloads the gateway.
-async fn told(signals: &mut Signals, start: &Start<'_>, seed: [u64; 2], gateway: &Gateway) -> Ending {
-    let ending = |name: &str| {
-        tracing::info!("{name}: ending");
-        Ending::Whole(Ok(()))
-    };
-    loop {
-        let why = tokio::select! {
-            signal = signals.next() => match signal {
-                Request::End(name) => return ending(name),
-                Request::HungUp => "SIGHUP",
-            },
-            () = gateway.outdated.notified() => "the address of a pool changed",
-        };
-        let Some(config) = takeover::reloaded(start) else { continue };
-        // Nothing carries the packets of the engines between two processes: what takes long is done before.
-        tokio::select! {
-            name = signals.end() => return ending(name),
-            () = offload::leave_ahead(&config, seed) => {}
-        }
-        if let Some(what) = takeover::loses_flows_to(start, &config).await {
-            tracing::info!("{why}: moving flows from the fast path to the engine: {what}");
-            if let Err(error) = Backend::end_fast_path(gateway).await {
-                tracing::error!("not reloaded: sessions in the fast path would be lost: {error}");
-                continue;
-            }
-        }
-        // The file may have changed meanwhile, and after re-execution there is no way back.
-        if takeover::reloaded(start).is_some() {
-            tracing::info!("{why}: reloading");
-            return Ending::Anew;
-        }
-    }
 }

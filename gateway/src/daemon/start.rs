@@ -1,7 +1,8 @@
 //! What a gateway is started with.
 
-use crate::config::Config;
-use std::path::Path;
+use super::reload::Previous;
+use crate::config::{Config, Sources};
+use std::path::{Path, PathBuf};
 
 /// What a gateway is started with.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,10 @@ pub struct Start<'a> {
     pub config: &'a Config,
     /// The file that this was read from; SIGHUP reads it again.
     pub file: &'a Path,
+    /// The text that it was read from.
+    pub sources: &'a Sources,
+    /// After a reload: the previous configuration, and its file.
+    pub previous: Option<&'a (PathBuf, Previous)>,
     /// The directory of state files.
     pub directory: &'a Path,
     /// The process that runs this gateway is to make way.

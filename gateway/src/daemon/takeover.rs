@@ -6,6 +6,7 @@ use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
 use super::packet_filter;
 use super::predecessor::Predecessor;
+use super::reload::PREVIOUS;
 use super::start::Start;
 use crate::admin::{Client, ClientError};
 use crate::config::{Config, Surroundings};
@@ -48,7 +49,7 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         tracing::info!("moving flows of the running process from the fast path to its engine: {why}");
         take_flows_back(&client).await.map_err(|why| failed(&why))?;
     }
-    match client.post::<Leaving>("/v1/leave") {
+    match client.post::<Leaving>("/v1/leave", &[]) {
         // It may be gone before its answer is read.
         Ok(Leaving { .. }) | Err(ClientError::Garbled(_)) => {}
         Err(error) => return Err(failed(&error.to_string())),
@@ -92,12 +93,21 @@ pub(super) fn hand_over(directory: &Path, name: &str, sessions: &[Handed]) {
     }
 }
 
-/// Goes on with the sessions that were handed over, if any were.
-pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [Engine], clock: Clock) {
+/// Goes on with the sessions that were handed over, if any were: how many there were, and how many continue.
+pub(super) fn take_over(
+    start: &Start<'_>,
+    from: &Predecessor,
+    engines: &mut [Engine],
+    clock: Clock,
+) -> (u64, u64) {
     let path = file(start.directory, &start.config.gateway.name);
+    if start.previous.is_some_and(|(_, previous)| !previous.is_on_trial()) {
+        // None if the reloaded configuration was in force: then its process handed them over.
+        let _ = std::fs::rename(kept_file(start), &path);
+    }
     let Found { sessions, nobodys } = match handover_file::read(&path, &from.translators) {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (0, 0),
         Err(error) => {
             tracing::warn!("sessions are lost: {}: {error}", path.display());
             Found::default()
@@ -125,6 +135,30 @@ pub(super) fn take_over(start: &Start<'_>, from: &Predecessor, engines: &mut [En
             "{what} lost: the previous process identified their translators by position, and the positions changed"
         );
     }
+    (all, kept as u64)
+}
+
+/// The file with the sessions under another name: if the start fails, the host is restored and the file is removed.
+fn kept_file(start: &Start<'_>) -> PathBuf {
+    start.directory.join(format!("{}.handover-kept", start.config.gateway.name))
+}
+
+/// Keeps the sessions until the gateway is ready, for a return to the previous configuration.
+pub(super) fn keep_sessions(start: &Start<'_>) {
+    match start.previous {
+        Some((_, previous)) if previous.is_on_trial() => {
+            forget_sessions(start);
+            // There may be none.
+            let _ = std::fs::hard_link(file(start.directory, &start.config.gateway.name), kept_file(start));
+        }
+        Some(_) => {}
+        None => forget_sessions(start),
+    }
+}
+
+/// The gateway is ready.
+pub(super) fn forget_sessions(start: &Start<'_>) {
+    let _ = std::fs::remove_file(kept_file(start));
 }
 
 /// One worker comes to own both ends of each session.
@@ -208,32 +242,38 @@ fn same_file(program: &Path) -> bool {
     own.is_some() && own == number(program)
 }
 
-/// The configuration that SIGHUP loads, if the gateway can continue with it.
-pub(super) fn reloaded(start: &Start<'_>) -> Option<Config> {
-    match Config::load(start.file, &crate::host::host_facts()) {
-        Ok((config, _)) if config.gateway.name != start.config.gateway.name => {
-            tracing::error!("not reloaded: gateway.name changed: restart required");
-            None
-        }
-        Ok((config, _)) => {
-            let now = crate::host::surroundings_now(Surroundings::default());
-            match packet_filter::check_masquerading(&config, &now) {
-                Ok(()) => Some(config),
-                Err(error) => {
-                    tracing::error!("not reloaded: {error}");
-                    None
-                }
-            }
-        }
-        Err(faults) => {
-            tracing::error!("not reloaded: {faults}");
-            None
-        }
-    }
+/// The configuration that a reload loads.
+///
+/// # Errors
+/// The gateway cannot continue with it: why.
+pub(super) fn reloaded(start: &Start<'_>) -> Result<Config, String> {
+    let (config, _) =
+        Config::load(start.file, &crate::host::host_facts()).map_err(|faults| faults.to_string())?;
+    check_reload(&start.config.gateway.name, &config)?;
+    Ok(config)
 }
 
-/// This process becomes one of the program's file as it is now, with the same arguments. Returns if that cannot be.
-pub(super) fn re_execute() -> io::Error {
+/// Why the flows in the fast path of a process with this configuration, as `GET /v1/config` writes it, move to its engine before
+/// a reload with another one; `None`: they stay.
+pub fn flows_lost(running: &serde_json::Value, config: &Config) -> Option<String> {
+    Predecessor::that_says(running).loses_flows_to(config)
+}
+
+/// Whether the running gateway of this name can continue with a configuration.
+///
+/// # Errors
+/// Why not.
+pub fn check_reload(name: &str, config: &Config) -> Result<(), String> {
+    if config.gateway.name != name {
+        return Err("gateway.name changed: restart required".into());
+    }
+    let now = crate::host::surroundings_now(Surroundings::default());
+    packet_filter::check_masquerading(config, &now).map_err(|error| error.to_string())
+}
+
+/// This process becomes one of the program's file as it is now, with the same arguments; it learns of the file with the previous
+/// configuration. Returns if that cannot be.
+pub(super) fn re_execute(previous: &Path) -> io::Error {
     match std::env::current_exe() {
         Ok(program) => {
             let mut arguments = std::env::args_os();
@@ -241,6 +281,7 @@ pub(super) fn re_execute() -> io::Error {
             if let Some(name) = arguments.next() {
                 command.arg0(name);
             }
+            command.env(PREVIOUS, previous);
             command.args(arguments.filter(|argument| argument != "--takeover")).exec()
         }
         Err(error) => error,

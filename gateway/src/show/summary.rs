@@ -29,6 +29,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
             if device.gso.is_empty() { "none" } else { &device.gso },
         ));
     }
+    text.push_str(&reload(status));
     text.push_str(&host(status));
     let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
     for mechanism in &status.mechanisms {
@@ -52,6 +53,22 @@ pub(super) fn share(fast_path: &FastPathShare) -> String {
         _ if fast_path.is_off() => "off".into(),
         Some(share) => percent(share, 1.0),
         None => "idle".into(),
+    }
+}
+
+/// The last reload, while it is on trial or if it was rolled back.
+fn reload(status: &Status) -> String {
+    let Some(reload) = &status.reload else { return String::new() };
+    match (reload.state.as_str(), reload.seconds_left) {
+        ("awaits confirmation", Some(left)) => format!(
+            "the reload awaits `sixway reload --keep`; otherwise the previous configuration returns in {left} s\n"
+        ),
+        ("on trial", Some(left)) => format!("the reloaded configuration is on trial for {left} s\n"),
+        ("rolled back", _) => format!(
+            "the reload was rolled back, and the previous configuration is in force: {}\n",
+            reload.reason.as_deref().unwrap_or("no reason is known")
+        ),
+        (_, _) => String::new(),
     }
 }
 

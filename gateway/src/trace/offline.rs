@@ -3,7 +3,8 @@
 use crate::config::{Config, Surroundings};
 use crate::view::SessionRow;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside, SavedSession, SessionState};
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::nat::{Inside, NatProtocol, NotAdopted, Outside, SavedSession, SessionState};
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Offload, Outbox, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::net::{IpAddr, SocketAddr};
@@ -63,6 +64,17 @@ impl Offline {
             }
         });
         adopted.count()
+    }
+
+    /// Copies a session into the translator that it is of.
+    ///
+    /// # Errors
+    /// Why it cannot continue.
+    pub fn adopt_as(&mut self, translator: Identity, session: &SessionRow) -> Result<(), NotAdopted> {
+        let (nat64, counters) = self.engine.nat64_and_counters();
+        let translator = nat64.iter_mut().find(|nat64| nat64.identity() == translator);
+        let session = saved(session).ok_or(NotAdopted::NotCarried)?;
+        translator.ok_or(NotAdopted::NoTranslator)?.restore(&session, self.now, counters)
     }
 
     /// Lets a packet through.

@@ -34,6 +34,30 @@ pub struct Status {
     /// What other programs changed of the host's configuration; `None` without a device.
     #[serde(default)]
     pub host: Option<HostRow>,
+    /// When this process, or its last reload, started: milliseconds since 1970.
+    #[serde(default)]
+    pub started_milliseconds: u64,
+    /// The configuration file.
+    #[serde(default)]
+    pub config_file: String,
+    /// The last reload; `None`: there was none since the start.
+    #[serde(default)]
+    pub reload: Option<ReloadRow>,
+}
+
+/// A reload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReloadRow {
+    /// `on trial`, `awaits confirmation`, `kept` or `rolled back`.
+    pub state: String,
+    /// Why the gateway returned to the previous configuration.
+    pub reason: Option<String>,
+    /// Seconds until the trial ends; `None`: it has ended.
+    pub seconds_left: Option<u64>,
+    /// Sessions that the engine of the previous process had.
+    pub sessions: u64,
+    /// Those that continue.
+    pub sessions_kept: u64,
 }
 
 /// What other programs changed of the host's configuration since the start.

@@ -286,7 +286,7 @@ fn flows_that_the_next_process_has_no_table_for_return_to_the_engine_first() {
     second.signal("HUP");
     wait_until("it is there again", || second.said().matches("ready in").count() == 2);
     let said = second.said();
-    assert!(said.contains("SIGHUP: moving flows from the fast path to the engine"), "{said}");
+    assert!(said.contains("moving flows from the fast path to the engine"), "{said}");
     assert_eq!(said.matches("4 of 4 sessions continue").count(), 2, "{said}");
     talking.end();
     ended(&network, &mut second);

@@ -264,7 +264,7 @@ impl Drop for Network {
         let _ = Command::new("umount").arg(self.pin_path()).output();
         let _ = fs::remove_dir_all(&self.directory);
         let _ = fs::remove_file(self.state());
-        for extension in ["ports", "handover"] {
+        for extension in ["ports", "handover", "previous", "handover-kept"] {
             let _ = fs::remove_file(self.state().with_extension(extension));
         }
         let _ = fs::remove_file(format!("/var/lib/sixway/life-{}.advertised", self.suffix));

@@ -1,0 +1,100 @@
+//! `sixway binding` and `sixway session`: changes bindings and sessions of a running gateway.
+
+use super::failure::Failure;
+use super::output::say;
+use super::run_directory::RUN_DIRECTORY;
+use super::show::{failure, only_socket};
+use crate::admin::{Client, Named};
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BindingCommand {
+    /// Make a static binding until the gateway ends; in the configuration, `static` makes it lasting.
+    Add {
+        /// tcp, udp or icmp.
+        protocol: String,
+        /// The inside endpoint: [ADDRESS]:PORT.
+        inside: String,
+        /// The outside endpoint: ADDRESS:PORT.
+        outside: String,
+        #[command(flatten)]
+        gateway: Socket,
+    },
+    /// End a binding and its sessions.
+    Remove {
+        /// tcp, udp or icmp.
+        protocol: String,
+        /// The outside endpoint: ADDRESS:PORT.
+        outside: String,
+        #[command(flatten)]
+        gateway: Socket,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SessionCommand {
+    /// End a session.
+    End {
+        /// tcp, udp or icmp.
+        protocol: String,
+        /// The inside endpoint: [ADDRESS]:PORT.
+        inside: String,
+        /// The remote endpoint: ADDRESS:PORT; for icmp the port is 0.
+        remote: String,
+        #[command(flatten)]
+        gateway: Socket,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Socket {
+    /// The admin socket of the gateway; needed if several gateways run on this host.
+    #[arg(long)]
+    socket: Option<PathBuf>,
+}
+
+impl Socket {
+    fn client(&self) -> Result<Client, Failure> {
+        match &self.socket {
+            Some(path) => Ok(Client::new(path)),
+            None => only_socket(Path::new(RUN_DIRECTORY)).map(|path| Client::new(&path)),
+        }
+    }
+}
+
+/// Runs `sixway binding`.
+pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
+    match command {
+        BindingCommand::Add { protocol, inside, outside, gateway } => {
+            let named = Named {
+                protocol: protocol.clone(),
+                inside: Some(inside.clone()),
+                outside: Some(outside.clone()),
+                remote: None,
+            };
+            named.binding().map_err(Failure::Wrong)?;
+            gateway.client()?.post_json("/v1/bindings", &named).map_err(failure)?;
+            say(&format!("{protocol} {outside} leads to {inside} until the gateway ends"));
+        }
+        BindingCommand::Remove { protocol, outside, gateway } => {
+            let query = [("protocol", Some(protocol.clone())), ("outside", Some(outside.clone()))];
+            gateway.client()?.delete::<()>("/v1/bindings", &query).map_err(failure)?;
+            say(&format!("the binding of {protocol} {outside} and its sessions ended"));
+        }
+    }
+    Ok(())
+}
+
+/// Runs `sixway session`.
+pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
+    let SessionCommand::End { protocol, inside, remote, gateway } = command;
+    let query = [
+        ("protocol", Some(protocol.clone())),
+        ("inside", Some(inside.clone())),
+        ("remote", Some(remote.clone())),
+    ];
+    gateway.client()?.delete::<()>("/v1/sessions", &query).map_err(failure)?;
+    say(&format!("the session of {protocol} {inside} with {remote} ended"));
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! `sixway run`.
+
+use super::failure::Failure;
+use super::run_directory::RUN_DIRECTORY;
+use super::warnings::warn;
+use crate::config::{Config, Faults, Sources, Warning};
+use crate::{daemon, host};
+use std::path::{Path, PathBuf};
+
+/// A configuration, what is remarkable about it, and its text.
+type Loaded = (Config, Vec<Warning>, Sources);
+
+/// Runs a gateway. After a reload that failed, that is with the previous configuration.
+pub(super) fn run(file: &Path, takeover: bool) -> Result<(), Failure> {
+    let mut previous = daemon::Previous::of_this_process();
+    let loaded = load(file, &mut previous).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    let (config, warnings, sources) = loaded;
+    warn(&warnings, config.gateway.log_format);
+    let start = daemon::Start {
+        config: &config,
+        file,
+        sources: &sources,
+        previous: previous.as_ref(),
+        directory: Path::new(RUN_DIRECTORY),
+        takeover,
+    };
+    daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// The configuration. One that was on trial and cannot be read is given up for the previous one.
+fn load(file: &Path, previous: &mut Option<(PathBuf, daemon::Previous)>) -> Result<Loaded, Faults> {
+    let kept = |previous: &daemon::Previous| {
+        let (config, warnings) = previous.config()?;
+        Ok((config, warnings, previous.sources.clone()))
+    };
+    match previous {
+        Some((_, previous)) if !previous.is_on_trial() => kept(previous),
+        Some((_, previous)) => match Sources::load(file, &host::host_facts()) {
+            Ok(loaded) => Ok(loaded),
+            Err(faults) => {
+                previous.rolled_back = Some(faults.to_string());
+                kept(previous)
+            }
+        },
+        None => Sources::load(file, &host::host_facts()),
+    }
+}

@@ -1,0 +1,128 @@
+//! The file with the previous configuration. It exists while a new configuration is on trial. The new process learns of it by an
+//! environment variable, so that a start of the gateway by hand never takes an old file for its own.
+
+use crate::config::{Config, Faults, Sources, Warning};
+use crate::host;
+use crate::view::ReloadRow;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The environment variable with the path of the file; set when a process executes itself again.
+pub(in crate::daemon) const PREVIOUS: &str = "SIXWAY_PREVIOUS";
+
+/// The previous configuration, and what is to become of the new one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Previous {
+    /// Its text.
+    pub sources: Sources,
+    /// Within this number of seconds the new one is to be confirmed; `None`: it is kept if it works.
+    pub confirm_seconds: Option<u64>,
+    /// Why the gateway returned to the previous configuration; `None`: the new one is on trial.
+    pub rolled_back: Option<String>,
+    /// How the gateway was.
+    pub before: Before,
+}
+
+/// How the gateway was before a reload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Before {
+    /// Packets passed.
+    pub packets_passed: bool,
+    /// An upstream of the DNS64 answered.
+    pub upstream_answered: bool,
+}
+
+impl Previous {
+    /// Where the file is.
+    pub(in crate::daemon) fn path(directory: &Path, name: &str) -> PathBuf {
+        directory.join(format!("{name}.previous"))
+    }
+
+    /// The file that this process was told of; `None`: it is a start.
+    pub fn of_this_process() -> Option<(PathBuf, Self)> {
+        let path = PathBuf::from(std::env::var_os(PREVIOUS)?);
+        Self::read(&path).map(|previous| (path, previous))
+    }
+
+    /// The previous configuration.
+    ///
+    /// # Errors
+    /// The host is another one by now, and the configuration does not fit it.
+    pub fn config(&self) -> Result<(Config, Vec<Warning>), Faults> {
+        self.sources.config(&host::host_facts())
+    }
+
+    /// Whether the new configuration is on trial.
+    pub fn is_on_trial(&self) -> bool {
+        self.rolled_back.is_none()
+    }
+
+    pub(in crate::daemon) fn confirm(&self) -> Option<Duration> {
+        self.confirm_seconds.map(Duration::from_secs)
+    }
+
+    /// What `show` says of it.
+    pub(in crate::daemon) fn row(&self) -> ReloadRow {
+        let state = match (&self.rolled_back, self.confirm_seconds) {
+            (Some(_), _) => "rolled back",
+            (None, Some(_)) => "awaits confirmation",
+            (None, None) => "on trial",
+        };
+        ReloadRow { state: state.into(), reason: self.rolled_back.clone(), ..ReloadRow::default() }
+    }
+
+    fn read(path: &Path) -> Option<Self> {
+        serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+    }
+
+    /// Writes the file: whole, or not at all. Only its owner may read it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let aside = path.with_extension("previous-new");
+        let _ = fs::remove_file(&aside);
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        file.write_all(serde_json::to_string(self)?.as_bytes())?;
+        fs::rename(&aside, path)
+    }
+
+    /// Goes back: the file says why, for the next process of the gateway.
+    ///
+    /// # Errors
+    /// It is not on trial, or the kernel refused.
+    pub fn roll_back(path: &Path, why: &str) -> io::Result<()> {
+        match Self::read(path) {
+            Some(previous) if previous.is_on_trial() => {
+                Self { rolled_back: Some(why.into()), ..previous }.write(path)
+            }
+            Some(_) | None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_goes_back_says_why_and_goes_back_once() {
+        let path = std::env::temp_dir().join(format!("sixway-previous-{}", std::process::id()));
+        let previous = Previous { confirm_seconds: Some(60), ..Previous::default() };
+        assert_eq!(previous.row().state, "awaits confirmation");
+        previous.write(&path).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&path).unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o600);
+        Previous::roll_back(&path, "port 53 is in use").unwrap();
+        let back = Previous::read(&path).unwrap();
+        assert_eq!(back.row().reason.unwrap(), "port 53 is in use");
+        assert!(back.config().is_err(), "an empty text is no configuration");
+        assert!(Previous::roll_back(&path, "again").is_err());
+        fs::remove_file(&path).unwrap();
+        assert!(Previous::roll_back(&path, "nothing").is_err());
+    }
+}

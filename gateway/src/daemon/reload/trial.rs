@@ -1,0 +1,92 @@
+//! The trial of a new configuration. It is kept if the gateway still works: what passed before the reload still passes, and the
+//! DNS64 still has an upstream that answers. If it is to be confirmed, that has to come in time.
+
+use super::previous::{Before, Previous};
+use std::time::{Duration, Instant};
+
+/// How long a new configuration is observed.
+const OBSERVED: Duration = Duration::from_secs(30);
+
+/// A new configuration on trial.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::daemon) struct Trial {
+    began: Instant,
+    before: Before,
+    confirm: Option<Duration>,
+}
+
+/// How the gateway is since the reload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::daemon) struct Health {
+    /// Packets that passed.
+    pub passed: u64,
+    /// Packets that were dropped.
+    pub dropped: u64,
+    /// An upstream of the DNS64 answers; also without DNS64.
+    pub upstream_answers: bool,
+}
+
+/// How a trial ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::daemon) enum TrialEnd {
+    /// The new configuration is kept.
+    Kept,
+    /// The previous one returns; why.
+    RolledBack(&'static str),
+}
+
+impl Trial {
+    /// Of a process that began at this time.
+    pub fn of(previous: &Previous, began: Instant) -> Option<Self> {
+        previous.is_on_trial().then(|| Self { began, before: previous.before, confirm: previous.confirm() })
+    }
+
+    /// Whether somebody has to confirm it.
+    pub fn awaits_confirmation(&self) -> bool {
+        self.confirm.is_some()
+    }
+
+    /// When it is judged.
+    pub fn until(&self) -> Instant {
+        self.began + self.confirm.unwrap_or(OBSERVED)
+    }
+
+    /// The judgement, when the time is over.
+    pub fn judge(&self, health: Health) -> TrialEnd {
+        if self.awaits_confirmation() {
+            return TrialEnd::RolledBack("it was not confirmed in time");
+        }
+        if self.before.packets_passed && health.passed == 0 && health.dropped > 0 {
+            return TrialEnd::RolledBack("no packet passed since the reload: all were dropped");
+        }
+        if self.before.upstream_answered && !health.upstream_answers {
+            return TrialEnd::RolledBack("no upstream of the DNS64 answers since the reload");
+        }
+        TrialEnd::Kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(before: Before, health: Health, confirm: Option<u64>) -> TrialEnd {
+        let previous = Previous { before, confirm_seconds: confirm, ..Previous::default() };
+        Trial::of(&previous, Instant::now()).unwrap().judge(health)
+    }
+
+    #[test]
+    fn what_worked_before_has_to_work_after() {
+        let well = Before { packets_passed: true, upstream_answered: true };
+        let health = |passed, dropped, upstream_answers| Health { passed, dropped, upstream_answers };
+        assert_eq!(judged(well, health(1, 99, true), None), TrialEnd::Kept);
+        assert_eq!(judged(well, health(0, 0, true), None), TrialEnd::Kept, "nothing arrived");
+        assert!(matches!(judged(well, health(0, 1, true), None), TrialEnd::RolledBack(_)));
+        assert!(matches!(judged(well, health(1, 0, false), None), TrialEnd::RolledBack(_)));
+        // What did not work before proves nothing.
+        assert_eq!(judged(Before::default(), health(0, 9, false), None), TrialEnd::Kept);
+        assert!(matches!(judged(well, health(1, 0, true), Some(60)), TrialEnd::RolledBack(_)));
+        let back = Previous { rolled_back: Some("why".into()), ..Previous::default() };
+        assert!(Trial::of(&back, Instant::now()).is_none());
+    }
+}

@@ -1,0 +1,270 @@
+//! What stops or reloads a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
+
+use super::error::RunError;
+use super::gateway::{Gateway, sum};
+use super::rates::packets;
+use super::reload::{Before, Health, Previous, ReloadRequest, Trial, TrialEnd, Wanted};
+use super::signals::{Request, Signals};
+use super::start::Start;
+use super::{offload, takeover};
+use crate::admin::{AdminError, Backend};
+use crate::config::Config;
+use crate::view::{Dns64Row, ReloadRow};
+use sixway_dataplane::mechanism::table::Kind;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// How long an answer of the admin API may take to be written.
+const ANSWERED: Duration = Duration::from_millis(50);
+
+/// How a gateway ends.
+pub(super) enum Ending {
+    /// It is to end, or has to.
+    Whole(Result<(), RunError>),
+    /// Another process continues.
+    MakingWay,
+    /// This process re-executes itself.
+    Anew,
+}
+
+/// Who asks for a reload.
+struct Asked {
+    why: &'static str,
+    confirm: Option<Duration>,
+    answer: Option<oneshot::Sender<Result<(), AdminError>>>,
+}
+
+impl Asked {
+    fn by(why: &'static str) -> Self {
+        Self { why, confirm: None, answer: None }
+    }
+
+    /// Tells who asked.
+    async fn tell(self, told: Result<(), AdminError>) {
+        if let Some(answer) = self.answer {
+            // Who asked may have given up.
+            let _ = answer.send(told);
+            tokio::time::sleep(ANSWERED).await;
+        }
+    }
+}
+
+/// What waits.
+pub(super) struct Reloads<'a> {
+    start: &'a Start<'a>,
+    seed: [u64; 2],
+    gateway: &'a Gateway,
+    trial: Option<Trial>,
+    /// What the fast path had carried when the trial began.
+    carried: u64,
+}
+
+impl<'a> Reloads<'a> {
+    /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
+    pub fn new(start: &'a Start<'a>, seed: [u64; 2], gateway: &'a Gateway, sessions: (u64, u64)) -> Self {
+        let previous = start.previous.map(|(_, previous)| previous);
+        let trial = previous.and_then(|previous| Trial::of(previous, Instant::now()));
+        if let Some(previous) = previous {
+            let row = ReloadRow { sessions: sessions.0, sessions_kept: sessions.1, ..previous.row() };
+            gateway.note_reload(row, trial.as_ref().map(Trial::until));
+        }
+        if let Some(why) = previous.and_then(|previous| previous.rolled_back.as_ref()) {
+            tracing::error!("rolled back to the previous configuration: {why}");
+        }
+        let carried = gateway.seen().map_or(0, |seen| packets(&seen.counts));
+        let reloads = Self { start, seed, gateway, trial, carried };
+        if reloads.trial.is_none() {
+            reloads.forget();
+        }
+        reloads
+    }
+
+    /// Waits for the end, or for a reload.
+    pub async fn wait(mut self, signals: &mut Signals) -> Ending {
+        loop {
+            let asked = tokio::select! {
+                signal = signals.next() => match signal {
+                    Request::End(name) => return self.ending(name),
+                    Request::HungUp => Asked::by("SIGHUP"),
+                },
+                () = self.gateway.outdated.notified() => Asked::by("the address of a pool changed"),
+                request = self.gateway.reloads.next() => {
+                    let ReloadRequest { what, answer } = request;
+                    let asked = Asked { answer: Some(answer), ..Asked::by("requested") };
+                    match what {
+                        Wanted::Reload(confirm) => Asked { confirm, ..asked },
+                        Wanted::Keep => {
+                            asked.tell(self.keep()).await;
+                            continue;
+                        }
+                        Wanted::RollBack => match self.may_roll_back() {
+                            Ok(()) => {
+                                asked.tell(Ok(())).await;
+                                self.roll_back("it was requested").await;
+                                return Ending::Anew;
+                            }
+                            refused => {
+                                asked.tell(refused).await;
+                                continue;
+                            }
+                        },
+                    }
+                }
+                end = self.trial_end() => match end {
+                    TrialEnd::Kept => {
+                        self.kept();
+                        continue;
+                    }
+                    TrialEnd::RolledBack(why) => {
+                        self.roll_back(why).await;
+                        return Ending::Anew;
+                    }
+                },
+            };
+            let reload = tokio::select! {
+                name = signals.end() => return self.ending(name),
+                reload = self.prepare(asked.confirm) => reload,
+            };
+            match reload {
+                Ok(()) => {
+                    tracing::info!("{}: reloading", asked.why);
+                    asked.tell(Ok(())).await;
+                    return Ending::Anew;
+                }
+                Err(why) => {
+                    tracing::error!("not reloaded: {why}");
+                    asked.tell(Err(AdminError::BadRequest(format!("not reloaded: {why}")))).await;
+                }
+            }
+        }
+    }
+
+    fn ending(&self, name: &str) -> Ending {
+        tracing::info!("{name}: ending");
+        self.forget();
+        Ending::Whole(Ok(()))
+    }
+
+    /// The file with the previous configuration.
+    fn file(&self) -> PathBuf {
+        Previous::path(self.start.directory, &self.start.config.gateway.name)
+    }
+
+    /// Nothing is on trial.
+    fn forget(&self) {
+        let _ = std::fs::remove_file(self.file());
+    }
+
+    /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
+    async fn prepare(&self, confirm: Option<Duration>) -> Result<(), String> {
+        if self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
+            return Err(
+                "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`"
+                    .into(),
+            );
+        }
+        let config = takeover::reloaded(self.start)?;
+        self.make_ready(&config).await?;
+        let previous = Previous {
+            sources: self.start.sources.clone(),
+            confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
+            rolled_back: None,
+            before: self.before().await,
+        };
+        // The file may have changed meanwhile.
+        takeover::reloaded(self.start)?;
+        let file = self.file();
+        previous.write(&file).map_err(|error| {
+            format!("the previous configuration cannot be kept in {}: {error}", file.display())
+        })
+    }
+
+    /// Moves to the engine what the fast path of a process with this configuration cannot carry.
+    async fn make_ready(&self, config: &Config) -> Result<(), String> {
+        // Nothing carries the packets of the engines between two processes: what takes long is done before.
+        offload::leave_ahead(config, self.seed).await;
+        let Some(what) = takeover::loses_flows_to(self.start, config).await else { return Ok(()) };
+        tracing::info!("moving flows from the fast path to the engine: {what}");
+        match Backend::end_fast_path(self.gateway).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(format!("sessions in the fast path would be lost: {error}")),
+        }
+    }
+
+    async fn before(&self) -> Before {
+        let rates = self.gateway.history().rates();
+        Before {
+            packets_passed: rates.packets > 0.0,
+            upstream_answered: self.dns64().await.is_some_and(|row| answered(&row)),
+        }
+    }
+
+    async fn dns64(&self) -> Option<Dns64Row> {
+        Backend::dns64(self.gateway).await.ok().flatten()
+    }
+
+    /// Waits for the end of the trial; for ever if there is none.
+    async fn trial_end(&self) -> TrialEnd {
+        let Some(trial) = self.trial else { return std::future::pending().await };
+        tokio::time::sleep_until(trial.until().into()).await;
+        let Ok(reports) = self.gateway.reports().await else {
+            return TrialEnd::RolledBack("a worker does not answer since the reload");
+        };
+        let counters = sum(&reports);
+        let passed: u64 = Kind::ALL.iter().map(|kind| counters.passed_total(*kind)).sum();
+        let carried = self.gateway.seen().map_or(0, |seen| packets(&seen.counts));
+        let dns64 = self.dns64().await;
+        trial.judge(Health {
+            passed: passed + carried.saturating_sub(self.carried),
+            dropped: counters.dropped_total(),
+            upstream_answers: dns64.is_none_or(|row| is_unasked(&row) || answered(&row)),
+        })
+    }
+
+    fn kept(&mut self) {
+        self.trial = None;
+        self.gateway.note_kept();
+        self.forget();
+        tracing::info!("the reloaded configuration is kept");
+    }
+
+    fn keep(&mut self) -> Result<(), AdminError> {
+        self.may_roll_back()?;
+        self.kept();
+        Ok(())
+    }
+
+    fn may_roll_back(&self) -> Result<(), AdminError> {
+        match self.trial {
+            Some(_) => Ok(()),
+            None => Err(AdminError::Conflict(
+                "no reload is on trial: there is nothing to keep or to roll back".into(),
+            )),
+        }
+    }
+
+    async fn roll_back(&self, why: &str) {
+        tracing::warn!("rolling back to the previous configuration: {why}");
+        let ready = match self.start.previous.map(|(_, previous)| previous.config()) {
+            Some(Ok((config, _))) => self.make_ready(&config).await,
+            Some(Err(faults)) => Err(faults.to_string()),
+            None => Ok(()),
+        };
+        if let Err(what) = ready {
+            tracing::warn!("{what}");
+        }
+        if let Err(error) = Previous::roll_back(&self.file(), why) {
+            tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
+        }
+    }
+}
+
+/// Whether an upstream answered lately.
+fn answered(row: &Dns64Row) -> bool {
+    row.upstreams.iter().any(|upstream| upstream.replies > 0 && upstream.health == "up")
+}
+
+fn is_unasked(row: &Dns64Row) -> bool {
+    row.upstreams.iter().all(|upstream| upstream.queries == 0)
+}

@@ -1,0 +1,99 @@
+//! What becomes of the sessions of a running gateway under another configuration: they are copied into an engine made from it, as a
+//! reload does.
+
+use crate::config::{Config, Surroundings};
+use crate::trace::Offline;
+use crate::view::SessionRow;
+use serde_json::Value;
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::nat::NotAdopted;
+
+/// Sessions that continue or end.
+pub struct Effect {
+    engine: Option<Offline>,
+    translators: Vec<(String, Identity)>,
+    continued: u64,
+    ended: Vec<(NotAdopted, u64)>,
+}
+
+impl Effect {
+    /// Of a new configuration on sessions of a gateway that runs with another, as `GET /v1/config` writes it.
+    ///
+    /// # Errors
+    /// The new configuration makes no engine.
+    pub fn of(running: &Value, config: &Config, now: &Surroundings) -> Result<Self, String> {
+        let translators = running["nat64"].as_array().into_iter().flatten().filter_map(|section| {
+            let prefix = section["prefix"].as_str()?.parse().ok()?;
+            Some((section["name"].as_str()?.to_owned(), Identity::of_nat64(prefix)))
+        });
+        let engine = config.needs_device().then(|| Offline::new(config, now)).transpose()?;
+        Ok(Self { engine, translators: translators.collect(), continued: 0, ended: Vec::new() })
+    }
+
+    /// Takes these sessions into account.
+    pub fn add(&mut self, sessions: &[SessionRow]) {
+        for session in sessions {
+            let translator = self.translators.iter().find(|(name, _)| *name == session.mechanism);
+            let adopted = match (&mut self.engine, translator) {
+                (Some(engine), Some((_, translator))) => engine.adopt_as(*translator, session),
+                (_, _) => Err(NotAdopted::NoTranslator),
+            };
+            match adopted {
+                Ok(()) => self.continued += 1,
+                Err(why) => match self.ended.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, count)) => *count += 1,
+                    None => self.ended.push((why, 1)),
+                },
+            }
+        }
+    }
+
+    /// Sessions that continue.
+    pub fn continued(&self) -> u64 {
+        self.continued
+    }
+
+    /// Sessions that end, by their reason.
+    pub fn ended(&self) -> &[(NotAdopted, u64)] {
+        &self.ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(pool: &str) -> Config {
+        crate::sample::config(&format!(
+            "[gateway]\nipv4_address = \"198.51.100.1\"\nipv6_address = \"2001:db8::fe\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n\
+             [nat64]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8:1::/64\"]\npool = \"main\"\ntranslate_non_global = true\n"
+        ))
+    }
+
+    fn session(outside: &str) -> SessionRow {
+        SessionRow {
+            mechanism: "nat64".into(),
+            protocol: "udp".into(),
+            inside: "[2001:db8:1::2]:5000".into(),
+            outside: outside.into(),
+            remote: "203.0.113.2:53".into(),
+            state: "open".into(),
+            ..SessionRow::default()
+        }
+    }
+
+    #[test]
+    fn sessions_end_whose_address_leaves_the_pool_or_whose_translator_goes() {
+        let running = serde_json::to_value(config("192.0.2.1")).unwrap();
+        let now = Surroundings::default();
+        let mut same = Effect::of(&running, &config("192.0.2.0/28"), &now).unwrap();
+        same.add(&[session("192.0.2.1:5000")]);
+        assert_eq!((same.continued(), same.ended()), (1, &[][..]));
+        let mut other = Effect::of(&running, &config("192.0.2.16/28"), &now).unwrap();
+        other.add(&[session("192.0.2.1:5000"), session("192.0.2.1:5001")]);
+        assert_eq!((other.continued(), other.ended()), (0, &[(NotAdopted::PortNotGiven, 2)][..]));
+        let mut gone = Effect::of(&Value::Null, &config("192.0.2.1"), &now).unwrap();
+        gone.add(&[session("192.0.2.1:5000")]);
+        assert_eq!(gone.ended(), [(NotAdopted::NoTranslator, 1)]);
+    }
+}
