@@ -42,6 +42,17 @@ pub fn set_queue_length(interface: &str, packets: u32) -> io::Result<()> {
     ask(interface, libc::SIOCSIFTXQLEN, "SIOCSIFTXQLEN", &mut request)
 }
 
+/// How many packets the kernel queues for the device.
+///
+/// # Errors
+/// The kernel's error of SIOCGIFTXQLEN.
+pub fn queue_length(interface: &str) -> io::Result<u32> {
+    let mut request = interface_request(interface)?;
+    ask(interface, libc::SIOCGIFTXQLEN, "SIOCGIFTXQLEN", &mut request)?;
+    // SAFETY: SIOCGIFTXQLEN filled in this member of the union.
+    Ok(unsafe { request.ifr_ifru.ifru_metric }.unsigned_abs())
+}
+
 /// Takes the device up or down.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
-use super::record::{Leftovers, Record, Successor};
+use super::record::{FoundDevice, Leftovers, Record, Successor};
 use super::reserved_ports;
 use super::route::Routes;
 use super::setting_name::setting_name;
@@ -64,6 +64,7 @@ pub struct Host {
     name: String,
     pins: PathBuf,
     reached: AppliedReach,
+    /// `None` without a device of the gateway's own.
     persistence: Option<Persistence>,
     adopted: bool,
     /// What was set up, and who watches it; `None` without a device.
@@ -86,11 +87,17 @@ impl Host {
         // From here on, any failure drops this, which reverts the changes.
         let mut host = Self::of(record);
         (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
-        let tun = open(plan, left.adopted)?;
+        let found = host.note_found(&plan.device)?;
+        let tun = open(plan, left.adopted, found)?;
         host.name.clone_from(&tun.name);
         let root = Path::new("/proc/sys");
         let settings = device_settings(root, &tun.name);
-        for (path, value) in &settings {
+        for setting in &settings {
+            if found {
+                host.change(setting)?;
+                continue;
+            }
+            let (path, value) = setting;
             // They vanish with the device.
             std::fs::write(path, value).map_err(|error| HostError::Setting(path.clone(), error))?;
         }
@@ -104,7 +111,7 @@ impl Host {
         interface::set_up(&tun.name, true).map_err(device)?;
         let index = interface::index(&tun.name).map_err(device)?;
         host.device = index;
-        host.persistence = Some(tun.persistence().map_err(device)?);
+        host.persistence = if found { None } else { Some(tun.persistence().map_err(device)?) };
         host.route(plan).await?;
         host.guarded = Some((plan.clone(), settings, Guard::start(Instant::now())));
         Ok((host, tun))
@@ -121,6 +128,19 @@ impl Host {
             adopted: false,
             guarded: None,
         }
+    }
+
+    /// Notes how the device is, if somebody else made it. Whether somebody did.
+    fn note_found(&mut self, device: &str) -> Result<bool, HostError> {
+        let Some(record) = &mut self.record else { return Ok(false) };
+        if !self.adopted {
+            let found = FoundDevice::of(device).map_err(|error| HostError::Device(device.into(), error))?;
+            if let Some(found) = found {
+                tracing::info!("{device} exists: it is used as it is, and left as it was found");
+                record.found(found).map_err(HostError::Record)?;
+            }
+        }
+        Ok(record.found_device().is_some())
     }
 
     /// Routes into the device: those that an adopted one has already are left as they are.
@@ -206,8 +226,10 @@ impl Host {
     /// # Errors
     /// The state file cannot be written, or the kernel refused.
     pub fn keep_for_successor(&mut self) -> Result<(), HostError> {
-        let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
+        // Without a device there is nothing to keep.
+        let Some(record) = self.record.as_mut().filter(|_| self.device != 0) else { return Ok(()) };
         record.keep_for_successor(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
+        let Some(persistence) = &self.persistence else { return Ok(()) };
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
 
@@ -216,8 +238,10 @@ impl Host {
     /// # Errors
     /// As for [`Self::keep_for_successor`].
     pub fn keep_to_itself(&mut self) -> Result<(), HostError> {
-        let (Some(record), Some(persistence)) = (&mut self.record, &self.persistence) else { return Ok(()) };
-        persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
+        let Some(record) = self.record.as_mut().filter(|_| self.device != 0) else { return Ok(()) };
+        if let Some(persistence) = &self.persistence {
+            persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
+        }
         record.keep_to_itself().map_err(HostError::Record)
     }
 
@@ -310,17 +334,19 @@ impl Drop for Host {
     }
 }
 
-fn open(plan: &HostPlan, persist: bool) -> Result<Tun, HostError> {
+fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
     let abilities = if plan.super_frames {
         Abilities::ALL
     } else {
         Abilities { tso: false, uso: false, ..Abilities::ALL }
     };
-    let steered = plan.workers > 1 && plan.queues == usize::from(plan.workers);
+    // A steering program would stay with a device that stays.
+    let steered = !found && plan.workers > 1 && plan.queues == usize::from(plan.workers);
     let config = TunConfig {
         name: plan.device.clone(),
         queues: plan.queues,
-        persist,
+        persist: adopted || found,
+        found,
         abilities,
         steering: steered.then(|| Steering {
             ports_per_block: PORTS_PER_BLOCK,

@@ -19,11 +19,15 @@ pub(super) struct Inherited {
 impl Inherited {
     /// Asks the kernel about the device of this index, and the record about the rest.
     pub fn of(device: u32, record: &Record) -> Result<Self, RouteError> {
+        let mut addresses = kernel::addresses6(device).map_err(failed("the device's addresses"))?;
+        if let Some(found) = record.found_device() {
+            addresses.retain(|address| !found.addresses.contains(address));
+        }
         Ok(Self {
             routes4: kernel::routes4(device, record.route_mark()).map_err(failed("the IPv4 routes"))?,
             reach: Reach {
                 routes: kernel::routes6(device, record.route_mark()).map_err(failed("the IPv6 routes"))?,
-                addresses: kernel::addresses6(device).map_err(failed("the device's addresses"))?,
+                addresses,
                 unreachable: record.inherited_unreachable(),
                 link_addresses: record.inherited_addresses(),
                 rules: record.inherited_rules(),

@@ -94,6 +94,13 @@ pub(super) fn restore4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<
     ask(add)?.map_err(|error| Refusal::of(&error))
 }
 
+/// Removes such a route, on a thread that waits for the kernel.
+pub(super) fn remove4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<(), Refusal> {
+    let delete =
+        |handle: Handle| async move { handle.route().del(message4(prefix, device, mark)).execute().await };
+    ask(delete)?.map_err(|error| Refusal::of(&error))
+}
+
 fn message4(prefix: Prefix4, device: u32, mark: RouteMark) -> RouteMessage {
     RouteMessageBuilder::<Ipv4Addr>::new()
         .destination_prefix(prefix.address(), prefix.length())

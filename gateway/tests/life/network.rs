@@ -257,15 +257,15 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         for host in ["client", "gateway", "server", "second"] {
-            let _ = fs::remove_file(format!("/run/sixway/life-{host}-{}.state", self.suffix));
             let _ = fs::remove_file(format!("/var/lib/sixway/life-{host}-{}.advertised", self.suffix));
             let _ = Command::new("ip").args(["netns", "del", &self.host(host)]).output();
         }
         let _ = Command::new("umount").arg(self.pin_path()).output();
         let _ = fs::remove_dir_all(&self.directory);
-        let _ = fs::remove_file(self.state());
-        for extension in ["ports", "handover", "previous", "handover-kept"] {
-            let _ = fs::remove_file(self.state().with_extension(extension));
+        for entry in fs::read_dir("/run/sixway").into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy().contains(&format!("-{}.", self.suffix)) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
         let _ = fs::remove_file(format!("/var/lib/sixway/life-{}.advertised", self.suffix));
     }

@@ -1,7 +1,7 @@
 //! Other programs change the host's configuration while the gateway runs.
 
 use super::NAT64;
-use super::network::{Network, Running};
+use super::network::{Network, Running, SIXWAY};
 use super::shared_pool::{Answering, ECHO, SHARED};
 use std::time::{Duration, Instant};
 
@@ -559,5 +559,73 @@ fn forged_sources_do_not_reach_a_nat64_that_checks_the_reverse_path() {
         until(reverse_path, || network.on("client", "ping", &own).status.success());
         gateway.signal("TERM");
         assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    }
+}
+
+/// The device as its maker sees it: flags, MTU, queue, addresses, routes and settings.
+fn found_device(network: &Network) -> (String, Vec<String>, Vec<String>, String) {
+    let gateway = network.host("gateway");
+    let link = network.ip(&["-n", &gateway, "-o", "link", "show", "dev", "sixway0"]);
+    let link = link.split_once(": ").unwrap().1.split(" link/").next().unwrap().to_owned();
+    let addresses = network.ip(&["-n", &gateway, "-o", "-6", "address", "show", "dev", "sixway0"]);
+    let addresses = addresses.lines().filter(|line| !line.contains("fe80")).map(Into::into).collect();
+    let routes = network.routes().into_iter().filter(|route| route.contains("sixway0")).collect();
+    let script = "cat /proc/sys/net/ipv[46]/conf/sixway0/forwarding /proc/sys/net/ipv4/conf/sixway0/rp_filter \
+                  /proc/sys/net/ipv4/conf/sixway0/accept_local /proc/sys/net/ipv6/conf/sixway0/accept_ra";
+    let settings = String::from_utf8(network.on("gateway", "sh", &["-c", script]).stdout).unwrap();
+    (link, addresses, routes, settings)
+}
+
+#[test]
+fn a_device_that_somebody_else_made_is_used_and_left_as_it_was_found() {
+    for kind in [&["mode", "tun"][..], &["mode", "tun", "multi_queue"]] {
+        let network = Network::build();
+        let gateway = network.host("gateway");
+        network.ip(&[&["-n", &gateway, "tuntap", "add", "dev", "sixway0"], kind].concat());
+        network.ip(&["-n", &gateway, "link", "set", "sixway0", "mtu", "1400", "up"]);
+        network.ip(&["-n", &gateway, "address", "add", "2001:db8:f::1/64", "dev", "sixway0", "nodad"]);
+        network.ip(&["-n", &gateway, "route", "add", "2001:db8:e::/64", "dev", "sixway0"]);
+        let (before, settings) = (found_device(&network), network.settings());
+
+        let mut running = network.start(NAT64);
+        assert!(running.said().contains("sixway0 exists: it is used as it is"), "{}", running.said());
+        network.ping("64:ff9b::203.0.113.2");
+        // Through a reload it stays what it is.
+        running.signal("HUP");
+        let begun = std::time::Instant::now();
+        while running.said().matches("ready in").count() < 2 {
+            assert!(begun.elapsed().as_secs() < 10, "{}", running.said());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        network.ping("64:ff9b::203.0.113.2");
+        running.signal("TERM");
+        assert_eq!(running.end(), 0, "{}", running.said());
+        assert_eq!(
+            (found_device(&network), network.settings()),
+            (before.clone(), settings.clone()),
+            "{kind:?}"
+        );
+
+        let mut running = network.start(NAT64);
+        running.signal("KILL");
+        running.end();
+        network.on("gateway", SIXWAY, &["cleanup"]);
+        assert_eq!((found_device(&network), network.settings()), (before, settings), "{kind:?}, killed");
+    }
+}
+
+#[test]
+fn a_device_of_another_kind_with_our_name_is_refused_with_what_to_do() {
+    let network = Network::build();
+    let gateway = network.host("gateway");
+    for kind in [
+        &["tuntap", "add", "dev", "sixway0", "mode", "tap"][..],
+        &["link", "add", "sixway0", "type", "bridge"],
+    ] {
+        network.ip(&[&["-n", &gateway], kind].concat());
+        let mut running = network.start(NAT64);
+        assert_eq!(running.end(), 1);
+        assert!(running.said().contains("not a TUN device; remove it, or set another"), "{}", running.said());
+        network.ip(&["-n", &gateway, "link", "del", "sixway0"]);
     }
 }

@@ -18,6 +18,8 @@ pub struct TunConfig {
     /// The device outlives the process: its routes stay, and the next start adopts it. `false` also takes that property
     /// away from a device that is adopted.
     pub persist: bool,
+    /// Somebody else made the device: its queueing discipline and the length of its queue stay.
+    pub found: bool,
     /// The offloads to request; the kernel may support fewer.
     pub abilities: Abilities,
     /// How the kernel is to choose the queue; `None`, or a kernel that cannot: by a hash of the flow.
@@ -26,7 +28,14 @@ pub struct TunConfig {
 
 impl Default for TunConfig {
     fn default() -> Self {
-        Self { name: "sixway%d".into(), queues: 1, persist: false, abilities: Abilities::ALL, steering: None }
+        Self {
+            name: "sixway%d".into(),
+            queues: 1,
+            persist: false,
+            found: false,
+            abilities: Abilities::ALL,
+            steering: None,
+        }
     }
 }
 
@@ -80,7 +89,7 @@ impl Tun {
     pub fn open(config: &TunConfig) -> io::Result<Self> {
         let wanted = config.abilities.steps().next().unwrap_or(Abilities::NONE);
         let first = open_clone()?;
-        let name = attach(&first, &config.name, wanted.vnet)?;
+        let (name, has_several) = attach_first(&first, &config.name, wanted.vnet)?;
         if wanted.vnet {
             let mut length = super::virtio::LENGTH as libc::c_int;
             // SAFETY: TUNSETVNETHDRSZ reads an int.
@@ -93,15 +102,24 @@ impl Tun {
             .map_err(|error| annotate(error, "TUNSETPERSIST"))?;
         let mut queues = vec![TunQueue::new(OwnedFd::from(first), abilities)];
         while queues.len() < config.queues {
+            if !has_several {
+                // One reader, so that packets stay in order.
+                queues.push(queues[0].sender()?);
+                continue;
+            }
             let file = open_clone()?;
-            attach(&file, &name, wanted.vnet)?;
+            attach(&file, &name, wanted.vnet, libc::IFF_MULTI_QUEUE)?;
             queues.push(TunQueue::new(OwnedFd::from(file), abilities));
         }
-        let blocks =
-            config.steering.and_then(|steering| steering::attach(queues[0].descriptor(), steering).ok());
-        // Spares memory and time; where the kernel refuses, everything works as well.
-        let _ = queue_discipline::remove(&name);
-        interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
+        let blocks = config
+            .steering
+            .filter(|_| has_several)
+            .and_then(|steering| steering::attach(queues[0].descriptor(), steering).ok());
+        if !config.found {
+            // Spares memory and time; where the kernel refuses, everything works as well.
+            let _ = queue_discipline::remove(&name);
+            interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
+        }
         Ok(Self { name, abilities, blocks, queues })
     }
 }
@@ -115,13 +133,31 @@ fn open_clone() -> io::Result<File> {
         .map_err(|error| annotate(error, "open /dev/net/tun"))
 }
 
+/// Attaches the first queue: the device's name, and whether it can have several. The device may be one that somebody else made with a
+/// single queue.
+fn attach_first(file: &File, name: &str, vnet: bool) -> io::Result<(String, bool)> {
+    match attach(file, name, vnet, libc::IFF_MULTI_QUEUE) {
+        Ok(name) => Ok((name, true)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput && interface::find(name)?.is_some() => {
+            match attach(file, name, vnet, 0) {
+                Ok(name) => Ok((name, false)),
+                Err(_) => Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it exists and is not a TUN device; remove it, or set another `tun.name`",
+                )),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// TUNSETIFF: makes the file a queue of the device and returns the device's name.
-fn attach(file: &File, name: &str, vnet: bool) -> io::Result<String> {
+fn attach(file: &File, name: &str, vnet: bool, several: libc::c_int) -> io::Result<String> {
     let mut request = interface_request(name)?;
     let header = if vnet { libc::IFF_VNET_HDR } else { 0 };
     // Several queues may be attached even where there is one: a persistent device keeps this property, and refuses those who
     // do not name it.
-    let flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_MULTI_QUEUE | header;
+    let flags = libc::IFF_TUN | libc::IFF_NO_PI | several | header;
     request.ifr_ifru.ifru_flags = flags as libc::c_short;
     // SAFETY: TUNSETIFF reads and writes an ifreq.
     unsafe { ioctl(file.as_fd(), libc::TUNSETIFF, &mut request) }

@@ -22,11 +22,21 @@ pub struct TunQueue {
     counters: LinkCounters,
     /// Makes what the kernel does not take whole.
     plain: Plain,
+    /// It only sends: another one reads.
+    sends_only: bool,
 }
 
 impl TunQueue {
     pub(super) fn new(fd: OwnedFd, abilities: Abilities) -> Self {
-        Self { fd, abilities, counters: LinkCounters::default(), plain: Plain::default() }
+        Self { fd, abilities, counters: LinkCounters::default(), plain: Plain::default(), sends_only: false }
+    }
+
+    /// Another end of the same queue, that only sends.
+    ///
+    /// # Errors
+    /// The kernel has no file descriptor left.
+    pub(super) fn sender(&self) -> io::Result<Self> {
+        Ok(Self { sends_only: true, ..Self::new(self.fd.try_clone()?, self.abilities) })
     }
 
     /// What the kernel granted this device.
@@ -76,7 +86,7 @@ impl TunQueue {
     /// Sends a frame that the kernel cannot take as it is: cut, or with its checksum finished.
     #[cold]
     fn send_plainly(&mut self, frame: &mut Frame) -> io::Result<()> {
-        let Self { fd, abilities, plain, counters } = self;
+        let Self { fd, abilities, plain, counters, sends_only: _ } = self;
         plain.each(frame, counters, |frame, counters| {
             write_frame(fd.as_fd(), *abilities, Header::default(), frame, counters)
         })
@@ -85,6 +95,9 @@ impl TunQueue {
 
 impl Link for TunQueue {
     fn receive(&mut self, frames: &mut [Frame]) -> io::Result<usize> {
+        if self.sends_only {
+            return Ok(0);
+        }
         let (mut count, mut octets) = (0, 0);
         for frame in frames {
             match self.read(frame) {
@@ -120,7 +133,7 @@ impl Link for TunQueue {
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.descriptor())
+        (!self.sends_only).then(|| self.descriptor())
     }
 
     fn counters(&self) -> &LinkCounters {

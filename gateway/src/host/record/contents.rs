@@ -1,6 +1,7 @@
 //! What a state file holds.
 
 use super::error::RecordError;
+use super::found_device::FoundDevice;
 use super::persistent::{Persistent, Successor};
 use super::settings::Changed;
 use crate::config::LinkAddress;
@@ -48,6 +49,9 @@ pub(super) struct Contents {
     /// Whether there is a table of ours in the packet filter.
     #[serde(default)]
     pub(super) table: bool,
+    /// The device, if somebody else made it.
+    #[serde(default)]
+    pub(super) found_device: Option<FoundDevice>,
 }
 
 impl Contents {
@@ -59,6 +63,7 @@ impl Contents {
             && self.addresses.is_empty()
             && self.steered.is_empty()
             && self.persistent.is_none()
+            && self.found_device.is_none()
             && !self.table)
     }
 

@@ -6,6 +6,7 @@
 mod contents;
 mod directory;
 mod error;
+mod found_device;
 mod leftovers;
 mod listing;
 mod lock;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use directory::{RunningGateway, clear_up, leftovers, pinned, running};
 pub use error::RecordError;
+pub(super) use found_device::FoundDevice;
 pub use leftovers::Leftovers;
 pub use persistent::Successor;
 pub use state_file::Record;

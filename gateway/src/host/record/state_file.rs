@@ -2,6 +2,7 @@
 
 use super::contents::{AddedAddress, Contents, read, read_of};
 use super::error::RecordError;
+use super::found_device::FoundDevice;
 use super::leftovers::Leftovers;
 use super::listing::states;
 use super::lock::{lock, turn};
@@ -161,6 +162,17 @@ impl Record {
         self.write()
     }
 
+    /// Notes how a device was found that somebody else made.
+    pub(in crate::host) fn found(&mut self, device: FoundDevice) -> Result<(), RecordError> {
+        self.contents.found_device = Some(device);
+        self.write()
+    }
+
+    /// The device, if somebody else made it.
+    pub(in crate::host) fn found_device(&self) -> Option<&FoundDevice> {
+        self.contents.found_device.as_ref()
+    }
+
     /// The protocol number of the gateway's routes and rules.
     pub(in crate::host) fn route_mark(&self) -> RouteMark {
         self.contents.route_mark
@@ -299,11 +311,16 @@ impl Record {
         if contents.namespace == namespace::own() {
             if let Some(persistent) = &contents.persistent {
                 left.fast_path = persistent.remove_fast_path(self.name());
-                left.device = persistent.remove_device();
+                if contents.found_device.is_none() {
+                    left.device = persistent.remove_device();
+                }
             }
             let mark = contents.route_mark;
-            left.addresses = contents.addresses.iter().filter(|added| added.remove()).count();
-            left.routes = contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
+            if let Some(device) = &contents.found_device {
+                (left.routes, left.addresses) = device.put_back(mark);
+            }
+            left.addresses += contents.addresses.iter().filter(|added| added.remove()).count();
+            left.routes += contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             let programs = contents.steered.iter();
