@@ -2,7 +2,7 @@
 
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
@@ -24,7 +24,17 @@ impl Backend for Fake {
             ..CounterRow::default()
         }])
     }
-    async fn drops(&self) -> Result<Vec<DropRow>, AdminError> {
+    async fn live(
+        &self,
+        filter: sixway::admin::LiveFilter,
+        _: std::time::Duration,
+    ) -> Result<tokio::sync::mpsc::Receiver<LiveRow>, AdminError> {
+        let (rows, told) = tokio::sync::mpsc::channel(4);
+        let packet = format!("{filter:?}");
+        rows.try_send(LiveRow { packet, ..LiveRow::default() }).unwrap();
+        Ok(told)
+    }
+    async fn drops(&self, _: sixway::trace::Detail) -> Result<Vec<DropRow>, AdminError> {
         Err(AdminError::Busy("worker 1 did not answer in time".into()))
     }
     /// As many rows as the limit asks, which say what the query was.

@@ -150,6 +150,7 @@ fn drops_are_sorted_and_what_never_occurred_is_left_out() {
         last_seconds,
         help: format!("{reason}, in a sentence."),
         answer: "none".into(),
+        ..DropRow::default()
     };
     let rows =
         [row("Igmp", 0, None), row("HopLimitExceeded", 112, Some(41.0)), row("NoBinding", 18_211, Some(0.2))];

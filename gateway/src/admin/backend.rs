@@ -3,12 +3,15 @@
 use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
+use super::live::LiveFilter;
+use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::future::Future;
 use std::time::Duration;
+use tokio::sync::mpsc::Receiver;
 
 /// The running gateway, as the admin API sees it.
 pub trait Backend: Send + Sync + 'static {
@@ -17,7 +20,13 @@ pub trait Backend: Send + Sync + 'static {
     /// Every counter.
     fn counters(&self) -> impl Future<Output = Result<Vec<CounterRow>, AdminError>> + Send;
     /// Every reason for drops.
-    fn drops(&self) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
+    fn drops(&self, detail: Detail) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
+    /// Packets as they pass the workers, for this time; an earlier watch ends.
+    fn live(
+        &self,
+        filter: LiveFilter,
+        lasts: Duration,
+    ) -> impl Future<Output = Result<Receiver<LiveRow>, AdminError>> + Send;
     /// Sessions that `query` admits; its limit is set.
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.

@@ -4,7 +4,7 @@ use crate::view::Fault;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a line of a response may take that goes on for a while.
+const LONG_PATIENCE: Duration = Duration::from_secs(70);
 
 /// A gateway's socket.
 #[derive(Clone, Debug)]
@@ -108,6 +110,36 @@ impl Client {
     /// Reads `path` as text.
     pub fn text(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<String, ClientError> {
         self.ask("GET", path, query, "")
+    }
+
+    /// Reads `path` line by line, until the response ends or `each` returns `false`.
+    pub fn lines(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        mut each: impl FnMut(&str) -> bool,
+    ) -> Result<(), ClientError> {
+        let unreachable = |error| ClientError::Unreachable(self.socket.clone(), error);
+        let mut stream = UnixStream::connect(&self.socket).map_err(unreachable)?;
+        stream.set_read_timeout(Some(LONG_PATIENCE)).map_err(unreachable)?;
+        let target = format!("{path}{}", encode(query));
+        write!(stream, "GET {target} HTTP/1.0\r\nHost: sixway\r\n\r\n").map_err(unreachable)?;
+        let mut lines = BufReader::new(stream).lines();
+        let first = lines.next().transpose().map_err(unreachable)?.unwrap_or_default();
+        let status = first.strip_prefix("HTTP/1.").and_then(|line| line.split(' ').nth(1)?.parse().ok());
+        let mut headers = lines.by_ref().map_while(Result::ok).take_while(|line| !line.is_empty());
+        headers.by_ref().for_each(drop);
+        if status != Some(200_u16) {
+            let body: String = lines.map_while(Result::ok).collect();
+            let what = serde_json::from_str::<Fault>(&body).map_or(first, |fault| fault.error);
+            return Err(ClientError::Refused(status.unwrap_or(0), what));
+        }
+        for line in lines {
+            if !each(&line.map_err(unreachable)?) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn ask(

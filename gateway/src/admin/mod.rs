@@ -5,6 +5,7 @@
 //! | `GET /v1/status` | [`Status`](crate::view::Status) |
 //! | `GET /v1/counters` | [`CounterRow`](crate::view::CounterRow)s |
 //! | `GET /v1/drops` | [`DropRow`](crate::view::DropRow)s |
+//! | `GET /v1/live?from=&to=&protocol=&port=&drops=&seconds=` | a [`LiveRow`](crate::view::LiveRow) in each line, as packets pass |
 //! | `GET /v1/sessions?inside=&outside=&remote=&port=&protocol=&limit=&cursor=` | a [`Page`](crate::view::Page) of [`SessionRow`](crate::view::SessionRow)s |
 //! | `GET /v1/bindings?…` | a [`Page`](crate::view::Page) of [`BindingRow`](crate::view::BindingRow)s |
 //! | `GET /v1/six-rd` | [`SixRdRow`](crate::view::SixRdRow)s |
@@ -27,6 +28,7 @@ mod client;
 mod edit;
 mod error;
 mod filter;
+mod live;
 mod metrics_route;
 mod server;
 
@@ -36,5 +38,6 @@ pub use edit::{Edit, Named};
 pub use error::AdminError;
 pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
+pub use live::{LiveFilter, MAX_LIVE};
 pub(crate) use metrics_route::metrics_route;
-pub use server::{DEFAULT_LIMIT, MAX_LIMIT, router};
+pub use server::{Asker, DEFAULT_LIMIT, MAX_LIMIT, router};

@@ -4,10 +4,13 @@ use super::backend::Backend;
 use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
+use super::live::{LiveQuery, MAX_LIVE};
 use super::metrics_route::metrics_route;
+use crate::trace::Detail;
 use crate::view::{Fault, Flush, Leaving, NewRemote, RouterAdvertisementRow, SixRdRow};
+use axum::body::Body;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
-use axum::extract::{DefaultBodyLimit, Query as UrlQuery, State};
+use axum::extract::{DefaultBodyLimit, Extension, Query as UrlQuery, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
@@ -36,12 +39,20 @@ struct Reload {
     confirm: Option<u64>,
 }
 
+/// Who asks, by the other end of the socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker {
+    /// Not a member of the group that may only look.
+    pub may_change: bool,
+}
+
 /// The API over `backend`, to be served on a Unix socket. `/metrics` is answered here too.
 pub fn router<B: Backend>(backend: Arc<B>) -> Router {
     Router::new()
         .route("/v1/status", get(status::<B>))
         .route("/v1/counters", get(counters::<B>))
         .route("/v1/drops", get(drops::<B>))
+        .route("/v1/live", get(live::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
@@ -71,8 +82,38 @@ async fn counters<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Seri
     backend.counters().await.map(Json)
 }
 
-async fn drops<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
-    backend.drops().await.map(Json)
+async fn drops<B: Backend>(
+    State(backend): State<Arc<B>>,
+    asker: Option<Extension<Asker>>,
+) -> Answer<impl Serialize> {
+    let detail = if is_member(asker) { Detail::Prefixes } else { Detail::Whole };
+    backend.drops(detail).await.map(Json)
+}
+
+fn is_member(asker: Option<Extension<Asker>>) -> bool {
+    asker.is_some_and(|Extension(asker)| !asker.may_change)
+}
+
+/// One JSON object in each line, as packets pass.
+async fn live<B: Backend>(
+    State(backend): State<Arc<B>>,
+    asker: Option<Extension<Asker>>,
+    asked: Result<UrlQuery<LiveQuery>, QueryRejection>,
+) -> Result<Response, AdminError> {
+    if is_member(asker) {
+        return Err(AdminError::NotPermitted);
+    }
+    let UrlQuery(asked) = asked.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    let filter = asked.filter().map_err(AdminError::BadRequest)?;
+    let lasts = Duration::from_secs(asked.seconds.unwrap_or(MAX_LIVE).clamp(1, MAX_LIVE));
+    let rows = backend.live(filter, lasts).await?;
+    let end = tokio::time::Instant::now() + lasts;
+    let lines = futures_util::stream::unfold(rows, move |mut rows| async move {
+        let row = tokio::time::timeout_at(end, rows.recv()).await.ok()??;
+        let line = serde_json::to_string(&row).unwrap_or_default() + "\n";
+        Some((Ok::<_, std::convert::Infallible>(line), rows))
+    });
+    Ok(Body::from_stream(lines).into_response())
 }
 
 async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
@@ -194,7 +235,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep and /v1/config",
         uri.path()
     ))
 }

@@ -7,6 +7,7 @@ mod edit;
 mod failure;
 mod fast_path;
 mod generate;
+mod live;
 mod output;
 mod reload;
 mod run_directory;

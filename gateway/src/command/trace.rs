@@ -1,6 +1,7 @@
 //! `sixway trace` and `sixway replay`.
 
 use super::failure::Failure;
+use super::live::{self, Watched};
 use super::output::say;
 use super::run_directory::RUN_DIRECTORY;
 use super::show::only_socket;
@@ -24,13 +25,31 @@ use std::path::{Path, PathBuf};
 #[group(required = false)]
 pub(super) struct TraceArguments {
     /// Source address.
-    #[arg(long, value_name = "ADDRESS")]
-    from: IpAddr,
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "live")]
+    from: Option<IpAddr>,
     /// Destination address; an IPv4 address may be written in a prefix, as in 64:ff9b::203.0.113.2.
-    #[arg(long, value_name = "ADDRESS")]
-    to: IpAddr,
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "live")]
+    to: Option<IpAddr>,
+    /// Show packets as they pass the running gateway, and what becomes of them. --from and --to are those of packets as they arrive.
+    #[arg(long, conflicts_with_all = ["tcp", "udp", "icmp", "size"])]
+    live: bool,
+    /// With --live: only tcp, udp or icmp.
+    #[arg(long, requires = "live")]
+    protocol: Option<String>,
+    /// With --live: only packets with this port, or ICMP identifier.
+    #[arg(long, requires = "live")]
+    port: Option<u16>,
+    /// With --live: only packets that are dropped.
+    #[arg(long, requires = "live")]
+    drops: bool,
+    /// With --live: end after this number of packets.
+    #[arg(long, requires = "live", value_name = "PACKETS")]
+    count: Option<u64>,
+    /// With --live: end after this number of seconds; without it, when interrupted.
+    #[arg(long, requires = "live")]
+    seconds: Option<u64>,
     /// TCP, with these ports.
-    #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with_all = ["udp", "icmp"], required_unless_present_any = ["udp", "icmp"])]
+    #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with_all = ["udp", "icmp"], required_unless_present_any = ["udp", "icmp", "live"])]
     tcp: Option<(u16, u16)>,
     /// UDP, with these ports.
     #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with = "icmp")]
@@ -73,16 +92,21 @@ struct Known {
     related: Vec<SessionRow>,
 }
 
-/// Traces a packet. A drop is a failure.
+/// Traces a packet, or shows packets as they pass. A drop of the packet is a failure.
 pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Failure> {
+    if arguments.live {
+        return live::run(&arguments.watched(), &Client::new(&arguments.socket(config)?));
+    }
     let kind = |flags| match (arguments.tcp, arguments.udp, arguments.icmp) {
         (Some((source, destination)), _, _) => Kind::Tcp(source, destination, flags),
         (None, Some((source, destination)), _) => Kind::Udp(source, destination),
         (None, None, identifier) => Kind::Echo(identifier.unwrap_or(0)),
     };
-    let asked =
-        |flags| Asked { from: arguments.from, to: arguments.to, kind: kind(flags), size: arguments.size };
-    if arguments.from.is_ipv4() != arguments.to.is_ipv4() {
+    let (Some(from), Some(to)) = (arguments.from, arguments.to) else {
+        return Err(Failure::Wrong("--from and --to are missing".into()));
+    };
+    let asked = |flags| Asked { from, to, kind: kind(flags), size: arguments.size };
+    if from.is_ipv4() != to.is_ipv4() {
         return Err(Failure::Wrong("--from and --to must be of the same family".into()));
     }
     let known = known(arguments, config, &asked(0))?;
@@ -183,16 +207,33 @@ fn no_answer(reason: DropReason) -> String {
     }
 }
 
+impl TraceArguments {
+    fn watched(&self) -> Watched {
+        Watched {
+            from: self.from,
+            to: self.to,
+            protocol: self.protocol.clone(),
+            port: self.port,
+            drops: self.drops,
+            count: self.count,
+            seconds: self.seconds,
+            json: self.json,
+        }
+    }
+
+    /// The socket of the gateway that is meant.
+    fn socket(&self, config: &Config) -> Result<PathBuf, Failure> {
+        match &self.socket {
+            Some(socket) => Ok(socket.clone()),
+            None if config.gateway.admin_socket.exists() => Ok(config.gateway.admin_socket.clone()),
+            None => only_socket(Path::new(RUN_DIRECTORY)),
+        }
+    }
+}
+
 /// Asks the running gateway, if there is one.
 fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<Known, Failure> {
-    let socket = match &arguments.socket {
-        Some(socket) => socket.clone(),
-        None if config.gateway.admin_socket.exists() => config.gateway.admin_socket.clone(),
-        None => match only_socket(Path::new(RUN_DIRECTORY)) {
-            Ok(socket) => socket,
-            Err(_) => return Ok(Known::default()),
-        },
-    };
+    let Ok(socket) = arguments.socket(config) else { return Ok(Known::default()) };
     let client = Client::new(&socket);
     let Ok(status) = client.get::<Status>("/v1/status", &[]) else { return Ok(Known::default()) };
     let stateful = |row: &&MechanismRow| row.stateful;

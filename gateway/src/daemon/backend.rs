@@ -5,17 +5,22 @@ use super::gateway::{Gateway, sum};
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
-use crate::admin::{AdminError, Backend, Filter, Named, Query};
+use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query};
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
+use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, MechanismRow, NewRemote, Page,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, MechanismRow, NewRemote,
+    Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
-use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table};
+use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::mechanism::table::Kind;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
+use tokio::sync::mpsc::{Receiver, channel};
+
+/// Rows of watched packets that wait for their reader.
+const LIVE_ROWS: usize = 1_024;
 
 impl Backend for Gateway {
     async fn status(&self) -> Result<Status, AdminError> {
@@ -71,8 +76,20 @@ impl Backend for Gateway {
         Ok(rows.chain(fast_path.iter().flat_map(words::fast_path_counters)).collect())
     }
 
-    async fn drops(&self) -> Result<Vec<DropRow>, AdminError> {
+    async fn drops(&self, detail: Detail) -> Result<Vec<DropRow>, AdminError> {
         let counters = sum(&self.reports().await?);
+        let mut samples = Vec::new();
+        for worker in 0..self.workers() {
+            samples.extend(self.ask(worker, Command::Samples).await?);
+        }
+        let sample = |reason: DropReason| {
+            let last =
+                samples.iter().filter(|sample| sample.reason == reason).max_by_key(|sample| sample.at)?;
+            Some(match detail {
+                Detail::Whole => last.packet.clone(),
+                Detail::Prefixes => last.prefixes.clone(),
+            })
+        };
         let (history, now) = (self.history(), Instant::now());
         let rows = DropReason::ALL.iter().zip(counters.dropped).map(|(reason, count)| DropRow {
             reason: reason.name().into(),
@@ -80,8 +97,19 @@ impl Backend for Gateway {
             last_seconds: history.last_grown(*reason, now).map(|ago| ago.as_secs_f64()),
             help: reason.help().into(),
             answer: words::answer(reason.answer()),
+            sample: sample(*reason),
         });
         Ok(rows.collect())
+    }
+
+    async fn live(&self, filter: LiveFilter, lasts: Duration) -> Result<Receiver<LiveRow>, AdminError> {
+        let (rows, told) = channel(LIVE_ROWS);
+        for (worker, post) in self.posts.iter().enumerate() {
+            let watch = Watch { filter: filter.clone(), lasts, rows: rows.clone(), worker };
+            post.send(Command::Watch(watch))
+                .map_err(|error| AdminError::Busy(format!("worker {worker}: {error}")))?;
+        }
+        Ok(told)
     }
 
     async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {

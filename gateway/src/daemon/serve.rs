@@ -2,7 +2,7 @@
 //! no client can exhaust the gateway's memory or descriptors.
 
 use super::gateway::Gateway;
-use crate::admin::{self, AdminError};
+use crate::admin::{self, AdminError, Asker};
 use axum::Router;
 use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, Request};
@@ -99,7 +99,8 @@ impl Connected<IncomingStream<'_, Bounded<UnixListener>>> for Peer {
     }
 }
 
-async fn only_who_may(ConnectInfo(peer): ConnectInfo<Peer>, request: Request, next: Next) -> Response {
+async fn only_who_may(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(Asker { may_change: peer.may_change });
     if peer.may_change || matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }

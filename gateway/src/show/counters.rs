@@ -34,6 +34,7 @@ pub fn drops(rows: &[DropRow], colour: Colour) -> String {
         return "No packets were dropped.\n".into();
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.count));
+    let samples: Vec<_> = rows.iter().map(|row| (&row.reason, &row.sample)).collect();
     let mut table = Table::new(&["REASON", "COUNT", "LAST", "MEANING", "RESPONSE"]);
     for row in rows {
         table.row(vec![
@@ -44,5 +45,12 @@ pub fn drops(rows: &[DropRow], colour: Colour) -> String {
             row.answer.clone(),
         ]);
     }
-    table.text(colour)
+    let mut text = table.text(colour);
+    if samples.iter().any(|(_, sample)| sample.is_some()) {
+        text.push_str("\nThe last packet of each:\n");
+    }
+    for (reason, sample) in samples.iter().filter_map(|(reason, sample)| Some((reason, sample.as_ref()?))) {
+        text.push_str(&format!("  {reason}: {sample}\n"));
+    }
+    text
 }

@@ -4,7 +4,8 @@
 //! that concern it. So the answer is given by the very code that forwards.
 //!
 //! ```text
-//!     packet.rs     the packet that is asked about, and any packet in words
+//!     packet.rs     the packet that is asked about
+//!     words.rs      any packet in words
 //!     offline.rs    an engine apart, sessions that are copied into it, and what it does with a packet
 //!     replay.rs     a capture through such an engine
 //! ```
@@ -12,7 +13,9 @@
 mod offline;
 mod packet;
 mod replay;
+mod words;
 
 pub use offline::{Fate, Offline};
-pub use packet::{Asked, Kind, described};
+pub use packet::{Asked, Kind};
 pub use replay::{Replayed, replay};
+pub use words::{Detail, described, in_words};

@@ -167,7 +167,8 @@ impl Fate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::packet::{Asked, Kind, described};
+    use crate::trace::packet::{Asked, Kind};
+    use crate::trace::words::described;
     use sixway_dataplane::parse::{ACK, SYN};
 
     fn offline() -> Offline {

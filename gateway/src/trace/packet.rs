@@ -1,6 +1,5 @@
-//! The packet that is asked about, and any packet in words.
+//! The packet that is asked about.
 
-use sixway_dataplane::parse::{self, ACK, Addresses, FIN, RST, SYN, Transport};
 use sixway_wire::{IcmpHeader, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, icmpv4, icmpv6, protocol};
 use std::net::IpAddr;
 
@@ -94,50 +93,11 @@ fn tcp(source: u16, destination: u16, flags: u8) -> TcpHeader {
     TcpHeader { window: 64_000, ..TcpHeader::new(source, destination, flags) }
 }
 
-/// A packet in words: `IPv6, TCP, SYN, 60 octets, hop limit 64, [2001:db8::1]:50122 > [64:ff9b::cb00:7102]:443`.
-pub fn described(octets: &[u8]) -> String {
-    let Ok(packet) = parse::parse(octets) else {
-        return format!("{} octets that are not an IP packet", octets.len());
-    };
-    let (version, hops) = match packet.addresses {
-        Addresses::V4 { .. } => ("IPv4", "TTL"),
-        Addresses::V6 { .. } => ("IPv6", "hop limit"),
-    };
-    let (source, destination): (IpAddr, IpAddr) = match packet.addresses {
-        Addresses::V4 { source, destination } => (source.into(), destination.into()),
-        Addresses::V6 { source, destination } => (source.into(), destination.into()),
-    };
-    let at = |address: IpAddr, port: u16| match address {
-        IpAddr::V4(address) => format!("{address}:{port}"),
-        IpAddr::V6(address) => format!("[{address}]:{port}"),
-    };
-    let (transport, ends) = match packet.transport {
-        Transport::Ports { source: from, destination: to, tcp_flags } => (
-            transport_name(packet.protocol, tcp_flags),
-            format!("{} > {}", at(source, from), at(destination, to)),
-        ),
-        Transport::IcmpQuery { kind, identifier, .. } => {
-            (format!("ICMP type {kind}, identifier {identifier}"), format!("{source} > {destination}"))
-        }
-        Transport::IcmpError { .. } => ("ICMP error".into(), format!("{source} > {destination}")),
-        Transport::Opaque => (format!("protocol {}", packet.protocol), format!("{source} > {destination}")),
-    };
-    let fragment = if packet.fragment.is_some() { ", fragment" } else { "" };
-    format!("{version}, {transport}{fragment}, {} octets, {hops} {}, {ends}", packet.length, packet.hops)
-}
-
-fn transport_name(number: u8, flags: u8) -> String {
-    if number != protocol::TCP {
-        return if number == protocol::UDP { "UDP".into() } else { format!("protocol {number}") };
-    }
-    let set = [(SYN, "SYN"), (ACK, "ACK"), (FIN, "FIN"), (RST, "RST")];
-    let names: Vec<&str> = set.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| *name).collect();
-    if names.is_empty() { "TCP".into() } else { format!("TCP, {}", names.join("+")) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trace::words::described;
+    use sixway_dataplane::parse::SYN;
 
     fn words(from: &str, to: &str, kind: Kind, size: usize) -> String {
         let asked = Asked { from: from.parse().unwrap(), to: to.parse().unwrap(), kind, size };

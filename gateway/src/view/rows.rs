@@ -210,6 +210,25 @@ pub struct DropRow {
     pub help: String,
     /// The ICMP error that the sender gets.
     pub answer: String,
+    /// The last packet of it in words, at most a second old when the next one came; for members of the admin group with prefixes
+    /// in place of addresses.
+    #[serde(default)]
+    pub sample: Option<String>,
+}
+
+/// A packet as it passed a worker.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LiveRow {
+    /// The worker.
+    pub worker: usize,
+    /// The packet as it arrived, in words.
+    pub packet: String,
+    /// What became of it.
+    pub fate: String,
+    /// What left in its place, in words; `None`: nothing, or several packets.
+    pub sent: Option<String>,
+    /// Packets since the last row that match and are not shown, because there were too many.
+    pub skipped: u64,
 }
 
 /// One session (RFC 6146 §3.2).

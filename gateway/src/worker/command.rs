@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::dump::Dump;
+use super::tap::{DropSample, Watch};
 use super::translator::{BindingEntry, Edited, Report, SessionEntry};
 use super::tunnels::{Inlet, TunnelSet};
 use crate::admin::Edit;
@@ -44,6 +45,10 @@ pub enum Command {
     PathError(Arc<[u8]>),
     /// A complete ICMP error about a tunnel packet that another worker received as a packet and answered.
     LearnPathError(Arc<[u8]>),
+    /// The last sample of each drop.
+    Samples(Answer<Vec<DropSample>>),
+    /// Packets are to be watched.
+    Watch(Watch),
     /// Stop offloading sessions; move offloaded ones back to the engine.
     EndFastPath(Answer<()>),
     /// Another worker, which has this many port blocks of a stateful mechanism, needs more.

@@ -14,6 +14,7 @@ mod dump;
 mod engine;
 mod handover;
 mod run;
+mod tap;
 mod translator;
 mod tunnels;
 
@@ -24,5 +25,6 @@ pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
 pub use sixway_link::{Clock, Wake};
+pub use tap::{DropSample, Watch};
 pub use translator::{BindingEntry, Edited, Position, Report, Scan, SessionEntry, Table, Translator};
 pub use tunnels::{ControlSender, Inlet, TunnelSet};

@@ -5,6 +5,7 @@ use super::blocks::BlockExchange;
 use super::command::{Command, Mailbox, Post, RING};
 use super::dump::Dumps;
 use super::handover::{Handover, Onward};
+use super::tap::Tap;
 use super::translator::{Report, Translator};
 use super::tunnels::{ControlSender, Inlet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -46,6 +47,7 @@ pub struct Worker<L, T> {
     answers_path_errors: bool,
     frames: Vec<Frame>,
     outbox: Outbox,
+    tap: Tap,
 }
 
 /// What one turn of the loop leaves to do.
@@ -78,6 +80,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             answers_path_errors: false,
             frames: (0..BATCH).map(|_| Frame::with_capacity(MAX_PACKET)).collect(),
             outbox: Outbox::new(OUTBOX),
+            tap: Tap::default(),
         }
     }
 
@@ -156,9 +159,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
             return Ok(false);
         }
         let (frames, now) = (&mut self.frames[..count], self.clock.now());
+        self.tap.arrived(frames, now);
         self.translator.process(frames, now, &mut self.outbox);
-        let control = self.control.as_ref();
-        emit(link, &mut self.translator, frames, &mut self.outbox, control, self.handover.onward())?;
+        let (control, tap) = (self.control.as_ref(), &mut self.tap);
+        let ways = Ways { control, onward: self.handover.onward(), tap };
+        emit(link, &mut self.translator, frames, &mut self.outbox, ways)?;
         self.translator.settle(now);
         Ok(true)
     }
@@ -188,9 +193,12 @@ impl<L: Link, T: Translator> Worker<L, T> {
     fn received(&mut self, count: usize) -> io::Result<()> {
         let Some(link) = self.links.first_mut() else { return Ok(()) };
         let frames = &mut self.frames[..count];
-        self.translator.process(frames, self.clock.now(), &mut self.outbox);
-        let control = self.control.as_ref();
-        emit(link, &mut self.translator, frames, &mut self.outbox, control, self.handover.onward())
+        let now = self.clock.now();
+        self.tap.arrived(frames, now);
+        self.translator.process(frames, now, &mut self.outbox);
+        let (control, tap) = (self.control.as_ref(), &mut self.tap);
+        let ways = Ways { control, onward: self.handover.onward(), tap };
+        emit(link, &mut self.translator, frames, &mut self.outbox, ways)
     }
 
     /// An ICMPv4 error about a tunnel packet: one worker treats it as a packet that was received, the others learn from it.
@@ -221,8 +229,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
     fn take_over(&mut self) -> io::Result<bool> {
         let Some(link) = self.links.first_mut() else { return Ok(false) };
         self.handover.take(BATCH, |frames, onward| {
-            self.translator.take_over(frames, self.clock.now(), &mut self.outbox);
-            emit(link, &mut self.translator, frames, &mut self.outbox, self.control.as_ref(), onward)
+            let now = self.clock.now();
+            self.tap.arrived(frames, now);
+            self.translator.take_over(frames, now, &mut self.outbox);
+            let ways = Ways { control: self.control.as_ref(), onward, tap: &mut self.tap };
+            emit(link, &mut self.translator, frames, &mut self.outbox, ways)
         })
     }
 
@@ -259,6 +270,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::LearnPathError(error)) => {
                     self.translator.learn_path_error(&error, self.clock.now());
                 }
+                Ok(Command::Samples(answer)) => give(answer, self.tap.samples()),
+                Ok(Command::Watch(watch)) => self.tap.watch(watch, self.clock.now()),
                 Ok(Command::EndFastPath(answer)) => {
                     self.translator.end_fast_path();
                     give(answer, ());
@@ -315,14 +328,20 @@ fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }
 
+/// Where frames go that are not sent, and who hears of them.
+struct Ways<'a> {
+    control: Option<&'a ControlSender>,
+    onward: Onward<'a>,
+    tap: &'a mut Tap,
+}
+
 /// Sends what leaves and hands over what belongs elsewhere.
 fn emit(
     link: &mut impl Link,
     translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
-    control: Option<&ControlSender>,
-    mut onward: Onward<'_>,
+    Ways { control, mut onward, tap }: Ways<'_>,
 ) -> io::Result<()> {
     let mut sent = 0;
     for (place, frame) in frames.iter_mut().enumerate() {
@@ -331,6 +350,7 @@ fn emit(
             send_piece(link, piece, place, &mut onward)?;
             sent += 1;
         }
+        tap.decided(place, frame);
         match frame.verdict {
             Verdict::Forward | Verdict::Answered => link.send(frame)?,
             Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}

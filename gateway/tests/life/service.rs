@@ -83,6 +83,12 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
     assert!(shown && said.contains("nat64"), "{said}");
     let (done, said) = as_user("daemon", &["dns64", "flush", "--all"]);
     assert!(!done && said.contains("may look and not change anything"), "{said}");
+    network.on("server", "ping", &["-c", "1", "-W", "1", "192.0.2.3"]);
+    let (shown, said) = as_user("daemon", &["show", "drops"]);
+    assert!(shown && said.contains("203.0.113.0/24") && !said.contains("203.0.113.2"), "{said}");
+    let config = network.directory.join("gateway.toml");
+    let (shown, said) = as_user("daemon", &["trace", "--live", "-c", config.to_str().unwrap()]);
+    assert!(!shown && said.contains("may look and not change anything"), "{said}");
     let (shown, said) = as_user("nobody", &["show"]);
     assert!(!shown && !said.contains("nat64"), "{said}");
     gateway.signal("TERM");

@@ -92,3 +92,47 @@ fn a_trace_says_what_happens_and_changes_nothing() {
     let (said, status) = trace(&network, &out);
     assert!(status == 0 && said.contains("the gateway does not run"), "{said}");
 }
+
+#[test]
+fn packets_are_shown_as_they_pass_and_each_drop_keeps_a_sample() {
+    let network = Network::build();
+    let _gateway = network.start(NAT64);
+    let socket = network.socket();
+    let config = network.directory.join("gateway.toml");
+    let live = |arguments: &[&str]| {
+        std::process::Command::new("ip")
+            .args([
+                "netns",
+                "exec",
+                &network.host("gateway"),
+                SIXWAY,
+                "trace",
+                "--live",
+                "--seconds",
+                "20",
+                "-c",
+            ])
+            .arg(&config)
+            .arg("--socket")
+            .arg(&socket)
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let watching = live(&["--count", "2", "--protocol", "icmp"]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    network.ping("64:ff9b::203.0.113.2");
+    let said = String::from_utf8(watching.wait_with_output().unwrap().stdout).unwrap();
+    assert!(
+        said.contains("IPv6, ICMP type 128") && said.contains("    forwarded\n    IPv4, ICMP type 8"),
+        "{said}"
+    );
+
+    let watching = live(&["--count", "1", "--drops"]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    network.on("server", "ping", &["-c", "1", "-W", "1", "192.0.2.3"]);
+    let said = String::from_utf8(watching.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains("203.0.113.2 > 192.0.2.3") && said.contains("    dropped: NoBinding"), "{said}");
+    assert!(network.show(&["drops"]).contains("NoBinding: IPv4, ICMP type 8"));
+}
