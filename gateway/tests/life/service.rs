@@ -86,7 +86,9 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
     network.on("server", "ping", &["-c", "1", "-W", "1", "192.0.2.3"]);
     let (shown, said) = as_user("daemon", &["show", "drops"]);
     assert!(shown && said.contains("203.0.113.0/24") && !said.contains("203.0.113.2"), "{said}");
-    let config = network.directory.join("gateway.toml");
+    // It is read on another host than the gateway's.
+    let config = network.directory.join("other.toml");
+    std::fs::write(&config, NAT64.replace("192.0.2.0/28", "198.51.100.0/28")).unwrap();
     let (shown, said) = as_user("daemon", &["trace", "--live", "-c", config.to_str().unwrap()]);
     assert!(!shown && said.contains("may look and not change anything"), "{said}");
     let (shown, said) = as_user("nobody", &["show"]);
