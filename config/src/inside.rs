@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::fault::{Place, Report};
+use crate::isatap::IsatapRole;
 use crate::section::Reader;
 use crate::six_rd::SixRdRole;
 use crate::six_to_four::SixToFourRole;
@@ -14,6 +15,12 @@ pub(crate) fn check(config: &Config, written: &[Reader], report: &mut Report) {
         .or_else(|| {
             let border = config.six_rd.iter().find(|it| it.role == SixRdRole::BorderRelay);
             border.map(|_| "[six_rd] role = \"border_relay\"")
+        })
+        .or_else(|| {
+            // Without locators it takes packets of any IPv4 address.
+            let open =
+                config.isatap.iter().find(|it| it.role == IsatapRole::Router && it.locators.is_empty());
+            open.map(|_| "[isatap] role = \"router\" without locators")
         });
     let mend = "write the prefixes of your hosts, such as inside = [\"2001:db8:1::/48\"]";
     for (nat64, section) in config.nat64.iter().zip(written).filter(|(nat64, _)| nat64.inside.is_empty()) {

@@ -30,6 +30,10 @@ fn without_them_a_warning_has_the_line_to_write_and_next_to_a_relay_it_is_an_err
             "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:dc8::/32\"\nipv4_mask_length = 8\naddress = \"203.0.113.7\"\n",
             "[six_rd] role = \"border_relay\"",
         ),
+        (
+            "[isatap]\nrole = \"router\"\naddress = \"203.0.113.7\"\nprefix = \"2001:db8:9::/64\"\n",
+            "[isatap] role = \"router\" without locators",
+        ),
     ] {
         let faults = parse(&format!("{text}{relay}")).unwrap_err().to_string();
         let said =

@@ -105,7 +105,7 @@ pub(super) enum Route6 {
 }
 
 impl Route6 {
-    fn message(self, mark: RouteMark) -> RouteMessage {
+    pub(super) fn message(self, mark: RouteMark) -> RouteMessage {
         let builder = RouteMessageBuilder::<Ipv6Addr>::new().protocol(mark.protocol());
         match self {
             Self::Unreachable(prefix) => builder
@@ -138,6 +138,20 @@ impl Route6 {
         ask(|handle| async move { handle.route().del(self.message(mark)).execute().await })?
             .map_err(|error| Refusal::of(&error))
     }
+}
+
+/// Adds routes, in their order; the outcome of each.
+pub(super) fn add_routes(routes: Vec<RouteMessage>) -> Vec<Result<(), Refusal>> {
+    let count = routes.len();
+    let request = |handle: Handle| async move {
+        let mut outcomes = Vec::with_capacity(routes.len());
+        for route in routes {
+            let outcome = handle.route().add(route).execute().await;
+            outcomes.push(outcome.map_err(|error| Refusal::of(&error)));
+        }
+        outcomes
+    };
+    ask(request).unwrap_or_else(|refusal| vec![Err(refusal); count])
 }
 
 /// The gateway's IPv4 routes into the device of this index: not the kernel's own, nor those that others added.

@@ -101,7 +101,7 @@ pub(super) fn remove4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<(
     ask(delete)?.map_err(|error| Refusal::of(&error))
 }
 
-fn message4(prefix: Prefix4, device: u32, mark: RouteMark) -> RouteMessage {
+pub(super) fn message4(prefix: Prefix4, device: u32, mark: RouteMark) -> RouteMessage {
     RouteMessageBuilder::<Ipv4Addr>::new()
         .destination_prefix(prefix.address(), prefix.length())
         .output_interface(device)

@@ -562,6 +562,19 @@ fn forged_sources_do_not_reach_a_nat64_that_checks_the_reverse_path() {
     }
 }
 
+#[test]
+fn an_mtu_too_small_for_ipv6_takes_no_route_for_long() {
+    let network = Network::build();
+    let gateway = network.start(NAT64);
+    network.ip(&["-n", &network.host("gateway"), "link", "set", "sixway0", "mtu", "1000"]);
+    until("the MTU is restored", || gateway.said().contains("restored: MTU 1000, not 1500"));
+    let restored_at = Instant::now();
+    until_routed(&network, &gateway);
+    // The routes are compared every 30 s otherwise.
+    assert!(restored_at.elapsed() < Duration::from_secs(5), "{}", gateway.said());
+    network.ping("64:ff9b::203.0.113.2");
+}
+
 /// The device as its maker sees it: flags, MTU, queue, addresses, routes and settings.
 fn found_device(network: &Network) -> (String, Vec<String>, Vec<String>, String) {
     let gateway = network.host("gateway");

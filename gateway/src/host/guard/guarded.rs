@@ -7,12 +7,12 @@ use super::tc_filters::TcFilters;
 use crate::config::Ports;
 use crate::host::forwarding::Setting;
 use crate::host::inherited::Inherited;
-use crate::host::kernel::{Refusal, Route6};
+use crate::host::kernel::{self, Refusal, Route6};
 use crate::host::notrack::table_name;
 use crate::host::reach::AppliedReach;
 use crate::host::record::Record;
 use crate::host::reserved_ports;
-use crate::host::route::restore4;
+use crate::host::route::{message4, restore4};
 use crate::host::setting_name::setting_name;
 use sixway_link::interface;
 use sixway_wire::{Prefix4, Prefix6};
@@ -22,6 +22,9 @@ use std::time::{Duration, Instant};
 
 /// Routes are compared at least this often, also if the kernel told of no change.
 const ROUTES: Duration = Duration::from_secs(30);
+
+/// RFC 8200 §5.
+const MIN_IPV6_MTU: u32 = 1_280;
 
 /// What the gateway configured.
 pub(in crate::host) struct HostParts<'h> {
@@ -181,7 +184,7 @@ impl Guard {
         self.restored.left_alone.remove(what);
     }
 
-    /// Whether the device was taken up again.
+    /// Whether the device was restored from a state in which the kernel removes its routes.
     fn link(&mut self, host: &HostParts<'_>, now: Instant) -> bool {
         let name = host.name;
         let (up, mtu) = (interface::is_up(name).unwrap_or(true), interface::mtu(name).unwrap_or(host.mtu));
@@ -197,7 +200,8 @@ impl Guard {
         if let Err(error) = restored {
             tracing::error!("{error}");
         }
-        !up
+        // The kernel removes the IPv6 routes of a device with a smaller MTU.
+        !up || mtu < MIN_IPV6_MTU
     }
 
     /// Whether one was restored on which the device's IPv6 depends.
@@ -268,8 +272,9 @@ impl Guard {
         let there4: HashSet<Prefix4> = there.routes4.iter().copied().collect();
         let mut lost4: Vec<Prefix4> =
             host.routes4.iter().filter(|prefix| !there4.contains(prefix)).copied().collect();
+        let there6: HashSet<Prefix6> = there.reach.routes.iter().map(|route| route.prefix).collect();
         let mut lost6: Vec<Prefix6> =
-            host.routes6.iter().filter(|prefix| !there.has6(**prefix)).copied().collect();
+            host.routes6.iter().filter(|prefix| !there6.contains(prefix)).copied().collect();
         let all: BTreeSet<String> =
             lost4.iter().map(ToString::to_string).chain(lost6.iter().map(ToString::to_string)).collect();
         self.replaced.retain(|prefix| all.contains(prefix));
@@ -290,12 +295,18 @@ impl Guard {
             self.intact(&what);
         } else if self.may_try(&what, &listed(&routes), now) {
             let mut restored = routes;
-            for prefix in lost4 {
-                self.settle(prefix.to_string(), restore4(prefix, host.device, mark), &mut restored);
-            }
-            for prefix in lost6 {
-                let outcome = Route6::Into(prefix, host.device, None).add(mark);
-                self.settle(prefix.to_string(), outcome, &mut restored);
+            let device = host.device;
+            let (names, messages): (Vec<String>, Vec<_>) = lost4
+                .into_iter()
+                .map(|prefix| (prefix.to_string(), message4(prefix, device, mark)))
+                .chain(
+                    lost6
+                        .into_iter()
+                        .map(|prefix| (prefix.to_string(), Route6::Into(prefix, device, None).message(mark))),
+                )
+                .unzip();
+            for (name, outcome) in names.into_iter().zip(kernel::add_routes(messages)) {
+                self.settle(name, outcome, &mut restored);
             }
             host.reached.forget_routes(&lost);
             if !restored.is_empty() {
