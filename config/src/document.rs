@@ -16,6 +16,31 @@ pub(crate) struct Document {
     line_starts: Vec<usize>,
 }
 
+/// Sections with syntax errors: what is said about them, or about others because of them, may be wrong.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    file: Arc<str>,
+    sections: Vec<(String, Range<u32>)>,
+}
+
+impl Broken {
+    /// Whether there are such sections.
+    pub fn is_any(&self) -> bool {
+        !self.sections.is_empty()
+    }
+
+    /// Whether a fault is one also if these sections were right: it is elsewhere, and does not speak of them.
+    pub fn leaves(&self, place: &Place, message: &str) -> bool {
+        let is_main = place.file == self.file;
+        let has_place = !is_main || place.line > 0;
+        has_place
+            && self.sections.iter().all(|(name, lines)| {
+                let within = is_main && lines.contains(&place.line);
+                !within && !place.key.starts_with(name.as_str()) && !message.contains(name.as_str())
+            })
+    }
+}
+
 impl Document {
     pub fn new(file: &str, text: &str) -> Self {
         let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
@@ -26,12 +51,14 @@ impl Document {
         }
     }
 
-    /// Reads the TOML; reports syntax errors, and answers with `None` if there are any.
-    pub fn parse(&self, report: &mut Report) -> Option<DeTable<'_>> {
+    /// Reads the TOML; reports syntax errors. `None`: because of them, what is written cannot be told from what is not.
+    pub fn parse(&self, report: &mut Report) -> Option<(DeTable<'_>, Broken)> {
         let (table, mut errors) = DeTable::parse_recoverable(&self.text);
+        let mut broken = Broken { file: Arc::clone(&self.file), sections: Vec::new() };
         if errors.is_empty() {
-            return Some(table.into_inner());
+            return Some((table.into_inner(), broken));
         }
+        let mut structural = false;
         errors.sort_by_key(start);
         let (mut last_line, mut repeated) = (0, None);
         for error in &errors {
@@ -51,15 +78,27 @@ impl Document {
                 (false, _) => {}
             }
             last_line = place.line;
+            structural |= self.is_header(place.line);
+            broken.sections.push(self.section_of(place.line));
             report.fault(&place, self.explain(error, place.line));
             if ["unclosed", "missing comma", "in array", "inline table"]
                 .iter()
                 .any(|w| error.message().contains(w))
             {
-                break; // what follows is read in the wrong place
+                return None; // what follows is read in the wrong place
             }
         }
-        None
+        (!structural).then(|| (table.into_inner(), broken))
+    }
+
+    /// The section that a line is in: its name, without those of its subsections, and its lines.
+    fn section_of(&self, line: u32) -> (String, Range<u32>) {
+        let last = u32::try_from(self.line_starts.len()).unwrap_or(u32::MAX);
+        let begin = (1..=line).rev().find(|line| self.is_header(*line)).unwrap_or(1);
+        let end = (line + 1..=last).find(|line| self.is_header(*line)).unwrap_or(last + 1);
+        let name = self.line(begin).trim().trim_start_matches('[');
+        let name = name.split(['.', ']']).next().unwrap_or_default().trim();
+        (name.to_owned(), begin..end)
     }
 
     fn explain(&self, error: &Error, line: u32) -> String {

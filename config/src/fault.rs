@@ -150,6 +150,11 @@ impl Report {
         self.warnings.push(Remark { place: place.clone(), message: message.into() });
     }
 
+    /// Takes those faults of another report over that `keeps` wants.
+    pub fn take_faults(&mut self, from: Self, keeps: impl Fn(&Place, &str) -> bool) {
+        self.faults.extend(from.faults.into_iter().filter(|fault| keeps(&fault.place, &fault.message)));
+    }
+
     /// Whether a fault was found.
     pub fn has_faults(&self) -> bool {
         !self.faults.is_empty()

@@ -52,7 +52,15 @@ impl Config {
         let mut report = Report::default();
         let document = Document::new(file, text);
         let config = match document.parse(&mut report) {
-            Some(table) => read(&document, &table, host, read_file, &mut report),
+            Some((table, broken)) if !broken.is_any() => {
+                read(&document, &table, host, read_file, &mut report)
+            }
+            Some((table, broken)) => {
+                let mut further = Report::default();
+                let _ = read(&document, &table, host, read_file, &mut further);
+                report.take_faults(further, |place, message| broken.leaves(place, message));
+                None
+            }
             None => None,
         };
         let (warnings, faults) = report.finish(file);

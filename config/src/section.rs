@@ -152,7 +152,10 @@ pub(crate) fn readers<'a>(
 /// What is said of a key that its section does not have.
 fn unknown(written: &str, schema: &Section) -> String {
     let other = SECTIONS.iter().find(|section| section.key(written).is_some());
-    match (other, did_you_mean(written, schema.keys().map(|key| key.name))) {
+    let plurals = [format!("{written}s"), format!("{written}es")];
+    let plural = schema.keys().map(|key| key.name).find(|key| plurals.iter().any(|plural| plural == key));
+    let near = plural.or_else(|| did_you_mean(written, schema.keys().map(|key| key.name)));
+    match (other.filter(|_| plural.is_none()), near) {
         (Some(other), _) => format!("unknown here; `{written}` belongs to [{}]", other.name),
         (None, Some(near)) => format!("unknown; did you mean `{near}`?"),
         (None, None) => format!("unknown; [{}] has {}", schema.name, names(schema.keys())),

@@ -328,3 +328,31 @@ fn a_key_is_named_even_where_every_one_is_longer_than_its_column() {
     let line = said.lines().next().unwrap_or_default();
     assert!(line.starts_with("sixway.toml:3  router_advertisement.prefixes[0].prefix = "), "{said}");
 }
+
+#[test]
+fn a_syntax_error_does_not_hide_what_is_wrong_in_other_sections() {
+    let text = format!(
+        "{OWN}[[pool]]\nname = main\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/97\"\npool = \"main\"\n\
+         inside = [\"2001:db8::/32\"]\n[tun]\nmtuu = 1\n"
+    );
+    let said = parse(&text).unwrap_err().to_string();
+    assert!(said.contains("strings need quotes: write name = \"main\""), "{said}");
+    assert!(said.contains("the length is 97") && said.contains("unknown; did you mean `mtu`?"), "{said}");
+    // That nat64.pool names no pool is because of the first error.
+    assert!(said.ends_with("3 errors. Nothing was changed."), "{said}");
+    // Where a bracket is missing, what follows is read in the wrong place.
+    let text = format!(
+        "{OWN}[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"\n[nat64]\nprefix = \"64:ff9b::/97\"\n"
+    );
+    let said = parse(&text).unwrap_err().to_string();
+    assert!(said.ends_with("1 error. Nothing was changed."), "{said}");
+}
+
+#[test]
+fn a_key_in_the_singular_is_not_another_sections() {
+    let text = format!(
+        "{OWN}[[ip_in_ip]]\nname = \"a\"\nlocal = \"2001:db8::1\"\nremote = \"2001:db8::2\"\nprefix = [\"0.0.0.0/0\"]\n"
+    );
+    let said = parse(&text).unwrap_err().to_string();
+    assert!(said.contains("ip_in_ip.prefix") && said.contains("did you mean `prefixes`?"), "{said}");
+}

@@ -139,3 +139,26 @@ fn threads_that_handle_packets_and_queries_have_no_privileges() {
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }
+
+#[test]
+fn a_device_node_that_may_not_be_opened_is_not_called_a_missing_capability() {
+    let network = Network::build();
+    let config = network.directory.join("closed.toml");
+    let socket = network.directory.join("closed.sock");
+    let text = format!(
+        "[gateway]\nname = \"life-closed-{}\"\nadmin_socket = {socket:?}\nipv4_address = \"198.51.100.9\"\n\
+         ipv6_address = \"2001:db8::fe\"\n[siit]\nprefix = \"2001:db8:64::/96\"\n",
+        std::process::id()
+    );
+    std::fs::write(&config, text).unwrap();
+    let script = "mount -t tmpfs tmpfs /dev/net && mknod /dev/net/tun c 10 200 && chmod 0 /dev/net/tun && \
+                  exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search \"$@\"";
+    let output = Command::new("unshare")
+        .args(["--net", "--mount", "sh", "-c", script, "sh", SIXWAY, "run", "-c"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("/dev/net/tun may not be opened") && !said.contains("CAP_NET_ADMIN"), "{said}");
+}

@@ -130,7 +130,13 @@ fn open_clone() -> io::Result<File> {
         .write(true)
         .custom_flags(libc::O_NONBLOCK)
         .open("/dev/net/tun")
-        .map_err(|error| annotate(error, "open /dev/net/tun"))
+        .map_err(|error| match error.kind() {
+            // Not a capability: that is wanted when a device is made.
+            io::ErrorKind::PermissionDenied => io::Error::other(format!(
+                "/dev/net/tun may not be opened ({error}); change its mode or owner, or give the container the device"
+            )),
+            _ => annotate(error, "open /dev/net/tun"),
+        })
 }
 
 /// Attaches the first queue: the device's name, and whether it can have several. The device may be one that somebody else made with a
