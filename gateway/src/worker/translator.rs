@@ -160,7 +160,7 @@ pub struct BindingEntry {
 }
 
 /// What a worker reports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Its engine's counters.
     pub counters: Counters,
