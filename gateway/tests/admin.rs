@@ -101,6 +101,9 @@ impl Backend for Fake {
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
     }
+    fn config_text(&self) -> String {
+        "[tun]\nname = \"sixway0\"\n".into()
+    }
     async fn metrics(&self) -> Result<String, AdminError> {
         Ok("# EOF\n".into())
     }

@@ -61,6 +61,8 @@ pub trait Backend: Send + Sync + 'static {
     fn roll_back(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
+    /// The same as a configuration file.
+    fn config_text(&self) -> String;
     /// The metrics as Prometheus reads them.
     fn metrics(&self) -> impl Future<Output = Result<String, AdminError>> + Send;
 }

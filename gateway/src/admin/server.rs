@@ -63,6 +63,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
+        .route("/v1/config.toml", get(config_text::<B>))
         .route("/v1/reload", post(reload::<B>).delete(roll_back::<B>))
         .route("/v1/reload/keep", post(keep_reload::<B>))
         .merge(metrics_route::<B>())
@@ -219,6 +220,10 @@ async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::V
     Json(backend.config())
 }
 
+async fn config_text<B: Backend>(State(backend): State<Arc<B>>) -> String {
+    backend.config_text()
+}
+
 type Written = Result<UrlQuery<Query>, QueryRejection>;
 
 /// Validates the query and sets its limit.
@@ -235,7 +240,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

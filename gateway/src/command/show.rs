@@ -36,6 +36,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::Drops) => {
             arguments.one::<Vec<DropRow>>(&client, "/v1/drops", |rows, colour| show::drops(rows, colour))
         }
+        Some(ShowKind::Config) if !arguments.json => client.text("/v1/config.toml", &[]),
         Some(ShowKind::Config) => {
             arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
         }

@@ -52,6 +52,6 @@ pub(super) enum ShowKind {
     Dns64,
     /// The fast path: packets forwarded in the kernel, and those passed to the engine.
     Fastpath,
-    /// The configuration in force.
+    /// The configuration in force, as a configuration file.
     Config,
 }

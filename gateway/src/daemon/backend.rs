@@ -248,6 +248,10 @@ impl Backend for Gateway {
         self.facts.config.clone()
     }
 
+    fn config_text(&self) -> String {
+        self.facts.config_text.clone()
+    }
+
     async fn metrics(&self) -> Result<String, AdminError> {
         let reports = self.reports().await?;
         let samples = reports.into_iter().enumerate().map(|(worker, report)| WorkerSample {

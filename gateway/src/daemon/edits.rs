@@ -195,6 +195,7 @@ mod tests {
             advertised: Vec::new(),
             named_remotes: Vec::new(),
             config: serde_json::Value::Null,
+            config_text: String::new(),
         };
         let gateway = Gateway::new(facts, posts, None);
         let named = Named {

@@ -115,6 +115,7 @@ impl<'c> Environment<'c> {
             advertised: self.tunnels.advertised(),
             named_remotes: setup::named_remotes(config),
             config: serde_json::to_value(config).unwrap_or_default(),
+            config_text: config.to_string(),
         }
     }
 

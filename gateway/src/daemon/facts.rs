@@ -21,6 +21,8 @@ pub struct Facts {
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
     /// The configuration in force.
     pub config: serde_json::Value,
+    /// The same as a configuration file.
+    pub config_text: String,
 }
 
 /// A configured mechanism.
