@@ -2,7 +2,6 @@
 
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
-use super::problems::{Observed, problems};
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
@@ -20,10 +19,6 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Packets out without one back that are a problem, and for how long.
-const UNANSWERED: u64 = 20;
-const SILENT: Duration = Duration::from_secs(15);
-
 /// Rows of watched packets that wait for their reader.
 const LIVE_ROWS: usize = 1_024;
 
@@ -32,29 +27,8 @@ impl Backend for Gateway {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
-        let (fast_path, host, reload) = (self.share(), self.host_row(), self.reload_row());
-        let (neighbours, packet_filter) = (self.neighbours().await, self.filter_findings());
+        let fast_path = self.share();
         let (history, tunnels) = (self.history(), self.tunnels());
-        let now = Instant::now();
-        let one_way = [Kind::Nat64, Kind::Siit].into_iter().filter_map(|kind| {
-            let (out, ago) = history.without_return(kind, now);
-            (out >= UNANSWERED && ago >= SILENT).then_some((kind.section(), out, ago))
-        });
-        let serves = tunnels.serves.iter().filter(|(_, serves)| serves.contains("waiting for"));
-        let problems = problems(&Observed {
-            stateful: self.stateful_names(),
-            reports: &reports,
-            drops: history.dropped(),
-            one_way: one_way.collect(),
-            host: host.as_ref(),
-            dns64: dns64.as_ref(),
-            fast_path: fast_path.as_ref(),
-            wants_fast_path: self.wants_fast_path(),
-            reload: reload.as_ref(),
-            packet_filter: &packet_filter,
-            waiting: serves.map(|(name, serves)| (&**name, &**serves)).collect(),
-            neighbours: &neighbours,
-        });
         let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
             name: mechanism.name.clone(),
             serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
@@ -64,8 +38,6 @@ impl Backend for Gateway {
             sessions: table.sessions,
             bindings: table.bindings,
             bindings_capacity: table.bindings_capacity,
-            ports: table.ports,
-            ports_used: table.ports_used,
         });
         Ok(Status {
             name: self.facts.name.clone(),
@@ -80,11 +52,10 @@ impl Backend for Gateway {
             mechanisms: mechanisms.collect(),
             dns64,
             metrics: self.facts.metrics.clone(),
-            host,
-            problems,
+            host: self.host_row(),
             started_milliseconds: self.started_milliseconds,
             config_file: self.config_file.display().to_string(),
-            reload,
+            reload: self.reload_row(),
         })
     }
 
@@ -279,16 +250,6 @@ impl Backend for Gateway {
 }
 
 impl Gateway {
-    fn stateful_names(&self) -> Vec<&str> {
-        let stateful = self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == Kind::Nat64);
-        stateful.map(|mechanism| &*mechanism.name).collect()
-    }
-
-    fn wants_fast_path(&self) -> bool {
-        let section = &self.facts.config["fastpath"];
-        self.facts.device.is_some() && section.is_object() && section["mode"] != "off"
-    }
-
     /// Reads a page, worker by worker.
     async fn page<E, R>(
         &self,

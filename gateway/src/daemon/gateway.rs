@@ -1,7 +1,6 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
 use super::dns64_view::Dns64View;
-use super::exhaustion::Exhaustion;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::rates::History;
@@ -11,8 +10,7 @@ use super::service;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
-use crate::doctor::next_hops;
-use crate::host::{self, Restored, Watched};
+use crate::host::{Restored, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
 use crate::view::{HostRow, ReloadRow, RestoredRow};
@@ -40,10 +38,6 @@ pub struct Gateway {
     tunnels: Mutex<TunnelView>,
     /// What was restored on the host.
     restored: Mutex<Restored>,
-    /// What the trial of the packet filter found.
-    filter_findings: Mutex<Vec<String>>,
-    /// Next hops that do not answer, and when they were looked at.
-    neighbours: tokio::sync::Mutex<Option<(Instant, Vec<String>)>>,
     pub(super) remotes: RemoteSender,
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
@@ -80,8 +74,6 @@ impl Gateway {
             history: Mutex::new(History::new(started)),
             tunnels: Mutex::default(),
             restored: Mutex::default(),
-            filter_findings: Mutex::default(),
-            neighbours: tokio::sync::Mutex::default(),
             dns64,
             started,
             fast_path: None,
@@ -154,27 +146,6 @@ impl Gateway {
         *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = restored;
     }
 
-    /// Takes note of what the trial of the packet filter found.
-    pub(super) fn note_filter_findings(&self, findings: &[String]) {
-        *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
-    }
-
-    pub(super) fn filter_findings(&self) -> Vec<String> {
-        self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Next hops that do not answer; the kernel is asked at most every ten seconds.
-    pub(super) async fn neighbours(&self) -> Vec<String> {
-        const FRESH: Duration = Duration::from_secs(10);
-        let mut last = self.neighbours.lock().await;
-        if let Some((_, known)) = last.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
-            return known.clone();
-        }
-        let found = tokio::task::spawn_blocking(|| host::unresolved(&next_hops())).await.unwrap_or_default();
-        *last = Some((Instant::now(), found.clone()));
-        found
-    }
-
     /// What was restored on the host; `None` without a device.
     pub(super) fn host_row(&self) -> Option<HostRow> {
         self.facts.device.as_ref()?;
@@ -208,18 +179,13 @@ impl Gateway {
         tokio::time::sleep(ANSWERED).await;
     }
 
-    /// Takes a sample of the counters each second, for ever, and warns of what is used up.
+    /// Takes a sample of the counters each second, for ever.
     pub async fn watch(&self) {
         let mut second = tokio::time::interval(Duration::from_secs(1));
-        let mut exhaustion = Exhaustion::default();
         loop {
             second.tick().await;
             match self.reports().await {
-                Ok(reports) => {
-                    service::alive();
-                    let due = exhaustion.due(&sum(&reports), Instant::now());
-                    due.iter().for_each(|warning| tracing::warn!("{warning}"));
-                }
+                Ok(_) => service::alive(),
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
         }

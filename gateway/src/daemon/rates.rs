@@ -1,8 +1,6 @@
 //! Rates: the counters of the last seconds, one sample each second.
 
 use crate::view::Rates;
-use sixway_dataplane::direction::Direction;
-use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::{Counters, DropReason};
 use sixway_fastpath::Counts;
 use std::collections::VecDeque;
@@ -19,19 +17,6 @@ const CLOSE: Duration = Duration::from_millis(200);
 pub(super) struct History {
     samples: VecDeque<(Instant, Counters, Counts)>,
     last_grown: [Option<Instant>; DropReason::COUNT],
-    /// Of each kind of mechanism.
-    returns: [Returns; Kind::COUNT],
-}
-
-/// When a packet came back last.
-#[derive(Clone, Copy, Debug)]
-struct Returns {
-    at: Instant,
-    /// Packets that had come back then, and those that had gone out.
-    back: u64,
-    out: u64,
-    /// Packets that have gone out by now.
-    out_now: u64,
 }
 
 impl History {
@@ -40,22 +25,11 @@ impl History {
         Self {
             samples: VecDeque::from([(now, Counters::default(), Counts::default())]),
             last_grown: [None; DropReason::COUNT],
-            returns: [Returns { at: now, back: 0, out: 0, out_now: 0 }; Kind::COUNT],
         }
     }
 
     /// Adds a sample: what the engines counted, and what the fast path did.
     pub(super) fn add(&mut self, now: Instant, counters: Counters, carried: Counts) {
-        for (kind, returns) in Kind::ALL.iter().zip(&mut self.returns) {
-            let [out, back] = [Direction::Out, Direction::In].map(|direction| {
-                counters.passed[*kind as usize][direction as usize]
-                    + carried.of(*kind)[direction as usize].packets
-            });
-            returns.out_now = out;
-            if back > returns.back {
-                *returns = Returns { at: now, back, out, out_now: out };
-            }
-        }
         if let Some((_, before, _)) = self.samples.back() {
             let counts = counters.dropped.iter().zip(&before.dropped);
             for (grown, _) in self.last_grown.iter_mut().zip(counts).filter(|(_, (new, old))| new > old) {
@@ -72,22 +46,9 @@ impl History {
         }
     }
 
-    /// How many packets of this kind of mechanism have gone out since one came back last, and how long ago that is.
-    pub(super) fn without_return(&self, kind: Kind, now: Instant) -> (u64, Duration) {
-        let returns = self.returns[kind as usize];
-        (returns.out_now.saturating_sub(returns.out), now.duration_since(returns.at))
-    }
-
     /// How long ago drops for this reason were last seen to grow.
     pub(super) fn last_grown(&self, reason: DropReason, now: Instant) -> Option<Duration> {
         self.last_grown[reason as usize].map(|at| now.duration_since(at))
-    }
-
-    /// Drops a second, by reason, of those that grow.
-    pub(super) fn dropped(&self) -> Vec<(DropReason, f64)> {
-        let rates =
-            DropReason::ALL.iter().map(|reason| (*reason, self.rate(|it| it.dropped[*reason as usize])));
-        rates.filter(|(_, rate)| *rate > 0.0).collect()
     }
 
     /// The growth of a counter in a second.
@@ -200,22 +161,5 @@ mod tests {
         let now = start + Duration::from_secs(4);
         assert_eq!(history.last_grown(DropReason::NoBinding, now), Some(Duration::from_secs(3)));
         assert_eq!(history.last_grown(DropReason::Igmp, now), None);
-    }
-
-    #[test]
-    fn packets_that_nothing_answers_are_counted_from_the_last_return() {
-        let start = Instant::now();
-        let mut history = History::new(start);
-        let mut counters = Counters::default();
-        let mut at = |seconds, out, back| {
-            counters.passed[Kind::Nat64 as usize] = [out, back];
-            let now = start + Duration::from_secs(seconds);
-            history.add(now, counters.clone(), Counts::default());
-            history.without_return(Kind::Nat64, now)
-        };
-        assert_eq!(at(1, 10, 10), (0, Duration::ZERO));
-        assert_eq!(at(9, 30, 10), (20, Duration::from_secs(8)));
-        assert_eq!(at(10, 31, 11), (0, Duration::ZERO));
-        assert_eq!(at(20, 31, 11), (0, Duration::from_secs(10)));
     }
 }

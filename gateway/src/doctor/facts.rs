@@ -76,13 +76,6 @@ pub fn hop(destination: IpAddr) -> Option<Hop> {
     read_hop(&text)
 }
 
-/// The routers that most packets go to, one of each family if there is a default route.
-pub fn next_hops() -> Vec<(IpAddr, String)> {
-    let remotes = [IpAddr::V4(REMOTE4), IpAddr::V6(REMOTE6)];
-    let hops = remotes.into_iter().filter_map(hop);
-    hops.filter_map(|hop| Some((hop.gateway?, hop.interface))).collect()
-}
-
 fn read_hop(text: &str) -> Option<Hop> {
     let routes: Value = serde_json::from_str(text).ok()?;
     let route = routes.get(0)?;

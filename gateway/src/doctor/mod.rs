@@ -23,5 +23,5 @@ mod settings;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};
-pub use facts::{Hop, hop, next_hops};
+pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};

@@ -9,8 +9,7 @@ use crate::view::{FastPathShare, MechanismRow, Status};
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
     let rates = &status.rates;
-    let mut text = problems(status);
-    text.push_str(&format!(
+    let mut text = format!(
         "{} · up {} · {}bit/s · {}packets/s{} · drops {}{}\n",
         status.name,
         duration(status.uptime_seconds),
@@ -19,7 +18,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
         status.fast_path.as_ref().map_or_else(String::new, |it| format!(" · fast path {}", share(it))),
         percent(rates.drops, rates.frames),
         rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", mostly {reason}")),
-    ));
+    );
     if let Some(device) = &status.device {
         text.push_str(&format!(
             "{} · MTU {} · {} · {} · GSO: {}\n",
@@ -57,16 +56,7 @@ pub(super) fn share(fast_path: &FastPathShare) -> String {
     }
 }
 
-/// What is wrong, first.
-fn problems(status: &Status) -> String {
-    let lines = status.problems.iter().map(|problem| match problem.advice.is_empty() {
-        true => format!("{}: {}\n", problem.severity, problem.text),
-        false => format!("{}: {}; {}\n", problem.severity, problem.text, problem.advice),
-    });
-    lines.collect()
-}
-
-/// The last reload, while it is on trial.
+/// The last reload, while it is on trial or if it was rolled back.
 fn reload(status: &Status) -> String {
     let Some(reload) = &status.reload else { return String::new() };
     match (reload.state.as_str(), reload.seconds_left) {
@@ -74,6 +64,10 @@ fn reload(status: &Status) -> String {
             "the reload awaits `sixway reload --keep`; otherwise the previous configuration returns in {left} s\n"
         ),
         ("on trial", Some(left)) => format!("the reloaded configuration is on trial for {left} s\n"),
+        ("rolled back", _) => format!(
+            "the reload was rolled back, and the previous configuration is in force: {}\n",
+            reload.reason.as_deref().unwrap_or("no reason is known")
+        ),
         (_, _) => String::new(),
     }
 }
@@ -91,28 +85,17 @@ fn host(status: &Status) -> String {
     if !restored.is_empty() {
         text.push_str(&format!("restored, after other programs changed it: {}\n", restored.join(", ")));
     }
+    for what in &host.left_alone {
+        text.push_str(&format!("left alone, because another program changes it again and again: {what}\n"));
+    }
     text
 }
 
 fn state(mechanism: &MechanismRow) -> String {
     let bindings = count(mechanism.bindings);
     match (mechanism.stateful, mechanism.bindings_capacity) {
-        (true, _) => {
-            let ports = ports(mechanism);
-            format!("{} sessions · {bindings} bindings{ports}", count(mechanism.sessions))
-        }
+        (true, _) => format!("{} sessions · {bindings} bindings", count(mechanism.sessions)),
         (false, 0) => "stateless".into(),
         (false, capacity) => format!("{bindings} of {} addresses in use", count(capacity)),
-    }
-}
-
-/// The ports in use of the protocol that has most.
-fn ports(mechanism: &MechanismRow) -> String {
-    let used = ["TCP", "UDP", "ICMP"].into_iter().zip(mechanism.ports_used);
-    match used.max_by_key(|(_, used)| *used) {
-        Some((protocol, used)) if mechanism.ports > 0 && used > 0 => {
-            format!(" · {} of {protocol} ports", percent(used as f64, mechanism.ports as f64))
-        }
-        Some(_) | None => String::new(),
     }
 }

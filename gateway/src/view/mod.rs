@@ -8,6 +8,6 @@ pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
 pub use rows::{
     AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
-    HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, ProblemRow, Rates, ReloadRow,
-    RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow, RestoredRow,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };

@@ -34,9 +34,6 @@ pub struct Status {
     /// What other programs changed of the host's configuration; `None` without a device.
     #[serde(default)]
     pub host: Option<HostRow>,
-    /// What is wrong, errors first.
-    #[serde(default)]
-    pub problems: Vec<ProblemRow>,
     /// When this process, or its last reload, started: milliseconds since 1970.
     #[serde(default)]
     pub started_milliseconds: u64,
@@ -46,20 +43,6 @@ pub struct Status {
     /// The last reload; `None`: there was none since the start.
     #[serde(default)]
     pub reload: Option<ReloadRow>,
-}
-
-/// Something that is wrong with the gateway.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProblemRow {
-    /// `error` or `warning`.
-    pub severity: String,
-    /// What it is about: `no_way_back`, `neighbour`, `packet_filter`, `address`, `pool_ports`, `table`, `exhausted`, `host`, `upstreams`,
-    /// `fast_path` or `reload`.
-    pub kind: String,
-    /// What is wrong.
-    pub text: String,
-    /// What to do.
-    pub advice: String,
 }
 
 /// A reload.
@@ -199,12 +182,6 @@ pub struct MechanismRow {
     pub bindings: u64,
     /// Maximum number of bindings.
     pub bindings_capacity: u64,
-    /// Ports of its pool, all addresses together, for each protocol.
-    #[serde(default)]
-    pub ports: u64,
-    /// Those in use: TCP, UDP, ICMP.
-    #[serde(default)]
-    pub ports_used: [u64; 3],
 }
 
 /// One counter.

@@ -160,7 +160,7 @@ pub struct BindingEntry {
 }
 
 /// What a worker reports.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// Its engine's counters.
     pub counters: Counters,

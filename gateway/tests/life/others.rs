@@ -57,9 +57,7 @@ fn a_device_that_is_taken_down_and_routes_that_are_removed_are_restored() {
 
     // The third time within a minute is a fight, and the other program wins it.
     network.ip(&["-n", &host, "route", "del", "192.0.2.0/28"]);
-    until("it is left alone", || {
-        network.show(&[]).contains("again and again: routes into sixway0; end that")
-    });
+    until("it is left alone", || network.show(&[]).contains("again and again: routes into sixway0\n"));
     std::thread::sleep(Duration::from_millis(1_500));
     assert!(!network.routes().iter().any(|line| line.starts_with("192.0.2.0/28")), "{}", gateway.said());
     assert_eq!(restored(&network, "route"), 2);
@@ -643,31 +641,4 @@ fn a_device_of_another_kind_with_our_name_is_refused_with_what_to_do() {
         assert!(running.said().contains("not a TUN device; remove it, or set another"), "{}", running.said());
         network.ip(&["-n", &gateway, "link", "del", "sixway0"]);
     }
-}
-
-#[test]
-fn show_begins_with_what_is_wrong() {
-    let network = Network::build();
-    let gateway = network.start(NAT64);
-    assert!(network.show(&[]).starts_with("life-"), "{}", network.show(&[]));
-    // A router that is not there, and a server that knows no way back.
-    let host = network.host("gateway");
-    network.ip(&["-n", &host, "route", "add", "default", "via", "203.0.113.99"]);
-    network.on("gateway", "ping", &["-c", "1", "-W", "4", "198.51.100.1"]);
-    network.ip(&["-n", &network.host("server"), "route", "del", "default"]);
-    network.on("client", "ping", &["-q", "-c", "30", "-i", "0.02", "-W", "1", "64:ff9b::203.0.113.2"]);
-    let begun = Instant::now();
-    loop {
-        let shown = network.show(&[]);
-        let way = shown.contains("error: nat64: 30 packets out and none back for ");
-        if way && shown.contains("error: the next hop 203.0.113.99 on out0 does not answer; check the link") {
-            break;
-        }
-        assert!(begun.elapsed() < Duration::from_secs(40), "{shown}\n{}", gateway.said());
-        network.on("gateway", "ping", &["-c", "1", "-W", "1", "198.51.100.1"]);
-        std::thread::sleep(Duration::from_millis(300));
-    }
-    network.ip(&["-n", &network.host("server"), "route", "add", "default", "via", "203.0.113.1"]);
-    network.ping("64:ff9b::203.0.113.2");
-    until("a packet came back", || !network.show(&[]).contains("none back"));
 }
