@@ -2,7 +2,7 @@
 
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page, PoolRow,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
@@ -38,6 +38,9 @@ impl Backend for Fake {
     }
     async fn bindings(&self, _: Query) -> Result<Page<BindingRow>, AdminError> {
         Ok(Page { rows: vec![], total: 0, next: None })
+    }
+    async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
+        Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
     }
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)
@@ -78,6 +81,9 @@ impl Backend for Fake {
     }
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
+    }
+    fn config_file(&self) -> String {
+        "[tun]\nname = \"sixway0\"\n".into()
     }
     async fn metrics(&self) -> Result<String, AdminError> {
         Ok("# EOF\n".into())

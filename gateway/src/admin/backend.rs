@@ -4,7 +4,7 @@ use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, NewRemote, Page, PoolRow,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::future::Future;
@@ -17,6 +17,8 @@ pub trait Backend: Send + Sync + 'static {
     fn counters(&self) -> impl Future<Output = Result<Vec<CounterRow>, AdminError>> + Send;
     /// Every reason for drops.
     fn drops(&self) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
+    /// How full the pools of ports are.
+    fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
     /// Sessions that `query` admits; its limit is set.
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.
@@ -45,6 +47,8 @@ pub trait Backend: Send + Sync + 'static {
     fn leave(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
+    /// The same as a configuration file.
+    fn config_file(&self) -> String;
     /// The metrics as Prometheus reads them.
     fn metrics(&self) -> impl Future<Output = Result<String, AdminError>> + Send;
 }

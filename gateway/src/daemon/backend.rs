@@ -8,7 +8,7 @@ use crate::admin::{AdminError, Backend, Filter, Named, Query};
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, MechanismRow, NewRemote, Page,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table};
 use sixway_dataplane::DropReason;
@@ -21,33 +21,9 @@ impl Backend for Gateway {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
-        let fast_path = self.share();
-        let (history, tunnels) = (self.history(), self.tunnels());
-        let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
-            name: mechanism.name.clone(),
-            serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
-            frames: history.rate(|counters| words::passed(counters, mechanism.kind))
-                + history.carried(|counts| words::carried(counts, mechanism.kind)),
-            stateful: mechanism.kind.is_stateful(),
-            sessions: table.sessions,
-            bindings: table.bindings,
-            bindings_capacity: table.bindings_capacity,
-        });
-        Ok(Status {
-            name: self.facts.name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            uptime_seconds: self.started.elapsed().as_secs(),
-            workers: self.posts.len(),
-            device: self.facts.device.clone(),
-            rates: history.rates(),
-            fast_path,
-            sessions: tables.iter().map(|table| table.sessions).sum(),
-            bindings: tables.iter().map(|table| table.bindings).sum(),
-            mechanisms: mechanisms.collect(),
-            dns64,
-            metrics: self.facts.metrics.clone(),
-            host: self.host_row(),
-        })
+        let mut status = self.overview(&tables, dns64);
+        status.problems = self.problems(&status, &tables, &reports).await?;
+        Ok(status)
     }
 
     async fn counters(&self) -> Result<Vec<CounterRow>, AdminError> {
@@ -78,6 +54,10 @@ impl Backend for Gateway {
             answer: words::answer(reason.answer()),
         });
         Ok(rows.collect())
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
+        Ok(self.pool_rows(&self.reports().await?))
     }
 
     async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
@@ -175,6 +155,10 @@ impl Backend for Gateway {
         self.facts.config.clone()
     }
 
+    fn config_file(&self) -> String {
+        self.facts.config_file.clone()
+    }
+
     async fn metrics(&self) -> Result<String, AdminError> {
         let reports = self.reports().await?;
         let samples = reports.into_iter().enumerate().map(|(worker, report)| WorkerSample {
@@ -202,6 +186,38 @@ impl Backend for Gateway {
 }
 
 impl Gateway {
+    /// The gateway in a few numbers, without its problems.
+    fn overview(&self, tables: &[Table], dns64: Option<Dns64Row>) -> Status {
+        let fast_path = self.share();
+        let (history, tunnels) = (self.history(), self.tunnels());
+        let mechanisms = self.facts.mechanisms.iter().zip(tables).map(|(mechanism, table)| MechanismRow {
+            name: mechanism.name.clone(),
+            serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
+            frames: history.rate(|counters| words::passed(counters, mechanism.kind))
+                + history.carried(|counts| words::carried(counts, mechanism.kind)),
+            stateful: mechanism.kind.is_stateful(),
+            sessions: table.sessions,
+            bindings: table.bindings,
+            bindings_capacity: table.bindings_capacity,
+        });
+        Status {
+            name: self.facts.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            workers: self.posts.len(),
+            device: self.facts.device.clone(),
+            rates: history.rates(),
+            fast_path,
+            sessions: tables.iter().map(|table| table.sessions).sum(),
+            bindings: tables.iter().map(|table| table.bindings).sum(),
+            mechanisms: mechanisms.collect(),
+            dns64,
+            metrics: self.facts.metrics.clone(),
+            host: self.host_row(),
+            problems: Vec::new(),
+        }
+    }
+
     /// Reads a page, worker by worker.
     async fn page<E, R>(
         &self,

@@ -1,11 +1,13 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
 use super::dns64_view::Dns64View;
+use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::rates::History;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
+use super::session_sample::LastLook;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
@@ -36,6 +38,10 @@ pub struct Gateway {
     tunnels: Mutex<TunnelView>,
     /// What was restored on the host.
     restored: Mutex<Restored>,
+    /// What was told of pools, tables and limits that are used up.
+    exhaustion: Mutex<ExhaustionLog>,
+    /// What was last seen of sessions and neighbours.
+    pub(super) last_look: tokio::sync::Mutex<LastLook>,
     pub(super) remotes: RemoteSender,
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
@@ -63,6 +69,8 @@ impl Gateway {
             history: Mutex::new(History::new(started)),
             tunnels: Mutex::default(),
             restored: Mutex::default(),
+            exhaustion: Mutex::default(),
+            last_look: tokio::sync::Mutex::default(),
             dns64,
             started,
             fast_path: None,
@@ -145,10 +153,19 @@ impl Gateway {
         loop {
             second.tick().await;
             match self.reports().await {
-                Ok(_) => service::alive(),
+                Ok(reports) => {
+                    service::alive();
+                    self.warn_of_exhaustion(&reports);
+                }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
         }
+    }
+
+    /// Logs pools, tables and limits that are used up.
+    fn warn_of_exhaustion(&self, reports: &[Report]) {
+        let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
+        log.due(&sum(reports), Instant::now()).iter().for_each(|what| tracing::warn!("{what}"));
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

@@ -2,6 +2,7 @@
 
 use super::colour::Colour;
 use super::dns64;
+use super::problems::problems;
 use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
 use crate::view::{FastPathShare, MechanismRow, Status};
@@ -9,7 +10,8 @@ use crate::view::{FastPathShare, MechanismRow, Status};
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
     let rates = &status.rates;
-    let mut text = format!(
+    let mut text = problems(&status.problems, colour);
+    text.push_str(&format!(
         "{} · up {} · {}bit/s · {}packets/s{} · drops {}{}\n",
         status.name,
         duration(status.uptime_seconds),
@@ -18,7 +20,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
         status.fast_path.as_ref().map_or_else(String::new, |it| format!(" · fast path {}", share(it))),
         percent(rates.drops, rates.frames),
         rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", mostly {reason}")),
-    );
+    ));
     if let Some(device) = &status.device {
         text.push_str(&format!(
             "{} · MTU {} · {} · {} · GSO: {}\n",
@@ -67,9 +69,6 @@ fn host(status: &Status) -> String {
     let mut text = String::new();
     if !restored.is_empty() {
         text.push_str(&format!("restored, after other programs changed it: {}\n", restored.join(", ")));
-    }
-    for what in &host.left_alone {
-        text.push_str(&format!("left alone, because another program changes it again and again: {what}\n"));
     }
     text
 }
