@@ -3,7 +3,7 @@
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -48,6 +48,9 @@ impl Backend for Fake {
     }
     async fn bindings(&self, _: Query) -> Result<Page<BindingRow>, AdminError> {
         Ok(Page { rows: vec![], total: 0, next: None })
+    }
+    async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
+        Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
     }
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)

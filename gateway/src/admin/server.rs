@@ -53,6 +53,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/counters", get(counters::<B>))
         .route("/v1/drops", get(drops::<B>))
         .route("/v1/live", get(live::<B>))
+        .route("/v1/pools", get(pools::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
@@ -115,6 +116,10 @@ async fn live<B: Backend>(
         Some((Ok::<_, std::convert::Infallible>(line), rows))
     });
     Ok(Body::from_stream(lines).into_response())
+}
+
+async fn pools<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.pools().await.map(Json)
 }
 
 async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
@@ -240,7 +245,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

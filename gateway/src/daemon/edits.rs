@@ -186,7 +186,7 @@ mod tests {
             posts.push(post);
             stand_in(mailbox, Arc::clone(told), number == 1);
         }
-        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64 };
+        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
         let facts = Facts {
             name: "test".into(),
             device: None,
@@ -194,6 +194,7 @@ mod tests {
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),
+            without_fast_path: None,
             config: serde_json::Value::Null,
             config_text: String::new(),
         };
