@@ -23,10 +23,11 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LINES: usize = 2_000;
 
 /// What the running gateway tells.
-const OF_GATEWAY: [(&str, &str); 8] = [
+const OF_GATEWAY: [(&str, &str); 9] = [
     ("status", "/v1/status"),
     ("counters", "/v1/counters"),
     ("drops", "/v1/drops"),
+    ("pools", "/v1/pools"),
     ("fast path", "/v1/fastpath"),
     ("DNS64", "/v1/dns64"),
     ("6rd", "/v1/six-rd"),
@@ -35,7 +36,7 @@ const OF_GATEWAY: [(&str, &str); 8] = [
 ];
 
 /// What this host's programs tell.
-const OF_HOST: [&[&str]; 14] = [
+const OF_HOST: [&[&str]; 15] = [
     &["uname", "-a"],
     &["cat", "/etc/os-release"],
     &["ip", "-details", "link"],
@@ -45,7 +46,8 @@ const OF_HOST: [&[&str]; 14] = [
     &["ip", "-4", "route"],
     &["ip", "-6", "route"],
     &["ip", "route", "show", "proto", "64", "table", "all"],
-    &["nft", "list", "ruleset"],
+    // Without the elements of sets, which may be addresses of subscribers.
+    &["nft", "--terse", "list", "ruleset"],
     &["iptables-save"],
     &["ip6tables-save"],
     &[
@@ -54,7 +56,9 @@ const OF_HOST: [&[&str]; 14] = [
         "net.ipv6.conf",
         "net.ipv4.ip_local_port_range",
         "net.ipv4.ip_local_reserved_ports",
+        "net.netfilter",
     ],
+    &["tc", "-statistics", "qdisc"],
     &["ss", "-lntu"],
 ];
 

@@ -28,7 +28,7 @@ impl Backend for Gateway {
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
         let mut status = self.overview(&tables, dns64);
-        status.problems = self.problems(&status, &tables, &reports).await?;
+        status.problems = self.problems(&status, &tables, &reports).await;
         Ok(status)
     }
 
@@ -309,7 +309,10 @@ impl Gateway {
         command: fn(Dump<E>) -> Command,
     ) -> Result<DumpPage<E>, AdminError> {
         let (filter, from) = (filter.clone(), at.position);
-        self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
+        self.ask(at.worker, |answer| {
+            command(Dump { filter, from, limit, parts: None, rows: Vec::new(), answer })
+        })
+        .await
     }
 
     fn session_row(&self, worker: usize, entry: SessionEntry) -> SessionRow {

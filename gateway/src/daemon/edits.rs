@@ -134,7 +134,7 @@ impl Gateway {
             let (filter, from) = (filter.clone(), Position { mechanism, slot: 0 });
             let page = self
                 .ask(worker, |answer| {
-                    Command::Bindings(Dump { filter, from, limit: 1, rows: Vec::new(), answer })
+                    Command::Bindings(Dump { filter, from, limit: 1, parts: None, rows: Vec::new(), answer })
                 })
                 .await?;
             let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");

@@ -1,9 +1,9 @@
 //! Where the gateway's problems are seen: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
 
 use super::gateway::Gateway;
-use super::session_sample::{ROWS, SessionSample};
+use super::session_sample::{PARTS, ROWS, SessionSample};
 use super::{exhaustion, problems, words};
-use crate::admin::{AdminError, Filter};
+use crate::admin::Filter;
 use crate::host::{SilentRouter, silent_routers};
 use crate::view::{HostRow, PoolRow, PoolShareRow, ProblemRow, Status};
 use crate::worker::{Command, Dump, Position, Report, Table};
@@ -29,8 +29,8 @@ impl Gateway {
         status: &Status,
         tables: &[Table],
         reports: &[Report],
-    ) -> Result<Vec<ProblemRow>, AdminError> {
-        let (sample, silent) = self.look().await?;
+    ) -> Vec<ProblemRow> {
+        let (sample, silent) = self.look().await;
         let mut found = problems::routers(&silent);
         found.extend(self.one_direction(&sample));
         let now = Instant::now();
@@ -50,7 +50,7 @@ impl Gateway {
             &carried.map(|it| it.left_out()).unwrap_or_default(),
         ));
         found.sort_by_key(|row| row.severity);
-        Ok(found)
+        found
     }
 
     fn one_direction(&self, sample: &SessionSample) -> Vec<ProblemRow> {
@@ -70,7 +70,7 @@ impl Gateway {
     }
 
     /// Looks at some sessions, and at the routers towards their remote hosts. Others that ask meanwhile get the same.
-    async fn look(&self) -> Result<(SessionSample, Vec<SilentRouter>), AdminError> {
+    async fn look(&self) -> (SessionSample, Vec<SilentRouter>) {
         let mut last = self.last_look.lock().await;
         if last.at.is_none_or(|at| at.elapsed() >= FRESH) {
             last.next.resize(self.workers(), Position::default());
@@ -82,11 +82,13 @@ impl Gateway {
                         filter: Filter::default(),
                         from,
                         limit,
+                        parts: Some(PARTS),
                         rows: Vec::new(),
                         answer,
                     })
                 };
-                let page = self.ask(worker, dump).await?;
+                // A worker that has too many requests is looked at the next time.
+                let Ok(page) = self.ask(worker, dump).await else { continue };
                 last.next[worker] = page.next.unwrap_or_default();
                 sample.add(&page.rows);
             }
@@ -99,7 +101,7 @@ impl Gateway {
             last.silent = asked.await.unwrap_or_default();
             (last.sample, last.at) = (sample, Some(Instant::now()));
         }
-        Ok((last.sample.clone(), last.silent.clone()))
+        (last.sample.clone(), last.silent.clone())
     }
 
     /// How full the pools are, by protocol and worker.

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Rows of a look, all workers together.
 pub(super) const ROWS: usize = 512;
+/// Parts of the tables, of 512 places each, that a look goes through at most in each worker.
+pub(super) const PARTS: u32 = 64;
 /// What is idle for longer says nothing about the present.
 const RECENT: Duration = Duration::from_secs(60);
 /// An answer takes this long, perhaps.

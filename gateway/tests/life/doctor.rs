@@ -253,9 +253,14 @@ fn a_bug_report_has_what_is_needed_and_no_subscriber() {
     };
     let (code, said, text) = report("report.txt", &[]);
     assert!(code == Some(0) && said.contains("without sessions and bindings; read it before"), "{said}");
-    for section in
-        ["version", "configuration in force", "sixway doctor", "drops", "ip -6 route", "nft list ruleset"]
-    {
+    for section in [
+        "version",
+        "configuration in force",
+        "sixway doctor",
+        "drops",
+        "ip -6 route",
+        "nft --terse list ruleset",
+    ] {
         assert!(text.contains(&format!("==== {section}\n")), "{section}: {text}");
     }
     assert!(text.contains("\"reason\":\"NoBinding\"") && text.contains("64:ff9b::/96"));
