@@ -1,7 +1,7 @@
 //! What the host is, read once.
 
 use super::program::run;
-use crate::config::{Config, HostAddress, Route};
+use crate::config::{Config, HostAddress, Route, Siit};
 use serde_json::Value;
 use sixway_wire::Prefix6;
 use std::collections::BTreeMap;
@@ -42,6 +42,32 @@ pub(super) struct Facts {
     pub routes: Vec<(Route, Option<Hop>)>,
     /// Hosts inside, and the interfaces that they are behind.
     pub inside: Vec<(Ipv6Addr, String)>,
+    /// For each SIIT, a host with a mapping.
+    pub mapped: Vec<Option<Mapped>>,
+}
+
+/// A host with an explicit address mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    /// Its address.
+    pub inside: Ipv6Addr,
+    /// What IPv4 hosts see.
+    pub outside: Ipv4Addr,
+    /// The interface that it is behind.
+    pub interface: String,
+}
+
+/// More mappings than these are not asked of the kernel.
+const MAPPINGS: usize = 16;
+
+/// The first mapped host that has a route.
+fn mapped(siit: &Siit, device: &str) -> Option<Mapped> {
+    siit.mappings.iter().take(MAPPINGS).find_map(|(outside, inside)| {
+        let inside = inside.address();
+        let interface = hop(IpAddr::V6(inside))?.interface;
+        let is_host = interface != device && interface != "lo";
+        is_host.then(|| Mapped { inside, outside: outside.address(), interface })
+    })
 }
 
 impl Facts {
@@ -66,6 +92,7 @@ impl Facts {
         Self {
             defaults4: default_interfaces(),
             mtus: mtus.collect(),
+            mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
             outside,
             is_running: host.interfaces.contains(&device),
             addresses: host.addresses,

@@ -11,11 +11,14 @@
 //!     holders.rs        which process has a socket
 //!     upstreams.rs      whether the DNS64's upstreams answer
 //!     packet_filter.rs  whether the packet filter lets the gateway's packets pass: by experiment, in a namespace of its own
+//!     filter_paths.rs   the paths that the gateway's packets take, a packet for each, and the rules that open them
+//!     trial_packets.rs  the packets
 //!     probe.rs          the experiment's other half, in that namespace
 //! ```
 
 mod examine;
 mod facts;
+mod filter_paths;
 mod finding;
 mod holders;
 mod listeners;
@@ -26,6 +29,7 @@ pub mod probe;
 mod program;
 mod routes;
 mod settings;
+mod trial_packets;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};
