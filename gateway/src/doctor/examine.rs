@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::finding::Finding;
-use super::{packet_filter, ports, routes, settings, upstreams};
+use super::{listeners, mtu, packet_filter, ports, routes, settings, upstreams};
 use crate::config::Config;
 
 /// What the packet filter would do with the gateway's packets, with this configuration. Takes a second or two.
@@ -15,7 +15,9 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let facts = Facts::gather(config);
     let mut findings = routes::check(config, &facts);
     findings.extend(settings::check(config, &facts));
+    findings.extend(mtu::check(config, &facts));
     findings.extend(ports::check(config, &facts));
+    findings.extend(listeners::check(config, &facts));
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));
     findings

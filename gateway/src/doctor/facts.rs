@@ -1,9 +1,10 @@
 //! What the host is, read once.
 
 use super::program::run;
-use crate::config::{Config, HostAddress, Route};
+use crate::config::{Config, HostAddress, Route, Siit};
 use serde_json::Value;
 use sixway_wire::Prefix6;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 
@@ -31,12 +32,42 @@ pub(super) struct Facts {
     pub uplink4: Option<Hop>,
     /// The way to the IPv6 Internet.
     pub uplink6: Option<Hop>,
+    /// Interfaces of all IPv4 default routes.
+    pub defaults4: Vec<String>,
+    /// MTUs of this host's interfaces, in octets.
+    pub mtus: BTreeMap<String, u32>,
     /// The interface towards IPv4: that of the default route, else the first with an IPv4 address.
     pub outside: Option<String>,
     /// Where the kernel sends packets to the first address of each of the configuration's routes.
     pub routes: Vec<(Route, Option<Hop>)>,
     /// Hosts inside, and the interfaces that they are behind.
     pub inside: Vec<(Ipv6Addr, String)>,
+    /// For each SIIT, a host with a mapping.
+    pub mapped: Vec<Option<Mapped>>,
+}
+
+/// A host with an explicit address mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mapped {
+    /// Its address.
+    pub inside: Ipv6Addr,
+    /// What IPv4 hosts see.
+    pub outside: Ipv4Addr,
+    /// The interface that it is behind.
+    pub interface: String,
+}
+
+/// More mappings than these are not asked of the kernel.
+const MAPPINGS: usize = 16;
+
+/// The first mapped host that has a route.
+fn mapped(siit: &Siit, device: &str) -> Option<Mapped> {
+    siit.mappings.iter().take(MAPPINGS).find_map(|(outside, inside)| {
+        let inside = inside.address();
+        let interface = hop(IpAddr::V6(inside))?.interface;
+        let is_host = interface != device && interface != "lo";
+        is_host.then(|| Mapped { inside, outside: outside.address(), interface })
+    })
 }
 
 impl Facts {
@@ -56,7 +87,12 @@ impl Facts {
         });
         let uplink = uplink4.as_ref().map(|hop| hop.interface.clone()).filter(|name| *name != device);
         let outside = uplink.or_else(|| Some(with_ipv4?.interface.clone()));
+        let mtus = host.interfaces.iter();
+        let mtus = mtus.filter_map(|name| Some((name.clone(), sixway_link::interface::mtu(name).ok()?)));
         Self {
+            defaults4: default_interfaces(),
+            mtus: mtus.collect(),
+            mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
             outside,
             is_running: host.interfaces.contains(&device),
             addresses: host.addresses,
@@ -74,6 +110,23 @@ pub fn hop(destination: IpAddr) -> Option<Hop> {
     let destination = destination.to_string();
     let text = run(Command::new("ip").args(["-j", family, "route", "get", &destination]), &[]).ok()?;
     read_hop(&text)
+}
+
+/// The interfaces of IPv4's default routes, the preferred ones first.
+fn default_interfaces() -> Vec<String> {
+    let text = run(Command::new("ip").args(["-j", "-4", "route", "show", "default"]), &[]);
+    text.map(|text| read_interfaces(&text)).unwrap_or_default()
+}
+
+fn read_interfaces(text: &str) -> Vec<String> {
+    let routes: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
+    let mut interfaces: Vec<String> = Vec::new();
+    for route in &routes {
+        let hops = route["nexthops"].as_array().into_iter().flatten();
+        let names = std::iter::once(route).chain(hops).filter_map(|hop| hop["dev"].as_str());
+        interfaces.extend(names.map(str::to_owned));
+    }
+    interfaces
 }
 
 fn read_hop(text: &str) -> Option<Hop> {
@@ -116,6 +169,13 @@ fn inside_hosts(config: &Config, addresses: &[HostAddress], device: &str) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_default_routes_are_read_as_ip_prints_them() {
+        let text = r#"[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]},{"dst":"default","metric":100,"nexthops":[{"gateway":"198.51.100.1","dev":"eth1","weight":1},{"gateway":"203.0.113.1","dev":"eth2","weight":1}]}]"#;
+        assert_eq!(read_interfaces(text), ["eth0", "eth1", "eth2"]);
+        assert_eq!(read_interfaces(""), [""; 0]);
+    }
 
     #[test]
     fn a_route_is_read_as_ip_prints_it() {

@@ -5,21 +5,31 @@
 //!     facts.rs          what the host is, read once
 //!     routes.rs         default routes, uplinks, routes into the device, pools on a link
 //!     settings.rs       forwarding, reverse path filters
-//!     ports.rs          services at ports of a shared pool, and at addresses that are to be listened at
+//!     mtu.rs            MTUs of the device, the links and the tunnels
+//!     ports.rs          services at ports of a shared pool
+//!     listeners.rs      other processes at the ports and sockets that the gateway listens at
+//!     holders.rs        which process has a socket
 //!     upstreams.rs      whether the DNS64's upstreams answer
 //!     packet_filter.rs  whether the packet filter lets the gateway's packets pass: by experiment, in a namespace of its own
+//!     filter_paths.rs   the paths that the gateway's packets take, a packet for each, and the rules that open them
+//!     trial_packets.rs  the packets
 //!     probe.rs          the experiment's other half, in that namespace
 //! ```
 
 mod examine;
 mod facts;
+mod filter_paths;
 mod finding;
+mod holders;
+mod listeners;
+mod mtu;
 mod packet_filter;
 mod ports;
 pub mod probe;
 mod program;
 mod routes;
 mod settings;
+mod trial_packets;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};

@@ -6,10 +6,10 @@
 use super::program::run;
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::{Frame, Offload};
-use sixway_link::{Abilities, Link, Tun, TunConfig, TunQueue};
+use sixway_link::{Abilities, Link, RawTunnel, Tun, TunConfig, TunQueue};
 use std::collections::BTreeMap;
 use std::io::Read as _;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,15 +33,17 @@ pub struct Plan {
 }
 
 /// A packet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Packet {
     /// Where it comes in.
     pub into: String,
-    /// Where it is to leave; `None`: it is for a service of this host at UDP's port.
+    /// Where it is to leave; `None`: it is for this host itself.
     pub expected: Option<String>,
-    /// The address and port of that service.
+    /// The address and UDP port of the service that it is for.
     pub service: Option<String>,
-    /// Its source port, by which it is recognised; no two packets have the same.
+    /// The address where its tunnel ends, of protocol 41.
+    pub tunnel_end: Option<Ipv4Addr>,
+    /// Its Identification or flow label, by which it is recognised; no two packets have the same.
     pub mark: u16,
     /// From the IP header on.
     pub octets: Vec<u8>,
@@ -120,6 +122,7 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>) -> Fate {
     if let Some(service) = &service {
         let _ = service.set_nonblocking(true);
     }
+    let mut tunnel = packet.tunnel_end.and_then(|address| RawTunnel::open(address).ok());
     let mut frames: Vec<Frame> = (0..MOST).map(|_| Frame::with_capacity(2_048)).collect();
     // What the kernel sent before, such as router solicitations.
     for queue in interfaces.values_mut() {
@@ -136,6 +139,11 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>) -> Fate {
     while Instant::now() < until {
         if let Some(service) = &service
             && service.recv(&mut [0; 100]).is_ok()
+        {
+            return Fate { arrived: true, ..Fate::default() };
+        }
+        if let Some(tunnel) = &mut tunnel
+            && tunnel.receive(&mut frames).is_ok_and(|count| count > 0)
         {
             return Fate { arrived: true, ..Fate::default() };
         }
@@ -211,18 +219,20 @@ impl Trace {
     }
 }
 
-/// Lines as `trace id 8f1a2b3c inet filter forward policy drop`; the first of a packet has its ports.
+/// The Identification or flow label in a line of the trace.
+fn mark(words: &[&str]) -> Option<u16> {
+    let named = |name: [&str; 2]| words.windows(3).find(|three| three[..2] == name)?[2].parse().ok();
+    named(["ip", "id"]).or_else(|| named(["ip6", "flowlabel"])).filter(|mark| *mark != 0)
+}
+
+/// Lines as `trace id 8f1a2b3c inet filter forward policy drop`; the first of a packet has its headers.
 fn dropped(text: &str) -> BTreeMap<u16, String> {
     let (mut marks, mut chains) = (BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["trace", "id", id, family, table, chain, rest @ ..] = words.as_slice() else { continue };
-        let port = rest
-            .iter()
-            .position(|word| *word == "sport")
-            .and_then(|at| rest.get(at + 1)?.parse::<u16>().ok());
-        if let Some(port) = port {
-            marks.entry((*id).to_owned()).or_insert(port);
+        if let Some(mark) = mark(rest) {
+            marks.entry((*id).to_owned()).or_insert(mark);
         }
         let ends = rest.ends_with(&["policy", "drop"]) || rest.ends_with(&["(verdict", "drop)"]);
         if ends && let Some(mark) = marks.get(*id) {
@@ -238,13 +248,13 @@ mod tests {
 
     #[test]
     fn the_chain_that_drops_is_read_from_the_trace() {
-        let text = "trace id 6f0a inet sixway_trace prerouting packet: iif \"lan0\" ip6 saddr 2001:db8::1 tcp sport 40001 tcp dport 443\n\
+        let text = "trace id 6f0a inet sixway_trace prerouting packet: iif \"lan0\" ip6 saddr 2001:db8::1 ip6 hoplimit 64 ip6 flowlabel 40001 tcp sport 50000\n\
                     trace id 6f0a inet sixway_trace prerouting rule meta nftrace set 1 (verdict continue)\n\
-                    trace id 6f0a inet filter forward packet: iif \"lan0\" tcp sport 40001\n\
+                    trace id 6f0a inet filter forward packet: iif \"lan0\" ip6 flowlabel 40001 tcp sport 50000\n\
                     trace id 6f0a inet filter forward policy drop\n\
-                    trace id 7000 ip filter FORWARD packet: iif \"eth0\" tcp sport 40002 tcp dport 443\n\
+                    trace id 7000 ip filter FORWARD packet: iif \"eth0\" ip saddr 192.0.2.1 ip ttl 64 ip id 40002 ip protocol tcp tcp sport 443\n\
                     trace id 7000 ip filter DOCKER-USER rule counter packets 0 bytes 0 drop (verdict drop)\n\
-                    trace id 7001 ip filter FORWARD packet: iif \"eth0\" tcp sport 40003\n\
+                    trace id 7001 ip filter FORWARD packet: iif \"eth0\" ip id 40003 tcp sport 443\n\
                     trace id 7001 ip filter FORWARD rule accept (verdict accept)\n";
         let expected =
             [(40_001, "inet filter forward".to_owned()), (40_002, "ip filter DOCKER-USER".to_owned())];

@@ -12,6 +12,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let mut findings = uplinks(config, facts);
     findings.extend(into_the_device(config, facts));
     findings.extend(pools(config, facts));
+    findings.extend(addresses_on_a_link(config, facts));
     findings.extend(prefixes_on_a_link(config, facts));
     findings
 }
@@ -116,6 +117,42 @@ fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+/// The same of addresses that belong to no pool: mappings of a SIIT, its pools, and the gateway's own.
+fn addresses_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let is_pools = |prefix: Prefix4| {
+        config.pools.iter().any(|pool| pool.addresses.iter().any(|own| own.overlaps(prefix)))
+    };
+    let routed = config.routes().into_iter().filter_map(|route| match route {
+        Route::V4(prefix) if !is_pools(prefix) => Some(prefix),
+        Route::V4(_) | Route::V6(_) => None,
+    });
+    let routed: Vec<Prefix4> = routed.collect();
+    let mut findings = Vec::new();
+    for own in facts.addresses.iter().filter(|own| own.length < 32 && own.interface != config.tun.name) {
+        let IpAddr::V4(address) = own.address else { continue };
+        let network = Prefix4::holding(address, own.length);
+        let mut on_link = routed.iter().filter(|prefix| {
+            !address.is_loopback() && prefix.length() >= own.length && network.overlaps(**prefix)
+        });
+        let Some(prefix) = on_link.next() else { continue };
+        let more = match on_link.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let proxy = format!("net.ipv4.conf.{}.proxy_arp", own.interface);
+        let is_answered = std::fs::read_to_string(format!("/proc/sys/{}", proxy.replace('.', "/")))
+            .is_ok_and(|value| value.trim() == "1");
+        if !is_answered {
+            findings.push(Finding::fault(
+                "address",
+                format!("{prefix}{more} of the gateway is on the link {}: hosts there ask for it by ARP, and nobody answers", own.interface),
+                format!("sysctl -w {proxy}=1, or a route to {prefix} via this host at the router there"),
+            ));
+        }
+    }
+    findings
+}
+
 /// Hosts of a link look for each of its addresses there, and not at their router.
 fn prefixes_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
     let prefixes = config.nat64.iter().map(|nat64| nat64.prefix.prefix());
@@ -179,6 +216,17 @@ mod tests {
         let said = said(&config("203.0.113.0/29", "64:ff9b::/96"), &facts());
         assert!(said[0].contains("203.0.113.1 of pool main is the router at eth0"), "{said:?}");
         assert!(said[1].contains("203.0.113.0/29 of pool main is on the link eth0"), "{said:?}");
+    }
+
+    #[test]
+    fn a_mapping_and_the_gateways_address_on_a_link_are_found_once() {
+        let text = "[gateway]\nipv4_address = \"203.0.113.9\"\nipv6_address = \"2001:db8::fe\"\n[[siit]]\n[[siit.eam]]\nipv4 = \"203.0.113.10\"\nipv6 = \"2001:db8:2::10\"\n";
+        let said = said(&crate::sample::config(text), &facts());
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].starts_with("203.0.113.9/32 and 1 more of the gateway is on the link eth0"),
+            "{said:?}"
+        );
     }
 
     #[test]

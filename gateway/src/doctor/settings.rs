@@ -59,11 +59,36 @@ fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) 
             format!("sysctl -w net.ipv4.conf.{device}.rp_filter=2"),
         ));
     }
+    findings.extend(asymmetric(config, facts, &filter));
     if findings.is_empty() {
         let all: Vec<&str> = interfaces.into_iter().collect();
         findings.push(Finding::fine(CHECK, format!("{} forward", all.join(", "))));
     }
     findings
+}
+
+/// A strict filter drops what comes by another uplink than the best route to its source leads to: with two default routes, all of the
+/// Internet's packets that come by the second.
+fn asymmetric(config: &Config, facts: &Facts, filter: &dyn Fn(&str) -> Option<u8>) -> Vec<Finding> {
+    let Some(best) = facts.uplink4.as_ref().map(|hop| hop.interface.as_str()) else { return Vec::new() };
+    if !(config.translates() || config.routes_ipv4() || config.has_tunnels()) {
+        return Vec::new();
+    }
+    let others: BTreeSet<&str> =
+        facts.defaults4.iter().map(String::as_str).filter(|name| *name != best).collect();
+    let is_strict = |name: &&str| filter("all").unwrap_or(0).max(filter(name).unwrap_or(0)) == 1;
+    others
+        .into_iter()
+        .filter(|name| *name != config.tun.name)
+        .filter(is_strict)
+        .map(|name| {
+            Finding::fault(
+                "reverse path",
+                format!("the reverse path filter at {name} is strict, and the best default route leads to {best}: packets of the IPv4 Internet that come by {name} are dropped"),
+                format!("sysctl -w net.ipv4.conf.{name}.rp_filter=2"),
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -97,5 +122,25 @@ mod tests {
         let loose = |name: &str| if name.ends_with("rp_filter") { Some("2".to_owned()) } else { good(name) };
         assert_eq!(judge(&config, &facts, &loose)[0].verdict, Verdict::Fine);
         assert!(found.iter().all(|one| one.verdict == Verdict::Fault && one.cure.is_some()));
+    }
+
+    #[test]
+    fn a_strict_filter_at_a_second_uplink_is_found() {
+        let text = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\n";
+        let config = crate::sample::config(text);
+        let facts = Facts {
+            is_running: true,
+            uplink4: Some(Hop { interface: "eth0".into(), gateway: None }),
+            defaults4: vec!["eth0".into(), "eth1".into()],
+            ..Facts::default()
+        };
+        let strict = |name: &str| {
+            let filters = name.ends_with("eth0/rp_filter") || name.ends_with("eth1/rp_filter");
+            Some(if filters || !name.ends_with("rp_filter") { "1" } else { "0" }.to_owned())
+        };
+        let found = judge(&config, &facts, &strict);
+        assert_eq!(found.len(), 1, "the filter at the best uplink drops nothing: {found:?}");
+        assert!(found[0].what.starts_with("the reverse path filter at eth1 is strict"), "{found:?}");
+        assert_eq!(found[0].cure.as_deref(), Some("sysctl -w net.ipv4.conf.eth1.rp_filter=2"));
     }
 }

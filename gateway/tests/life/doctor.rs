@@ -197,6 +197,82 @@ fn rulesets_of_known_programs_are_found_and_opened() {
     }
 }
 
+/// Loads rules as iptables-save prints them.
+fn restore(network: &Network, program: &str, rules: &str) {
+    let file = network.directory.join("rules");
+    std::fs::write(&file, rules).unwrap();
+    let output = network.on("gateway", program, &[file.to_str().unwrap()]);
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_rules_of_ufw_are_found_and_opened() {
+    if !std::path::Path::new("/usr/sbin/ip6tables-nft-restore").exists() {
+        sixway_trial::ignore("needs iptables");
+    }
+    let (network, _gateway) = build();
+    restore(&network, "iptables-nft-restore", &super::ufw::ipv4());
+    restore(&network, "ip6tables-nft-restore", &super::ufw::ipv6());
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(status == 1, "{said}");
+    assert!(said.contains("ip filter FORWARD drops IPv4 packets from sixway0 to out0"), "{said}");
+    assert!(said.contains("ip6 filter FORWARD drops IPv6 packets from in0 to sixway0"), "{said}");
+    for _ in 0..4 {
+        let (said, _) = doctor(&network, "packet filter");
+        let cures = said.lines().filter_map(|line| line.trim_start().strip_prefix("→ "));
+        for cure in cures.flat_map(|cures| cures.split("; ")) {
+            assert!(network.on("gateway", "sh", &["-c", cure]).status.success(), "{cure}");
+        }
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
+    network.ping("64:ff9b::203.0.113.2");
+}
+
+#[test]
+fn a_filter_that_drops_errors_alone_is_found_and_opened() {
+    let (network, _gateway) = build();
+    rules(
+        &network,
+        "table inet filter { chain forward { type filter hook forward priority 0; policy accept; \
+         icmp type destination-unreachable drop; icmpv6 type packet-too-big drop; }; }",
+    );
+    let (said, status) = doctor(&network, "packet filter");
+    let expected = "inet filter forward drops Packet Too Big from sixway0 to in0; Fragmentation Needed from out0 to sixway0";
+    assert!(status == 1 && said.contains(expected), "{said}");
+    mend(&network, &said);
+    let (said, _) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  "), "{said}");
+}
+
+#[test]
+fn a_filter_that_drops_a_tunnels_packets_is_found_and_opened() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    network.ip(&["-n", &network.host("gateway"), "route", "add", "default", "via", "203.0.113.2"]);
+    let tunnel =
+        "[tunnels]\nsteering = \"off\"\n[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.1\"\n";
+    let _gateway = network.start(tunnel);
+    rules(
+        &network,
+        "table inet filter { chain input { type filter hook input priority 0; policy drop; iifname \"lo\" accept; meta l4proto ipv6-icmp accept; }; \
+         chain forward { type filter hook forward priority 0; policy drop; }; }",
+    );
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(status == 1, "{said}");
+    assert!(
+        said.contains("inet filter input drops packets of protocol 41 from out0 to 203.0.113.1"),
+        "{said}"
+    );
+    assert!(
+        said.contains("packets of protocol 41 from sixway0 to out0; IPv6 packets from in0 to sixway0"),
+        "{said}"
+    );
+    mend(&network, &said);
+    let (said, _) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  "), "{said}");
+}
+
 #[test]
 fn rules_of_the_former_iptables_are_tried_too() {
     let (network, _gateway) = build();

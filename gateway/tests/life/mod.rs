@@ -16,6 +16,7 @@ mod shared_pool;
 mod takeover;
 mod trace;
 mod tunnels;
+mod ufw;
 
 use network::{Network, SIXWAY};
 use std::fs;

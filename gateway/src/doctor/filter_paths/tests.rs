@@ -1,0 +1,127 @@
+//! Which paths are tried, and the rules that open them.
+
+use super::*;
+use crate::config::HostAddress;
+use crate::doctor::facts::Mapped;
+
+const NAT64: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[[nat64]]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8::/32\"]\npool = \"main\"\n";
+
+fn facts() -> Facts {
+    let own = |interface: &str, address: &str, length| HostAddress {
+        interface: interface.into(),
+        address: address.parse().unwrap(),
+        length,
+    };
+    Facts {
+        addresses: vec![
+            own("lan0", "2001:db8:1::1", 64),
+            own("lan0", "10.0.0.1", 24),
+            own("eth0", "203.0.113.7", 24),
+        ],
+        outside: Some("eth0".into()),
+        inside: vec![("2001:db8:1::5157".parse().unwrap(), "lan0".into())],
+        ..Facts::default()
+    }
+}
+
+fn tried(text: &str, facts: &Facts) -> (Plan, Vec<PathRule>) {
+    let (plan, paths) = plan(&crate::sample::config(text), facts, Vec::new()).unwrap();
+    assert_eq!(plan.packets.len(), paths.len());
+    let mut marks: Vec<u16> = plan.packets.iter().map(|packet| packet.mark).collect();
+    marks.sort_unstable();
+    marks.dedup();
+    assert_eq!(marks.len(), plan.packets.len());
+    (plan, paths)
+}
+
+fn names(paths: &[PathRule]) -> Vec<&str> {
+    paths.iter().map(|path| path.name.as_str()).collect()
+}
+
+const TRANSLATED: [&str; 6] = [
+    "IPv6 packets from lan0 to sixway0",
+    "IPv6 packets from sixway0 to lan0",
+    "Packet Too Big from sixway0 to lan0",
+    "IPv4 packets from sixway0 to eth0",
+    "IPv4 packets from eth0 to sixway0",
+    "Fragmentation Needed from eth0 to sixway0",
+];
+
+#[test]
+fn every_path_of_a_nat64_is_tried_and_is_opened_by_a_rule_of_its_own() {
+    let (_, paths) = tried(NAT64, &facts());
+    assert_eq!(names(&paths), TRANSLATED);
+    assert_eq!(paths[0].nft, "iifname \"lan0\" oifname \"sixway0\" accept");
+    assert_eq!(paths[4].iptables, "-i eth0 -o sixway0 -d 192.0.2.0/28 -j ACCEPT");
+    assert_eq!(paths[4].nft, "iifname \"eth0\" oifname \"sixway0\" ip daddr { 192.0.2.0/28 } accept");
+    assert_eq!(
+        paths[5].nft,
+        "iifname \"eth0\" oifname \"sixway0\" ip daddr { 192.0.2.0/28 } icmp type destination-unreachable accept"
+    );
+    assert_eq!(paths[2].iptables, "-i sixway0 -o lan0 -p icmpv6 --icmpv6-type 2 -j ACCEPT");
+    assert_eq!((paths[2].within, paths[5].within), (Some(1), Some(4)));
+}
+
+#[test]
+fn every_nat64_is_tried() {
+    let second =
+        NAT64.replace("main", "other").replace("192.0.2.0", "192.0.2.16").replace("64:ff9b", "2001:db8:64");
+    let pools = |text: &str| {
+        text.split_once("[[nat64]]").map(|(pool, nat64)| (pool.to_owned(), format!("[[nat64]]{nat64}")))
+    };
+    let ((pool1, nat64_1), (pool2, nat64_2)) = (pools(NAT64).unwrap(), pools(&second).unwrap());
+    let (_, paths) = tried(&format!("{pool1}{pool2}{nat64_1}{nat64_2}"), &facts());
+    assert_eq!(paths.len(), 2 * TRANSLATED.len());
+    assert!(names(&paths)[0].ends_with(" (nat64-1)") && names(&paths)[6].ends_with(" (nat64-2)"));
+}
+
+#[test]
+fn a_mapped_host_of_a_siit_is_tried() {
+    let text = "[siit]\nprefix = \"2001:db8:64::/96\"\n[[siit.eam]]\nipv4 = \"192.0.2.7\"\nipv6 = \"2001:db8:1::7\"\n";
+    let mapped = Mapped {
+        inside: "2001:db8:1::7".parse().unwrap(),
+        outside: "192.0.2.7".parse().unwrap(),
+        interface: "lan0".into(),
+    };
+    let (_, paths) = tried(text, &Facts { mapped: vec![Some(mapped)], ..facts() });
+    assert_eq!(names(&paths), TRANSLATED);
+    assert_eq!(paths[4].iptables, "-i eth0 -o sixway0 -d 192.0.2.7/32 -j ACCEPT");
+}
+
+#[test]
+fn a_tunnels_outer_and_inner_packets_are_tried() {
+    let text = "[tunnels]\nsteering = \"off\"\n[six_to_four]\nrole = \"router\"\naddress = \"203.0.113.7\"\n";
+    let (plan, paths) = tried(text, &facts());
+    let expected = [
+        "packets of protocol 41 from sixway0 to eth0",
+        "packets of protocol 41 from eth0 to 203.0.113.7",
+        TRANSLATED[0],
+        TRANSLATED[1],
+        TRANSLATED[2],
+    ];
+    assert_eq!(names(&paths), expected);
+    assert_eq!(paths[0].iptables, "-i sixway0 -o eth0 -p 41 -j ACCEPT");
+    assert_eq!(plan.packets[1].tunnel_end, "203.0.113.7".parse().ok());
+    // What is steered reaches no rule.
+    let (_, paths) = tried(&text.replace("off", "auto"), &facts());
+    assert!(!names(&paths).contains(&expected[1]), "{paths:?}");
+}
+
+#[test]
+fn queries_are_tried_over_ipv4_too() {
+    let text = "[dns64]\nlisten = [\"10.0.0.1:53\", \"[2001:db8:1::1]:53\"]\nprefix = \"64:ff9b::/96\"\ntranslated_elsewhere = true\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\n";
+    let (plan, paths) = tried(text, &facts());
+    assert_eq!(
+        names(&paths),
+        ["queries from lan0 to DNS64 at 10.0.0.1:53", "queries from lan0 to DNS64 at [2001:db8:1::1]:53"]
+    );
+    assert!(!paths[0].is_ipv6 && paths[1].is_ipv6);
+    // From 10.0.0.2.
+    assert_eq!(plan.packets[0].octets[12..20], [10, 0, 0, 2, 10, 0, 0, 1]);
+}
+
+#[test]
+fn without_an_uplink_nothing_can_be_tried() {
+    let config = crate::sample::config(NAT64);
+    assert_eq!(plan(&config, &Facts { outside: None, ..facts() }, Vec::new()), None);
+}

@@ -1,0 +1,139 @@
+//! Other processes at the ports and sockets that the gateway listens at.
+
+use super::facts::Facts;
+use super::finding::Finding;
+use super::holders::{Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
+use crate::config::Config;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+
+const CHECK: &str = "listen";
+/// What the kernel calls this program's processes.
+const OWN: &str = "sixway";
+
+/// A port that the gateway listens at, and the key that says so.
+type Wanted = (Transport, SocketAddr, &'static str);
+
+pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
+    let wanted = wanted(config);
+    let mut findings: Vec<Finding> = wanted
+        .iter()
+        .filter_map(|wanted| {
+            if !is_taken(wanted.0, wanted.1) {
+                return None;
+            }
+            taken(wanted, &holders(&sockets_at(wanted.0, wanted.1)), facts.is_running)
+        })
+        .collect();
+    findings.extend(admin(config, facts.is_running));
+    // One server, whatever the transports.
+    findings.dedup_by(|one, other| one.what.split(" has ").next() == other.what.split(" has ").next());
+    if findings.is_empty() && !wanted.is_empty() {
+        findings.push(Finding::fine(CHECK, "no other process has a port that the gateway listens at"));
+    }
+    findings
+}
+
+fn wanted(config: &Config) -> Vec<Wanted> {
+    let mut wanted = Vec::new();
+    for listening in config.dns64.iter().map(|dns64| &dns64.listening) {
+        for at in &listening.listen {
+            wanted.extend([Transport::Udp, Transport::Tcp].map(|transport| (transport, *at, "dns64.listen")));
+        }
+        wanted.extend(listening.listen_tls.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_tls")));
+        wanted.extend(listening.listen_https.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_https")));
+    }
+    wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
+    wanted
+}
+
+/// While the gateway runs, its own process has the port.
+fn taken((transport, at, key): &Wanted, by: &[Process], is_running: bool) -> Option<Finding> {
+    let name = transport.name();
+    let Some(Process { number, name: process }) = by.first() else {
+        let what = format!("a process that cannot be named has {name} {at}, which {key} is to listen at");
+        let cure = format!("as root: ss -lnp 'sport = :{}'", at.port());
+        return (!is_running).then(|| Finding::warning(CHECK, what, cure));
+    };
+    if is_running && by.iter().any(|one| one.name == OWN) {
+        return None;
+    }
+    let stop = match process.as_str() {
+        "systemd-resolve" => "DNSStubListener=no in resolved.conf".to_owned(),
+        OWN => format!("end the other gateway, process {number}"),
+        process => format!("let {process} listen at other addresses only, or end it"),
+    };
+    Some(Finding::fault(
+        CHECK,
+        format!("{process} (process {number}) has {name} {at}, which {key} is to listen at"),
+        format!("{stop}; or another address in {key}"),
+    ))
+}
+
+fn admin(config: &Config, is_running: bool) -> Option<Finding> {
+    let path = &config.gateway.admin_socket;
+    let by = match UnixStream::connect(path) {
+        Ok(_) => holders(&unix_sockets_at(path)),
+        Err(_) => return None,
+    };
+    let process = by.first().filter(|_| !(is_running && by.iter().any(|one| one.name == OWN)))?;
+    Some(Finding::fault(
+        CHECK,
+        format!("{} (process {}) has the admin socket {}", process.name, process.number, path.display()),
+        "end it, or another path in gateway.admin_socket",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::os::unix::net::UnixListener;
+
+    fn config(text: &str) -> Config {
+        crate::sample::config(text)
+    }
+
+    #[test]
+    fn a_process_at_the_metrics_port_is_named() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = other.local_addr().unwrap();
+        let config =
+            config(&format!("[gateway]\nmetrics = \"{at}\"\n[siit]\nprefix = \"2001:db8:64::/96\"\n"));
+        let found = check(&config, &Facts::default());
+        assert_eq!(found.len(), 1, "{found:?}");
+        let own =
+            format!("(process {}) has TCP {at}, which gateway.metrics is to listen at", std::process::id());
+        assert!(found[0].what.ends_with(&own), "{found:?}");
+        drop(other);
+        assert_eq!(
+            check(&config, &Facts::default())[0].what,
+            "no other process has a port that the gateway listens at"
+        );
+    }
+
+    #[test]
+    fn the_gateways_own_process_is_fine_and_another_is_not() {
+        let at = "[2001:db8::1]:53".parse().unwrap();
+        let wanted = (Transport::Udp, at, "dns64.listen");
+        let process = |name: &str| Process { number: 7, name: name.into() };
+        assert_eq!(taken(&wanted, &[process(OWN)], true), None);
+        let said = taken(&wanted, &[process(OWN)], false).unwrap();
+        assert!(said.cure.unwrap().starts_with("end the other gateway, process 7"));
+        let said = taken(&wanted, &[process("systemd-resolve")], true).unwrap();
+        assert!(said.cure.unwrap().contains("DNSStubListener=no"));
+    }
+
+    #[test]
+    fn a_process_at_the_admin_socket_is_named() {
+        let path = std::env::temp_dir().join(format!("sixway-listeners-{}.sock", std::process::id()));
+        let other = UnixListener::bind(&path).unwrap();
+        let config =
+            config(&format!("[gateway]\nadmin_socket = {path:?}\n[siit]\nprefix = \"2001:db8:64::/96\"\n"));
+        let said = admin(&config, false);
+        drop(other);
+        std::fs::remove_file(&path).unwrap();
+        assert!(said.unwrap().what.contains(&format!("(process {})", std::process::id())));
+        assert_eq!(admin(&config, false), None);
+    }
+}
