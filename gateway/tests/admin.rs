@@ -158,6 +158,9 @@ fn the_api_answers_in_json() {
     assert_eq!(counters[0].by_worker, [1, 2]);
     let config: serde_json::Value = client.get("/v1/config", &[]).unwrap();
     assert_eq!(config["tun"]["name"], "sixway0");
+    assert_eq!(client.text("/v1/config.toml", &[]).unwrap(), "[tun]\nname = \"sixway0\"\n");
+    let pools: Vec<PoolRow> = client.get("/v1/pools", &[]).unwrap();
+    assert_eq!(pools[0].pool, "main");
     assert_eq!(client.text("/metrics", &[]).unwrap(), "", "Prometheus' format has no end");
 }
 

@@ -185,15 +185,13 @@ pub(super) fn fast_path(
     missing.into_iter().chain(resting).chain(ended).chain(left_out).collect()
 }
 
-/// Tunnels that wait for an address.
+/// Tunnels and pools that wait for an address.
 pub(super) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow> {
     let row = |(name, interface): &(String, String)| {
         ProblemRow::error(
             ProblemKind::AwaitedAddress,
             format!("{name}: waiting for an IPv4 address on {interface}"),
-            format!(
-                "check that {interface} is up and gets one (ip -4 address); the tunnel begins by itself then"
-            ),
+            format!("check that {interface} is up and gets one (ip -4 address); it begins by itself then"),
         )
     };
     tunnels.iter().map(row).collect()

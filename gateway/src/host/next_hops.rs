@@ -7,7 +7,7 @@ use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage};
+use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteVia};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -50,7 +50,7 @@ pub fn silent_routers(destinations: &[IpAddr]) -> Vec<SilentRouter> {
     silent
 }
 
-/// The interface and the router towards a destination; the destination itself, if it is on a link.
+/// The interface and the router towards a destination; `None`: it is on a link, or unreachable.
 async fn next_hop(handle: &Handle, destination: IpAddr) -> Option<(u32, IpAddr)> {
     let message = match destination {
         IpAddr::V4(address) => RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(address, 32).build(),
@@ -66,6 +66,9 @@ async fn next_hop(handle: &Handle, destination: IpAddr) -> Option<(u32, IpAddr)>
     let router = found.attributes.iter().find_map(|attribute| match attribute {
         RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
         RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        // A route of IPv4 by a router of IPv6.
+        RouteAttribute::Via(RouteVia::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Via(RouteVia::Inet6(address)) => Some(IpAddr::V6(*address)),
         _ => None,
     })?;
     Some((device, router))

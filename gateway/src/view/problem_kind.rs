@@ -56,7 +56,7 @@ problems! {
     Reload = "reload",
     /// Other programs change a part of the host again and again, and the gateway left it as it is.
     LeftAlone = "left_alone",
-    /// A tunnel waits for an address on an interface.
+    /// A tunnel, or a pool that follows an interface, waits for an address on an interface.
     AwaitedAddress = "awaited_address",
     /// An upstream of the DNS64 does not answer; an error if none does.
     UpstreamDown = "upstream_down",
