@@ -17,6 +17,7 @@ mod namespace;
 mod nft;
 pub mod notrack;
 mod program;
+mod proxy_arp;
 mod reach;
 mod record;
 mod reserved_ports;

@@ -9,6 +9,7 @@ mod ip_in_ip;
 mod network;
 mod npt66;
 mod others;
+mod proxy_arp;
 mod reload;
 mod service;
 mod shared_pool;
