@@ -84,7 +84,7 @@ pub use mechanisms::Mechanisms;
 pub use nat64::{Filtering, Nat64, NatProtocol, ReversePath, Static, Timeouts};
 pub use pool::Pool;
 pub use ports::Ports;
-pub use reach::{LinkAddress, Reach, TunnelRoute};
+pub use reach::{LinkAddress, ProxyArp, Reach, TunnelRoute};
 pub use route::Route;
 pub use route_choice::RouteChoice;
 pub use router_advertisement::{

@@ -27,6 +27,8 @@ pub struct Pool {
     pub ports: Ports,
     /// Whether its addresses are this host's own.
     pub shared: bool,
+    /// Whether this host answers ARP requests for its addresses.
+    pub proxy_arp: bool,
 }
 
 /// As it can be written in a file: with an interface, without the address that it has at the moment.
@@ -43,6 +45,9 @@ impl Serialize for Pool {
         }
         map.serialize_entry("ports", &self.ports.to_string())?;
         map.serialize_entry("shared", &self.shared)?;
+        if self.proxy_arp {
+            map.serialize_entry("proxy_arp", &self.proxy_arp)?;
+        }
         map.end()
     }
 }
@@ -59,6 +64,9 @@ pub(crate) struct ReadPool {
 
 /// More addresses than this are a mistake in the prefix length, rather than a pool.
 const MAX_ADDRESSES: u64 = 65_536;
+
+/// Each address takes an entry in the kernel's list of proxies, which it searches for every ARP request.
+const MAX_PROXIES: u64 = 1_024;
 
 impl Pool {
     /// How many addresses it has.
@@ -142,14 +150,44 @@ impl Pool {
             Some(followed) => followed.map(|(name, found)| (Some(name), Some(found))).unwrap_or_default(),
             None => (None, addresses),
         };
-        let pool = match (&name, addresses, ports, shared) {
-            (Some(name), Some(addresses), Some(ports), Some(shared)) => {
-                Some(Self { name: name.clone(), addresses, interface, ports, shared })
+        let proxy_arp = read_proxy_arp(section, is_shared, addresses.as_deref(), report);
+        let pool = match (&name, addresses, ports, shared, proxy_arp) {
+            (Some(name), Some(addresses), Some(ports), Some(shared), Some(proxy_arp)) => {
+                Some(Self { name: name.clone(), addresses, interface, ports, shared, proxy_arp })
             }
-            (_, _, _, _) => None,
+            (_, _, _, _, _) => None,
         };
         ReadPool { name, place: section.place().clone(), pool }
     }
+}
+
+/// Whether this host is to answer for the addresses. `None` if it cannot.
+fn read_proxy_arp(
+    section: &mut Reader,
+    is_shared: bool,
+    addresses: Option<&[Prefix4]>,
+    report: &mut Report,
+) -> Option<bool> {
+    let value = section.value("proxy_arp", report)?;
+    let wanted = value.boolean(report)?;
+    if wanted && is_shared {
+        report.fault(
+            &value.place,
+            "cannot be combined with shared: this host answers for its own addresses; remove one",
+        );
+        return None;
+    }
+    let held = addresses.map_or(0, count);
+    if wanted && held > MAX_PROXIES {
+        let what = format!(
+            "answers for {} addresses at most, and the pool has {}; route the pool's prefixes to this host instead",
+            text::grouped(MAX_PROXIES),
+            text::grouped(held)
+        );
+        report.fault(&value.place, what);
+        return None;
+    }
+    Some(wanted)
 }
 
 /// Reads IPv4 prefixes of unicast addresses and claims them. `None` if one cannot be read.

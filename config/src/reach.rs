@@ -37,6 +37,15 @@ pub struct LinkAddress {
     pub length: u8,
 }
 
+/// An address for which this host answers ARP requests on an interface.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProxyArp {
+    /// The interface.
+    pub interface: String,
+    /// The address.
+    pub address: Ipv4Addr,
+}
+
 /// What the tunnels need of the host's kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
@@ -50,6 +59,8 @@ pub struct Reach {
     pub link_addresses: Vec<LinkAddress>,
     /// What is routed by its source: what is excepted first.
     pub rules: Vec<SourceRule>,
+    /// Addresses of pools that others look for on a link.
+    pub proxies: Vec<ProxyArp>,
 }
 
 impl Config {
@@ -65,6 +76,7 @@ impl Config {
         self.isatap_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
         self.siit_reach(&mut reach);
+        self.pool_reach(now, &mut reach);
         reach.rules = self.others.source_rules();
         if !self.tun.routes.auto {
             reach.routes.clear();
@@ -129,6 +141,20 @@ impl Config {
             let Some(prefix) = siit.prefix else { continue };
             let ranges = written.iter().filter(|range| !self.is_mapped(**range));
             reach.unreachable.extend(ranges.map(|range| prefix.embed_prefix(*range)));
+        }
+    }
+
+    /// Addresses of pools that are in the network of an interface.
+    fn pool_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        let of_nat64 = |name: &str| self.nat64.iter().any(|nat64| nat64.pool == name);
+        for pool in self.pools.iter().filter(|pool| pool.proxy_arp && of_nat64(&pool.name)) {
+            let addresses = pool.addresses.iter().flat_map(|prefix| {
+                (prefix.address().to_bits()..=prefix.last().to_bits()).map(Ipv4Addr::from_bits)
+            });
+            reach.proxies.extend(addresses.filter_map(|address| {
+                let interface = now.link_of(address).filter(|name| *name != self.tun.name)?.to_owned();
+                Some(ProxyArp { interface, address })
+            }));
         }
     }
 
@@ -204,6 +230,8 @@ impl Reach {
         self.link_addresses.dedup();
         self.rules.sort_unstable_by_key(|rule| (rule.except.is_none(), *rule));
         self.rules.dedup();
+        self.proxies.sort_unstable();
+        self.proxies.dedup();
     }
 }
 

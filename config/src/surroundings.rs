@@ -77,6 +77,14 @@ impl Surroundings {
         self.addresses.iter().find(|(_, own, _)| *own == address).map(|(name, ..)| &**name)
     }
 
+    /// The interface in whose network others look for an address; the narrowest network's.
+    pub fn link_of(&self, address: Ipv4Addr) -> Option<&str> {
+        let networks = self.addresses.iter().filter(|(_, own, network)| {
+            network.length() < 31 && network.contains(address) && *own != address && !own.is_loopback()
+        });
+        networks.max_by_key(|(.., network)| network.length()).map(|(name, ..)| &**name)
+    }
+
     /// The interface that has an address of either family.
     pub fn holder_of(&self, address: IpAddr) -> Option<&str> {
         match address {

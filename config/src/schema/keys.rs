@@ -148,6 +148,12 @@ pub(crate) static POOL: Section = Section {
             Absent::Default("false"),
             "Whether the addresses are this host's own; the host keeps all other ports. See [below](#this-hosts-own-address).",
         ),
+        key(
+            "proxy_arp",
+            Kind::Boolean,
+            Absent::Default("false"),
+            "Whether this host answers ARP requests for the addresses, where they are in the network of one of its interfaces and nobody routes them to it: `ip neigh add proxy` for each, 1,024 at most.",
+        ),
     ]],
 };
 

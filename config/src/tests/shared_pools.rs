@@ -137,3 +137,34 @@ fn a_pool_has_addresses_or_an_interface() {
         ],
     );
 }
+
+#[test]
+fn a_host_answers_for_a_pool_in_its_network_and_for_no_more_than_it_can() {
+    let answered = |addresses: &str| pool(&format!("addresses = [\"{addresses}\"]\nproxy_arp = true"));
+    let (config, _) = parse(&answered("198.51.100.8/30")).unwrap();
+    let on = |interface: &str, address: &str, length| HostAddress {
+        interface: interface.into(),
+        address: address.parse().unwrap(),
+        length,
+    };
+    let now = Surroundings::of(&[on("eth0", "198.51.100.1", 24), on("eth1", "203.0.113.1", 24)]);
+    let proxies = config.reach(&now).proxies;
+    let told: Vec<String> = proxies.iter().map(|it| format!("{} {}", it.interface, it.address)).collect();
+    let expected = ["eth0 198.51.100.8", "eth0 198.51.100.9", "eth0 198.51.100.10", "eth0 198.51.100.11"];
+    assert_eq!(told, expected);
+    assert!(config.reach(&Surroundings::default()).proxies.is_empty());
+    assert_eq!(parse(&config.to_string()).unwrap().0, config);
+    assert!(parse(&answered("198.18.0.0/22")).is_ok());
+    faults(
+        &answered("198.18.0.0/21"),
+        &[
+            "sixway.toml:7  pool.main.proxy_arp = true  answers for 1,024 addresses at most, and the pool has 2,048; route the pool's prefixes to this host instead",
+        ],
+    );
+    faults(
+        &pool(&format!("{SHARED}\nproxy_arp = true")),
+        &[
+            "sixway.toml:9  pool.main.proxy_arp = true  cannot be combined with shared: this host answers for its own addresses; remove one",
+        ],
+    );
+}

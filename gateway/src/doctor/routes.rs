@@ -100,7 +100,9 @@ fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
         for own in facts.addresses.iter().filter(|own| own.length < 32 && own.interface != config.tun.name) {
             let IpAddr::V4(address) = own.address else { continue };
             let network = Prefix4::holding(address, own.length);
-            if let Some(prefix) = pool.addresses.iter().find(|prefix| network.overlaps(**prefix)) {
+            // The gateway answers for them itself.
+            let mut unanswered = pool.addresses.iter().filter(|_| !pool.proxy_arp);
+            if let Some(prefix) = unanswered.find(|prefix| network.overlaps(**prefix)) {
                 let proxy = format!("net.ipv4.conf.{}.proxy_arp", own.interface);
                 let is_answered = std::fs::read_to_string(format!("/proc/sys/{}", proxy.replace('.', "/")))
                     .is_ok_and(|value| value.trim() == "1");
@@ -108,7 +110,7 @@ fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
                     findings.push(Finding::fault(
                         "pool",
                         format!("{prefix} of pool {} is on the link {}: the router there asks for it by ARP, and nobody answers", pool.name, own.interface),
-                        format!("sysctl -w {proxy}=1, or a route to {prefix} via this host at the router"),
+                        format!("proxy_arp = true in the section of pool {}, or a route to {prefix} via this host at the router", pool.name),
                     ));
                 }
             }
@@ -216,6 +218,11 @@ mod tests {
         let said = said(&config("203.0.113.0/29", "64:ff9b::/96"), &facts());
         assert!(said[0].contains("203.0.113.1 of pool main is the router at eth0"), "{said:?}");
         assert!(said[1].contains("203.0.113.0/29 of pool main is on the link eth0"), "{said:?}");
+        let mut config = config("203.0.113.8/29", "64:ff9b::/96");
+        let cure = check(&config, &facts()).into_iter().find_map(|finding| finding.cure).unwrap();
+        assert!(cure.starts_with("proxy_arp = true in the section of pool main"), "{cure}");
+        config.pools[0].proxy_arp = true;
+        assert!(check(&config, &facts()).iter().all(|finding| finding.check != "pool"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the previous process configured in the kernel, so that this one changes only the differences.
 
 use super::kernel;
+use super::proxy_arp;
 use super::record::Record;
 use super::route::RouteError;
 use super::source_rules;
@@ -31,6 +32,7 @@ impl Inherited {
                 unreachable: record.inherited_unreachable(),
                 link_addresses: record.inherited_addresses(),
                 rules: record.inherited_rules(),
+                proxies: record.added_proxies(),
             },
         })
     }
@@ -46,6 +48,8 @@ impl Inherited {
             let rules = source_rules::present(&there.reach.rules, device, mark);
             there.reach.rules = rules.map_err(failed("the rules"))?;
         }
+        there.reach.proxies =
+            proxy_arp::present(&there.reach.proxies).map_err(failed("the proxy ARP entries"))?;
         Ok(there)
     }
 

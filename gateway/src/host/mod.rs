@@ -18,6 +18,7 @@ mod next_hops;
 mod nft;
 pub mod notrack;
 mod program;
+mod proxy_arp;
 mod reach;
 mod record;
 mod reserved_ports;

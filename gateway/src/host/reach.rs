@@ -4,25 +4,30 @@
 use super::error::HostError;
 use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
+use super::proxy_arp;
 use super::record::{Record, RecordError};
 use super::route::RouteError;
 use super::route_mark::RouteMark;
 use super::source_rules::{self, Recorded};
-use crate::config::{LinkAddress, Reach, SourceRule, TunnelRoute};
+use crate::config::{LinkAddress, ProxyArp, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
 use sixway_wire::Prefix6;
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
 pub(super) struct AppliedReach {
     present: Reach,
+    /// The proxy ARP entries that were made here; those present that others made are not among them.
+    added: Vec<ProxyArp>,
 }
 
 impl AppliedReach {
     /// What exists already.
     pub(super) fn of(present: Reach) -> Self {
-        Self { present }
+        let added = present.proxies.clone();
+        Self { present, added }
     }
 
     /// Changes what is set to what is wanted: first what is new comes, then what is old goes. Every failure is returned; what
@@ -75,6 +80,10 @@ impl AppliedReach {
                 self.present.rules.push(rule);
             }
         }
+        if wanted.proxies != self.present.proxies {
+            failed.extend(self.answer(&missing_proxies(&wanted.proxies, &self.present.proxies), record));
+            self.present.proxies.sort_unstable();
+        }
         self.remove_but(wanted, device, record, &mut failed);
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
@@ -88,6 +97,8 @@ impl AppliedReach {
             addresses: missing(&self.present.addresses, &there.addresses),
             rules: missing(&self.present.rules, &there.rules),
             link_addresses: Vec::new(),
+            // Those of others are theirs.
+            proxies: missing_proxies(&self.added, &there.proxies),
         }
     }
 
@@ -100,6 +111,43 @@ impl AppliedReach {
     /// The same of addresses.
     pub(super) fn forget_addresses(&mut self, lost: &Reach) {
         self.present.addresses.retain(|address| !lost.addresses.contains(address));
+    }
+
+    /// The same of proxy ARP entries.
+    pub(super) fn forget_proxies(&mut self, lost: &Reach) {
+        let lost: HashSet<&ProxyArp> = lost.proxies.iter().collect();
+        self.present.proxies.retain(|proxy| !lost.contains(proxy));
+        self.added.retain(|proxy| !lost.contains(proxy));
+    }
+
+    /// Answers ARP requests for these addresses too. An entry that exists is another program's.
+    fn answer(&mut self, new: &[ProxyArp], record: &mut Record) -> Vec<HostError> {
+        let kernels =
+            |refusal: Refusal| HostError::Route(RouteError::Kernel("proxy ARP".into(), refusal.to_string()));
+        let there = match proxy_arp::present(new) {
+            Ok(there) => there,
+            Err(refusal) => return vec![kernels(refusal)],
+        };
+        let (make, mut failed) = (missing_proxies(new, &there), Vec::new());
+        self.present.proxies.extend(there);
+        if make.is_empty() {
+            return failed;
+        }
+        if let Err(error) = record.proxies(&make) {
+            return vec![HostError::Record(error)];
+        }
+        for (proxy, outcome) in proxy_arp::add(&make) {
+            match outcome {
+                Ok(()) => {
+                    self.present.proxies.push(proxy.clone());
+                    self.added.push(proxy);
+                }
+                // One reason for all, most likely.
+                Err(refusal) if failed.is_empty() => failed.push(kernels(refusal)),
+                Err(_) => {}
+            }
+        }
+        failed
     }
 
     /// The same of rules.
@@ -146,6 +194,13 @@ impl AppliedReach {
             failed.extend(record.remove_link_address(&address).map_err(HostError::Record).err());
             present.link_addresses.retain(|one| *one != address);
         }
+        if present.proxies != wanted.proxies {
+            let gone = missing_proxies(&present.proxies, &wanted.proxies);
+            failed.extend(record.remove_proxies(&gone).map_err(HostError::Record).err());
+            let gone: HashSet<&ProxyArp> = gone.iter().collect();
+            present.proxies.retain(|proxy| !gone.contains(proxy));
+            self.added.retain(|proxy| !gone.contains(proxy));
+        }
         for prefix in missing(&present.unreachable, &wanted.unreachable) {
             failed.extend(record.remove_unreachable(prefix).map_err(HostError::Record).err());
             present.unreachable.retain(|one| *one != prefix);
@@ -155,6 +210,12 @@ impl AppliedReach {
 
 /// Those that the others do not have.
 fn missing<T: Clone + PartialEq>(these: &[T], others: &[T]) -> Vec<T> {
+    these.iter().filter(|one| !others.contains(one)).cloned().collect()
+}
+
+/// The same of many.
+fn missing_proxies(these: &[ProxyArp], others: &[ProxyArp]) -> Vec<ProxyArp> {
+    let others: HashSet<&ProxyArp> = others.iter().collect();
     these.iter().filter(|one| !others.contains(one)).cloned().collect()
 }
 

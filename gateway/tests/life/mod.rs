@@ -10,6 +10,7 @@ mod network;
 mod npt66;
 mod others;
 mod problems;
+mod proxy_arp;
 mod reload;
 mod service;
 mod shared_pool;

@@ -320,6 +320,13 @@ impl Guard {
         } else if self.may_restore(Watched::Address, &what, &listed(&addresses), now) {
             host.reached.forget_addresses(&lost);
         }
+        let proxies: Vec<String> = lost.proxies.iter().map(|proxy| proxy.address.to_string()).collect();
+        let what = "proxy ARP entries";
+        if proxies.is_empty() {
+            self.intact(what);
+        } else if self.may_restore(Watched::Address, what, &listed(&proxies), now) {
+            host.reached.forget_proxies(&lost);
+        }
         let rules: Vec<String> = lost.rules.iter().map(|rule| rule.from.to_string()).collect();
         if rules.is_empty() {
             self.intact("rules by source");

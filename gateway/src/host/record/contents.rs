@@ -4,7 +4,7 @@ use super::error::RecordError;
 use super::found_device::FoundDevice;
 use super::persistent::{Persistent, Successor};
 use super::settings::Changed;
-use crate::config::LinkAddress;
+use crate::config::{LinkAddress, ProxyArp};
 use crate::host::kernel;
 use crate::host::namespace;
 use crate::host::route_mark::RouteMark;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// What a state file holds.
@@ -46,6 +46,9 @@ pub(super) struct Contents {
     /// Rules that route by source.
     #[serde(default)]
     pub(super) rules: Vec<Recorded>,
+    /// Addresses for which this host answers ARP requests.
+    #[serde(default)]
+    pub(super) proxies: Vec<AddedProxy>,
     /// Whether there is a table of ours in the packet filter.
     #[serde(default)]
     pub(super) table: bool,
@@ -61,6 +64,7 @@ impl Contents {
             && self.unreachable.is_empty()
             && self.rules.is_empty()
             && self.addresses.is_empty()
+            && self.proxies.is_empty()
             && self.steered.is_empty()
             && self.persistent.is_none()
             && self.found_device.is_none()
@@ -82,6 +86,25 @@ pub(super) struct AddedAddress {
     pub(super) interface: String,
     pub(super) address: Ipv6Addr,
     pub(super) length: u8,
+}
+
+/// A proxy neighbour entry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct AddedProxy {
+    pub(super) interface: String,
+    pub(super) address: Ipv4Addr,
+}
+
+impl From<&ProxyArp> for AddedProxy {
+    fn from(it: &ProxyArp) -> Self {
+        Self { interface: it.interface.clone(), address: it.address }
+    }
+}
+
+impl From<&AddedProxy> for ProxyArp {
+    fn from(it: &AddedProxy) -> Self {
+        Self { interface: it.interface.clone(), address: it.address }
+    }
 }
 
 impl From<&LinkAddress> for AddedAddress {

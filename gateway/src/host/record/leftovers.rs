@@ -15,6 +15,8 @@ pub struct Leftovers {
     pub routes: usize,
     /// Addresses removed.
     pub addresses: usize,
+    /// Proxy ARP entries removed.
+    pub proxies: usize,
     /// Steering programs removed.
     pub programs: usize,
     /// The device that was removed.
@@ -43,6 +45,7 @@ impl fmt::Display for Leftovers {
             several(self.settings, "a kernel setting", "kernel settings", ["restored", "restored"]),
             several(self.routes, "a route", "routes", removed),
             several(self.addresses, "an address", "addresses", removed),
+            several(self.proxies, "a proxy ARP entry", "proxy ARP entries", removed),
             several(self.programs, "a steering program", "steering programs", removed),
             self.fast_path.then(|| "the fast path was removed".to_owned()),
             self.device.as_ref().map(|device| format!("{device} was removed")),

@@ -1,6 +1,6 @@
 //! A gateway's state file: what it changed on the host, written before it is done.
 
-use super::contents::{AddedAddress, Contents, read, read_of};
+use super::contents::{AddedAddress, AddedProxy, Contents, read, read_of};
 use super::error::RecordError;
 use super::found_device::FoundDevice;
 use super::leftovers::Leftovers;
@@ -8,16 +8,18 @@ use super::listing::states;
 use super::lock::{lock, turn};
 use super::persistent::{Persistent, Successor};
 use super::settings::{self, Changed, sysctl};
-use crate::config::{LinkAddress, SourceRule};
+use crate::config::{LinkAddress, ProxyArp, SourceRule};
 use crate::host::forwarding::Setting;
 use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
+use crate::host::proxy_arp;
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use nix::fcntl::{Flock, FlockArg};
 use sixway_fastpath::Steering;
 use sixway_wire::Prefix6;
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
@@ -215,6 +217,35 @@ impl Record {
         self.forget_link_address(address)
     }
 
+    /// Notes proxy neighbour entries that are about to be made.
+    pub(in crate::host) fn proxies(&mut self, proxies: &[ProxyArp]) -> Result<(), RecordError> {
+        let noted: HashSet<AddedProxy> = self.contents.proxies.iter().cloned().collect();
+        let new = proxies.iter().map(AddedProxy::from).filter(|one| !noted.contains(one));
+        self.contents.proxies.extend(new);
+        self.write()
+    }
+
+    /// Removes those that were made here.
+    pub(in crate::host) fn remove_proxies(&mut self, proxies: &[ProxyArp]) -> Result<(), RecordError> {
+        let wanted: HashSet<AddedProxy> = proxies.iter().map(AddedProxy::from).collect();
+        let gone: Vec<ProxyArp> = self
+            .contents
+            .proxies
+            .extract_if(.., |one| wanted.contains(one))
+            .map(|one| (&one).into())
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        proxy_arp::remove(&gone);
+        self.write()
+    }
+
+    /// Those that were made here, by a previous process perhaps.
+    pub(in crate::host) fn added_proxies(&self) -> Vec<ProxyArp> {
+        self.contents.proxies.iter().map(ProxyArp::from).collect()
+    }
+
     /// Notes interfaces where a steering program is that would stay behind a sudden end. From others that were noted it is removed.
     pub(in crate::host) fn steered(&mut self, interfaces: &[String]) -> Result<(), RecordError> {
         let before = std::mem::replace(&mut self.contents.steered, interfaces.to_vec());
@@ -319,6 +350,8 @@ impl Record {
             if let Some(device) = &contents.found_device {
                 (left.routes, left.addresses) = device.put_back(mark);
             }
+            let proxies: Vec<ProxyArp> = contents.proxies.iter().map(ProxyArp::from).collect();
+            left.proxies = if proxies.is_empty() { 0 } else { proxy_arp::remove(&proxies) };
             left.addresses += contents.addresses.iter().filter(|added| added.remove()).count();
             left.routes += contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
             // What leads into the device before what is excepted.

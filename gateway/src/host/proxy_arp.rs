@@ -1,0 +1,98 @@
+//! Permanent proxy neighbour entries, as `ip neigh add proxy` makes them: the kernel answers ARP requests for addresses that it routes into
+//! the device.
+
+use super::kernel::{Refusal, ask};
+use crate::config::ProxyArp;
+use futures_util::TryStreamExt;
+use rtnetlink::Handle;
+use rtnetlink::packet_route::AddressFamily;
+use rtnetlink::packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
+};
+use rtnetlink::packet_route::route::RouteType;
+use sixway_link::interface;
+use std::collections::{HashMap, HashSet};
+use std::net::Ipv4Addr;
+
+/// The entries of IPv4 that exist, by the index of their interface, whoever made them.
+fn existing() -> Result<HashSet<(u32, Ipv4Addr)>, Refusal> {
+    let dump = |handle: Handle| async move {
+        let request = handle.neighbours().get().proxies().set_address_family(AddressFamily::Inet);
+        request.execute().try_collect::<Vec<_>>().await
+    };
+    let found = ask(dump)?.map_err(|error| Refusal::of(&error))?;
+    let entries = found.iter().filter(|entry| entry.header.flags.contains(NeighbourFlags::Proxy));
+    Ok(entries
+        .filter_map(|entry| {
+            let address = entry.attributes.iter().find_map(|attribute| match attribute {
+                NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(*address),
+                _ => None,
+            })?;
+            Some((entry.header.ifindex, address))
+        })
+        .collect())
+}
+
+/// Those with the index of their interface; an interface that is missing has no entries.
+fn with_index<'p>(proxies: impl IntoIterator<Item = &'p ProxyArp>) -> Vec<(&'p ProxyArp, u32)> {
+    let mut indices: HashMap<&str, Option<u32>> = HashMap::new();
+    let proxies = proxies.into_iter().filter_map(|proxy| {
+        let index =
+            indices.entry(&proxy.interface).or_insert_with(|| interface::index(&proxy.interface).ok());
+        Some((proxy, (*index)?))
+    });
+    proxies.collect()
+}
+
+/// Those of these that exist.
+pub(super) fn present(proxies: &[ProxyArp]) -> Result<Vec<ProxyArp>, Refusal> {
+    if proxies.is_empty() {
+        return Ok(Vec::new());
+    }
+    let existing = existing()?;
+    let there =
+        with_index(proxies).into_iter().filter(|(proxy, index)| existing.contains(&(*index, proxy.address)));
+    Ok(there.map(|(proxy, _)| proxy.clone()).collect())
+}
+
+fn message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = AddressFamily::Inet;
+    message.header.ifindex = index;
+    message.header.state = NeighbourState::Permanent;
+    message.header.flags = NeighbourFlags::Proxy;
+    message.header.kind = RouteType::Unspec;
+    message.attributes.push(NeighbourAttribute::Destination(NeighbourAddress::Inet(address)));
+    message
+}
+
+/// Makes them; the outcome of each whose interface exists.
+pub(super) fn add(proxies: &[ProxyArp]) -> Vec<(ProxyArp, Result<(), Refusal>)> {
+    let wanted = with_index(proxies);
+    let messages: Vec<_> = wanted.iter().map(|(proxy, index)| (*index, proxy.address)).collect();
+    let request = |handle: Handle| async move {
+        let mut outcomes = Vec::with_capacity(messages.len());
+        for (index, address) in messages {
+            let mut add = handle.neighbours().add(index, address.into());
+            *add.message_mut() = message(index, address);
+            outcomes.push(add.execute().await.map_err(|error| Refusal::of(&error)));
+        }
+        outcomes
+    };
+    let outcomes = ask(request).unwrap_or_else(|refusal| vec![Err(refusal); wanted.len()]);
+    wanted.into_iter().map(|(proxy, _)| proxy.clone()).zip(outcomes).collect()
+}
+
+/// Removes them; how many existed.
+pub(super) fn remove(proxies: &[ProxyArp]) -> usize {
+    let messages: Vec<_> =
+        with_index(proxies).into_iter().map(|(proxy, index)| message(index, proxy.address)).collect();
+    let request = |handle: Handle| async move {
+        let mut removed = 0;
+        for message in messages {
+            removed += usize::from(handle.neighbours().del(message).execute().await.is_ok());
+        }
+        removed
+    };
+    ask(request).unwrap_or(0)
+}
