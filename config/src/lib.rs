@@ -44,6 +44,7 @@ mod npt66;
 mod outer_end;
 mod pool;
 mod ports;
+mod private_networks;
 mod reach;
 mod route;
 mod route_choice;

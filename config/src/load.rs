@@ -22,6 +22,7 @@ use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
 use crate::nat64::{self, Nat64};
 use crate::pool::{Pool, ReadPool};
+use crate::private_networks;
 use crate::route::Route;
 use crate::router_advertisement::{Names, RouterAdvertisement};
 use crate::schema::{self, SECTIONS, Section};
@@ -195,6 +196,8 @@ fn read<'a>(
     }
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);
+    let siit = sections.all(&schema::SIIT, &mut Report::default());
+    private_networks::check(&config, host, &written, &siit, report);
     warn_of_silence(&config, host, document, report);
     Some(config)
 }

@@ -45,3 +45,39 @@ fn without_them_a_warning_has_the_line_to_write_and_next_to_a_relay_it_is_an_err
         assert!(parse(&format!("{closed}{relay}")).is_ok());
     }
 }
+
+#[test]
+fn a_private_network_of_this_host_that_a_translator_reaches_is_said() {
+    let private = |address: &str| {
+        let mut host = host();
+        let own = HostAddress { interface: "lan0".into(), address: address.parse().unwrap(), length: 24 };
+        host.addresses.push(own);
+        host
+    };
+    let warned = |text: &str, address: &str| {
+        let mut none = |_: &Path| Ok(String::new());
+        let (_, warnings) = Config::parse("sixway.toml", text, &private(address), &mut none).unwrap();
+        let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = warnings.iter().map(|warning| words(warning.to_string()));
+        all.filter(|warning| warning.contains("exclude_ipv4")).collect::<Vec<_>>()
+    };
+    let text = format!("{OWN}{NAT64}");
+    assert_eq!(
+        warned(&text, "192.168.1.1"),
+        [
+            "sixway.toml:7 nat64.exclude_ipv4 does not list 192.168.1.0/24 on lan0: who uses 2001:db8:64::/96 reaches that network; \
+          if that is not wanted, write exclude_ipv4 = [\"192.168.1.0/24\"]"
+        ]
+    );
+    let siit = format!("{OWN}[siit]\nprefix = \"2001:db8:64::/96\"\n");
+    assert!(warned(&siit, "10.1.2.3")[0].contains("siit.exclude_ipv4 does not list 10.1.2.0/24"));
+    let none: [&str; 0] = [];
+    // A public network, one that is excluded, and the well-known prefix, which represents no private address.
+    assert_eq!(warned(&text, "198.51.100.1"), none);
+    let excluded = text.replace("[nat64]\n", "[nat64]\nexclude_ipv4 = [\"192.168.0.0/16\"]\n");
+    assert_eq!(warned(&excluded, "192.168.1.1"), none);
+    assert_eq!(warned(&text.replace("2001:db8:64::/96", "64:ff9b::/96"), "192.168.1.1"), none);
+    // The network that the pool is of is the outside.
+    let outside = text.replace("addresses = [\"", "addresses = [\"192.168.1.64/28\", \"");
+    assert_eq!(warned(&outside, "192.168.1.1"), none);
+}
