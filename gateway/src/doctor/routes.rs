@@ -38,7 +38,7 @@ fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::warning(
             CHECK,
             "there is no IPv6 default route: hosts inside reach IPv4 only",
-            "ip -6 route add default via ROUTER dev UPLINK, if this host has an IPv6 uplink; in [dns64], AAAA records can then be left out",
+            "ip -6 route add default via ROUTER dev UPLINK, if this host has an IPv6 uplink; else [[dns64.rule]] synthesis = \"always\", so that names lead to the translator only",
         ));
     }
     findings

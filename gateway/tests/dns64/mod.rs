@@ -305,3 +305,57 @@ fn a_name_with_an_a_record_gets_an_aaaa_record_and_all_of_it_is_reported() {
     assert_eq!(gateway.end(), 0, "{}", gateway.log());
     assert!(before.elapsed() < Duration::from_secs(2));
 }
+
+/// An upstream by UDP that has 2001:db8:aaaa::1 for every name, and perhaps 203.0.113.2.
+fn upstream_with_aaaa(has_a: bool) -> u16 {
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = udp.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut room = [0; 2_048];
+        while let Ok((length, from)) = udp.recv_from(&mut room) {
+            let query = &room[..length];
+            let mut answer = reply(query);
+            let end = answer.len();
+            if answer[7] == 1 && !has_a {
+                // The end of an answer for A is 16 octets long; the SOA record of one for AAAA instead.
+                let mut negative = reply(&[&query[..end - 20], &[0, 28, 0, 1]].concat());
+                negative[end - 20..end - 16].copy_from_slice(&[0, 1, 0, 1]);
+                answer = negative;
+            } else if answer[7] == 0 {
+                // In place of the SOA record.
+                answer.truncate(answer.len() - 33);
+                (answer[7], answer[9]) = (1, 0);
+                answer.extend(b"\xc0\x0c\0\x1c\0\x01\0\0\x01\x2c\0\x10");
+                answer.extend([0x20, 0x01, 0x0d, 0xb8, 0xaa, 0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+            }
+            udp.send_to(&answer, from).unwrap();
+        }
+    });
+    port
+}
+
+#[test]
+fn behind_an_ipv4_only_uplink_existing_aaaa_records_are_hidden() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/examples/ipv4-only-uplink.toml");
+    let example = fs::read_to_string(example).unwrap();
+    let rules = &example[example.find("[[dns64.rule]]").unwrap()..];
+    let made = [0x20, 0x01, 0x0d, 0xb8, 0, 0x64, 0, 0, 0, 0, 0, 0, 203, 0, 113, 2];
+    let own = [0x20, 0x01, 0x0d, 0xb8, 0xaa, 0xaa, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    let site = rules.replace("corp.example", "example");
+    for (name, rules, expected) in
+        [("no-rule", "", own), ("uplink", rules, made), ("site", site.as_str(), own)]
+    {
+        let port = free_port();
+        let mut gateway = Running::start(name, &format!("{}{rules}", lines(port, upstream_with_aaaa(true))));
+        let answer = ask(port);
+        assert!(answer.ends_with(&expected), "{name}: {answer:x?} {}", gateway.log());
+        assert_eq!(gateway.end(), 0, "{}", gateway.log());
+    }
+    // What has no A record cannot be reached, and no host tries.
+    let port = free_port();
+    let mut gateway =
+        Running::start("aaaa-only", &format!("{}{rules}", lines(port, upstream_with_aaaa(false))));
+    let answer = ask(port);
+    assert_eq!((answer[3] & 0xf, answer[7]), (0, 0), "{answer:x?}");
+    assert_eq!(gateway.end(), 0, "{}", gateway.log());
+}
