@@ -3,7 +3,7 @@
 use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
 use sixway::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -48,6 +48,9 @@ impl Backend for Fake {
     }
     async fn bindings(&self, _: Query) -> Result<Page<BindingRow>, AdminError> {
         Ok(Page { rows: vec![], total: 0, next: None })
+    }
+    async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
+        Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
     }
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)
@@ -101,6 +104,9 @@ impl Backend for Fake {
     fn config(&self) -> serde_json::Value {
         serde_json::json!({ "tun": { "name": "sixway0" } })
     }
+    fn config_text(&self) -> String {
+        "[tun]\nname = \"sixway0\"\n".into()
+    }
     async fn metrics(&self) -> Result<String, AdminError> {
         Ok("# EOF\n".into())
     }
@@ -152,6 +158,9 @@ fn the_api_answers_in_json() {
     assert_eq!(counters[0].by_worker, [1, 2]);
     let config: serde_json::Value = client.get("/v1/config", &[]).unwrap();
     assert_eq!(config["tun"]["name"], "sixway0");
+    assert_eq!(client.text("/v1/config.toml", &[]).unwrap(), "[tun]\nname = \"sixway0\"\n");
+    let pools: Vec<PoolRow> = client.get("/v1/pools", &[]).unwrap();
+    assert_eq!(pools[0].pool, "main");
     assert_eq!(client.text("/metrics", &[]).unwrap(), "", "Prometheus' format has no end");
 }
 

@@ -52,9 +52,14 @@ fn some_file(path: &Path) -> io::Result<String> {
 
 #[track_caller]
 fn good(name: &str, text: &str) {
-    if let Err(faults) = Config::parse(name, text, &HostFacts::default(), &mut some_file) {
-        panic!("{faults}\nin:\n{text}");
-    }
+    let parse = |text: &str| match Config::parse(name, text, &HostFacts::default(), &mut some_file) {
+        Ok((config, _)) => config,
+        Err(faults) => panic!("{faults}\nin:\n{text}"),
+    };
+    let config = parse(text);
+    // `sixway show config` prints it like this.
+    let printed = config.to_string();
+    assert_eq!(parse(&printed), config, "{name}: what is printed is another configuration:\n{printed}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `docs/operations.md` compared with the code: what the DNS64 counts is there as the code has it.
+//! `docs/operations.md` compared with the code: problems and what the DNS64 counts are there as the code has it.
 //! `BLESS=1 cargo test -p sixway --test all operations_page` writes what is made.
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use sixway::dns64::streams::Event;
 use sixway::dns64::{Rates, Report};
-use sixway::view::{Dns64Facts, dns64_row};
+use sixway::view::{Dns64Facts, ProblemKind, dns64_row};
 
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md")
@@ -18,12 +18,14 @@ fn table<'r>(title: &str, rows: impl Iterator<Item = (&'r str, &'r str)>) -> Str
 }
 
 /// The tables, by the mark that they follow.
-fn tables() -> [(&'static str, String); 3] {
+fn tables() -> [(&'static str, String); 4] {
     let row = dns64_row(&Dns64Facts::default(), &Report::default(), &Rates::new(Instant::now()));
     let outcomes = row.outcomes.iter().map(|row| (&*row.outcome, &*row.help));
     let counters = row.counters.iter().map(|row| (&*row.name, row.help.trim_end_matches('.')));
+    let problems = ProblemKind::ALL.iter().map(|kind| (kind.name(), kind.help().trim_end_matches('.')));
     let streams = Event::ALL.iter().map(|event| (event.name(), event.help().trim_end_matches('.')));
     [
+        ("problems", table("`kind`", problems)),
         ("outcomes", table("Outcome", outcomes)),
         ("dns64 counters", table("Counter", counters)),
         ("dns64 streams", table("Counter", streams)),
@@ -31,7 +33,7 @@ fn tables() -> [(&'static str, String); 3] {
 }
 
 #[test]
-fn what_the_dns64_counts_is_made_from_the_code() {
+fn problems_and_what_the_dns64_counts_are_made_from_the_code() {
     let written = std::fs::read_to_string(page()).expect("the page is there");
     let mut made = written.clone();
     for (name, table) in tables() {

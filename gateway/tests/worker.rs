@@ -179,7 +179,9 @@ impl Running {
     }
 
     fn page(&self, filter: Filter, from: Position, limit: usize) -> DumpPage<SessionEntry> {
-        self.ask(|answer| Command::Sessions(Dump { filter, from, limit, rows: Vec::new(), answer }))
+        self.ask(|answer| {
+            Command::Sessions(Dump { filter, from, limit, parts: None, rows: Vec::new(), answer })
+        })
     }
 
     /// Sends `packet` and waits until the worker has seen `count` in all.
@@ -231,6 +233,7 @@ fn a_great_table_is_read_in_pages_while_packets_pass() {
         filter: filter.clone(),
         from: Position::default(),
         limit: 5_000,
+        parts: None,
         rows: vec![],
         answer: sender,
     };
@@ -244,6 +247,14 @@ fn a_great_table_is_read_in_pages_while_packets_pass() {
     assert_eq!(first.rows.len(), 600);
     let rest = worker.page(filter, first.next.unwrap(), 600);
     assert_eq!((rest.rows.len(), rest.next), (400, None));
+
+    // One that is to be short ends before its page is full.
+    let (sender, receiver) = oneshot::channel();
+    let (filter, from) = (Filter { port: Some(7), ..Filter::default() }, Position::default());
+    let dump = Dump { filter, from, limit: 600, parts: Some(4), rows: vec![], answer: sender };
+    worker.post.send(Command::Sessions(dump)).unwrap();
+    let page = receiver.blocking_recv().unwrap();
+    assert_eq!((page.rows.len(), page.next.unwrap().slot), (3, 4 * 512));
     worker.stop();
 }
 

@@ -238,3 +238,24 @@ fn this_hosts_address_among_those_of_a_mapping_is_told_and_not_refused() {
         ],
     );
 }
+
+/// What `sixway show config` prints is an input file again.
+#[test]
+fn each_example_that_is_written_again_is_the_same_configuration() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut no_rows = |_: &Path| Ok(String::new());
+        let host = HostFacts { cpus: 2, ..HostFacts::default() };
+        let mut read = |text: &str| {
+            let parsed = Config::parse("sixway.toml", text, &host, &mut no_rows);
+            parsed.unwrap_or_else(|faults| panic!("{}: {faults}\n{text}", path.display())).0
+        };
+        let config = read(&text);
+        assert_eq!(read(&config.to_string()), config, "{}", path.display());
+        count += 1;
+    }
+    assert!(count >= 10, "{count} examples");
+}

@@ -7,7 +7,7 @@ use super::live::LiveFilter;
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use std::future::Future;
 use std::time::Duration;
@@ -27,6 +27,8 @@ pub trait Backend: Send + Sync + 'static {
         filter: LiveFilter,
         lasts: Duration,
     ) -> impl Future<Output = Result<Receiver<LiveRow>, AdminError>> + Send;
+    /// How full the pools of ports are.
+    fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
     /// Sessions that `query` admits; its limit is set.
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.
@@ -61,6 +63,8 @@ pub trait Backend: Send + Sync + 'static {
     fn roll_back(&self) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// The configuration in force.
     fn config(&self) -> serde_json::Value;
+    /// The same as a configuration file.
+    fn config_text(&self) -> String;
     /// The metrics as Prometheus reads them.
     fn metrics(&self) -> impl Future<Output = Result<String, AdminError>> + Send;
 }

@@ -13,6 +13,7 @@
 //! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` without DNS64 |
 //! | `DELETE /v1/dns64/cache?name=` or `?all=true` | removes answers from the cache: [`Flushed`](crate::view::Flushed) |
 //! | `GET /v1/config` | the configuration in force |
+//! | `GET /v1/config.toml` | the same as a configuration file |
 //! | `POST /v1/reload`, or `?confirm=SECONDS` | reads the configuration again |
 //! | `POST /v1/reload/keep` | confirms the reload |
 //! | `DELETE /v1/reload` | returns to the configuration before it |

@@ -53,6 +53,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/counters", get(counters::<B>))
         .route("/v1/drops", get(drops::<B>))
         .route("/v1/live", get(live::<B>))
+        .route("/v1/pools", get(pools::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
@@ -63,6 +64,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/fastpath", get(fast_path::<B>).delete(end_fast_path::<B>))
         .route("/v1/leave", post(leave::<B>))
         .route("/v1/config", get(config::<B>))
+        .route("/v1/config.toml", get(config_text::<B>))
         .route("/v1/reload", post(reload::<B>).delete(roll_back::<B>))
         .route("/v1/reload/keep", post(keep_reload::<B>))
         .merge(metrics_route::<B>())
@@ -114,6 +116,10 @@ async fn live<B: Backend>(
         Some((Ok::<_, std::convert::Infallible>(line), rows))
     });
     Ok(Body::from_stream(lines).into_response())
+}
+
+async fn pools<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.pools().await.map(Json)
 }
 
 async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
@@ -219,6 +225,10 @@ async fn config<B: Backend>(State(backend): State<Arc<B>>) -> Json<serde_json::V
     Json(backend.config())
 }
 
+async fn config_text<B: Backend>(State(backend): State<Arc<B>>) -> String {
+    backend.config_text()
+}
+
 type Written = Result<UrlQuery<Query>, QueryRejection>;
 
 /// Validates the query and sets its limit.
@@ -235,7 +245,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep and /v1/config",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

@@ -13,6 +13,7 @@ use super::run_gateway;
 use super::show;
 use super::show_arguments::ShowArguments;
 use super::six_rd::{self, SixRdCommand};
+use super::support::{self, SupportArguments};
 use super::trace::{self, ReplayArguments, TraceArguments};
 use super::warnings::warn;
 use crate::config::{Config, LogFormat};
@@ -70,6 +71,8 @@ enum Command {
         #[command(flatten)]
         files: ReplayArguments,
     },
+    /// Write what a bug report needs to a text file: versions, configuration, state, and what this host's programs tell.
+    Support(SupportArguments),
     /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
@@ -156,6 +159,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Replay { config, files } => {
             load_quietly(config).and_then(|config| trace::run_replay(files, &config))
         }
+        Command::Support(arguments) => support::run(arguments),
         Command::SixRd(command) => six_rd::run(command),
         Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),

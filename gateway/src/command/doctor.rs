@@ -27,6 +27,13 @@ pub(super) fn run(config: &Config, json: bool) -> Result<(), Failure> {
     }
 }
 
+/// All findings, trouble first.
+pub(super) fn text(config: &Config) -> String {
+    let mut findings = doctor::examine(config);
+    findings.sort_by_key(|finding| finding.verdict);
+    findings.iter().map(|finding| line(finding) + "\n").collect()
+}
+
 fn line(finding: &Finding) -> String {
     let verdict = match finding.verdict {
         Verdict::Fault => "FAULT",

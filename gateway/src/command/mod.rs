@@ -15,6 +15,7 @@ mod run_gateway;
 mod show;
 mod show_arguments;
 mod six_rd;
+mod support;
 mod trace;
 mod warnings;
 

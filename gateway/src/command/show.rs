@@ -6,8 +6,8 @@ use super::show_arguments::{ShowArguments, ShowKind};
 use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, PoolRow, RouterAdvertisementRow,
+    SessionRow, SixRdRow, Status,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,6 +36,10 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::Drops) => {
             arguments.one::<Vec<DropRow>>(&client, "/v1/drops", |rows, colour| show::drops(rows, colour))
         }
+        Some(ShowKind::Pools) => {
+            arguments.one::<Vec<PoolRow>>(&client, "/v1/pools", |rows, colour| show::pools(rows, colour))
+        }
+        Some(ShowKind::Config) if !arguments.json => client.text("/v1/config.toml", &[]),
         Some(ShowKind::Config) => {
             arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
         }
@@ -103,6 +107,7 @@ impl ShowArguments {
             | Some(
                 ShowKind::Counters
                 | ShowKind::Drops
+                | ShowKind::Pools
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
                 | ShowKind::Dns64

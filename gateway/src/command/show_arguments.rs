@@ -44,6 +44,8 @@ pub(super) enum ShowKind {
     Counters,
     /// Dropped packets by reason.
     Drops,
+    /// Ports of the pools, used and free, by protocol and for the fullest worker.
+    Pools,
     /// 6rd domains and delegated prefixes.
     SixRd,
     /// Router advertisements per link.
@@ -52,6 +54,6 @@ pub(super) enum ShowKind {
     Dns64,
     /// The fast path: packets forwarded in the kernel, and those passed to the engine.
     Fastpath,
-    /// The configuration in force.
+    /// The configuration in force, as a configuration file with every default; with --json, as JSON.
     Config,
 }

@@ -10,7 +10,7 @@ use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, MechanismRow, NewRemote,
-    Page, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -27,36 +27,9 @@ impl Backend for Gateway {
         let reports = self.reports().await?;
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
-        let fast_path = self.share();
-        let (history, tunnels) = (self.history(), self.tunnels());
-        let mechanisms = self.facts.mechanisms.iter().zip(&tables).map(|(mechanism, table)| MechanismRow {
-            name: mechanism.name.clone(),
-            serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
-            frames: history.rate(|counters| words::passed(counters, mechanism.kind))
-                + history.carried(|counts| words::carried(counts, mechanism.kind)),
-            stateful: mechanism.kind.is_stateful(),
-            sessions: table.sessions,
-            bindings: table.bindings,
-            bindings_capacity: table.bindings_capacity,
-        });
-        Ok(Status {
-            name: self.facts.name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            uptime_seconds: self.started.elapsed().as_secs(),
-            workers: self.posts.len(),
-            device: self.facts.device.clone(),
-            rates: history.rates(),
-            fast_path,
-            sessions: tables.iter().map(|table| table.sessions).sum(),
-            bindings: tables.iter().map(|table| table.bindings).sum(),
-            mechanisms: mechanisms.collect(),
-            dns64,
-            metrics: self.facts.metrics.clone(),
-            host: self.host_row(),
-            started_milliseconds: self.started_milliseconds,
-            config_file: self.config_file.display().to_string(),
-            reload: self.reload_row(),
-        })
+        let mut status = self.overview(&tables, dns64);
+        status.problems = self.problems(&status, &tables, &reports).await;
+        Ok(status)
     }
 
     async fn counters(&self) -> Result<Vec<CounterRow>, AdminError> {
@@ -110,6 +83,10 @@ impl Backend for Gateway {
                 .map_err(|error| AdminError::Busy(format!("worker {worker}: {error}")))?;
         }
         Ok(told)
+    }
+
+    async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
+        Ok(self.pool_rows(&self.reports().await?))
     }
 
     async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
@@ -219,6 +196,10 @@ impl Backend for Gateway {
         self.facts.config.clone()
     }
 
+    fn config_text(&self) -> String {
+        self.facts.config_text.clone()
+    }
+
     async fn metrics(&self) -> Result<String, AdminError> {
         let reports = self.reports().await?;
         let samples = reports.into_iter().enumerate().map(|(worker, report)| WorkerSample {
@@ -246,6 +227,41 @@ impl Backend for Gateway {
 }
 
 impl Gateway {
+    /// The gateway in a few numbers, without its problems.
+    fn overview(&self, tables: &[Table], dns64: Option<Dns64Row>) -> Status {
+        let fast_path = self.share();
+        let (history, tunnels) = (self.history(), self.tunnels());
+        let mechanisms = self.facts.mechanisms.iter().zip(tables).map(|(mechanism, table)| MechanismRow {
+            name: mechanism.name.clone(),
+            serves: tunnels.serves.get(&mechanism.name).unwrap_or(&mechanism.serves).clone(),
+            frames: history.rate(|counters| words::passed(counters, mechanism.kind))
+                + history.carried(|counts| words::carried(counts, mechanism.kind)),
+            stateful: mechanism.kind.is_stateful(),
+            sessions: table.sessions,
+            bindings: table.bindings,
+            bindings_capacity: table.bindings_capacity,
+        });
+        Status {
+            name: self.facts.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            workers: self.posts.len(),
+            device: self.facts.device.clone(),
+            rates: history.rates(),
+            fast_path,
+            sessions: tables.iter().map(|table| table.sessions).sum(),
+            bindings: tables.iter().map(|table| table.bindings).sum(),
+            mechanisms: mechanisms.collect(),
+            dns64,
+            metrics: self.facts.metrics.clone(),
+            host: self.host_row(),
+            problems: Vec::new(),
+            started_milliseconds: self.started_milliseconds,
+            config_file: self.config_file.display().to_string(),
+            reload: self.reload_row(),
+        }
+    }
+
     /// Reads a page, worker by worker.
     async fn page<E, R>(
         &self,
@@ -293,7 +309,10 @@ impl Gateway {
         command: fn(Dump<E>) -> Command,
     ) -> Result<DumpPage<E>, AdminError> {
         let (filter, from) = (filter.clone(), at.position);
-        self.ask(at.worker, |answer| command(Dump { filter, from, limit, rows: Vec::new(), answer })).await
+        self.ask(at.worker, |answer| {
+            command(Dump { filter, from, limit, parts: None, rows: Vec::new(), answer })
+        })
+        .await
     }
 
     fn session_row(&self, worker: usize, entry: SessionEntry) -> SessionRow {

@@ -134,7 +134,7 @@ impl Gateway {
             let (filter, from) = (filter.clone(), Position { mechanism, slot: 0 });
             let page = self
                 .ask(worker, |answer| {
-                    Command::Bindings(Dump { filter, from, limit: 1, rows: Vec::new(), answer })
+                    Command::Bindings(Dump { filter, from, limit: 1, parts: None, rows: Vec::new(), answer })
                 })
                 .await?;
             let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");
@@ -186,7 +186,7 @@ mod tests {
             posts.push(post);
             stand_in(mailbox, Arc::clone(told), number == 1);
         }
-        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64 };
+        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
         let facts = Facts {
             name: "test".into(),
             device: None,
@@ -194,7 +194,9 @@ mod tests {
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),
+            without_fast_path: None,
             config: serde_json::Value::Null,
+            config_text: String::new(),
         };
         let gateway = Gateway::new(facts, posts, None);
         let named = Named {

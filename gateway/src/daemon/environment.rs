@@ -5,7 +5,7 @@ use super::error::RunError;
 use super::facts::Facts;
 use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
-use super::offload::{FastPathStart, Offload};
+use super::offload::{Begun, FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
@@ -26,6 +26,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
+/// Above the configuration as a file.
+const CONFIG_HEADER: &str = "# The configuration in force, with every default. Private keys are in the files that are named here, and are not printed.\n";
+
 /// What a gateway needs in addition to its workers. Dropping it restores the host, in the order of the fields.
 pub(super) struct Environment<'c> {
     pub(super) seed: [u64; 2],
@@ -34,6 +37,8 @@ pub(super) struct Environment<'c> {
     pub(super) sessions: (u64, u64),
     pub(super) keeper: Option<Keeper>,
     pub(super) offload: Option<Offload<'c>>,
+    /// Why there is none although the configuration asks for one.
+    without_fast_path: Option<String>,
     pub(super) pools: Vec<PoolKeeper>,
     pub(super) tunnels: Tunnels<'c>,
     pub(super) host: Host,
@@ -79,12 +84,18 @@ impl<'c> Environment<'c> {
         let pools = restore_pools(config, &mut engines, clock)?;
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
-        let (offload, keeper) = offload::begin(begin, &mut engines, &mut host).await?.unzip();
+        let (begun, without_fast_path) = match offload::begin(begin, &mut engines, &mut host).await? {
+            Begun::Running(offload, keeper) => (Some((*offload, keeper)), None),
+            Begun::Without(why) => (None, why),
+        };
+        let (offload, keeper) = begun.unzip();
         let sessions = inheritance::settle(start, &predecessor, given, &mut engines, clock);
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
             inheritance::steer(&mut engines, blocks);
         }
-        Ok(Some((Self { seed, clock, sessions, offload, keeper, pools, tunnels, host }, engines, tun)))
+        let environment =
+            Self { seed, clock, sessions, offload, without_fast_path, keeper, pools, tunnels, host };
+        Ok(Some((environment, engines, tun)))
     }
 
     /// Begins with tunnels and names; the workers run.
@@ -114,7 +125,9 @@ impl<'c> Environment<'c> {
             metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
             advertised: self.tunnels.advertised(),
             named_remotes: setup::named_remotes(config),
+            without_fast_path: self.without_fast_path.clone(),
             config: serde_json::to_value(config).unwrap_or_default(),
+            config_text: format!("{CONFIG_HEADER}{config}"),
         }
     }
 

@@ -19,8 +19,12 @@ pub struct Facts {
     pub advertised: Vec<(String, String)>,
     /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
+    /// Why there is no fast path although the configuration asks for one.
+    pub without_fast_path: Option<String>,
     /// The configuration in force.
     pub config: serde_json::Value,
+    /// The same as a configuration file.
+    pub config_text: String,
 }
 
 /// A configured mechanism.
@@ -32,4 +36,6 @@ pub struct Mechanism {
     pub serves: String,
     /// What it is.
     pub kind: Kind,
+    /// Its pool of ports, if it has one.
+    pub pool: Option<String>,
 }

@@ -42,6 +42,16 @@ impl FastPathHandle {
         *self.resting.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
+    /// Why it carries nothing.
+    pub(super) fn resting(&self) -> Option<&'static str> {
+        *self.resting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was removed.
+    pub(super) fn is_ended(&self) -> bool {
+        self.lock().is_none()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<FastPath>> {
         self.fast_path.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,7 +80,7 @@ impl FastPathHandle {
         };
         let places: Vec<String> = fast_path.attached().iter().map(place).collect();
         let places = if places.is_empty() { "no interface attached yet".into() } else { places.join(" · ") };
-        match *self.resting.lock().unwrap_or_else(PoisonError::into_inner) {
+        match self.resting() {
             Some(why) => format!("suspended: {why} · {places}"),
             None => places,
         }

@@ -49,6 +49,11 @@ impl FilterTrial {
         }
     }
 
+    /// What drops packets at the moment.
+    pub(super) fn told(&self) -> &[String] {
+        &self.told
+    }
+
     fn tell(&mut self, findings: &[Finding]) {
         let bad = findings.iter().filter(|one| matches!(one.verdict, Verdict::Fault | Verdict::Warning));
         let now: Vec<String> = bad

@@ -1,12 +1,14 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
 use super::dns64_view::Dns64View;
+use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::rates::History;
 use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
+use super::session_sample::LastLook;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
@@ -38,6 +40,12 @@ pub struct Gateway {
     tunnels: Mutex<TunnelView>,
     /// What was restored on the host.
     restored: Mutex<Restored>,
+    /// What the trial of the packet filter found.
+    filter_findings: Mutex<Vec<String>>,
+    /// What was told of pools, tables and limits that are used up.
+    exhaustion: Mutex<ExhaustionLog>,
+    /// What was last seen of sessions and neighbours.
+    pub(super) last_look: tokio::sync::Mutex<LastLook>,
     pub(super) remotes: RemoteSender,
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
@@ -74,6 +82,9 @@ impl Gateway {
             history: Mutex::new(History::new(started)),
             tunnels: Mutex::default(),
             restored: Mutex::default(),
+            filter_findings: Mutex::default(),
+            exhaustion: Mutex::default(),
+            last_look: tokio::sync::Mutex::default(),
             dns64,
             started,
             fast_path: None,
@@ -146,6 +157,16 @@ impl Gateway {
         *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = restored;
     }
 
+    /// Takes note of what the trial of the packet filter found.
+    pub(super) fn note_filter_findings(&self, findings: &[String]) {
+        *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
+    }
+
+    /// What the trial of the packet filter found.
+    pub(super) fn filter_findings(&self) -> Vec<String> {
+        self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// What was restored on the host; `None` without a device.
     pub(super) fn host_row(&self) -> Option<HostRow> {
         self.facts.device.as_ref()?;
@@ -185,10 +206,19 @@ impl Gateway {
         loop {
             second.tick().await;
             match self.reports().await {
-                Ok(_) => service::alive(),
+                Ok(reports) => {
+                    service::alive();
+                    self.warn_of_exhaustion(&reports);
+                }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
         }
+    }
+
+    /// Logs pools, tables and limits that are used up.
+    fn warn_of_exhaustion(&self, reports: &[Report]) {
+        let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
+        log.due(&sum(reports), Instant::now()).iter().for_each(|what| tracing::warn!("{what}"));
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

@@ -195,7 +195,7 @@ impl<'a> Reloads<'a> {
     async fn before(&self) -> Before {
         let rates = self.gateway.history().rates();
         Before {
-            packets_passed: rates.packets > 0.0,
+            packets_per_second: rates.packets,
             upstream_answered: self.dns64().await.is_some_and(|row| answered(&row)),
         }
     }
@@ -218,7 +218,8 @@ impl<'a> Reloads<'a> {
         trial.judge(Health {
             passed: passed + carried.saturating_sub(self.carried),
             dropped: counters.dropped_total(),
-            upstream_answers: dns64.is_none_or(|row| is_unasked(&row) || answered(&row)),
+            queries: dns64.as_ref().map_or(0, queries),
+            upstream_answers: dns64.as_ref().is_some_and(answered),
         })
     }
 
@@ -265,6 +266,6 @@ fn answered(row: &Dns64Row) -> bool {
     row.upstreams.iter().any(|upstream| upstream.replies > 0 && upstream.health == "up")
 }
 
-fn is_unasked(row: &Dns64Row) -> bool {
-    row.upstreams.iter().all(|upstream| upstream.queries == 0)
+fn queries(row: &Dns64Row) -> u64 {
+    row.upstreams.iter().map(|upstream| upstream.queries).sum()
 }

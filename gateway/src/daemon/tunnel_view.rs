@@ -15,6 +15,8 @@ use std::net::Ipv4Addr;
 pub struct TunnelView {
     /// What each serves, by its name.
     pub serves: BTreeMap<String, String>,
+    /// Tunnels and pools whose own address is not there yet, and the interface that is to have it.
+    pub awaited: Vec<(String, String)>,
     /// 6rd domains.
     pub six_rd: Vec<SixRdRow>,
     /// Router advertisements.
@@ -37,10 +39,26 @@ impl TunnelView {
         config.isatap.iter().for_each(|it| add(&it.name, isatap(it, now)));
         Self {
             serves,
+            awaited: awaited(config, now),
             six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect(),
             ..Self::default()
         }
     }
+}
+
+fn awaited(config: &Config, now: &Surroundings) -> Vec<(String, String)> {
+    let six_to_four = config.six_to_four.iter().map(|it| (&it.name, &it.local));
+    let six_rd = config.six_rd.iter().map(|it| (&it.name, &it.local));
+    let configured = config.configured_tunnels.iter().map(|it| (&it.name, &it.local));
+    let isatap = config.isatap.iter().map(|it| (&it.name, &it.local));
+    let all = six_to_four.chain(six_rd).chain(configured).chain(isatap);
+    let without = all.filter(|(_, local)| local.now(now).is_none());
+    let tunnels = without
+        .map(|(name, local)| (name.clone(), local.followed_interface().unwrap_or("this host").to_owned()));
+    // An address that comes later is the pool's after a reload.
+    let empty = config.pools.iter().filter(|pool| pool.addresses.is_empty());
+    let pools = empty.filter_map(|pool| Some((format!("pool {}", pool.name), pool.interface.clone()?)));
+    tunnels.chain(pools).collect()
 }
 
 fn own(local: &LocalAddress, now: &Surroundings) -> String {

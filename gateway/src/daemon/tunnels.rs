@@ -358,6 +358,7 @@ impl<'c> Tunnels<'c> {
             self.filter_trial.note_change();
         }
         self.filter_trial.turn(self.config);
+        gateway.note_filter_findings(self.filter_trial.told());
         if suspicion.packet_filter {
             self.packet_filter.restore(self.config, &self.now, &self.device, host);
         }

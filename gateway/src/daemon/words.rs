@@ -3,6 +3,7 @@
 use super::fast_path_handle::FastPathState;
 use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
+use sixway_dataplane::direction::Direction;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::{CAUSES, Cause, Counts};
@@ -69,6 +70,15 @@ pub(super) fn fast_path_counters(seen: &FastPathState) -> Vec<CounterRow> {
 /// Packets of all mechanisms of a kind that the fast path carried.
 pub(super) fn carried(counts: &Counts, kind: Kind) -> u64 {
     counts.of(kind).iter().map(|counter| counter.packets).sum()
+}
+
+/// The same in one direction.
+pub(super) fn carried_one_way(counts: &Counts, kind: Kind, direction: Direction) -> u64 {
+    let [out, back] = counts.of(kind);
+    match direction {
+        Direction::Out => out.packets,
+        Direction::In => back.packets,
+    }
 }
 
 /// The ICMP error that the sender of a dropped packet gets.

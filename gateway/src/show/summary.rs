@@ -2,6 +2,7 @@
 
 use super::colour::Colour;
 use super::dns64;
+use super::problems::problems;
 use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
 use crate::view::{FastPathShare, MechanismRow, Status};
@@ -9,7 +10,8 @@ use crate::view::{FastPathShare, MechanismRow, Status};
 /// The summary.
 pub fn summary(status: &Status, colour: Colour) -> String {
     let rates = &status.rates;
-    let mut text = format!(
+    let mut text = problems(&status.problems, colour);
+    text.push_str(&format!(
         "{} · up {} · {}bit/s · {}packets/s{} · drops {}{}\n",
         status.name,
         duration(status.uptime_seconds),
@@ -18,7 +20,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
         status.fast_path.as_ref().map_or_else(String::new, |it| format!(" · fast path {}", share(it))),
         percent(rates.drops, rates.frames),
         rates.top_reason.as_ref().map_or_else(String::new, |reason| format!(", mostly {reason}")),
-    );
+    ));
     if let Some(device) = &status.device {
         text.push_str(&format!(
             "{} · MTU {} · {} · {} · GSO: {}\n",
@@ -56,7 +58,7 @@ pub(super) fn share(fast_path: &FastPathShare) -> String {
     }
 }
 
-/// The last reload, while it is on trial or if it was rolled back.
+/// The last reload, while it is on trial.
 fn reload(status: &Status) -> String {
     let Some(reload) = &status.reload else { return String::new() };
     match (reload.state.as_str(), reload.seconds_left) {
@@ -64,10 +66,6 @@ fn reload(status: &Status) -> String {
             "the reload awaits `sixway reload --keep`; otherwise the previous configuration returns in {left} s\n"
         ),
         ("on trial", Some(left)) => format!("the reloaded configuration is on trial for {left} s\n"),
-        ("rolled back", _) => format!(
-            "the reload was rolled back, and the previous configuration is in force: {}\n",
-            reload.reason.as_deref().unwrap_or("no reason is known")
-        ),
         (_, _) => String::new(),
     }
 }
@@ -84,9 +82,6 @@ fn host(status: &Status) -> String {
     let mut text = String::new();
     if !restored.is_empty() {
         text.push_str(&format!("restored, after other programs changed it: {}\n", restored.join(", ")));
-    }
-    for what in &host.left_alone {
-        text.push_str(&format!("left alone, because another program changes it again and again: {what}\n"));
     }
     text
 }

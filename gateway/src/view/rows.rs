@@ -1,6 +1,7 @@
 //! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
 
 use super::dns64_rows::Dns64Row;
+use super::problem_rows::ProblemRow;
 use serde::{Deserialize, Serialize};
 
 /// The gateway in a few numbers.
@@ -34,6 +35,9 @@ pub struct Status {
     /// What other programs changed of the host's configuration; `None` without a device.
     #[serde(default)]
     pub host: Option<HostRow>,
+    /// What needs the operator's attention, most serious first; empty if all is well.
+    #[serde(default)]
+    pub problems: Vec<ProblemRow>,
     /// When this process, or its last reload, started: milliseconds since 1970.
     #[serde(default)]
     pub started_milliseconds: u64,

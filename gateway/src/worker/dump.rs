@@ -20,6 +20,8 @@ pub struct Dump<E> {
     pub from: Position,
     /// The most rows.
     pub limit: usize,
+    /// The most parts of the tables, of 512 places each, that are looked at; `None`: as many as it takes.
+    pub parts: Option<u32>,
     /// The rows so far.
     pub rows: Vec<E>,
     /// Where the page goes.
@@ -92,8 +94,11 @@ impl<E> Dump<E> {
         let room = self.limit.saturating_sub(self.rows.len());
         let scan = Scan { from: self.from, budget: BUDGET, room, filter: &self.filter, now };
         let next = read(scan, &mut self.rows);
+        let parts = self.parts.map(|parts| parts.saturating_sub(1));
         match next {
-            Some(next) if self.rows.len() < self.limit => Some(Self { from: next, ..self }),
+            Some(next) if self.rows.len() < self.limit && parts != Some(0) => {
+                Some(Self { from: next, parts, ..self })
+            }
             next => {
                 // The receiver may be gone.
                 let _ = self.answer.send(DumpPage { rows: self.rows, next });

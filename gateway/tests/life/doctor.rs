@@ -311,3 +311,38 @@ fn rules_that_are_in_the_way_are_a_warning_of_the_gateway() {
     }
     assert_eq!(gateway.said().matches(warning).count(), 1);
 }
+
+#[test]
+fn a_bug_report_has_what_is_needed_and_no_subscriber() {
+    let network = Network::build();
+    let _gateway = network.start(CONFIG);
+    network.ping("64:ff9b::203.0.113.2");
+    network.on("server", "ping", &["-c", "1", "-W", "1", "192.0.2.3"]);
+    let (config, socket) = (network.directory.join("gateway.toml"), network.socket());
+    let report = |name: &str, further: &[&str]| {
+        let file = network.directory.join(name);
+        let words = ["support", "-c", config.to_str().unwrap(), "--socket", socket.to_str().unwrap(), "-o"];
+        let words = [&words[..], &[file.to_str().unwrap()], further].concat();
+        let output = network.on("gateway", SIXWAY, &words);
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap(), std::fs::read_to_string(file).unwrap())
+    };
+    let (code, said, text) = report("report.txt", &[]);
+    assert!(code == Some(0) && said.contains("without sessions and bindings; read it before"), "{said}");
+    for section in [
+        "version",
+        "configuration in force",
+        "sixway doctor",
+        "drops",
+        "ip -6 route",
+        "nft --terse list ruleset",
+    ] {
+        assert!(text.contains(&format!("==== {section}\n")), "{section}: {text}");
+    }
+    assert!(text.contains("\"reason\":\"NoBinding\"") && text.contains("64:ff9b::/96"));
+    assert!(!text.contains("2001:db8:1::2"), "the client");
+    let (_, said, text) = report("whole.txt", &["--with-sessions"]);
+    assert!(said.contains("addresses of subscribers") && text.contains("[2001:db8:1::2]:"), "{said}");
+    let (code, said, _) = report("report.txt", &[]);
+    assert!(code == Some(2) && said.contains("exists; remove it"), "{said}");
+}

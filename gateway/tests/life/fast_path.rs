@@ -121,7 +121,9 @@ fn it_can_be_switched_off_with_and_without_a_gateway() {
     assert!(off().contains("the engine forwards all packets"));
     assert_eq!(network.pinned(), [] as [String; 0]);
     network.ping(TARGET);
-    assert!(network.show(&[]).contains("fast path off"), "{}", network.show(&[]));
+    let shown = network.show(&[]);
+    assert!(shown.contains("fast path off"), "{shown}");
+    assert!(shown.starts_with("WARNING  the fast path was removed → "), "{shown}");
     assert!(off().contains("no fast path was found"));
     gateway.signal("TERM");
     drop(gateway);

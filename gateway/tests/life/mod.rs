@@ -9,6 +9,7 @@ mod ip_in_ip;
 mod network;
 mod npt66;
 mod others;
+mod problems;
 mod proxy_arp;
 mod reload;
 mod service;

@@ -150,11 +150,11 @@ fn a_reload_after_which_nothing_passes_is_rolled_back() {
     let gateway = network.start(NAT64);
     let client = network.host("client");
     let mut pings = std::process::Command::new("ip")
-        .args(["netns", "exec", &client, "ping", "-q", "-i", "0.2", "-w", "60", "64:ff9b::203.0.113.2"])
+        .args(["netns", "exec", &client, "ping", "-q", "-i", "0.02", "-w", "60", "64:ff9b::203.0.113.2"])
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(Duration::from_secs(5));
     network.configure(&NAT64.replace("pool = \"main\"", "pool = \"main\"\ninside = [\"2001:db8:9::/64\"]"));
     let (code, said) = reload(&network, &[]);
     assert!(code == 0, "{said}");

@@ -11,4 +11,4 @@ mod start;
 
 pub(super) use keep::{Offload, keep};
 pub use offered::left_to_the_engine;
-pub(super) use start::{FastPathStart, begin, leave_ahead, load_ahead};
+pub(super) use start::{Begun, FastPathStart, begin, leave_ahead, load_ahead};

@@ -90,6 +90,14 @@ pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub ahead: Option<Ahead>,
 }
 
+/// What became of the start of the fast path.
+pub(in crate::daemon) enum Begun<'c> {
+    /// It runs.
+    Running(Box<Offload<'c>>, Keeper),
+    /// There is none; why not, if the configuration asks for one.
+    Without(Option<String>),
+}
+
 /// Starts the fast path if it is configured. Flows of the previous process become sessions of the engines. Without it the gateway continues, unless the configuration requires it.
 ///
 /// # Errors
@@ -98,17 +106,17 @@ pub(in crate::daemon) async fn begin<'c>(
     begin: FastPathStart<'_, 'c>,
     engines: &mut [Engine],
     host: &mut Host,
-) -> Result<Option<(Offload<'c>, Keeper)>, RunError> {
+) -> Result<Begun<'c>, RunError> {
     let Some(choice) = ProgramChoice::of(begin.config, begin.seed, host.device()) else {
         if host.is_successor() {
             // Persistent objects of a previous process do not outlive this one.
             host.keep_to_itself().map_err(RunError::Host)?;
         }
-        return Ok(None);
+        return Ok(Begun::Without(None));
     };
     host.keep_for_successor().map_err(RunError::Host)?;
     match start(choice, begin, engines).await {
-        Ok(begun) => Ok(Some(begun)),
+        Ok((offload, keeper)) => Ok(Begun::Running(Box::new(offload), keeper)),
         Err(why) => {
             go_without(choice, engines, host)?;
             if choice.wanted.is_demanded() {
@@ -116,7 +124,7 @@ pub(in crate::daemon) async fn begin<'c>(
                 return Err(RunError::FastPath(format!("the fast path cannot be started: {why}; {mend}")));
             }
             tracing::warn!("the fast path cannot be started, the engine forwards all packets: {why}");
-            Ok(None)
+            Ok(Begun::Without(Some(why)))
         }
     }
 }

@@ -30,8 +30,8 @@ pub struct Previous {
 /// How the gateway was before a reload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Before {
-    /// Packets passed.
-    pub packets_passed: bool,
+    /// Packets a second that passed.
+    pub packets_per_second: f64,
     /// An upstream of the DNS64 answered.
     pub upstream_answered: bool,
 }

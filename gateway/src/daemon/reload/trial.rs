@@ -6,6 +6,12 @@ use std::time::{Duration, Instant};
 
 /// How long a new configuration is observed.
 const OBSERVED: Duration = Duration::from_secs(30);
+/// With fewer packets a second, none may come for a while, and what is dropped may be a scan.
+const BUSY: f64 = 10.0;
+/// This number of drops is not a coincidence then.
+const DROPS: u64 = 100;
+/// This number of queries without an answer is not a coincidence either.
+const QUERIES: u64 = 10;
 
 /// A new configuration on trial.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +28,9 @@ pub(in crate::daemon) struct Health {
     pub passed: u64,
     /// Packets that were dropped.
     pub dropped: u64,
-    /// An upstream of the DNS64 answers; also without DNS64.
+    /// Queries to upstreams of the DNS64.
+    pub queries: u64,
+    /// An upstream answers.
     pub upstream_answers: bool,
 }
 
@@ -56,10 +64,10 @@ impl Trial {
         if self.awaits_confirmation() {
             return TrialEnd::RolledBack("it was not confirmed in time");
         }
-        if self.before.packets_passed && health.passed == 0 && health.dropped > 0 {
+        if self.before.packets_per_second >= BUSY && health.passed == 0 && health.dropped >= DROPS {
             return TrialEnd::RolledBack("no packet passed since the reload: all were dropped");
         }
-        if self.before.upstream_answered && !health.upstream_answers {
+        if self.before.upstream_answered && !health.upstream_answers && health.queries >= QUERIES {
             return TrialEnd::RolledBack("no upstream of the DNS64 answers since the reload");
         }
         TrialEnd::Kept
@@ -77,14 +85,20 @@ mod tests {
 
     #[test]
     fn what_worked_before_has_to_work_after() {
-        let well = Before { packets_passed: true, upstream_answered: true };
-        let health = |passed, dropped, upstream_answers| Health { passed, dropped, upstream_answers };
-        assert_eq!(judged(well, health(1, 99, true), None), TrialEnd::Kept);
-        assert_eq!(judged(well, health(0, 0, true), None), TrialEnd::Kept, "nothing arrived");
-        assert!(matches!(judged(well, health(0, 1, true), None), TrialEnd::RolledBack(_)));
+        let well = Before { packets_per_second: 10.0, upstream_answered: true };
+        let health =
+            |passed, dropped, upstream_answers| Health { passed, dropped, queries: 10, upstream_answers };
+        assert_eq!(judged(well, health(1, 9_999, true), None), TrialEnd::Kept);
+        assert_eq!(judged(well, health(0, 99, true), None), TrialEnd::Kept, "almost nothing arrived");
+        assert!(matches!(judged(well, health(0, 100, true), None), TrialEnd::RolledBack(_)));
         assert!(matches!(judged(well, health(1, 0, false), None), TrialEnd::RolledBack(_)));
+        let few = Health { queries: 9, ..health(1, 0, false) };
+        assert_eq!(judged(well, few, None), TrialEnd::Kept, "almost nobody asked");
+        // At night, what arrives may be a scan alone.
+        let idle = Before { packets_per_second: 9.0, ..well };
+        assert_eq!(judged(idle, health(0, 9_999, true), None), TrialEnd::Kept);
         // What did not work before proves nothing.
-        assert_eq!(judged(Before::default(), health(0, 9, false), None), TrialEnd::Kept);
+        assert_eq!(judged(Before::default(), health(0, 999, false), None), TrialEnd::Kept);
         assert!(matches!(judged(well, health(1, 0, true), Some(60)), TrialEnd::RolledBack(_)));
         let back = Previous { rolled_back: Some("why".into()), ..Previous::default() };
         assert!(Trial::of(&back, Instant::now()).is_none());

@@ -72,11 +72,12 @@ pub fn gro(network: &Network, host: &str, device: &str, on: bool) -> Result<()> 
     network.host(host)?.run(write, Duration::from_secs(5))?.succeeded().map(drop)
 }
 
-/// Pings with this number of octets come back. The first large ones may tell either host of the tunnel's MTU, and do not count.
+/// Pings with this number of octets come back. The first ones may tell either host of the tunnel's MTU, or be lost while a device changes its
+/// own, and do not count.
 pub fn pings_come_back(from: &impl RunsCommands, to: &str, octets: u32) -> Result<()> {
     let pings = |count| ping(from, to, count, octets, Duration::from_millis(10));
     for _ in 0..4 {
-        if octets <= 1_400 || pings(1)?.answered == 1 {
+        if pings(1)?.answered == 1 {
             break;
         }
     }

@@ -1,0 +1,156 @@
+//! What is used up: pools, tables and limits, seen by the drops that follow from it. Each is a warning in the log with its cure, at most once
+//! in a minute, and a problem that `sixway show` names.
+
+use crate::show::count;
+use crate::view::{ProblemKind, ProblemRow};
+use sixway_dataplane::{Counters, DropReason};
+use std::time::{Duration, Instant};
+
+/// Between two warnings about the same.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// What can be used up.
+struct Bound {
+    reason: DropReason,
+    kind: ProblemKind,
+    what: &'static str,
+    cure: &'static str,
+}
+
+const BOUNDS: [Bound; 7] = [
+    Bound {
+        reason: DropReason::PortPoolEmpty,
+        kind: ProblemKind::PortPoolEmpty,
+        what: "a pool has no free ports: new bindings are refused",
+        cure: "add addresses to the pool, or set nat64.max_bindings_per_subscriber; sixway show pools names the pool",
+    },
+    Bound {
+        reason: DropReason::SessionTableFull,
+        kind: ProblemKind::SessionTableFull,
+        what: "a session table is full: new sessions are refused",
+        cure: "raise nat64.sessions",
+    },
+    Bound {
+        reason: DropReason::BindingTableFull,
+        kind: ProblemKind::BindingTableFull,
+        what: "a table of bindings is full: new bindings are refused",
+        cure: "raise nat64.bindings",
+    },
+    Bound {
+        reason: DropReason::OutsideSessionsFull,
+        kind: ProblemKind::OutsideSessionsFull,
+        what: "packets from outside have made three quarters of the sessions: further ones from outside are refused",
+        cure: "raise nat64.sessions, or look who sends them: sixway show sessions",
+    },
+    Bound {
+        reason: DropReason::DynamicPoolEmpty,
+        kind: ProblemKind::DynamicPoolEmpty,
+        what: "a dynamic pool has no free address: further hosts are refused",
+        cure: "enlarge siit.dynamic_pool",
+    },
+    Bound {
+        reason: DropReason::FragmentMemory,
+        kind: ProblemKind::FragmentMemory,
+        what: "the memory for fragments is exhausted: further fragments are dropped",
+        cure: "raise fragments.memory",
+    },
+    Bound {
+        reason: DropReason::SubscriberLimit,
+        kind: ProblemKind::SubscriberLimit,
+        what: "a subscriber has reached its limit: its new bindings are refused",
+        cure: "raise nat64.max_bindings_per_subscriber if the use is legitimate; sixway show bindings lists who has them",
+    },
+];
+
+/// The bounds that were reached within the last minute. `last_grown`: how long ago drops of a reason last grew.
+pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> Vec<ProblemRow> {
+    let reached = BOUNDS.iter().filter(|bound| last_grown(bound.reason).is_some_and(|ago| ago < PAUSE));
+    reached
+        .map(|bound| match bound.reason {
+            // One subscriber's trouble, which protects the others.
+            DropReason::SubscriberLimit => ProblemRow::warning(bound.kind, bound.what, bound.cure),
+            _ => ProblemRow::error(bound.kind, bound.what, bound.cure),
+        })
+        .collect()
+}
+
+/// What was told of each bound.
+#[derive(Debug, Default)]
+pub(super) struct ExhaustionLog {
+    bounds: [Told; BOUNDS.len()],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// Drops that the log has.
+    dropped: u64,
+    at: Option<Instant>,
+}
+
+impl ExhaustionLog {
+    /// The warnings that are due: of each bound at most one in a minute, with the drops since the last one.
+    pub(super) fn due(&mut self, counters: &Counters, now: Instant) -> Vec<String> {
+        let mut due = Vec::new();
+        for (told, bound) in self.bounds.iter_mut().zip(&BOUNDS) {
+            let dropped = counters.dropped[bound.reason as usize];
+            let is_new = dropped > told.dropped;
+            if is_new && told.at.is_none_or(|at| now.duration_since(at) >= PAUSE) {
+                let packets = match dropped - told.dropped {
+                    1 => "1 packet".to_owned(),
+                    more => format!("{} packets", count(more)),
+                };
+                due.push(format!("{} ({packets}, {}): {}", bound.what, bound.reason.name(), bound.cure));
+                *told = Told { dropped, at: Some(now) };
+            }
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dropped(reason: DropReason, number: u64) -> Counters {
+        let mut counters = Counters::default();
+        counters.dropped[reason as usize] = number;
+        counters
+    }
+
+    #[test]
+    fn exhaustion_is_told_once_in_a_minute_with_the_number_since() {
+        let (mut log, start) = (ExhaustionLog::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(log.due(&Counters::default(), start), [""; 0]);
+        let first = log.due(&dropped(DropReason::PortPoolEmpty, 1), start);
+        assert!(
+            first.len() == 1 && first[0].contains("(1 packet, PortPoolEmpty): add addresses"),
+            "{first:?}"
+        );
+        for second in 1..60 {
+            assert_eq!(log.due(&dropped(DropReason::PortPoolEmpty, 1 + 100 * second), at(second)), [""; 0]);
+        }
+        let again = log.due(&dropped(DropReason::PortPoolEmpty, 6_001), at(60));
+        assert!(again[0].contains("(6,000 packets, "), "{again:?}");
+        assert_eq!(log.due(&dropped(DropReason::PortPoolEmpty, 6_001), at(600)), [""; 0], "it is over");
+        assert_eq!(log.due(&dropped(DropReason::NoBinding, 9), at(700)), [""; 0], "not a bound");
+    }
+
+    #[test]
+    fn each_bound_is_told_for_itself() {
+        let (mut log, now) = (ExhaustionLog::default(), Instant::now());
+        let mut counters = Counters::default();
+        BOUNDS.iter().for_each(|bound| counters.dropped[bound.reason as usize] = 2);
+        assert_eq!(log.due(&counters, now).len(), BOUNDS.len());
+    }
+
+    #[test]
+    fn a_bound_is_a_problem_for_a_minute() {
+        let ago = |seconds| {
+            move |reason| (reason == DropReason::SessionTableFull).then_some(Duration::from_secs(seconds))
+        };
+        let found = problems(ago(59));
+        assert_eq!((found.len(), &*found[0].kind), (1, "session_table_full"));
+        assert_eq!(problems(ago(60)), []);
+    }
+}

@@ -1,0 +1,133 @@
+//! Where the gateway's problems are seen: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
+
+use super::gateway::Gateway;
+use super::session_sample::{PARTS, ROWS, SessionSample};
+use super::{exhaustion, problems, words};
+use crate::admin::Filter;
+use crate::host::{SilentRouter, silent_routers};
+use crate::view::{HostRow, PoolRow, PoolShareRow, ProblemRow, Status};
+use crate::worker::{Command, Dump, Position, Report, Table};
+use sixway_dataplane::direction::Direction;
+use sixway_dataplane::mechanism::table::Kind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::{Duration, Instant};
+
+/// A look serves all requests for this long.
+const FRESH: Duration = Duration::from_secs(2);
+/// From this rate on, packets without answers are not a coincidence.
+const BUSY: f64 = 10.0;
+/// Addresses of the Internet, of networks for documentation: only the routes to them are of interest.
+const INTERNET: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(198, 51, 100, 77)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77)),
+];
+
+impl Gateway {
+    /// What needs attention, most serious first.
+    pub(super) async fn problems(
+        &self,
+        status: &Status,
+        tables: &[Table],
+        reports: &[Report],
+    ) -> Vec<ProblemRow> {
+        let (sample, silent) = self.look().await;
+        let mut found = problems::routers(&silent);
+        found.extend(self.one_direction(&sample));
+        let now = Instant::now();
+        found.extend(exhaustion::problems(|reason| self.history().last_grown(reason, now)));
+        found.extend(problems::pools(&self.pool_rows(reports)));
+        found.extend(problems::tables(&status.mechanisms, tables));
+        found.extend(problems::host(status.host.as_ref().unwrap_or(&HostRow::default())));
+        found.extend(problems::packet_filter(&self.filter_findings()));
+        found.extend(status.reload.iter().filter_map(problems::reload));
+        found.extend(problems::awaited(&self.tunnels().awaited));
+        found.extend(status.dns64.iter().flat_map(problems::dns64));
+        let carried = self.fast_path.as_ref();
+        found.extend(problems::fast_path(
+            self.facts.without_fast_path.as_deref(),
+            carried.and_then(|it| it.resting()),
+            carried.is_some_and(|it| it.is_ended()),
+            &carried.map(|it| it.left_out()).unwrap_or_default(),
+        ));
+        found.sort_by_key(|row| row.severity);
+        found
+    }
+
+    fn one_direction(&self, sample: &SessionSample) -> Vec<ProblemRow> {
+        let history = self.history();
+        let rate = |direction: Direction| {
+            history.rate(|counters| counters.passed[Kind::Nat64 as usize][direction as usize])
+                + history.carried(|counts| words::carried_one_way(counts, Kind::Nat64, direction))
+        };
+        // Both directions of all NAT64s are counted together: it says something of one only if it is the only one.
+        let is_only = self.stateful().count() == 1;
+        let outward = is_only && rate(Direction::Out) >= BUSY && rate(Direction::In) <= 0.0;
+        let of = |index: u16| sample.counts.get(&index).cloned().unwrap_or_default();
+        let found = self
+            .stateful()
+            .filter_map(|index| problems::one_direction(&self.mechanism(index), &of(index), outward));
+        found.collect()
+    }
+
+    /// Looks at some sessions, and at the routers towards their remote hosts. Others that ask meanwhile get the same.
+    async fn look(&self) -> (SessionSample, Vec<SilentRouter>) {
+        let mut last = self.last_look.lock().await;
+        if last.at.is_none_or(|at| at.elapsed() >= FRESH) {
+            last.next.resize(self.workers(), Position::default());
+            let mut sample = SessionSample::default();
+            for worker in 0..self.workers() {
+                let (from, limit) = (last.next[worker], ROWS.div_ceil(self.workers()));
+                let dump = |answer| {
+                    Command::Sessions(Dump {
+                        filter: Filter::default(),
+                        from,
+                        limit,
+                        parts: Some(PARTS),
+                        rows: Vec::new(),
+                        answer,
+                    })
+                };
+                // A worker that has too many requests is looked at the next time.
+                let Ok(page) = self.ask(worker, dump).await else { continue };
+                last.next[worker] = page.next.unwrap_or_default();
+                sample.add(&page.rows);
+            }
+            let destinations: Vec<IpAddr> = match self.facts.device {
+                Some(_) => INTERNET.into_iter().chain(sample.remotes.iter().copied()).collect(),
+                None => Vec::new(),
+            };
+            // The kernel is waited for elsewhere than on the control thread.
+            let asked = tokio::task::spawn_blocking(move || silent_routers(&destinations));
+            last.silent = asked.await.unwrap_or_default();
+            (last.sample, last.at) = (sample, Some(Instant::now()));
+        }
+        (last.sample.clone(), last.silent.clone())
+    }
+
+    /// How full the pools are, by protocol and worker.
+    pub(super) fn pool_rows(&self, reports: &[Report]) -> Vec<PoolRow> {
+        let mut rows = Vec::new();
+        for (index, mechanism) in self.facts.mechanisms.iter().enumerate() {
+            let Some(pool) = &mechanism.pool else { continue };
+            for (place, protocol) in ["tcp", "udp", "icmp"].into_iter().enumerate() {
+                let share = |table: &Table| {
+                    let used = table.ports_used[place];
+                    PoolShareRow { used, free: table.ports.saturating_sub(used) }
+                };
+                let by_worker: Vec<PoolShareRow> = reports
+                    .iter()
+                    .map(|report| report.tables.get(index).map(share).unwrap_or_default())
+                    .collect();
+                rows.push(PoolRow {
+                    mechanism: mechanism.name.clone(),
+                    pool: pool.clone(),
+                    protocol: protocol.into(),
+                    used: by_worker.iter().map(|row| row.used).sum(),
+                    free: by_worker.iter().map(|row| row.free).sum(),
+                    by_worker,
+                });
+            }
+        }
+        rows
+    }
+}

@@ -1,0 +1,358 @@
+//! What needs the operator's attention, in plain words and with what to do: from what the gateway knows already, so that asking costs little.
+//! Each check is a function of what was seen.
+
+use super::session_sample::SampleCount;
+use crate::host::SilentRouter;
+use crate::show::{count, plural};
+use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow};
+use crate::worker::Table;
+use std::net::IpAddr;
+
+/// From this share of a pool or a table on, it is nearly full.
+const NEARLY: f64 = 0.80;
+/// From this share on, it is full but for a rest.
+const ALMOST: f64 = 0.95;
+/// Fewer sessions than this may have reasons of their own to get no answer.
+const FEW: u64 = 10;
+
+/// Sessions with packets in one direction only: more of them than others. `outward`: whether the mechanism forwarded packets out, and none in,
+/// for some seconds.
+pub(super) fn one_direction(name: &str, sample: &SampleCount, outward: bool) -> Option<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::NoAnswers;
+    let SampleCount { answered, unanswered, outside } = sample;
+    let advice = match outside {
+        Some(IpAddr::V4(address)) => format!("no route back to {address}? run `sixway doctor`"),
+        Some(IpAddr::V6(_)) | None => "no route back to the pool? run `sixway doctor`".into(),
+    };
+    let seen = answered + unanswered;
+    match (*unanswered >= FEW, answered) {
+        (true, 0) => {
+            let text = format!("{name}: {} with packets out and none back", plural(*unanswered, "session"));
+            Some(ProblemRow::error(KIND, text, advice))
+        }
+        (true, answered) if unanswered > answered => {
+            let text = format!(
+                "{name}: {} of {} sessions looked at have packets out and none back",
+                count(*unanswered),
+                count(seen)
+            );
+            Some(ProblemRow::warning(KIND, text, advice))
+        }
+        (_, _) if outward => {
+            let text = format!("{name}: packets go out and none come back");
+            Some(ProblemRow::warning(KIND, text, advice))
+        }
+        (_, _) => None,
+    }
+}
+
+/// Pools whose ports are nearly all in use; the fullest worker, where the pool as a whole has enough.
+pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::PoolPorts;
+    const ADVICE: &str = "add addresses to the pool, or set nat64.max_bindings_per_subscriber; sixway show bindings lists who has the ports";
+    let problem = |row: &PoolRow| {
+        let share = row.share();
+        let (worker, fullest) = row.fullest()?;
+        let what = format!("{}: pool {}, {}", row.mechanism, row.pool, row.protocol.to_uppercase());
+        let mut text = format!("{what}: {:.0} % of the ports are in use", share * 100.0);
+        if row.by_worker.len() > 1 {
+            text.push_str(&format!("; worker {worker}: {:.0} %", fullest * 100.0));
+        }
+        match share {
+            share if share >= ALMOST => Some(ProblemRow::error(KIND, text, ADVICE)),
+            share if share >= NEARLY || fullest >= ALMOST => Some(ProblemRow::warning(KIND, text, ADVICE)),
+            _ => None,
+        }
+    };
+    rows.iter().filter_map(problem).collect()
+}
+
+/// Tables that are nearly full.
+pub(super) fn tables(mechanisms: &[MechanismRow], tables: &[Table]) -> Vec<ProblemRow> {
+    let mut found = Vec::new();
+    for (mechanism, table) in mechanisms.iter().zip(tables) {
+        let bindings = if mechanism.stateful { "raise nat64.bindings" } else { "enlarge siit.dynamic_pool" };
+        let kinds = [
+            (
+                ProblemKind::Sessions,
+                "sessions",
+                table.sessions,
+                table.sessions_capacity,
+                "raise nat64.sessions",
+            ),
+            (ProblemKind::Bindings, "bindings", table.bindings, table.bindings_capacity, bindings),
+        ];
+        for (kind, noun, used, capacity, cure) in kinds {
+            let share = if capacity == 0 { 0.0 } else { used as f64 / capacity as f64 };
+            let text = format!("{}: {} of {} {noun}", mechanism.name, count(used), count(capacity));
+            match share {
+                share if share >= 1.0 => found.push(ProblemRow::error(kind, text, cure)),
+                share if share >= ALMOST => found.push(ProblemRow::warning(kind, text, cure)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// What other programs changed again and again.
+pub(super) fn host(row: &HostRow) -> Vec<ProblemRow> {
+    let left = row.left_alone.iter().map(|what| {
+        ProblemRow::error(
+            ProblemKind::LeftAlone,
+            format!("left alone, because another program changes it again and again: {what}"),
+            "end that program, or configure it to ignore the gateway's device and routes",
+        )
+    });
+    left.collect()
+}
+
+/// Rules that drop the gateway's packets: what was found and, behind a semicolon, what mends it.
+pub(super) fn packet_filter(findings: &[String]) -> Vec<ProblemRow> {
+    let row = |finding: &String| {
+        let (text, advice) = finding.split_once("; ").unwrap_or((finding, "`sixway doctor` has the rule"));
+        ProblemRow::error(ProblemKind::PacketFilter, text, advice)
+    };
+    findings.iter().map(row).collect()
+}
+
+/// A reload that was rolled back.
+pub(super) fn reload(row: &ReloadRow) -> Option<ProblemRow> {
+    let why = row.reason.as_deref().filter(|_| row.state == "rolled back")?;
+    let text = format!("the reload was rolled back, and the previous configuration is in force: {why}");
+    let advice = "mend the configuration file, then `sixway reload`";
+    Some(ProblemRow::error(ProblemKind::Reload, text, advice))
+}
+
+/// Upstreams of the DNS64 that do not answer.
+pub(super) fn dns64(row: &Dns64Row) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::UpstreamDown;
+    let down: Vec<&str> =
+        row.upstreams.iter().filter(|one| one.health == "down").map(|one| one.name.as_str()).collect();
+    let all = down.len() == row.upstreams.len();
+    let problem = |name: &&str| {
+        let text = format!("dns64: the upstream {name} does not answer");
+        let advice = "`sixway doctor` asks it; check the route to it and dns64.upstreams";
+        if all { ProblemRow::error(KIND, text, advice) } else { ProblemRow::warning(KIND, text, advice) }
+    };
+    let warnings = row.warnings.iter().map(|warning| {
+        ProblemRow::warning(
+            ProblemKind::Dns64,
+            format!("dns64: {warning}"),
+            "`sixway show dns64` has the details",
+        )
+    });
+    down.iter().map(problem).chain(warnings).collect()
+}
+
+/// Why packets that could be in the fast path are not.
+pub(super) fn fast_path(
+    missing: Option<&str>,
+    resting: Option<&str>,
+    is_ended: bool,
+    left_out: &[String],
+) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::FastPath;
+    let slow = "the engine forwards all packets, more slowly;";
+    let missing = missing.map(|why| {
+        ProblemRow::warning(
+            KIND,
+            format!("there is no fast path: {why}"),
+            format!("{slow} resolve this, then restart; or set fastpath.mode = \"off\""),
+        )
+    });
+    let resting = resting.map(|why| {
+        ProblemRow::warning(
+            KIND,
+            format!("the fast path is suspended: {why}"),
+            format!("{slow} it continues when this is no longer so"),
+        )
+    });
+    let ended = is_ended.then(|| {
+        ProblemRow::warning(
+            KIND,
+            "the fast path was removed",
+            format!("{slow} restart the gateway to load it again"),
+        )
+    });
+    let left_out = left_out.iter().map(|line| {
+        ProblemRow::warning(
+            KIND,
+            format!("fast path: {line}"),
+            "correct it, or name other interfaces in fastpath.interfaces",
+        )
+    });
+    missing.into_iter().chain(resting).chain(ended).chain(left_out).collect()
+}
+
+/// Tunnels and pools that wait for an address.
+pub(super) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow> {
+    let row = |(name, interface): &(String, String)| {
+        ProblemRow::error(
+            ProblemKind::AwaitedAddress,
+            format!("{name}: waiting for an IPv4 address on {interface}"),
+            format!("check that {interface} is up and gets one (ip -4 address); it begins by itself then"),
+        )
+    };
+    tunnels.iter().map(row).collect()
+}
+
+/// Routers that the kernel cannot resolve.
+pub(super) fn routers(silent: &[SilentRouter]) -> Vec<ProblemRow> {
+    let row = |router: &SilentRouter| {
+        let SilentRouter { address, interface } = router;
+        let protocol = if address.is_ipv4() { "ARP" } else { "neighbour discovery" };
+        ProblemRow::error(
+            ProblemKind::Neighbour,
+            format!("the router {address} on {interface} does not answer {protocol}"),
+            format!(
+                "check the cable and the VLAN of {interface}, and whether {address} is the right address: ip route get"
+            ),
+        )
+    };
+    silent.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{PoolShareRow, Severity, UpstreamRow};
+
+    fn said(rows: &[ProblemRow]) -> Vec<(Severity, &str)> {
+        rows.iter().map(|row| (row.severity, &*row.text)).collect()
+    }
+
+    #[test]
+    fn sessions_without_answers_are_a_problem_unless_they_are_few() {
+        let outside = Some(IpAddr::from([203, 0, 113, 2]));
+        let of = |answered, unanswered| {
+            one_direction("nat64", &SampleCount { answered, unanswered, outside }, false)
+        };
+        let all = of(0, 120).unwrap();
+        assert_eq!(all.text, "nat64: 120 sessions with packets out and none back");
+        assert_eq!(all.advice, "no route back to 203.0.113.2? run `sixway doctor`");
+        let most = of(5, 20).unwrap();
+        assert_eq!(
+            (most.severity, &*most.text),
+            (Severity::Warning, "nat64: 20 of 25 sessions looked at have packets out and none back")
+        );
+        assert_eq!((of(0, 9), of(20, 20)), (None, None));
+        let gone = one_direction("nat64", &SampleCount { answered: 50, ..SampleCount::default() }, true);
+        assert_eq!(gone.unwrap().text, "nat64: packets go out and none come back");
+    }
+
+    #[test]
+    fn a_pool_is_a_problem_from_80_percent_and_a_worker_from_95() {
+        let row = |used, free, by_worker: &[(u64, u64)]| PoolRow {
+            mechanism: "nat64".into(),
+            pool: "main".into(),
+            protocol: "tcp".into(),
+            used,
+            free,
+            by_worker: by_worker
+                .iter()
+                .map(|(used, free)| PoolShareRow { used: *used, free: *free })
+                .collect(),
+        };
+        let found = pools(&[
+            row(79, 21, &[(79, 21)]),
+            row(80, 20, &[(80, 20)]),
+            row(95, 5, &[(95, 5)]),
+            row(97, 103, &[(2, 98), (95, 5)]),
+            row(0, 0, &[(0, 0)]),
+        ]);
+        let main = "nat64: pool main, TCP:";
+        assert_eq!(
+            said(&found),
+            [
+                (Severity::Warning, &*format!("{main} 80 % of the ports are in use")),
+                (Severity::Error, &*format!("{main} 95 % of the ports are in use")),
+                (Severity::Warning, &*format!("{main} 48 % of the ports are in use; worker 1: 95 %")),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_table_is_a_problem_before_it_is_full() {
+        let mechanism = MechanismRow { name: "nat64".into(), stateful: true, ..MechanismRow::default() };
+        let of = |sessions, bindings| {
+            let table = Table {
+                sessions,
+                sessions_capacity: 100,
+                bindings,
+                bindings_capacity: 100,
+                ..Table::default()
+            };
+            tables(std::slice::from_ref(&mechanism), &[table])
+        };
+        assert_eq!(of(94, 94), []);
+        let found = of(100, 95);
+        assert_eq!(
+            said(&found),
+            [
+                (Severity::Error, "nat64: 100 of 100 sessions"),
+                (Severity::Warning, "nat64: 95 of 100 bindings")
+            ]
+        );
+        assert_eq!(tables(&[mechanism], &[Table::default()]), [], "it has none");
+    }
+
+    #[test]
+    fn an_upstream_that_is_down_is_named_and_all_of_them_are_an_error() {
+        let upstream = |name: &str, health: &str| UpstreamRow {
+            name: name.into(),
+            health: health.into(),
+            ..UpstreamRow::default()
+        };
+        let mut row = Dns64Row {
+            upstreams: vec![upstream("192.0.2.53:53", "down"), upstream("192.0.2.54:53", "suspected")],
+            ..Dns64Row::default()
+        };
+        let text = "dns64: the upstream 192.0.2.53:53 does not answer";
+        assert_eq!(said(&dns64(&row)), [(Severity::Warning, text)]);
+        row.upstreams.pop();
+        assert_eq!(said(&dns64(&row)), [(Severity::Error, text)]);
+        row.upstreams.clear();
+        assert_eq!(dns64(&row), []);
+    }
+
+    #[test]
+    fn a_fast_path_that_rests_has_its_reason() {
+        assert_eq!(fast_path(None, None, false, &[]), []);
+        let found = fast_path(Some("no BPF"), Some("IPsec policies"), true, &["not eth2: it is gone".into()]);
+        let texts: Vec<&str> = found.iter().map(|row| &*row.text).collect();
+        assert_eq!(
+            texts,
+            [
+                "there is no fast path: no BPF",
+                "the fast path is suspended: IPsec policies",
+                "the fast path was removed",
+                "fast path: not eth2: it is gone",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_others_changed_what_is_awaited_and_who_is_silent_is_named() {
+        let row = HostRow { left_alone: vec!["routes into sixway0".into()], ..HostRow::default() };
+        assert!(host(&row)[0].text.ends_with("again and again: routes into sixway0"));
+        let waits = awaited(&[("six_rd".into(), "ppp0".into())]);
+        assert_eq!(waits[0].text, "six_rd: waiting for an IPv4 address on ppp0");
+        let router = SilentRouter { address: [192, 0, 2, 1].into(), interface: "eth0".into() };
+        assert_eq!(routers(&[router])[0].text, "the router 192.0.2.1 on eth0 does not answer ARP");
+    }
+
+    #[test]
+    fn rules_that_drop_and_a_reload_that_was_rolled_back_are_errors() {
+        let rows = packet_filter(&["the packet filter: inet filter forward drops; nft insert rule".into()]);
+        assert_eq!(said(&rows), [(Severity::Error, "the packet filter: inet filter forward drops")]);
+        assert_eq!(rows[0].advice, "nft insert rule");
+        let row = |state: &str| ReloadRow {
+            state: state.into(),
+            reason: Some("port 53 is in use".into()),
+            ..ReloadRow::default()
+        };
+        assert!(reload(&row("rolled back")).unwrap().text.ends_with("in force: port 53 is in use"));
+        assert_eq!(reload(&row("kept")), None);
+    }
+}

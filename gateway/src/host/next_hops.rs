@@ -1,0 +1,91 @@
+//! Whether the routers that the kernel sends to answer, by its own table of neighbours.
+
+use super::kernel::{self, Refusal};
+use futures_util::TryStreamExt;
+use rtnetlink::Handle;
+use rtnetlink::RouteMessageBuilder;
+use rtnetlink::packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteVia};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A router that does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SilentRouter {
+    /// Its address.
+    pub address: IpAddr,
+    /// The interface that it is behind; its number, if it has no name any more.
+    pub interface: String,
+}
+
+/// The next hops towards these destinations that the kernel asked for in vain (by ARP or neighbour discovery). Each destination costs one
+/// lookup, so that a full routing table costs nothing. Waits for the kernel.
+pub fn silent_routers(destinations: &[IpAddr]) -> Vec<SilentRouter> {
+    let wanted = destinations.to_vec();
+    let asked = kernel::ask(|handle| async move {
+        let mut hops = BTreeSet::new();
+        for destination in wanted {
+            // There may be no route, which is not this check's matter.
+            hops.extend(next_hop(&handle, destination).await);
+        }
+        if hops.is_empty() {
+            return Ok(Vec::new());
+        }
+        let neighbours: Vec<NeighbourMessage> =
+            handle.neighbours().get().execute().try_collect().await.map_err(|error| Refusal::of(&error))?;
+        Ok::<_, Refusal>(neighbours.iter().filter_map(unresolved).filter(|one| hops.contains(one)).collect())
+    });
+    let silent: Vec<(u32, IpAddr)> = asked.and_then(|silent| silent).unwrap_or_default();
+    let mut silent: Vec<SilentRouter> = silent
+        .into_iter()
+        .map(|(index, address)| SilentRouter {
+            address,
+            interface: nix::net::if_::if_indextoname(index)
+                .map_or_else(|_| index.to_string(), |name| name.to_string_lossy().into_owned()),
+        })
+        .collect();
+    silent.sort();
+    silent
+}
+
+/// The interface and the router towards a destination; `None`: it is on a link, or unreachable.
+async fn next_hop(handle: &Handle, destination: IpAddr) -> Option<(u32, IpAddr)> {
+    let message = match destination {
+        IpAddr::V4(address) => RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(address, 32).build(),
+        IpAddr::V6(address) => {
+            RouteMessageBuilder::<Ipv6Addr>::new().destination_prefix(address, 128).build()
+        }
+    };
+    let found: RouteMessage = handle.route().get(message).execute().try_next().await.ok()??;
+    let device = found.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => Some(*index),
+        _ => None,
+    })?;
+    let router = found.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        // A route of IPv4 by a router of IPv6.
+        RouteAttribute::Via(RouteVia::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Via(RouteVia::Inet6(address)) => Some(IpAddr::V6(*address)),
+        _ => None,
+    })?;
+    Some((device, router))
+}
+
+/// A neighbour that was asked for and has not answered.
+fn unresolved(message: &NeighbourMessage) -> Option<(u32, IpAddr)> {
+    if !matches!(message.header.state, NeighbourState::Failed | NeighbourState::Incomplete) {
+        return None;
+    }
+    message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => {
+            Some((message.header.ifindex, IpAddr::V4(*address)))
+        }
+        NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => {
+            Some((message.header.ifindex, IpAddr::V6(*address)))
+        }
+        _ => None,
+    })
+}

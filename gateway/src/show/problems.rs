@@ -1,0 +1,87 @@
+//! What is wrong, at the beginning of `sixway show`; and `sixway show pools`.
+
+use super::colour::Colour;
+use super::quantity::{count, percent};
+use super::table::Table;
+use crate::view::{PoolRow, ProblemRow, Severity};
+
+/// A line for each problem, most serious first; nothing if there is none.
+pub(super) fn problems(rows: &[ProblemRow], colour: Colour) -> String {
+    let mut rows: Vec<&ProblemRow> = rows.iter().collect();
+    rows.sort_by_key(|row| row.severity);
+    rows.into_iter().map(|row| line(row, colour)).collect()
+}
+
+fn line(row: &ProblemRow, colour: Colour) -> String {
+    let (word, number) = match row.severity {
+        Severity::Error => ("ERROR", 31),
+        Severity::Warning => ("WARNING", 33),
+    };
+    let word = match colour {
+        Colour::Never => word.to_owned(),
+        Colour::Ansi => format!("\x1b[1;{number}m{word}\x1b[0m"),
+    };
+    format!("{word}  {} → {}\n", row.text, row.advice)
+}
+
+/// How full each pool is, by protocol, and its fullest worker.
+pub fn pools(rows: &[PoolRow], colour: Colour) -> String {
+    if rows.is_empty() {
+        return "No NAT64 is configured: there are no pools of ports.\n".into();
+    }
+    let mut table = Table::new(&["MECHANISM", "POOL", "PROTO", "USED", "FREE", "IN USE", "FULLEST WORKER"]);
+    for row in rows {
+        let fullest = row.fullest().map(|(worker, share)| format!("{worker}: {}", percent(share, 1.0)));
+        table.row(vec![
+            row.mechanism.clone(),
+            row.pool.clone(),
+            row.protocol.clone(),
+            count(row.used),
+            count(row.free),
+            percent(row.share(), 1.0),
+            fullest.unwrap_or_else(|| "–".into()),
+        ]);
+    }
+    table.text(colour)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{PoolShareRow, ProblemKind};
+
+    #[test]
+    fn errors_come_before_warnings_and_nothing_is_said_when_all_is_well() {
+        let rows = [
+            ProblemRow::warning(ProblemKind::PoolPorts, "pool main is 81 % full", "add addresses"),
+            ProblemRow::error(
+                ProblemKind::SessionTableFull,
+                "the session table is full",
+                "raise nat64.sessions",
+            ),
+        ];
+        assert_eq!(
+            problems(&rows, Colour::Never),
+            "ERROR  the session table is full → raise nat64.sessions\nWARNING  pool main is 81 % full → add addresses\n"
+        );
+        assert_eq!(problems(&[], Colour::Ansi), "");
+    }
+
+    #[test]
+    fn a_pool_has_the_share_of_its_fullest_worker() {
+        let part = |used, free| PoolShareRow { used, free };
+        let row = PoolRow {
+            mechanism: "nat64".into(),
+            pool: "main".into(),
+            protocol: "udp".into(),
+            used: 1_100,
+            free: 900,
+            by_worker: vec![part(100, 900), part(1_000, 0)],
+        };
+        let text = pools(std::slice::from_ref(&row), Colour::Never);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], "nat64      main  udp    1,100  900   55.0 %  1: 100.0 %");
+        assert_eq!(PoolRow::default().fullest(), None);
+        assert!(pools(&[], Colour::Never).starts_with("No NAT64"));
+    }
+}

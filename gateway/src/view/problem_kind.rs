@@ -1,0 +1,67 @@
+//! The closed list of problems that `sixway show` can name; the table in `docs/operations.md` is made from it.
+
+macro_rules! problems {
+    ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal,)+) => {
+        /// What sort of problem it is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ProblemKind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        impl ProblemKind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$kind,)+];
+
+            /// The word for programs, which stays the same.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$kind => $name,)+ }
+            }
+
+            /// What it means.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$kind => concat!($($doc,)+).trim_ascii(),)+ }
+            }
+        }
+    };
+}
+
+problems! {
+    /// A router that packets go to does not answer ARP or neighbour discovery.
+    Neighbour = "neighbour",
+    /// Most NAT64 sessions of the last minute have packets out and none back, or no packet came back for five seconds.
+    NoAnswers = "no_answers",
+    /// A pool had no free port for a new binding, within the last minute.
+    PortPoolEmpty = "port_pool_empty",
+    /// A session table was full, within the last minute.
+    SessionTableFull = "session_table_full",
+    /// A table of bindings was full, within the last minute.
+    BindingTableFull = "binding_table_full",
+    /// Packets from outside reached their part of the session table, within the last minute.
+    OutsideSessionsFull = "outside_sessions_full",
+    /// A dynamic pool had no free address, within the last minute.
+    DynamicPoolEmpty = "dynamic_pool_empty",
+    /// The memory for fragments was exhausted, within the last minute.
+    FragmentMemory = "fragment_memory",
+    /// A subscriber was at its limit of bindings, within the last minute.
+    SubscriberLimit = "subscriber_limit",
+    /// 80 % of a pool's ports are in use, or 95 % of one worker's (a warning); 95 % of the pool (an error).
+    PoolPorts = "pool_ports",
+    /// A session table is 95 % full (a warning), or full (an error).
+    Sessions = "sessions",
+    /// A table of bindings, or a dynamic pool, is 95 % full (a warning), or full (an error).
+    Bindings = "bindings",
+    /// Rules of this host drop the gateway's packets, as the trial in a network namespace of its own shows.
+    PacketFilter = "packet_filter",
+    /// The last reload was rolled back to the configuration before it.
+    Reload = "reload",
+    /// Other programs change a part of the host again and again, and the gateway left it as it is.
+    LeftAlone = "left_alone",
+    /// A tunnel, or a pool that follows an interface, waits for an address on an interface.
+    AwaitedAddress = "awaited_address",
+    /// An upstream of the DNS64 does not answer; an error if none does.
+    UpstreamDown = "upstream_down",
+    /// A warning of the DNS64, such as a trust anchor that cannot be updated.
+    Dns64 = "dns64",
+    /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
+    FastPath = "fast_path",
+}

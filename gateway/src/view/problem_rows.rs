@@ -1,0 +1,92 @@
+//! The rows about trouble: problems, and how full the pools are.
+
+use super::problem_kind::ProblemKind;
+use serde::{Deserialize, Serialize};
+
+/// Something that needs the operator's attention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProblemRow {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What sort of problem: the name of a [`ProblemKind`].
+    pub kind: String,
+    /// What is wrong.
+    pub text: String,
+    /// What to do.
+    pub advice: String,
+}
+
+/// How bad a problem is. The worst comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Packets are lost.
+    Error,
+    /// Packets may be lost, or soon will be.
+    Warning,
+}
+
+impl ProblemRow {
+    /// Packets are lost.
+    pub fn error(kind: ProblemKind, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, kind: kind.name().into(), text: text.into(), advice: advice.into() }
+    }
+
+    /// Packets may be lost.
+    pub fn warning(kind: ProblemKind, text: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(kind, text, advice) }
+    }
+}
+
+/// The ports of a mechanism's pool, for one protocol.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PoolRow {
+    /// The mechanism that allocates them.
+    pub mechanism: String,
+    /// The pool's name.
+    pub pool: String,
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// Ports in use, all addresses together.
+    pub used: u64,
+    /// Ports that are free.
+    pub free: u64,
+    /// Each worker's part, by worker number.
+    pub by_worker: Vec<PoolShareRow>,
+}
+
+/// A worker's part of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolShareRow {
+    /// Ports in use.
+    pub used: u64,
+    /// Ports that are free.
+    pub free: u64,
+}
+
+impl PoolShareRow {
+    /// The used part; 0 of an empty pool.
+    pub fn share(self) -> f64 {
+        share(self.used, self.free)
+    }
+}
+
+impl PoolRow {
+    /// The used part; 0 of an empty pool.
+    pub fn share(&self) -> f64 {
+        share(self.used, self.free)
+    }
+
+    /// The worker whose part is the fullest, and how full that is; the first of several.
+    pub fn fullest(&self) -> Option<(usize, f64)> {
+        let shares = self.by_worker.iter().map(|row| row.share()).enumerate();
+        shares.reduce(|worst, one| if one.1 > worst.1 { one } else { worst })
+    }
+}
+
+fn share(used: u64, free: u64) -> f64 {
+    match used.saturating_add(free) {
+        0 => 0.0,
+        all => used as f64 / all as f64,
+    }
+}
