@@ -27,7 +27,8 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
         .collect();
     findings.extend(admin(config, facts.is_running));
     // One server, whatever the transports.
-    findings.dedup_by(|one, other| one.what.split(" has ").next() == other.what.split(" has ").next());
+    let of_any = |finding: &Finding| finding.what.replace(" TCP ", " UDP ");
+    findings.dedup_by(|one, other| of_any(one) == of_any(other));
     if findings.is_empty() && !wanted.is_empty() {
         findings.push(Finding::fine(CHECK, "no other process has a port that the gateway listens at"));
     }
@@ -87,7 +88,7 @@ fn admin(config: &Config, is_running: bool) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{TcpListener, UdpSocket};
     use std::os::unix::net::UnixListener;
 
     fn config(text: &str) -> Config {
@@ -109,6 +110,26 @@ mod tests {
         assert_eq!(
             check(&config, &Facts::default())[0].what,
             "no other process has a port that the gateway listens at"
+        );
+    }
+
+    #[test]
+    fn a_server_at_both_transports_of_a_port_is_told_once() {
+        // The same port of UDP may be another program's.
+        let both = (0..100).find_map(|_| {
+            let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+            UdpSocket::bind(tcp.local_addr().unwrap()).ok().map(|udp| (tcp, udp))
+        });
+        let (tcp, _udp) = both.unwrap();
+        let at = tcp.local_addr().unwrap();
+        let config = config(&format!(
+            "[dns64]\nlisten = [\"{at}\"]\nprefix = \"64:ff9b::/96\"\ntranslated_elsewhere = true\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\n"
+        ));
+        let found = check(&config, &Facts::default());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].what.contains(&format!("has UDP {at}, which dns64.listen is to listen at")),
+            "{found:?}"
         );
     }
 

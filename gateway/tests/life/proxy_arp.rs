@@ -63,3 +63,17 @@ fn what_others_remove_is_restored_and_a_crash_is_cleaned_up() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(entries(&network), [""; 0], "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+#[test]
+fn a_successor_keeps_the_entries_and_removes_them_at_its_end() {
+    let network = Network::build();
+    let mut first = network.start(&format!("{POOL}{NAT64}"));
+    assert_eq!(entries(&network), ALL, "{}", first.said());
+    let mut second = network.start_with(&format!("{POOL}{NAT64}"), &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    assert_eq!(entries(&network), ALL, "{}", second.said());
+    network.ping("64:ff9b::203.0.113.2");
+    second.signal("TERM");
+    assert_eq!(second.end(), 0);
+    assert_eq!(entries(&network), [""; 0]);
+}
