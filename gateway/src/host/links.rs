@@ -3,8 +3,9 @@
 use super::kernel::ask;
 use crate::config::KernelTunnel;
 use futures_util::TryStreamExt;
+use rtnetlink::packet_core::Nla as _;
 use rtnetlink::packet_route::link::{
-    InfoData, InfoIpTunnel, InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoIpTunnel, InfoKind, InfoTun, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use std::net::IpAddr;
 
@@ -14,12 +15,34 @@ pub fn kernel_tunnels() -> Vec<KernelTunnel> {
     links.ok().and_then(Result::ok).unwrap_or_default().iter().filter_map(kernel_tunnel).collect()
 }
 
-/// The name of the TUN device of this index; `None` if there is none.
-pub(super) fn tun_of(index: u32) -> Option<String> {
+/// Whether the index is that of a TUN device that exists without a process that has it open: one that somebody made to stay. Any other
+/// vanishes, or is about to vanish, with its process.
+pub(super) fn is_persistent_tun(index: u32) -> bool {
+    /// `IFLA_TUN_PERSIST` of linux/if_link.h, an octet.
+    const PERSIST: u16 = 6;
+    let persists = |one: &InfoTun| {
+        let mut value = vec![0; one.value_len()];
+        one.emit_value(&mut value);
+        one.kind() == PERSIST && value.first().is_some_and(|value| *value != 0)
+    };
+    let info = link_of(index).into_iter().flat_map(|link| link.attributes).filter_map(|one| match one {
+        LinkAttribute::LinkInfo(info) => Some(info),
+        _ => None,
+    });
+    info.flatten()
+        .any(|info| matches!(info, LinkInfo::Data(InfoData::Tun(data)) if data.iter().any(persists)))
+}
+
+fn link_of(index: u32) -> Option<LinkMessage> {
     let request = |handle: rtnetlink::Handle| async move {
         handle.link().get().match_index(index).execute().try_next().await
     };
-    let link = ask(request).ok()?.ok()??;
+    ask(request).ok()?.ok()?
+}
+
+/// The name of the TUN device of this index; `None` if there is none.
+pub(super) fn tun_of(index: u32) -> Option<String> {
+    let link = link_of(index)?;
     let is_tun = |info: &Vec<LinkInfo>| info.contains(&LinkInfo::Kind(InfoKind::Tun));
     let tun = link.attributes.iter().any(|one| matches!(one, LinkAttribute::LinkInfo(info) if is_tun(info)));
     let name = link.attributes.into_iter().find_map(|attribute| match attribute {

@@ -642,3 +642,16 @@ fn a_device_of_another_kind_with_our_name_is_refused_with_what_to_do() {
         network.ip(&["-n", &gateway, "link", "del", "sixway0"]);
     }
 }
+
+#[test]
+fn a_device_that_lives_with_another_process_is_not_one_that_was_found() {
+    let network = Network::build();
+    let first = network.start(NAT64);
+    let mut second = network.start_peer("gateway", "[siit]\nprefix = \"2001:db8:64::/96\"\n");
+    assert_eq!(second.end(), 1, "{}", second.said());
+    assert!(second.said().contains("is in use by another process"), "{}", second.said());
+    assert!(!second.said().contains("it is used as it is"), "{}", second.said());
+    network.ping("64:ff9b::203.0.113.2");
+    drop(first);
+    until("it vanished with its process", || !network.has_device());
+}

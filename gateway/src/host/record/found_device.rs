@@ -1,7 +1,7 @@
 //! A TUN device that somebody else made, as with `ip tuntap add`: it is used as it is, and left as it was found.
 
 use crate::host::kernel::{self, Route6};
-use crate::host::links::tun_of;
+use crate::host::links::is_persistent_tun;
 use crate::host::route;
 use crate::host::route_mark::RouteMark;
 use serde::{Deserialize, Serialize};
@@ -25,12 +25,13 @@ pub(in crate::host) struct FoundDevice {
 }
 
 impl FoundDevice {
-    /// The TUN device of this name; `None`: there is none, or what has the name is another device, which opening it will say.
+    /// The persistent TUN device of this name; `None`: there is none. What else has the name vanishes with its process, or opening it will
+    /// say what it is.
     ///
     /// # Errors
     /// The kernel's.
     pub(in crate::host) fn of(name: &str) -> io::Result<Option<Self>> {
-        let Some(index) = interface::find(name)?.filter(|index| tun_of(*index).is_some()) else {
+        let Some(index) = interface::find(name)?.filter(|index| is_persistent_tun(*index)) else {
             return Ok(None);
         };
         Ok(Some(Self {
