@@ -17,7 +17,7 @@ use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
 use sixway_wire::{Prefix4, Prefix6};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bits of the prefix that a NAT64's subscriber has.
 const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
@@ -87,7 +87,7 @@ impl Host {
         // From here on, any failure drops this, which reverts the changes.
         let mut host = Self::of(record);
         (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
-        let found = host.note_found(&plan.device)?;
+        let found = host.note_found(&plan.device).await?;
         let tun = open(plan, left.adopted, found)?;
         host.name.clone_from(&tun.name);
         let root = Path::new("/proc/sys");
@@ -131,10 +131,10 @@ impl Host {
     }
 
     /// Notes how the device is, if somebody else made it. Whether somebody did.
-    fn note_found(&mut self, device: &str) -> Result<bool, HostError> {
+    async fn note_found(&mut self, device: &str) -> Result<bool, HostError> {
         let Some(record) = &mut self.record else { return Ok(false) };
         if !self.adopted {
-            let found = FoundDevice::of(device).map_err(|error| HostError::Device(device.into(), error))?;
+            let found = found(device).await.map_err(|error| HostError::Device(device.into(), error))?;
             if let Some(found) = found {
                 tracing::info!("{device} exists: it is used as it is, and left as it was found");
                 record.found(found).map_err(HostError::Record)?;
@@ -331,6 +331,21 @@ impl Host {
 impl Drop for Host {
     fn drop(&mut self) {
         self.record.take().map(Record::end);
+    }
+}
+
+/// The device of this name, if somebody else made it. That of a process that was killed is waited for: it vanishes soon.
+async fn found(device: &str) -> io::Result<Option<FoundDevice>> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    const STEP: Duration = Duration::from_millis(10);
+    let begun = Instant::now();
+    loop {
+        match FoundDevice::of(device) {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy && begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(STEP).await;
+            }
+            found => return found,
+        }
     }
 }
 

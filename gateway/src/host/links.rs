@@ -5,7 +5,7 @@ use crate::config::KernelTunnel;
 use futures_util::TryStreamExt;
 use rtnetlink::packet_core::Nla as _;
 use rtnetlink::packet_route::link::{
-    InfoData, InfoIpTunnel, InfoKind, InfoTun, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+    InfoData, InfoIpTunnel, InfoKind, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use std::net::IpAddr;
 
@@ -15,22 +15,47 @@ pub fn kernel_tunnels() -> Vec<KernelTunnel> {
     links.ok().and_then(Result::ok).unwrap_or_default().iter().filter_map(kernel_tunnel).collect()
 }
 
-/// Whether the index is that of a TUN device that exists without a process that has it open: one that somebody made to stay. Any other
-/// vanishes, or is about to vanish, with its process.
-pub(super) fn is_persistent_tun(index: u32) -> bool {
-    /// `IFLA_TUN_PERSIST` of linux/if_link.h, an octet.
+/// A TUN device, as the kernel describes it (`IFLA_TUN_*` of linux/if_link.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TunState {
+    /// It stays without a process that has it open.
+    pub persists: bool,
+    /// Queues that processes have open; 0 of a device with a single queue, which opening it tells.
+    pub queues: u32,
+}
+
+/// The TUN device of this index; `None` if there is none.
+pub(super) fn tun_state(index: u32) -> Option<TunState> {
     const PERSIST: u16 = 6;
-    let persists = |one: &InfoTun| {
-        let mut value = vec![0; one.value_len()];
-        one.emit_value(&mut value);
-        one.kind() == PERSIST && value.first().is_some_and(|value| *value != 0)
-    };
-    let info = link_of(index).into_iter().flat_map(|link| link.attributes).filter_map(|one| match one {
+    const QUEUES: u16 = 8;
+    const DISABLED_QUEUES: u16 = 9;
+    let info = link_of(index)?.attributes.into_iter().find_map(|one| match one {
         LinkAttribute::LinkInfo(info) => Some(info),
         _ => None,
-    });
-    info.flatten()
-        .any(|info| matches!(info, LinkInfo::Data(InfoData::Tun(data)) if data.iter().any(persists)))
+    })?;
+    if !info.contains(&LinkInfo::Kind(InfoKind::Tun)) {
+        return None;
+    }
+    let mut state = TunState::default();
+    for one in info.iter().flat_map(|info| match info {
+        LinkInfo::Data(InfoData::Tun(data)) => data.as_slice(),
+        _ => &[],
+    }) {
+        let mut value = vec![0; one.value_len()];
+        one.emit_value(&mut value);
+        // An octet, or four in the host's order.
+        let number = match value[..] {
+            [octet] => octet.into(),
+            [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]),
+            _ => 0,
+        };
+        match one.kind() {
+            PERSIST => state.persists = number != 0,
+            QUEUES | DISABLED_QUEUES => state.queues += number,
+            _ => {}
+        }
+    }
+    Some(state)
 }
 
 fn link_of(index: u32) -> Option<LinkMessage> {

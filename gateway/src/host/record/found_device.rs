@@ -1,7 +1,7 @@
 //! A TUN device that somebody else made, as with `ip tuntap add`: it is used as it is, and left as it was found.
 
 use crate::host::kernel::{self, Route6};
-use crate::host::links::is_persistent_tun;
+use crate::host::links::tun_state;
 use crate::host::route;
 use crate::host::route_mark::RouteMark;
 use serde::{Deserialize, Serialize};
@@ -25,15 +25,16 @@ pub(in crate::host) struct FoundDevice {
 }
 
 impl FoundDevice {
-    /// The persistent TUN device of this name; `None`: there is none. What else has the name vanishes with its process, or opening it will
-    /// say what it is.
+    /// The persistent TUN device of this name; `None`: there is none, or what has the name is another device, which opening it will say.
     ///
     /// # Errors
-    /// The kernel's.
+    /// `ResourceBusy`: a process has it open, or has just ended; or the kernel's.
     pub(in crate::host) fn of(name: &str) -> io::Result<Option<Self>> {
-        let Some(index) = interface::find(name)?.filter(|index| is_persistent_tun(*index)) else {
-            return Ok(None);
-        };
+        let Some(index) = interface::find(name)? else { return Ok(None) };
+        let Some(state) = tun_state(index) else { return Ok(None) };
+        if !state.persists || state.queues > 0 {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        }
         Ok(Some(Self {
             name: name.into(),
             index,
