@@ -18,11 +18,21 @@ impl Identity {
         Self::of(Kind::Nat64, prefix)
     }
 
+    /// The NAT44s of the gateway. Which of them a session belongs to follows from its outside address: no two have one in common. So pools
+    /// may grow and shrink, and insides change.
+    pub const fn of_nat44() -> Self {
+        Self::not_zero(fnv1a(FNV_BASIS, &[Kind::Nat44.number()]))
+    }
+
     /// The mechanism of this kind with this prefix.
     const fn of(kind: Kind, prefix: Prefix6) -> Self {
         let hash = fnv1a(FNV_BASIS, &[kind.number(), prefix.length()]);
         let hash = fnv1a(hash, &prefix.address().octets());
-        // Zero belongs to no mechanism.
+        Self::not_zero(hash)
+    }
+
+    /// Zero belongs to no mechanism.
+    const fn not_zero(hash: u64) -> Self {
         Self(if hash == 0 { 1 } else { hash })
     }
 
@@ -77,6 +87,7 @@ mod tests {
     fn an_identity_is_what_it_was_in_every_version() {
         assert_eq!(nat64("64:ff9b::/96").to_string(), "bfcfb87ec63aac9a");
         assert_eq!(nat64("2001:db8:64::/48").to_string(), "9099e33241b96106");
+        assert_eq!(Identity::of_nat44().to_string(), "af63c44c8601c3c4");
     }
 
     #[test]

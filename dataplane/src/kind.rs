@@ -79,6 +79,16 @@ kinds! {
         out: "v6_to_v4" = "Frames translated from IPv6 to IPv4 by NAT64.",
         in: "v4_to_v6" = "Frames translated from IPv4 to IPv6 by NAT64.",
     }
+    /// NAT44 (RFC 3022, RFC 4787).
+    Nat44 {
+        name: "nat44",
+        section: "nat44",
+        title: "nat44",
+        number: 9,
+        stateful: true,
+        out: "to_outside" = "Frames from inside hosts whose source NAT44 translated.",
+        in: "to_inside" = "Frames to inside hosts whose destination NAT44 translated.",
+    }
     /// Stateless translation (RFC 7915).
     Siit {
         name: "siit",
@@ -183,6 +193,8 @@ mod tests {
             (Kind::Configured, 5),
             (Kind::Isatap, 6),
             (Kind::Npt66, 7),
+            (Kind::IpInIp, 8),
+            (Kind::Nat44, 9),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

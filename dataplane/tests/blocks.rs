@@ -4,6 +4,7 @@ use crate::support;
 use crate::support::{v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Inside, NatProtocol, Outside, PORTS_PER_BLOCK, Selection, StaticBinding,
 };

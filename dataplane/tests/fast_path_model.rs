@@ -7,6 +7,7 @@ use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::nat::{
     Inside, NatProtocol, NotAdopted, Outside, SavedSession, Selection, SessionRow, StaticBinding,
 };

@@ -21,6 +21,7 @@ mod icmp_tables;
 mod icmpv6;
 mod isatap;
 mod joining;
+mod nat44;
 mod nat64_hairpinning;
 mod nat64_model;
 mod nat64_packets;

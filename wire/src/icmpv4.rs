@@ -14,6 +14,10 @@ pub const ECHO_REQUEST: u8 = 8;
 pub const TIME_EXCEEDED: u8 = 11;
 /// Parameter Problem.
 pub const PARAMETER_PROBLEM: u8 = 12;
+/// Timestamp.
+pub const TIMESTAMP: u8 = 13;
+/// Timestamp Reply.
+pub const TIMESTAMP_REPLY: u8 = 14;
 
 /// Destination Unreachable's code for "fragmentation needed and DF set"; with the next hop's MTU in the last 16 bits (RFC 1191 §4).
 pub const FRAGMENTATION_NEEDED: u8 = 4;
@@ -24,6 +28,13 @@ pub const EXCEEDED_IN_TRANSIT: u8 = 0;
 #[inline]
 pub const fn is_error(kind: u8) -> bool {
     matches!(kind, DESTINATION_UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
+}
+
+/// Whether a message of this type is a query or its answer, with an identifier in the fifth and sixth octet: echo and timestamp. The other
+/// queries are deprecated (RFC 6918 §3).
+#[inline]
+pub const fn has_identifier(kind: u8) -> bool {
+    is_echo(kind) || matches!(kind, TIMESTAMP | TIMESTAMP_REPLY)
 }
 
 /// Whether a message of this type is an echo request or reply, which has an identifier.

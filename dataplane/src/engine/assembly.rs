@@ -42,7 +42,9 @@ pub struct Engine {
     /// The mechanisms that name IPv6 addresses by a table.
     pub(super) names6: Vec<MechanismId>,
     /// What mechanisms claim by source, the longest prefixes first.
-    pub(super) inside6: Vec<(InsideClaim, MechanismId)>,
+    pub(super) inside6: Vec<(InsideClaim<Prefix6>, MechanismId)>,
+    /// The same of IPv4.
+    pub(super) inside4: Vec<(InsideClaim<Prefix4>, MechanismId)>,
     /// The mechanism for IPv4 destinations that no other one names.
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
@@ -109,6 +111,7 @@ impl Engine {
             all4: None,
             names6: Vec::new(),
             inside6: Vec::new(),
+            inside4: Vec::new(),
             rest4: None,
             tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
@@ -154,10 +157,12 @@ impl Engine {
                 }
                 self.rest4 = self.rest4.or(claims.rest4.then_some(id));
                 self.inside6.extend(claims.inside6.iter().map(|claim| (claim.clone(), id)));
+                self.inside4.extend(claims.inside4.iter().map(|claim| (claim.clone(), id)));
             }
             routes.add(TunnelAt { id, policy }, &config, claims);
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
+        self.inside4.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
         self.steer(routes);
         Ok(())
     }
@@ -202,7 +207,7 @@ impl Engine {
         Kind::ALL.iter().for_each(|kind| self.mechanisms.truncate(*kind, kept[*kind as usize]));
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
-        self.mechanisms.nat64.all.iter_mut().for_each(|nat64| nat64.set_host4(host4));
+        self.mechanisms.stateful().for_each(|translator| translator.set_host4(host4));
         // Only a dynamic pool can fail, and pools are not built again.
         let _built = self.build(self.config.fixed());
     }

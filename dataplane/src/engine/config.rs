@@ -3,6 +3,7 @@
 use crate::fragment::FragmentLimits;
 use crate::limits::Limits;
 use crate::mechanism::MechanismConfig;
+use crate::mechanism::nat44::Nat44Config;
 use crate::mechanism::nat64::Nat64Config;
 use crate::mechanism::siit::SiitConfig;
 use crate::verdict::WorkerId;
@@ -21,8 +22,10 @@ pub struct EngineConfig {
     pub own6: Option<Ipv6Addr>,
     /// MTUs of the next links.
     pub limits: Limits,
-    /// Stateful translators.
+    /// NAT64s.
     pub nat64: Vec<Nat64Config>,
+    /// NAT44s. Their pools have no address in common.
+    pub nat44: Vec<Nat44Config>,
     /// Stateless translators.
     pub siit: Vec<SiitConfig>,
     /// Mechanisms that need nothing but their row of the table.
@@ -55,12 +58,13 @@ impl EngineConfig {
     pub fn all(&self) -> impl Iterator<Item = MechanismConfig> {
         let nat64 = self.nat64.iter().cloned().map(MechanismConfig::Nat64);
         let siit = self.siit.iter().cloned().map(MechanismConfig::Siit);
-        nat64.chain(siit).chain(self.others.iter().cloned()).chain(self.tunnels.iter().cloned())
+        let nat44 = self.nat44.iter().cloned().map(MechanismConfig::Nat44);
+        nat64.chain(nat44).chain(siit).chain(self.others.iter().cloned()).chain(self.tunnels.iter().cloned())
     }
 
     /// The number of mechanisms that do not change.
     pub(super) fn fixed(&self) -> usize {
-        self.nat64.len() + self.siit.len() + self.others.len()
+        self.nat64.len() + self.nat44.len() + self.siit.len() + self.others.len()
     }
 }
 
@@ -71,6 +75,7 @@ impl Default for EngineConfig {
             own6: None,
             limits: Limits::default(),
             nat64: Vec::new(),
+            nat44: Vec::new(),
             siit: Vec::new(),
             others: Vec::new(),
             tunnels: Vec::new(),

@@ -6,14 +6,17 @@ use super::path::Batch;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::kind::Kind;
+use crate::mechanism::Stateful;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::mechanism::table::with_row;
 use crate::outbox::Outbox;
 use crate::verdict::Verdict;
+use core::net::Ipv4Addr;
 
 impl Engine {
     /// The counters since the start.
@@ -21,12 +24,43 @@ impl Engine {
         &self.path.effects.counters
     }
 
-    /// The stateful translators, in the order of the configuration.
+    /// The stateful translators: NAT64s, then NAT44s, each in the order of the configuration.
+    pub fn stateful(&mut self) -> impl Iterator<Item = &mut dyn Stateful> {
+        self.mechanisms.stateful()
+    }
+
+    /// The stateful translator of this index, and the counters that an operator's changes to it move.
+    pub fn stateful_at(&mut self, index: usize) -> Option<(&mut dyn Stateful, &mut Counters)> {
+        Some((self.mechanisms.stateful().nth(index)?, &mut self.path.effects.counters))
+    }
+
+    /// The stateful translator with this identity, of several the one whose pool holds the address; and the counters.
+    pub fn stateful_of(
+        &mut self,
+        identity: Identity,
+        outside: Ipv4Addr,
+    ) -> Option<(&mut dyn Stateful, &mut Counters)> {
+        let index = self.stateful_index(identity, outside)?;
+        self.stateful_at(index)
+    }
+
+    /// The index of [`Engine::stateful_of`].
+    pub(super) fn stateful_index(&mut self, identity: Identity, outside: Ipv4Addr) -> Option<usize> {
+        let mut found = None;
+        for (index, one) in self.mechanisms.stateful().enumerate() {
+            if one.identity() == identity && (found.is_none() || one.owns_outside(outside)) {
+                found = Some(index);
+            }
+        }
+        found
+    }
+
+    /// The NAT64s, in the order of the configuration.
     pub fn nat64(&mut self) -> &mut [Nat64] {
         &mut self.mechanisms.nat64.all
     }
 
-    /// The stateful translators, and the counters that an operator's changes to them move.
+    /// The NAT64s, and the counters that an operator's changes to them move.
     pub fn nat64_and_counters(&mut self) -> (&mut [Nat64], &mut Counters) {
         (&mut self.mechanisms.nat64.all, &mut self.path.effects.counters)
     }

@@ -13,46 +13,46 @@ impl Engine {
     /// Offloads sessions to this fast path from now on, when a direction has had `packets` packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are removed from it immediately.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.set_fast_path(Some(fast_path.handle()), packets);
+        for translator in self.mechanisms.stateful() {
+            translator.set_fast_path(Some(fast_path.handle()), packets);
         }
     }
 
     /// Stops offloading sessions, and immediately withdraws those in the fast path.
     pub fn clear_fast_path(&mut self) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.set_fast_path(None, 0);
+        for translator in self.mechanisms.stateful() {
+            translator.set_fast_path(None, 0);
         }
     }
 
     /// Records the ports of dynamic bindings in this ledger from now on.
     pub fn set_port_ledger(&mut self, ledger: Box<dyn PortLedger>) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.set_ledger(ledger.handle());
+        for translator in self.mechanisms.stateful() {
+            translator.set_ledger(ledger.handle());
         }
     }
 
     /// No packet waits before the engine, and everything decided on so far has been sent. Call it whenever the queue was empty,
     /// before [`Self::settle`]. A session whose packets leave no marks moves to the fast path after such a moment alone, or after half a second.
     pub fn emptied(&mut self, now: Instant) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.emptied(now);
+        for translator in self.mechanisms.stateful() {
+            translator.emptied(now);
         }
     }
 
     /// Everything decided on so far has been sent: sessions being moved to the fast path that have no packet in flight become active there.
     /// Call it after each batch was sent, and when idle.
     pub fn settle(&mut self, now: Instant) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.settle_moving(now, &mut self.path.effects.counters);
+        for translator in self.mechanisms.stateful() {
+            translator.settle_moving(now, &mut self.path.effects.counters);
         }
     }
 
     /// Withdraws the sessions that are being moved to the fast path, so that they are exported: another process adopts only those
     /// that are active there.
     pub fn take_back_under_way(&mut self) {
-        for nat64 in &mut self.mechanisms.nat64.all {
-            nat64.take_back_under_way(&mut self.path.effects.counters);
+        for translator in self.mechanisms.stateful() {
+            translator.take_back_under_way(&mut self.path.effects.counters);
         }
     }
 
@@ -65,14 +65,14 @@ impl Engine {
         usage: &Usage,
         now: Instant,
     ) -> Result<(), NotAdopted> {
-        let mut all = self.mechanisms.nat64.all.iter_mut();
-        let nat64 = all.find(|nat64| nat64.identity() == flow.mechanism).ok_or(NotAdopted::NoTranslator)?;
-        nat64.adopt(flow, handle, usage, now, &mut self.path.effects.counters)
+        let (translator, counters) =
+            self.stateful_of(flow.mechanism, flow.outside.0.address).ok_or(NotAdopted::NoTranslator)?;
+        translator.adopt(flow, handle, usage, now, counters)
     }
 
-    /// Quarantines an endpoint until `until`, as [`crate::mechanism::nat64::Nat64::quarantine`] of the translator that it
+    /// Quarantines an endpoint until `until`, as [`crate::mechanism::Stateful::quarantine`] of the translator that it
     /// belongs to. Whether it was quarantined.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
-        self.mechanisms.nat64.all.iter_mut().any(|nat64| nat64.quarantine(protocol, outside, until))
+        self.mechanisms.stateful().any(|translator| translator.quarantine(protocol, outside, until))
     }
 }

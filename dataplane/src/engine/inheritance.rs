@@ -6,7 +6,7 @@
 
 use super::Engine;
 use crate::identity::Identity;
-use crate::mechanism::nat64::Nat64;
+use crate::mechanism::Stateful;
 use crate::nat::{Inside, NatProtocol, Outside, PORTS_PER_BLOCK};
 use crate::verdict::WorkerId;
 use core::net::Ipv6Addr;
@@ -28,30 +28,39 @@ impl Engine {
     /// Makes one worker own both ends of each of these sessions, as far as it can be done: blocks without a taken port move, and hosts
     /// that have nothing elsewhere.
     pub fn unite(engines: &mut [Self], mechanism: Identity, sessions: impl IntoIterator<Item = SessionEnds>) {
-        let is_it = |nat64: &&mut Nat64| nat64.identity() == mechanism;
-        let mut nats: Vec<&mut Nat64> =
-            engines.iter_mut().filter_map(|one| one.nat64().iter_mut().find(is_it)).collect();
-        if nats.len() < 2 {
-            return;
-        }
-        // The sessions of static bindings are where these are.
-        let is_dynamic = |(_, protocol, outside): &SessionEnds| nats[0].gives(*protocol, *outside);
-        for group in groups(sessions.into_iter().filter(is_dynamic)) {
-            let worker = worker_of(&group, &nats);
-            for port in group.blocks {
-                let owner = usize::from(nats[0].ownership().worker_of_block(port).0);
-                let moved = nats.get_mut(owner).and_then(|nat64| nat64.give_spare(port, worker));
-                if let Some(moved) = moved {
-                    nats.iter_mut().for_each(|nat64| {
-                        nat64.block_moved(moved);
-                    });
-                }
+        let Some((first, [_, ..])) = engines.split_first_mut() else { return };
+        let mut of_translator = BTreeMap::<usize, Vec<SessionEnds>>::new();
+        for ends in sessions {
+            if let Some(index) = first.stateful_index(mechanism, ends.2.0.address) {
+                of_translator.entry(index).or_default().push(ends);
             }
-            for host in group.hosts {
-                let owner = nats[0].ownership().worker_of_inside(host);
-                if owner != worker && !nats.iter().any(|nat64| nat64.has_host(host)) {
-                    nats.iter_mut().for_each(|nat64| nat64.except(host, worker));
-                }
+        }
+        for (index, sessions) in of_translator {
+            let nats = engines.iter_mut().filter_map(|engine| engine.stateful().nth(index));
+            unite_in(nats.collect(), sessions);
+        }
+    }
+}
+
+/// The same in one translator, of which each worker has a share.
+fn unite_in(mut nats: Vec<&mut dyn Stateful>, sessions: Vec<SessionEnds>) {
+    // The sessions of static bindings are where these are.
+    let is_dynamic = |(_, protocol, outside): &SessionEnds| nats[0].gives(*protocol, *outside);
+    for group in groups(sessions.into_iter().filter(is_dynamic)) {
+        let worker = worker_of(&group, &nats);
+        for port in group.blocks {
+            let owner = usize::from(nats[0].worker_of_block(port).0);
+            let moved = nats.get_mut(owner).and_then(|nat| nat.give_spare(port, worker));
+            if let Some(moved) = moved {
+                nats.iter_mut().for_each(|nat| {
+                    nat.block_moved(moved);
+                });
+            }
+        }
+        for host in group.hosts {
+            let owner = nats[0].worker_of_inside(host);
+            if owner != worker && !nats.iter().any(|nat| nat.has_host(host)) {
+                nats.iter_mut().for_each(|nat| nat.except(host, worker));
             }
         }
     }
@@ -94,18 +103,17 @@ fn groups(sessions: impl IntoIterator<Item = SessionEnds>) -> Vec<Group> {
 }
 
 /// The worker for a group: that of a block which cannot move or of a host that has bindings; else that of all hosts; else that of most blocks.
-fn worker_of(group: &Group, nats: &[&mut Nat64]) -> WorkerId {
-    let ownership = nats[0].ownership();
-    let owner = |port: &u16| ownership.worker_of_block(*port);
+fn worker_of(group: &Group, nats: &[&mut dyn Stateful]) -> WorkerId {
+    let owner = |port: &u16| nats[0].worker_of_block(*port);
     let is_fixed =
-        |port: &&u16| nats.get(usize::from(owner(port).0)).is_some_and(|nat64| !nat64.is_spare(**port));
+        |port: &&u16| nats.get(usize::from(owner(port).0)).is_some_and(|nat| !nat.is_spare(**port));
     if let Some(port) = group.blocks.iter().find(is_fixed) {
         return owner(port);
     }
-    let hosts = || group.hosts.iter().map(|host| ownership.worker_of_inside(*host));
-    let is_bound = |host: &&Ipv6Addr| nats.iter().any(|nat64| nat64.has_host(**host));
+    let hosts = || group.hosts.iter().map(|host| nats[0].worker_of_inside(*host));
+    let is_bound = |host: &&Ipv6Addr| nats.iter().any(|nat| nat.has_host(**host));
     if let Some(host) = group.hosts.iter().find(is_bound) {
-        return ownership.worker_of_inside(*host);
+        return nats[0].worker_of_inside(*host);
     }
     let first = hosts().next().unwrap_or_default();
     if hosts().all(|worker| worker == first) {

@@ -6,7 +6,7 @@ use super::slot::Slot;
 use crate::classify::{Owner, TunnelAddress, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
-use crate::mechanism::contract::Mechanism;
+use crate::mechanism::contract::{InsideClaim, Mechanism};
 use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::decap;
@@ -14,6 +14,7 @@ use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{MechanismId, WorkerId};
 use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix4;
 use sixway_wire::protocol::IPV6;
 
 impl Engine {
@@ -71,9 +72,13 @@ impl Engine {
             }
             Addresses::V4 { destination, .. } if self.steering.is_own4(destination) => Some(Owner::Gateway),
             Addresses::V4 { destination, .. } if self.pair_ends.are_at4(destination) => Some(Owner::Gateway),
-            Addresses::V4 { destination, .. } => {
+            Addresses::V4 { destination, .. } if self.inside4.is_empty() => {
                 self.all4.or_else(|| self.named4(destination).or(self.rest4)).map(Owner::Mechanism)
             }
+            Addresses::V4 { source, destination } => self
+                .claimed_by_source4(frame, source, destination)
+                .or_else(|| self.named4(destination).or(self.rest4))
+                .map(Owner::Mechanism),
         };
         // The kernel decrements the hop limit of what it routes into a tunnel. Extension headers are
         // not changed.
@@ -201,6 +206,22 @@ impl Engine {
     fn named_by_table4(&self, address: Ipv4Addr) -> Option<MechanismId> {
         let names = |id: &MechanismId| with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].names4(address));
         self.names4.iter().copied().find(names)
+    }
+
+    /// The mechanism that claims a packet by its IPv4 source, unless a tunnel leads to the destination. To a pool or a mapping of another
+    /// mechanism, the source is translated before.
+    #[inline(always)]
+    fn claimed_by_source4(
+        &self,
+        frame: &Frame,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) -> Option<MechanismId> {
+        let claims =
+            |(claim, _): &&(_, _)| InsideClaim::<Prefix4>::claims(claim, frame.ingress, source, destination);
+        let id = self.inside4.iter().find(claims).map(|(_, id)| *id)?;
+        let is_behind_tunnel = self.steering.owner4(destination).is_some_and(|owner| !owner.kind.is_routed());
+        (!is_behind_tunnel).then_some(id)
     }
 
     /// The mechanism whose table names an IPv6 address.

@@ -11,8 +11,10 @@ use crate::drop_reason::DropReason;
 use crate::fragment::{Admission, Reassembly, Refused};
 use crate::frame::Frame;
 use crate::instant::Instant;
+use crate::mechanism::contract::Mechanism as _;
+use crate::mechanism::table::with_row_ref;
 use crate::parse::{self, Addresses, Packet};
-use crate::verdict::Verdict;
+use crate::verdict::{MechanismId, Verdict};
 
 impl Engine {
     /// Holds a fragment until its packet is complete, and then walks the whole packet, which leaves through the outbox.
@@ -91,13 +93,16 @@ impl Engine {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
             (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
-            (Owner::Gateway | Owner::Mechanism(_), Addresses::V6 { .. }) => {
+            (Owner::Mechanism(id), _) if self.is_from_inside(id, packet) => {
                 self.reassembly.admit(frame, packet, now)
             }
-            (Owner::Gateway | Owner::Mechanism(_), Addresses::V4 { .. }) => {
-                self.outside_reassembly.admit(frame, packet, now)
-            }
+            (Owner::Gateway, Addresses::V6 { .. }) => self.reassembly.admit(frame, packet, now),
+            (Owner::Gateway | Owner::Mechanism(_), _) => self.outside_reassembly.admit(frame, packet, now),
         }
+    }
+
+    fn is_from_inside(&self, id: MechanismId, packet: &Packet) -> bool {
+        with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].is_from_inside(packet))
     }
 
     /// The tables of held fragments.

@@ -5,6 +5,7 @@ use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
 use crate::kind::Kind;
+use crate::mechanism::stateful::Stateful;
 use crate::nat::offload::mark;
 use crate::nat::{Arriving, NatProtocol};
 use crate::parse::{self, Addresses, Packet, QuotedTuple, Transport};
@@ -199,6 +200,16 @@ pub(crate) trait Mechanism {
         Ok(())
     }
 
+    /// Whether a fragment comes from inside, so that it waits in the table of inside hosts.
+    fn is_from_inside(&self, packet: &Packet) -> bool {
+        matches!(packet.addresses, Addresses::V6 { .. })
+    }
+
+    /// Itself, if it keeps sessions ([`Kind::is_stateful`]).
+    fn stateful(&mut self) -> Option<&mut dyn Stateful> {
+        None
+    }
+
     /// Ends what is due, examining at most `budget` entries of each table.
     fn expire(&mut self, _now: Instant, _budget: usize, _effects: &mut Effects) {}
 
@@ -250,8 +261,10 @@ pub struct Claims {
     pub destinations6: Vec<Prefix6>,
     /// IPv4 destinations, by longest prefix.
     pub destinations4: Vec<Prefix4>,
-    /// Packets whose destination no mechanism claims, by source: the longest prefix decides.
-    pub inside6: Vec<InsideClaim>,
+    /// IPv6 packets whose destination no mechanism claims, by source: the longest prefix decides.
+    pub inside6: Vec<InsideClaim<Prefix6>>,
+    /// IPv4 packets by source, whatever their destination but those behind tunnels: the longest prefix decides.
+    pub inside4: Vec<InsideClaim<Prefix4>>,
     /// The mechanism names IPv4 destinations, or IPv6 ones, by a table of its own ([`Mechanism::names4`], [`Mechanism::names6`]).
     pub names: bool,
     /// It handles the IPv4 destinations that no mechanism names.
@@ -260,23 +273,29 @@ pub struct Claims {
 
 /// Packets that a mechanism claims by where they come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InsideClaim {
+pub struct InsideClaim<P> {
     /// Their sources.
-    pub sources: Prefix6,
+    pub sources: P,
     /// Where they come in; `None`: anywhere.
     pub ingress: Option<Ingress>,
     /// Destinations inside the site, which are not claimed.
-    pub except: Vec<Prefix6>,
+    pub except: Vec<P>,
 }
 
-impl InsideClaim {
-    /// Whether a packet is claimed.
-    pub(crate) fn claims(&self, ingress: Ingress, source: Ipv6Addr, destination: Ipv6Addr) -> bool {
-        self.sources.contains(source)
-            && self.ingress.is_none_or(|only| only == ingress)
-            && !self.except.iter().any(|own| own.contains(destination))
-    }
+macro_rules! inside_claim {
+    ($prefix:ty, $address:ty) => {
+        impl InsideClaim<$prefix> {
+            /// Whether a packet is claimed.
+            pub(crate) fn claims(&self, ingress: Ingress, source: $address, destination: $address) -> bool {
+                self.sources.contains(source)
+                    && self.ingress.is_none_or(|only| only == ingress)
+                    && !self.except.iter().any(|own| own.contains(destination))
+            }
+        }
+    };
 }
+inside_claim!(Prefix4, Ipv4Addr);
+inside_claim!(Prefix6, Ipv6Addr);
 
 /// The configuration of any mechanism.
 pub(crate) trait Configured {

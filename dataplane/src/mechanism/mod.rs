@@ -5,13 +5,16 @@ pub mod configured;
 pub mod contract;
 pub mod ip_in_ip;
 pub mod isatap;
+pub mod nat44;
 pub mod nat64;
 pub mod npt66;
 pub mod siit;
 mod six_in_four;
 pub mod six_rd;
 pub mod six_to_four;
+mod stateful;
 pub mod table;
 
 pub use crate::identity;
+pub use stateful::Stateful;
 pub use table::MechanismConfig;

@@ -4,7 +4,8 @@
 
 use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
 use super::siit::dynamic_pool::DynamicPoolFault;
-use super::{configured, ip_in_ip, isatap, nat64, npt66, siit, six_rd, six_to_four};
+use super::stateful::Stateful;
+use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
@@ -25,6 +26,14 @@ pub(crate) struct Row<M: Mechanism> {
 impl<M: Mechanism> Default for Row<M> {
     fn default() -> Self {
         Self { all: Vec::new(), probes: Vec::new() }
+    }
+}
+
+impl<M: Mechanism> Row<M> {
+    /// Those that keep sessions: all of them or none.
+    fn stateful(&mut self) -> impl Iterator<Item = &mut dyn Stateful> {
+        let all = if M::KIND.is_stateful() { &mut self.all[..] } else { &mut [] };
+        all.iter_mut().filter_map(Mechanism::stateful)
     }
 }
 
@@ -95,6 +104,11 @@ macro_rules! mechanisms {
                 Ok(MechanismId { kind: config.kind(), index: index as u16 })
             }
 
+            /// Those that keep sessions, by kind and in the order of the configuration.
+            pub(crate) fn stateful(&mut self) -> impl Iterator<Item = &mut dyn Stateful> {
+                core::iter::empty()$(.chain(self.$module.stateful()))+
+            }
+
             /// Removes the mechanisms of a kind but the first `kept`.
             pub(crate) fn truncate(&mut self, kind: Kind, kept: usize) {
                 match kind { $(Kind::$kind => self.$module.all.truncate(kept),)+ }
@@ -132,6 +146,8 @@ macro_rules! mechanisms {
 mechanisms! { $
     /// Stateful NAT64 (RFC 6146).
     Nat64 { module: nat64, state: Nat64, config: Nat64Config }
+    /// NAT44 (RFC 3022, RFC 4787).
+    Nat44 { module: nat44, state: Nat44, config: Nat44Config }
     /// Stateless translation (RFC 7915).
     Siit { module: siit, state: Siit, config: SiitConfig }
     /// 6to4 (RFC 3056).

@@ -76,6 +76,10 @@ pub enum StaticBindingError {
     OutsideInUse,
     /// The table of bindings is full.
     TableFull,
+    /// The inside address is not one that the translator serves.
+    NotInside,
+    /// The inside endpoint is of the other family.
+    OtherFamily,
 }
 
 impl fmt::Display for StaticBindingError {
@@ -85,6 +89,8 @@ impl fmt::Display for StaticBindingError {
             Self::InsideInUse => "the inside address and port already have another binding",
             Self::OutsideInUse => "the outside address and port already have another binding",
             Self::TableFull => "the table of bindings is full",
+            Self::NotInside => "the inside address is not in the prefixes of `inside`",
+            Self::OtherFamily => "the inside address is of the other address family",
         })
     }
 }

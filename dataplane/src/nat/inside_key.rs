@@ -34,11 +34,15 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// Whether the endpoint's host is one of the network's.
     fn is_in(self, network: Self::Network) -> bool;
 
-    /// The endpoint as the fast path knows it. `None`: the fast path does not carry this kind.
-    fn carried(self) -> Option<Inside6>;
+    /// The endpoint as everything outside of the NAT knows it: operators, the fast path, another process. An IPv4 address becomes its
+    /// IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). `None`: the endpoint cannot be expressed so.
+    fn mapped(self) -> Option<Inside6>;
 
-    /// The endpoint of a fast path's entry. `None`: the fast path has no entries of this kind.
-    fn of_carried(carried: Inside6) -> Option<Self>;
+    /// The endpoint again. `None`: it is none of this kind.
+    fn of_mapped(mapped: Inside6) -> Option<Self>;
+
+    /// The hosts of this kind whose addresses, as [`InsideKey::mapped`] gives them, are in this prefix. `None`: no host's is.
+    fn network_of_mapped(network: Prefix6) -> Option<Self::Network>;
 
     /// The tag of a session's inside tuple.
     fn session_tag(self, hash: &TupleHash, remote: Endpoint4, protocol: NatProtocol) -> u32;
@@ -47,8 +51,11 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     fn binding_tag(self, hash: &TupleHash, protocol: NatProtocol) -> u32;
 }
 
-/// An inside endpoint of the only kind that the fast path supports.
+/// An inside endpoint of any kind, as [`InsideKey::mapped`] gives it.
 pub type Inside6 = Inside<Endpoint6>;
+
+/// Bits of the prefix of IPv4-mapped addresses, ::ffff:0:0/96.
+const MAPPED_BITS: u8 = 96;
 
 /// An inside host.
 pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
@@ -122,12 +129,16 @@ impl InsideKey for Endpoint6 {
         network.contains(self.address)
     }
 
-    fn carried(self) -> Option<Inside6> {
+    fn mapped(self) -> Option<Inside6> {
         Some(Inside(self))
     }
 
-    fn of_carried(carried: Inside6) -> Option<Self> {
-        Some(carried.0)
+    fn of_mapped(mapped: Inside6) -> Option<Self> {
+        Some(mapped.0)
+    }
+
+    fn network_of_mapped(network: Prefix6) -> Option<Prefix6> {
+        Some(network)
     }
 
     #[inline]
@@ -165,12 +176,21 @@ impl InsideKey for Endpoint4 {
         network.contains(self.address)
     }
 
-    fn carried(self) -> Option<Inside6> {
-        None
+    fn mapped(self) -> Option<Inside6> {
+        Some(Inside(Endpoint6::new(self.address.to_ipv6_mapped(), self.port)))
     }
 
-    fn of_carried(_: Inside6) -> Option<Self> {
-        None
+    fn of_mapped(Inside(mapped): Inside6) -> Option<Self> {
+        Some(Self::new(mapped.address.to_ipv4_mapped()?, mapped.port))
+    }
+
+    fn network_of_mapped(network: Prefix6) -> Option<Prefix4> {
+        let Some(length) = network.length().checked_sub(MAPPED_BITS) else {
+            return network
+                .contains(Ipv4Addr::UNSPECIFIED.to_ipv6_mapped())
+                .then_some(Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0));
+        };
+        Some(Prefix4::holding(network.address().to_ipv4_mapped()?, length))
     }
 
     #[inline]
@@ -208,11 +228,15 @@ impl InsideKey for Softwire {
         self.id == network
     }
 
-    fn carried(self) -> Option<Inside6> {
+    fn mapped(self) -> Option<Inside6> {
         None
     }
 
-    fn of_carried(_: Inside6) -> Option<Self> {
+    fn of_mapped(_: Inside6) -> Option<Self> {
+        None
+    }
+
+    fn network_of_mapped(_: Prefix6) -> Option<SoftwireId> {
         None
     }
 
@@ -346,6 +370,27 @@ mod tests {
         assert_eq!(host("10.0.0.1").subscriber(24), host("10.0.0.2").subscriber(24));
         assert_ne!(host("10.0.0.1").subscriber(32), host("10.0.0.2").subscriber(32));
         assert_eq!(host("10.0.0.1").subscriber(64), host("10.0.0.1").subscriber(32));
+    }
+
+    #[test]
+    fn an_ipv4_endpoint_becomes_its_mapped_address() {
+        let endpoint = Endpoint4::new(Ipv4Addr::new(10, 0, 0, 1), 4_711);
+        let mapped = endpoint.mapped().unwrap();
+        assert_eq!(mapped.0.address.to_string(), "::ffff:10.0.0.1");
+        assert_eq!(Endpoint4::of_mapped(mapped), Some(endpoint));
+        let other = Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), 4_711));
+        assert_eq!(Endpoint4::of_mapped(other), None);
+    }
+
+    #[test]
+    fn a_network_of_ipv4_hosts_is_one_of_their_mapped_addresses() {
+        let network = |text: &str| Endpoint4::network_of_mapped(text.parse().unwrap());
+        assert_eq!(network("::ffff:10.0.0.0/104"), Some("10.0.0.0/8".parse().unwrap()));
+        assert_eq!(network("::ffff:10.0.0.1/128"), Some("10.0.0.1/32".parse().unwrap()));
+        assert_eq!(network("::/0"), Some(Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)));
+        assert_eq!(network("::ffff:0:0/96"), Some(Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)));
+        assert_eq!(network("2001:db8::/32"), None);
+        assert_eq!(network("2001:db8::1/128"), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod free_set;
 mod index;
 mod inside_key;
 mod keyed;
+mod mapped;
 mod not_adopted;
 pub mod offload;
 mod offloaded;

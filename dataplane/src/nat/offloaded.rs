@@ -81,7 +81,7 @@ impl<I: InsideKey> StateTables<I> {
             }
             return;
         }
-        let Some(inside) = inside.0.carried() else { return };
+        let Some(inside) = inside.0.mapped() else { return };
         let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let Some(handle) = self.offloading.arm(slot, &flow, now) else {

@@ -153,7 +153,8 @@ impl QuotedPacket {
                 return Ok(None);
             };
             match (v4, kind) {
-                (true, 0 | 8) | (false, 128 | 129) => {}
+                (true, kind) if icmpv4::has_identifier(kind) => {}
+                (false, kind) if icmpv6::is_echo(kind) => {}
                 (true, kind) if icmpv4::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
                 (false, kind) if icmpv6::is_error(kind) => return Err(DropReason::QuoteIsIcmpError),
                 (true | false, _) => return Err(DropReason::QuoteUnusable),

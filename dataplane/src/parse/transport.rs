@@ -49,7 +49,7 @@ fn icmp_message(v4: bool, header: &[u8; ICMP_HEADER]) -> Transport {
     if is_error {
         return Transport::IcmpError { kind, code };
     }
-    let is_echo = if v4 { icmpv4::is_echo(kind) } else { icmpv6::is_echo(kind) };
-    let identifier = if is_echo { u16::from_be_bytes([header[4], header[5]]) } else { 0 };
+    let is_query = if v4 { icmpv4::has_identifier(kind) } else { icmpv6::is_echo(kind) };
+    let identifier = if is_query { u16::from_be_bytes([header[4], header[5]]) } else { 0 };
     Transport::IcmpQuery { kind, code, identifier }
 }

@@ -15,7 +15,8 @@ use crate::verdict::Quoted;
 use core::net::Ipv4Addr;
 use sixway_wire::checksum::{self, Sum};
 
-/// Where TTL and Protocol are, the header checksum, and the two addresses (RFC 791 §3.1).
+/// Where the identification is, TTL and Protocol, the header checksum, and the two addresses (RFC 791 §3.1).
+const IDENTIFICATION: core::ops::Range<usize> = 4..6;
 const HOPS: usize = 8;
 const CHECKSUM: usize = 10;
 const ADDRESSES: core::ops::Range<usize> = 12..20;
@@ -47,6 +48,12 @@ impl HeaderWriter {
         if let Transport::IcmpError { .. } = packet.transport {
             error(frame.bytes_mut().get_mut(transport_at..).ok_or(DropReason::Truncated)?, quoted)?;
         }
+        // Several hosts share the new source now: what may be fragmented gets an identification that is not under way (RFC 6864 §5.3.1).
+        let is_shared = source != old_source && !packet.dont_fragment && packet.fragment.is_none();
+        let identification = is_shared.then(|| {
+            let payload = packet.length as usize - transport_at;
+            self.identifications.reserve(destination, frame.segment_count(transport_at, payload))
+        });
         let checksum = frame.offload.checksum;
         frame.offload.transport = packet.transport_at;
         let octets = frame.bytes_mut();
@@ -67,7 +74,7 @@ impl HeaderWriter {
             Transport::IcmpQuery { kind, code, .. } => transport::identifier(data, (kind, code), ports)?,
             Transport::IcmpError { .. } | Transport::Opaque => {}
         }
-        write(header, (source, destination), hops, change)?;
+        write(header, (source, destination), (hops, identification), change)?;
         if !is_too_big {
             return Ok(Executed::InPlace);
         }
@@ -75,17 +82,20 @@ impl HeaderWriter {
     }
 }
 
-/// Addresses and TTL of the header, whose checksum follows (RFC 1624).
+/// Addresses, TTL and, where there is a new one, identification of the header, whose checksum follows (RFC 1624).
 fn write(
     header: &mut [u8],
     (source, destination): (Ipv4Addr, Ipv4Addr),
-    hops: u8,
+    (hops, identification): (u8, Option<u16>),
     Change { old, new, .. }: Change,
 ) -> Result<(), DropReason> {
     let header = header.first_chunk_mut::<20>().ok_or(DropReason::Truncated)?;
-    let old = old.bytes(&header[HOPS..HOPS + 2]);
+    let old = old.bytes(&header[HOPS..HOPS + 2]).bytes(&header[IDENTIFICATION]);
     header[HOPS] = hops;
-    let new = new.bytes(&header[HOPS..HOPS + 2]);
+    if let Some(identification) = identification {
+        header[IDENTIFICATION].copy_from_slice(&identification.to_be_bytes());
+    }
+    let new = new.bytes(&header[HOPS..HOPS + 2]).bytes(&header[IDENTIFICATION]);
     let before = u16::from_be_bytes([header[CHECKSUM], header[CHECKSUM + 1]]);
     header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum::update(before, old, new).to_be_bytes());
     let (first, second) = header[ADDRESSES].split_at_mut(4);

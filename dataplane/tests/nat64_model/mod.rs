@@ -12,6 +12,7 @@ use model::{
 };
 use proptest::prelude::*;
 use sixway_dataplane::effects::{Effects, Generated};
+use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::StateLimits;

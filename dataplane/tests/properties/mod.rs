@@ -13,6 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, PoolConfig, Selection, SessionRow, StaticBinding};
@@ -25,8 +26,15 @@ use std::time::Duration;
 
 const LIMITS: Limits = Limits { mtu4: 1_400, mtu6: 1_500 };
 
-/// SIIT and NAT64 together.
+/// SIIT, NAT64 and NAT44 together.
 fn both() -> EngineConfig {
+    let mut nat44 = support::nat44();
+    nat44.pool = PoolConfig { addresses: vec!["192.0.2.5/32".parse().unwrap()], ports: vec![4_000..=4_015] };
+    nat44.static_bindings = vec![StaticBinding {
+        protocol: NatProtocol::Udp,
+        inside: Inside(Endpoint4::new("10.0.0.1".parse().unwrap(), 53)),
+        outside: Outside(Endpoint4::new("192.0.2.5".parse().unwrap(), 4_003)),
+    }];
     let mut nat64 = support::nat64();
     nat64.pool = PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_015] };
     nat64.static_bindings = vec![StaticBinding {
@@ -39,6 +47,7 @@ fn both() -> EngineConfig {
         own6: Some("2001:db8::fe".parse().unwrap()),
         limits: LIMITS,
         nat64: vec![nat64],
+        nat44: vec![nat44],
         siit: vec![SiitConfig {
             prefix: Some(prefix("2001:db8:64::/96")),
             eam: eam(&[("198.51.100.8/29", "2001:db8:1::/125")]),

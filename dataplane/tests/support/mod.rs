@@ -16,6 +16,7 @@ pub use builder::{Build, checksum_is_right, icmp4, icmp6, v4, v6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::six_rd::{self, Domain, SixRdConfig};
@@ -78,6 +79,18 @@ pub fn nat64() -> Nat64Config {
         policy: Policy { clamp_mss: false, ..Policy::default() },
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap(),
+            PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
+        )
+    }
+}
+
+/// A NAT44: 10.0.0.0/8 inside, pool 192.0.2.0/30, endpoint-independent filtering.
+pub fn nat44() -> Nat44Config {
+    Nat44Config {
+        limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
+        policy: Policy { clamp_mss: false, ..Policy::default() },
+        ..Nat44Config::new(
+            vec!["10.0.0.0/8".parse().unwrap()],
             PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] },
         )
     }

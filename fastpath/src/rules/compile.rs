@@ -10,6 +10,7 @@ use crate::layout::{HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, RULES
 use crate::slots::{SlotAssignment, Slots};
 use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_wire::Prefix6;
@@ -115,10 +116,11 @@ impl Offer {
     /// Mechanisms of other kinds are the engine's. Their destinations are known; whose packets are claimed by anything else is not found out here.
     fn set_others(&mut self, engine: &EngineConfig) -> Result<(), UnofferedReason> {
         let mut result = Ok(());
-        for other in &engine.others {
+        let nat44 = engine.nat44.iter().cloned().map(MechanismConfig::Nat44);
+        for other in engine.others.iter().cloned().chain(nat44) {
             self.refuse(Mechanism::Other(other.kind()), UnofferedReason::EngineAlone);
-            let Claims { destinations6: _, destinations4, inside6, names, rest4 } = other.claims();
-            if !destinations4.is_empty() || !inside6.is_empty() || names || rest4 {
+            let Claims { destinations6: _, destinations4, inside6, inside4, names, rest4 } = other.claims();
+            if !destinations4.is_empty() || !inside6.is_empty() || !inside4.is_empty() || names || rest4 {
                 result = Err(UnofferedReason::OthersSources(other.kind()));
             }
         }

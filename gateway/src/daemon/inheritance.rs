@@ -70,9 +70,9 @@ pub(super) fn settle(
 
 /// Steers the port blocks of restored sessions to their workers.
 pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
-    let Some(nat64) = engines.first_mut().and_then(|engine| engine.nat64().first()) else { return };
+    let Some(translator) = engines.first_mut().and_then(|engine| engine.stateful().next()) else { return };
     for block in 0..=u16::MAX / PORTS_PER_BLOCK {
-        let owner = nat64.ownership().worker_of_block(block * PORTS_PER_BLOCK);
+        let owner = translator.worker_of_block(block * PORTS_PER_BLOCK);
         if let Err(error) = blocks.set(block.into(), owner.0) {
             tracing::warn!(
                 "packets are not steered to the workers that own their port blocks: {error}; forwarding between workers costs throughput"

@@ -16,9 +16,9 @@ use crate::view::Leaving;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::nat::NotAdopted;
 use sixway_fastpath::layout::LAYOUT_VERSION;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -163,8 +163,7 @@ pub(super) fn forget_sessions(start: &Start<'_>) {
 
 /// One worker comes to own both ends of each session.
 fn unite(sessions: &[Handed], engines: &mut [Engine]) {
-    let translators: Vec<Identity> =
-        engines.first_mut().map(|one| one.nat64().iter().map(Nat64::identity).collect()).unwrap_or_default();
+    let translators: BTreeSet<Identity> = sessions.iter().map(|(mechanism, _)| *mechanism).collect();
     for translator in translators {
         let its = sessions.iter().filter(|(mechanism, _)| *mechanism == translator);
         let ends = its.map(|(_, session)| (session.inside, session.protocol, session.outside));
@@ -176,9 +175,9 @@ fn unite(sessions: &[Handed], engines: &mut [Engine]) {
 fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
     for engine in engines {
-        let (nat64, counters) = engine.nat64_and_counters();
-        let Some(nat64) = nat64.iter_mut().find(|nat64| nat64.identity() == *mechanism) else { break };
-        outcome = nat64.restore(session, clock.now(), counters);
+        let outside = session.outside.0.address;
+        let Some((translator, counters)) = engine.stateful_of(*mechanism, outside) else { break };
+        outcome = translator.restore(session, clock.now(), counters);
         if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
             break;
         }

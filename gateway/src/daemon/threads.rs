@@ -40,7 +40,7 @@ impl Threads {
         let (said, heard) = unbounded_channel();
         let mut threads = Self { posts: Vec::new(), handles: Vec::new(), ends: heard };
         let posts: Vec<Post> = ends.iter().map(|(post, _)| post.clone()).collect();
-        let stateful = engines.first_mut().map_or(0, |engine| engine.nat64().len());
+        let stateful = engines.first_mut().map_or(0, |engine| engine.stateful().count());
         let exchanges = exchanges(&posts, stateful, blocks.as_ref());
         let parts = engines.into_iter().zip(dealt(queues, wakes.len())).zip(ends).zip(rings(&wakes));
         for (number, ((((engine, queues), (post, mailbox)), handover), blocks)) in

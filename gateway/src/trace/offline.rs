@@ -54,12 +54,12 @@ impl Offline {
     /// Copies sessions of a running gateway. How many could be.
     pub fn adopt(&mut self, mechanisms: &[String], sessions: &[SessionRow]) -> usize {
         let now = self.now;
-        let (nat64, counters) = self.engine.nat64_and_counters();
+        let engine = &mut self.engine;
         let adopted = sessions.iter().filter(|row| {
             let place = mechanisms.iter().position(|name| *name == row.mechanism);
-            let mechanism = place.and_then(|place| nat64.get_mut(place));
-            match (mechanism, saved(row)) {
-                (Some(mechanism), Some(saved)) => mechanism.restore(&saved, now, counters).is_ok(),
+            let translator = place.and_then(|place| engine.stateful_at(place));
+            match (translator, saved(row)) {
+                (Some((it, counters)), Some(saved)) => it.restore(&saved, now, counters).is_ok(),
                 (_, _) => false,
             }
         });
@@ -71,10 +71,10 @@ impl Offline {
     /// # Errors
     /// Why it cannot continue.
     pub fn adopt_as(&mut self, translator: Identity, session: &SessionRow) -> Result<(), NotAdopted> {
-        let (nat64, counters) = self.engine.nat64_and_counters();
-        let translator = nat64.iter_mut().find(|nat64| nat64.identity() == translator);
         let session = saved(session).ok_or(NotAdopted::NotCarried)?;
-        translator.ok_or(NotAdopted::NoTranslator)?.restore(&session, self.now, counters)
+        let found = self.engine.stateful_of(translator, session.outside.0.address);
+        let (translator, counters) = found.ok_or(NotAdopted::NoTranslator)?;
+        translator.restore(&session, self.now, counters)
     }
 
     /// Lets a packet through.

@@ -5,8 +5,8 @@ use super::translator::{BindingEntry, Edited, Position, Scan, SessionEntry, Tabl
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::Stateful;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::nat64::Nat64;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Blocks, NatProtocol, SavedSession, Selection, SessionRow,
@@ -53,13 +53,13 @@ impl Translator for Engine {
     fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)> {
         self.take_back_under_way();
         let mut all = Vec::new();
-        for nat64 in self.nat64().iter_mut() {
+        for translator in self.stateful() {
             let mut saved = Vec::new();
             let mut cursor = Some(0);
             while let Some(from) = cursor {
-                cursor = nat64.export(from, EXPORTED_AT_ONCE, now, &mut saved);
+                cursor = translator.export(from, EXPORTED_AT_ONCE, now, &mut saved);
             }
-            all.extend(saved.into_iter().map(|session| (nat64.identity(), session)));
+            all.extend(saved.into_iter().map(|session| (translator.identity(), session)));
         }
         all
     }
@@ -69,7 +69,7 @@ impl Translator for Engine {
     }
 
     fn tables(&mut self) -> Vec<Table> {
-        let mut tables: Vec<Table> = self.nat64().iter().map(nat64_table).collect();
+        let mut tables: Vec<Table> = self.stateful().map(|it| table(it)).collect();
         let pools = self.siit().iter_mut().map(|siit| siit.dynamic_pool());
         tables.extend(pools.map(|pool| pool.map_or_else(Table::default, |pool| pool_table(pool))));
         tables
@@ -77,13 +77,13 @@ impl Translator for Engine {
 
     fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position> {
         let Scan { from, budget, room, filter, now } = scan;
-        let count = self.nat64().len();
-        let nat64 = self.nat64().get(usize::from(from.mechanism))?;
+        let count = self.stateful().count();
+        let translator = self.stateful().nth(from.mechanism.into())?;
         let selection = selection(filter);
         let mut found = Vec::new();
         let next = in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
             found.clear();
-            let next = nat64.sessions(slot, slots, &selection, now, &mut found);
+            let next = translator.sessions(slot, slots, &selection, now, &mut found);
             rows.extend(found.iter().map(|row| session_entry(from.mechanism, row)).filter(|entry| {
                 filter.admits_session(entry.protocol, entry.inside, entry.outside, entry.remote)
             }));
@@ -94,15 +94,16 @@ impl Translator for Engine {
 
     fn bindings(&mut self, scan: Scan<'_>, rows: &mut Vec<BindingEntry>) -> Option<Position> {
         let Scan { from, budget, room, filter, now } = scan;
-        let (stateful, count) = (self.nat64().len(), self.nat64().len() + self.siit().len());
+        let stateful = self.stateful().count();
+        let count = stateful + self.siit().len();
         let mechanism = usize::from(from.mechanism);
         let next = if mechanism < stateful {
-            let nat64 = self.nat64().get(mechanism)?;
+            let translator = self.stateful().nth(mechanism)?;
             let selection = selection(filter);
             let mut found = Vec::new();
             in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
                 found.clear();
-                let next = nat64.bindings(slot, slots, &selection, &mut found);
+                let next = translator.bindings(slot, slots, &selection, &mut found);
                 rows.extend(found.iter().map(|row| binding_entry(from.mechanism, row)).filter(|entry| {
                     entry
                         .protocol
@@ -139,24 +140,23 @@ impl Translator for Engine {
     }
 
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited {
-        let (nat64, counters) = self.nat64_and_counters();
-        let Some(nat64) = nat64.get_mut(usize::from(mechanism)) else { return Edited::Absent };
+        let Some((translator, counters)) = self.stateful_at(mechanism.into()) else { return Edited::Absent };
         let ended = |done: Option<bool>| match done {
             Some(true) => Edited::Done,
             Some(false) => Edited::More,
             None => Edited::Absent,
         };
         match edit {
-            Edit::Bind(binding) => match nat64.add_static(binding) {
+            Edit::Bind(binding) => match translator.add_static(binding) {
                 Ok(()) => Edited::Done,
                 Err(error) => Edited::Refused(error.to_string()),
             },
-            Edit::Unbind(binding) => ended(nat64.remove_static(binding, ENDED_AT_ONCE, counters)),
+            Edit::Unbind(binding) => ended(translator.remove_static(binding, ENDED_AT_ONCE, counters)),
             Edit::EndBinding(protocol, outside) => {
-                ended(nat64.end_binding(*protocol, *outside, ENDED_AT_ONCE, counters))
+                ended(translator.end_binding(*protocol, *outside, ENDED_AT_ONCE, counters))
             }
             Edit::EndSession(protocol, inside, remote) => {
-                ended(nat64.end_session(*protocol, *inside, *remote, counters).then_some(true))
+                ended(translator.end_session(*protocol, *inside, *remote, counters).then_some(true))
             }
         }
     }
@@ -175,20 +175,20 @@ impl Translator for Engine {
     }
 
     fn blocks(&mut self, mechanism: u16) -> Blocks {
-        self.nat64().get(usize::from(mechanism)).map(Nat64::blocks).unwrap_or_default()
+        self.stateful().nth(mechanism.into()).map(|it| it.blocks()).unwrap_or_default()
     }
 
     fn wants_blocks(&mut self, mechanism: u16) -> bool {
-        self.nat64().get_mut(usize::from(mechanism)).is_some_and(Nat64::wants_blocks)
+        self.stateful().nth(mechanism.into()).is_some_and(|it| it.wants_blocks())
     }
 
     fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove> {
-        let nat64 = self.nat64().get_mut(usize::from(mechanism));
-        nat64.map(|nat64| nat64.give_blocks(to, owned)).unwrap_or_default()
+        let translator = self.stateful().nth(mechanism.into());
+        translator.map(|it| it.give_blocks(to, owned)).unwrap_or_default()
     }
 
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool {
-        self.nat64().get_mut(usize::from(mechanism)).is_some_and(|nat64| nat64.block_moved(moved))
+        self.stateful().nth(mechanism.into()).is_some_and(|it| it.block_moved(moved))
     }
 
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {
@@ -224,12 +224,12 @@ fn position(from: Position, next: Option<u32>, count: usize) -> Option<Position>
 }
 
 fn pool(engine: &mut Engine, mechanism: u16) -> Option<&mut DynamicPool> {
-    let index = usize::from(mechanism).checked_sub(engine.nat64().len())?;
+    let index = usize::from(mechanism).checked_sub(engine.stateful().count())?;
     engine.siit().get_mut(index)?.dynamic_pool()
 }
 
-fn nat64_table(nat64: &Nat64) -> Table {
-    let occupancy = nat64.occupancy();
+fn table(translator: &dyn Stateful) -> Table {
+    let occupancy = translator.occupancy();
     Table {
         sessions: occupancy.sessions.into(),
         sessions_capacity: occupancy.max_sessions.into(),

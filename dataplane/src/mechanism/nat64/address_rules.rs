@@ -1,28 +1,26 @@
 //! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
 use crate::drop_reason::DropReason;
+use crate::identity::Identity;
+use crate::mechanism::stateful::{AddressPolicy, Remotes};
 use crate::nat::{Inside, Mechanism, Outside};
 use crate::source_check::{is_martian4, is_martian6};
 use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 /// What its answers follow from.
 #[derive(Clone, Debug)]
-pub(super) struct AddressRules {
+pub struct AddressRules {
     /// The translation prefix, Pref64::/n.
     pub(super) prefix: Rfc6052,
     /// Prefixes whose hosts may create bindings; empty: any.
     pub(super) inside: Vec<Prefix6>,
     /// Prefixes of the gateway's other NAT64s: no host has an address under one.
     pub(super) other_prefixes: Vec<Prefix6>,
-    /// IPv4 addresses to and from which there are no sessions.
-    pub(super) excluded: Vec<Prefix4>,
-    /// This host's IPv4 addresses, ascending.
-    pub(super) host4: Vec<Ipv4Addr>,
-    /// Those of them that hosts may create sessions to; and the pool, whose addresses may be this host's.
-    pub(super) allowed_own: Vec<Prefix4>,
+    /// Remote addresses without sessions.
+    pub(super) remotes: Remotes,
     /// Translation options.
     pub(super) policy: PolicyId,
 }
@@ -31,19 +29,6 @@ impl AddressRules {
     /// RFC 6146 §3.5: a source under the prefix, or another NAT64's, would make hairpins loop.
     pub(super) fn refuse_own_source(&self, source: Ipv6Addr) -> Result<(), DropReason> {
         if self.is_image(source) { Err(DropReason::SourceInTranslationPrefix) } else { Ok(()) }
-    }
-
-    fn refuse_excluded(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
-        let is_excluded = self.excluded.iter().any(|prefix| prefix.contains(remote));
-        if is_excluded { Err(DropReason::ExcludedIpv4) } else { Ok(()) }
-    }
-
-    /// The kernel delivers packets for this host's addresses to its own services, whatever interface they were bound for: those
-    /// services have not agreed to be reachable through a translator.
-    fn refuse_own_destination(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
-        let is_own = self.host4.binary_search(&remote).is_ok()
-            && !self.allowed_own.iter().any(|prefix| prefix.contains(remote));
-        if is_own { Err(DropReason::DestinationIsHost) } else { Ok(()) }
     }
 
     pub(super) fn is_inside(&self, source: Ipv6Addr) -> bool {
@@ -84,17 +69,14 @@ impl Mechanism<Endpoint6> for AddressRules {
         }
         refuse_link_local(remote)?;
         self.prefix.permit(remote)?;
-        if !self.excluded.is_empty() || !self.host4.is_empty() {
-            self.refuse_excluded(remote)?;
-            self.refuse_own_destination(remote)?;
-        }
+        self.remotes.refuse_destination(remote)?;
         if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
     }
 
     /// A remote that has no address inside must not create a session.
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         refuse_link_local(remote)?;
-        self.refuse_excluded(remote)?;
+        self.remotes.refuse_excluded(remote)?;
         self.prefix.permit(remote)
     }
 
@@ -102,6 +84,18 @@ impl Mechanism<Endpoint6> for AddressRules {
         let host = inside.0.address;
         let is_refused =
             self.is_image(host) || !self.is_inside(host) || is_martian6(host) || is_martian4(remote);
-        !is_refused && self.may_come_in(remote).and_then(|()| self.refuse_own_destination(remote)).is_ok()
+        !is_refused && self.may_come_in(remote).and_then(|()| self.remotes.refuse_own(remote)).is_ok()
+    }
+}
+
+impl AddressPolicy<Endpoint6> for AddressRules {
+    const IN_FAST_PATH: bool = true;
+
+    fn identity(&self) -> Identity {
+        Identity::of_nat64(self.prefix.prefix())
+    }
+
+    fn set_host4(&mut self, host4: &[Ipv4Addr]) {
+        self.remotes.set_host4(host4);
     }
 }

@@ -5,6 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
+use crate::mechanism::Stateful;
 use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism, Quotes};
 use crate::parse::{Packet, QuotedTuple};
 use crate::translate::Policy;
@@ -65,6 +66,10 @@ impl Mechanism for Nat64 {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         Nat64::decide(self, arrival, probe, now, effects)
+    }
+
+    fn stateful(&mut self) -> Option<&mut dyn Stateful> {
+        Some(self)
     }
 
     fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {

@@ -17,7 +17,6 @@ mod address_rules;
 mod config;
 mod contract;
 mod icmp_error;
-mod operator;
 mod ownership;
 mod time;
 mod translator;

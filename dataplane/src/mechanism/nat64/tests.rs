@@ -6,6 +6,7 @@ use crate::effects::Effects;
 use crate::effects::Generated;
 use crate::frame::{Frame, SegmentKind, Segments};
 use crate::instant::Instant;
+use crate::mechanism::Stateful as _;
 use crate::mechanism::contract::Arrival;
 use crate::nat::Outside;
 use crate::nat::StateLimits;

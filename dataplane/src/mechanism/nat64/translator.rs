@@ -5,18 +5,13 @@ use super::address_rules::AddressRules;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
-use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
-use crate::nat::{
-    AddressesInUse, Engine, Inside, NatProtocol, Occupancy, Outside, Ownership, Ports, Side, StaticBinding,
-};
+use crate::mechanism::stateful::{Remotes, Translator};
+use crate::nat::{Inside, NatProtocol, Outside, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::translate::address::rfc6052::Rfc6052;
-use crate::verdict::{Decision, Next, PolicyId, WorkerId};
-use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use crate::verdict::{Decision, PolicyId, WorkerId};
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
@@ -24,12 +19,7 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 pub type Probe = crate::nat::Probe<Endpoint6>;
 
 /// A stateful NAT64: one worker's share of it.
-pub struct Nat64 {
-    pub(super) rules: AddressRules,
-    pub(super) nat: Engine<Endpoint6>,
-    /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
-    pub(super) static_hosts: BTreeMap<Ipv6Addr, u32>,
-}
+pub type Nat64 = Translator<Endpoint6, AddressRules>;
 
 impl Nat64 {
     /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out: [`Nat64Config::faults`] names
@@ -52,32 +42,15 @@ impl Nat64 {
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
+        let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
         let rules = AddressRules {
             prefix: config.prefix,
             inside: config.inside.clone(),
             other_prefixes: Vec::new(),
-            excluded: config.excluded.clone(),
-            host4: Vec::new(),
-            allowed_own: config.allow_own.iter().chain(&config.pool.addresses).copied().collect(),
+            remotes: Remotes::new(config.excluded.clone(), allowed_own),
             policy,
         };
-        let mut nat64 = Self {
-            rules,
-            nat: Engine::new(&config.nat(), worker, seed, worker_key),
-            static_hosts: BTreeMap::new(),
-        };
-        config.static_bindings.iter().for_each(|binding| nat64.note_static(binding));
-        nat64
-    }
-
-    /// Shares with the other workers which addresses of the pool have bindings.
-    pub(super) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
-        self.nat.set_in_use(in_use);
-    }
-
-    /// A host has one more static binding.
-    pub(super) fn note_static(&mut self, binding: &StaticBinding) {
-        *self.static_hosts.entry(binding.inside.0.address).or_default() += 1;
+        Self::with_rules(rules, &config.nat(), worker, seed, worker_key)
     }
 
     /// The translation prefix, Pref64::/n.
@@ -85,41 +58,9 @@ impl Nat64 {
         &self.rules.prefix
     }
 
-    /// Who it is, for flows and sessions that outlive this process.
-    pub const fn identity(&self) -> Identity {
-        Identity::of_nat64(self.rules.prefix.prefix())
-    }
-
     /// Adds the prefixes of the gateway's other NAT64s: a source under one is refused like one under the own prefix.
     pub fn refuse_sources(&mut self, other_prefixes: impl IntoIterator<Item = Prefix6>) {
         self.rules.other_prefixes.extend(other_prefixes);
-    }
-
-    /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
-    pub(crate) fn set_host4(&mut self, host4: &[Ipv4Addr]) {
-        self.rules.host4 = host4.to_vec();
-        self.rules.host4.sort_unstable();
-    }
-
-    /// Whether the address belongs to the pool.
-    #[inline]
-    pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
-        self.nat.owns_outside(address)
-    }
-
-    /// Which worker owns what.
-    pub const fn ownership(&self) -> &Ownership {
-        self.nat.ownership()
-    }
-
-    /// How full the tables are.
-    pub fn occupancy(&self) -> Occupancy {
-        self.nat.occupancy()
-    }
-
-    /// Memory in octets, reserved room included.
-    pub fn memory(&self) -> usize {
-        self.nat.memory()
     }
 
     /// Step one of a packet's lookup: the five-tuple, its tag, and the index entry at the tag's home.
@@ -169,17 +110,12 @@ impl Nat64 {
         }
     }
 
-    /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8).
-    pub(super) fn next(&self, remote: Ipv4Addr) -> Next {
-        if self.owns_outside(remote) { Next::Again } else { Next::Leave }
-    }
-
     /// Whether a fragment may be held: only what its packet's session or binding could need.
     pub(super) fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
         match packet.addresses {
             Addresses::V6 { source, .. } => {
                 self.rules.refuse_own_source(source)?;
-                if self.rules.is_inside(source) || self.static_hosts.contains_key(&source) {
+                if self.rules.is_inside(source) || self.has_static(source) {
                     Ok(())
                 } else {
                     Err(DropReason::SourceNotInside)

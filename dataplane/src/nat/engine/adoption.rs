@@ -94,7 +94,7 @@ impl<I: InsideKey> Engine<I> {
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
         let flow = entry.flow;
-        let inside = I::of_carried(flow.inside).ok_or(NotAdopted::NotCarried)?;
+        let inside = I::of_mapped(flow.inside).ok_or(NotAdopted::NotCarried)?;
         let state = match flow.protocol {
             NatProtocol::Tcp => SessionState::Established,
             NatProtocol::Udp => SessionState::Udp,

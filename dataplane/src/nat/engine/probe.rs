@@ -8,8 +8,8 @@ use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
 use crate::parse::{Addresses, Packet, Transport};
 use core::net::Ipv4Addr;
-use sixway_wire::Endpoint4;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
+use sixway_wire::{Endpoint4, icmpv4};
 
 const NO_SLOT: u32 = u32::MAX;
 
@@ -83,13 +83,32 @@ impl Ports {
     /// Those of a packet that crosses the NAT this way. `None`: it has none, and no session of its own.
     #[inline]
     pub fn of(packet: &Packet, direction: Direction) -> Option<Self> {
+        Self::with_queries(packet, direction, is_echo)
+    }
+
+    /// Those of an IPv4 packet that stays one: every query with an identifier has it (RFC 5508 §3).
+    #[inline]
+    pub fn of_ipv4(packet: &Packet, direction: Direction) -> Option<Self> {
+        Self::with_queries(
+            packet,
+            direction,
+            |packet| matches!(packet.transport, Transport::IcmpQuery { kind, .. } if icmpv4::has_identifier(kind)),
+        )
+    }
+
+    #[inline(always)]
+    fn with_queries(
+        packet: &Packet,
+        direction: Direction,
+        is_query: impl Fn(&Packet) -> bool,
+    ) -> Option<Self> {
         let (protocol, [from, to], flags) = match packet.transport {
             Transport::Ports { source, destination, tcp_flags } => match packet.protocol {
                 TCP => (NatProtocol::Tcp, [source, destination], tcp_flags),
                 UDP => (NatProtocol::Udp, [source, destination], 0),
                 _ => return None,
             },
-            Transport::IcmpQuery { identifier, .. } if is_echo(packet) => match direction {
+            Transport::IcmpQuery { identifier, .. } if is_query(packet) => match direction {
                 Direction::Out => (NatProtocol::Icmp, [identifier, 0], 0),
                 Direction::In => (NatProtocol::Icmp, [0, identifier], 0),
             },

@@ -50,8 +50,10 @@ fn an_icmp_error_inside_the_quote_is_told_from_other_messages() {
         let error = v6(A6, B6, protocol::ICMPV6, &icmp(kind, 0, [0; 4], &[]));
         assert_eq!(quoted(&error, false), Err(DropReason::QuoteIsIcmpError));
     }
-    let timestamp = v4(A4, B4, protocol::ICMPV4, &icmp(13, 0, [0; 4], &[]));
-    assert_eq!(quoted(&timestamp, true), Err(DropReason::QuoteUnusable));
+    let mask = v4(A4, B4, protocol::ICMPV4, &icmp(17, 0, [0; 4], &[]));
+    assert_eq!(quoted(&mask, true), Err(DropReason::QuoteUnusable));
+    let timestamp = v4(A4, B4, protocol::ICMPV4, &icmp(13, 0, [0, 7, 0, 0], &[]));
+    assert_eq!(quoted(&timestamp, true), Ok(tuple4(7, 7, protocol::ICMPV4)));
     let solicitation = v6(A6, B6, protocol::ICMPV6, &icmp(135, 0, [0; 4], &[]));
     assert_eq!(quoted(&solicitation, false), Err(DropReason::QuoteUnusable));
 }

@@ -71,8 +71,10 @@ fn renumbered(octets: &[u8], offload: Offload, keep_ports: bool) -> Vec<u8> {
     done.1.bytes().to_vec()
 }
 
-fn hop_less(mut octets: Vec<u8>) -> Vec<u8> {
+/// One hop later, with the identification that the packet got.
+fn hop_less(mut octets: Vec<u8>, got: &[u8]) -> Vec<u8> {
     octets[8] -= 1;
+    octets[4..6].copy_from_slice(&got[4..6]);
     header_sealed(octets)
 }
 
@@ -90,17 +92,17 @@ fn addresses_ports_and_identifier_change_and_every_checksum_follows() {
     for ((protocol, old), (_, new)) in of_port(OLD_PORT).into_iter().zip(of_port(NEW_PORT)) {
         let after = renumbered(&whole(OLD, protocol, &old), Offload::default(), false);
         assert!(is_sound(&after), "{protocol}");
-        assert_eq!(after, hop_less(whole(NEW, protocol, &new)), "{protocol}");
+        assert_eq!(after, hop_less(whole(NEW, protocol, &new), &after), "{protocol}");
         let kept = renumbered(&whole(OLD, protocol, &old), Offload::default(), true);
-        assert_eq!(kept, hop_less(whole(NEW, protocol, &old)), "{protocol}: its ports stay");
+        assert_eq!(kept, hop_less(whole(NEW, protocol, &old), &kept), "{protocol}: its ports stay");
     }
 }
 
 #[test]
 fn a_udp_datagram_without_checksum_has_none_afterwards() {
     let before = v4(OLD[0], OLD[1], UDP, &udp(OLD_PORT, 80, 5));
-    let expected = hop_less(v4(NEW[0], NEW[1], UDP, &udp(NEW_PORT, 80, 5)));
-    assert_eq!(renumbered(&before, Offload::default(), false), expected);
+    let after = renumbered(&before, Offload::default(), false);
+    assert_eq!(after, hop_less(v4(NEW[0], NEW[1], UDP, &udp(NEW_PORT, 80, 5)), &after));
 }
 
 #[test]
@@ -114,7 +116,30 @@ fn an_unfinished_checksum_stays_the_sum_of_the_pseudo_header() {
     };
     let offload = Offload { checksum: Checksum::Partial, ..Offload::default() };
     let after = renumbered(&unfinished(OLD, OLD_PORT), offload, false);
-    assert_eq!(after, hop_less(unfinished(NEW, NEW_PORT)));
+    assert_eq!(after, hop_less(unfinished(NEW, NEW_PORT), &after));
+}
+
+#[test]
+fn what_may_be_fragmented_has_an_identification_that_no_other_host_behind_the_address_has() {
+    // RFC 6864 §5.3.1: two hosts may have chosen the same one.
+    let packet = |flags: u8| {
+        let mut packet = seal(v4(OLD[0], OLD[1], UDP, &udp(OLD_PORT, 80, 9)));
+        packet[6] = flags;
+        header_sealed(packet)
+    };
+    assert_ne!(renumbered(&packet(0), Offload::default(), false)[4..6], [0x12, 0x34]);
+    assert_eq!(
+        renumbered(&packet(0x40), Offload::default(), false)[4..6],
+        [0x12, 0x34],
+        "DF: never fragmented"
+    );
+    // On the way in the source stays, and the sender's choice with it.
+    let [source, destination] = endpoints([OLD[1], OLD[0]], [80, OLD_PORT]);
+    let inward =
+        Decision::edit(Edit::Renumber4 { source, destination, keep_ports: false }, PolicyId(0), Next::Leave);
+    let answer = seal(v4(NEW[1], NEW[0], UDP, &udp(80, NEW_PORT, 9)));
+    let (_, frame, _) = run(&answer, Offload::default(), &inward, &mut Effects::default()).unwrap();
+    assert_eq!(frame.bytes()[4..6], [0x12, 0x34]);
 }
 
 #[test]
@@ -126,13 +151,14 @@ fn options_are_kept_and_a_later_fragment_changes_in_its_header_alone() {
         header_sealed(packet)
     };
     let after = renumbered(&with_options(OLD, OLD_PORT), Offload::default(), false);
-    assert_eq!(after, hop_less(with_options(NEW, NEW_PORT)));
+    assert_eq!(after, hop_less(with_options(NEW, NEW_PORT), &after));
     let later = |addresses: [&str; 2]| {
         let mut packet = v4(addresses[0], addresses[1], UDP, &[7; 64]);
         packet[7] = 3;
         header_sealed(packet)
     };
-    assert_eq!(renumbered(&later(OLD), Offload::default(), false), hop_less(later(NEW)));
+    let before = later(OLD);
+    assert_eq!(renumbered(&before, Offload::default(), false), hop_less(later(NEW), &before));
 }
 
 #[test]
@@ -154,7 +180,11 @@ fn the_packet_that_an_error_quotes_is_rewritten_with_its_checksums() {
         let quoted = effects.quoted(Quoted::V4 { source, destination, keep_ports: false });
         let decision = Decision { quoted: Some(quoted), ..decision(true, false) };
         let (_, frame, _) = run(&error(OLD, OLD_PORT), Offload::default(), &decision, &mut effects).unwrap();
-        assert_eq!(frame.bytes(), hop_less(error(NEW, NEW_PORT)), "{protocol}, {length} octets of it");
+        assert_eq!(
+            frame.bytes(),
+            hop_less(error(NEW, NEW_PORT), frame.bytes()),
+            "{protocol}, {length} octets of it"
+        );
     }
 }
 
@@ -189,8 +219,10 @@ fn a_packet_that_is_too_large_is_cut_unless_it_has_df() {
     let joined: Vec<u8> = pieces.iter().flat_map(|piece| &piece[20..]).copied().collect();
     let expected = seal(v4(NEW[0], NEW[1], UDP, &udp(NEW_PORT, 80, 2_000)));
     assert_eq!(joined, expected[20..]);
+    let identification = pieces[0][4..6].to_vec();
+    assert_ne!(identification, [0x12, 0x34]);
     for piece in pieces {
-        assert_eq!((&piece[4..6], &piece[12..16]), (&[0x12, 0x34][..], &[192, 0, 2, 1][..]));
+        assert_eq!((&piece[4..6], &piece[12..16]), (&identification[..], &[192, 0, 2, 1][..]));
         assert_eq!(header_sealed(piece.to_vec()), piece);
     }
 }
@@ -213,9 +245,9 @@ fn a_tunnels_packet_is_renumbered_in_one_pass_and_enters_another_tunnel() {
         let work = Work { decision: &decision, packet: &outer, inner: Some(&parsed), pass };
         let done = rewriter(1_500).execute(&work, &mut frame, &mut Outbox::new(1), &mut effects);
         assert_eq!(done, Ok(Executed::InPlace));
-        let expected = hop_less(seal(v4(NEW[0], NEW[1], TCP, &tcp(NEW_PORT, 80, 33))));
         let front = if encap.is_some() { 20 } else { 0 };
-        assert_eq!(frame.bytes()[front..], expected);
+        let sent = &frame.bytes()[front..];
+        assert_eq!(sent, hop_less(seal(v4(NEW[0], NEW[1], TCP, &tcp(NEW_PORT, 80, 33))), sent));
         assert_eq!(usize::from(frame.offload.transport), front + 20);
     }
 }

@@ -1,0 +1,72 @@
+//! The configuration of a NAT44.
+
+use crate::nat::{
+    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts,
+};
+use crate::translate::Policy;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use sixway_wire::{Endpoint4, Prefix4};
+
+/// Configuration of one NAT44.
+#[derive(Clone, Debug)]
+pub struct Nat44Config {
+    /// Prefixes of the inside hosts.
+    pub inside: Vec<Prefix4>,
+    /// Destinations that the inside hosts reach with their own addresses, in addition to `inside`: nothing is translated on the way there.
+    pub except: Vec<Prefix4>,
+    /// Remote addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    pub excluded: Vec<Prefix4>,
+    /// This host's IPv4 addresses that inside hosts may create sessions to.
+    pub allow_own: Vec<Prefix4>,
+    /// The outside addresses and ports.
+    pub pool: PoolConfig,
+    /// Which packets from outside are admitted.
+    pub filtering: Filtering,
+    /// Bindings that the administrator configures; their hosts are inside.
+    pub static_bindings: Vec<StaticBinding<Endpoint4>>,
+    /// Lifetimes; those below the RFCs' floors are raised to them.
+    pub timeouts: Timeouts,
+    /// How large the tables of a worker may become. A subscriber is an IPv4 address.
+    pub limits: StateLimits,
+    /// Options of the translation; of them, NAT44 uses `clamp_mss`.
+    pub policy: Policy,
+    /// What the workers share about the addresses of the pool.
+    pub in_use: Option<Arc<AddressesInUse>>,
+}
+
+impl Nat44Config {
+    /// A NAT44 with the defaults of the configuration file.
+    pub fn new(inside: Vec<Prefix4>, pool: PoolConfig) -> Self {
+        Self {
+            inside,
+            except: Vec::new(),
+            excluded: Vec::new(),
+            allow_own: Vec::new(),
+            pool,
+            filtering: Filtering::default(),
+            static_bindings: Vec::new(),
+            timeouts: Timeouts::default(),
+            limits: StateLimits::default(),
+            policy: Policy::default(),
+            in_use: None,
+        }
+    }
+
+    /// What its NAT is built from.
+    pub fn nat(&self) -> Config<Endpoint4> {
+        Config {
+            pool: self.pool.clone(),
+            filtering: self.filtering,
+            static_bindings: self.static_bindings.clone(),
+            timeouts: self.timeouts,
+            limits: self.limits,
+            subscriber_bits: Config::<Endpoint4>::SUBSCRIBER_BITS,
+        }
+    }
+
+    /// The static bindings that cannot be created, by their index in the list.
+    pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {
+        self.nat().faults()
+    }
+}

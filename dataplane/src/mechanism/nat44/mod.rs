@@ -1,0 +1,23 @@
+//! NAT44, the traditional NAT (RFC 3022, RFC 4787, RFC 5382, RFC 5508): IPv4 hosts reach others behind a pool of IPv4 addresses.
+//!
+//! ```text
+//!     inside, IPv4                            outside, IPv4
+//!     (X,x) ─▶ (Z,z)      ── outbound ──▶     (T,t) ─▶ (Z,z)
+//!     (X,x) ◀─ (Z,z)      ◀── inbound ──      (T,t) ◀─ (Z,z)
+//!          binding: (X,x) ⇄ (T,t)      session: binding and (Z,z)
+//! ```
+//!
+//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]). What is here is NAT44's own: who is inside, which addresses may pass,
+//! and the new addresses. A packet whose source is inside goes out; any other comes in. To an address of the pool, a packet
+//! from inside goes out and comes in again: a hairpin.
+
+mod address_rules;
+mod config;
+mod contract;
+mod icmp_error;
+mod ownership;
+mod time;
+mod translator;
+
+pub use config::Nat44Config;
+pub use translator::{Nat44, Probe};

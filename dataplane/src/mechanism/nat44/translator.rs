@@ -1,0 +1,120 @@
+//! The translator itself: how a packet is looked up and decided on.
+
+use super::Nat44Config;
+use super::address_rules::AddressRules;
+use crate::direction::Direction;
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
+use crate::mechanism::contract::Arrival;
+use crate::mechanism::stateful::{Remotes, Translator};
+use crate::nat::{Inside, NatProtocol, Outside, Ports, Side};
+use crate::parse::{Addresses, Packet, Transport};
+use crate::verdict::{Decision, PolicyId, WorkerId};
+use sixway_wire::Endpoint4;
+use sixway_wire::protocol::ICMPV6;
+
+/// A packet's five-tuple, and how far the lookup of its session is.
+pub type Probe = crate::nat::Probe<Endpoint4>;
+
+/// A NAT44: one worker's share of it.
+pub type Nat44 = Translator<Endpoint4, AddressRules>;
+
+impl Nat44 {
+    /// The share of `worker`, of `workers`; subscribers are spread over the workers by `worker_key`. Static bindings that cannot be
+    /// created are left out: [`Nat44Config::faults`] names them.
+    pub fn keyed(
+        config: &Nat44Config,
+        policy: PolicyId,
+        worker: (WorkerId, u8),
+        seed: [u64; 2],
+        worker_key: [u64; 2],
+    ) -> Self {
+        let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
+        let remotes = Remotes::new(config.excluded.clone(), allowed_own);
+        let rules = AddressRules { inside: config.inside.clone(), remotes, policy };
+        Self::with_rules(rules, &config.nat(), worker, seed, worker_key)
+    }
+
+    /// Whether a packet comes from an inside host.
+    #[inline(always)]
+    pub(super) fn is_from_inside(&self, packet: &Packet) -> bool {
+        match packet.addresses {
+            Addresses::V4 { source, .. } => self.rules.is_inside(source),
+            Addresses::V6 { .. } => false,
+        }
+    }
+
+    /// Step one of a packet's lookup: the five-tuple, its tag, and the index entry at the tag's home.
+    #[inline]
+    pub fn probe(&self, packet: &Packet, probe: &mut Probe) {
+        probe.clear();
+        let Addresses::V4 { source, destination } = packet.addresses else { return };
+        if self.rules.is_inside(source) {
+            let Some(ports) = Ports::of_ipv4(packet, Direction::Out) else { return };
+            let inside = Inside(Endpoint4::new(source, ports.from));
+            self.nat.look_inside(inside, Endpoint4::new(destination, ports.to), ports, probe);
+        } else {
+            let Some(ports) = Ports::of_ipv4(packet, Direction::In) else { return };
+            let outside = Outside(Endpoint4::new(destination, ports.to));
+            self.nat.look_outside(outside, Endpoint4::new(source, ports.from), ports, probe);
+        }
+    }
+
+    /// Step two: the session's line; of a packet without session, what its binding is looked up by.
+    #[inline]
+    pub fn warm(&self, probe: &mut Probe) {
+        self.nat.warm(probe);
+    }
+
+    /// Decides on a packet. `probe` is the result of [`Nat44::probe`] for this packet.
+    ///
+    /// # Errors
+    /// Why it is dropped.
+    #[inline(always)]
+    pub fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        probe: &Probe,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let counters = &mut effects.counters;
+        match probe.side {
+            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters),
+            Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters),
+            // Of a batch's packets none is an error: that is known where this is compiled for them, and their decisions need no memory.
+            Side::Neither if arrival.quoted.is_none() => Err(refusal(arrival.packet)),
+            Side::Neither => self.icmp_error(arrival, effects),
+        }
+    }
+
+    /// Whether a fragment may be held: only what its packet's session or binding could need.
+    pub(super) fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
+        let Addresses::V4 { destination, .. } = packet.addresses else {
+            return Err(DropReason::NoMechanism);
+        };
+        let known = NatProtocol::of(packet.protocol).filter(|_| packet.protocol != ICMPV6);
+        let protocol = known.ok_or(DropReason::ProtocolUnsupported)?;
+        if self.is_from_inside(packet) || self.nat.is_in_use(destination, protocol) {
+            Ok(())
+        } else {
+            Err(DropReason::NoBinding)
+        }
+    }
+}
+
+/// Why a packet without five-tuple is refused.
+#[cold]
+#[inline(never)]
+fn refusal(packet: &Packet) -> DropReason {
+    if NatProtocol::of(packet.protocol).is_none() || packet.protocol == ICMPV6 {
+        return DropReason::ProtocolUnsupported;
+    }
+    match packet.transport {
+        Transport::Opaque => DropReason::BadFragment,
+        // What it quotes cannot be read.
+        Transport::IcmpError { .. } => DropReason::QuoteUnusable,
+        Transport::Ports { .. } | Transport::IcmpQuery { .. } => DropReason::IcmpUntranslatable,
+    }
+}

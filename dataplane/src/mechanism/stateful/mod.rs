@@ -1,0 +1,11 @@
+//! What the stateful translators, NAT64 and NAT44, share: a NAT ([`crate::nat::Engine`]) and rules of their own about addresses, and what
+//! an operator, the fast path and another process do with it.
+
+mod contract;
+mod remotes;
+mod translator;
+mod verbs;
+
+pub use contract::Stateful;
+pub(super) use remotes::Remotes;
+pub use translator::{AddressPolicy, Translator};

@@ -1,0 +1,101 @@
+//! A stateful translator: one worker's share of it.
+
+use crate::identity::Identity;
+use crate::nat::{self, AddressesInUse, Engine, InsideKey, Mechanism, Occupancy, Ownership};
+use crate::verdict::{Decision, Next, WorkerId};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::net::Ipv4Addr;
+
+/// What a translator adds to its NAT: the addresses that it admits, and its edits.
+pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
+    /// Whether the fast path carries its sessions.
+    const IN_FAST_PATH: bool;
+
+    /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
+    fn identity(&self) -> Identity;
+
+    /// Whether the host may have static bindings.
+    fn is_host(&self, _host: I::Host) -> bool {
+        true
+    }
+
+    /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
+    fn set_host4(&mut self, host4: &[Ipv4Addr]);
+}
+
+/// A stateful translator.
+pub struct Translator<I: InsideKey, P> {
+    pub(in crate::mechanism) rules: P,
+    pub(in crate::mechanism) nat: Engine<I>,
+    /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
+    pub(super) static_hosts: BTreeMap<I::Host, u32>,
+}
+
+impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
+    /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out.
+    pub(in crate::mechanism) fn with_rules(
+        rules: P,
+        config: &nat::Config<I>,
+        worker: (WorkerId, u8),
+        seed: [u64; 2],
+        worker_key: [u64; 2],
+    ) -> Self {
+        let nat = Engine::new(config, worker, seed, worker_key);
+        let mut translator = Self { rules, nat, static_hosts: BTreeMap::new() };
+        config.static_bindings.iter().for_each(|binding| translator.note_static(binding.inside.0.host()));
+        translator
+    }
+
+    /// Shares with the other workers which addresses of the pool have bindings.
+    pub(in crate::mechanism) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
+        self.nat.set_in_use(in_use);
+    }
+
+    /// A host has one more static binding.
+    pub(super) fn note_static(&mut self, host: I::Host) {
+        *self.static_hosts.entry(host).or_default() += 1;
+    }
+
+    /// Whether a host has static bindings.
+    pub(in crate::mechanism) fn has_static(&self, host: I::Host) -> bool {
+        self.static_hosts.contains_key(&host)
+    }
+
+    /// Whether the address belongs to the pool.
+    #[inline]
+    pub fn owns_outside(&self, address: Ipv4Addr) -> bool {
+        self.nat.owns_outside(address)
+    }
+
+    /// Which worker owns what.
+    pub const fn ownership(&self) -> &Ownership<I::Host> {
+        self.nat.ownership()
+    }
+
+    /// How full the tables are.
+    pub fn occupancy(&self) -> Occupancy {
+        self.nat.occupancy()
+    }
+
+    /// Memory in octets, reserved room included.
+    pub fn memory(&self) -> usize {
+        self.nat.memory()
+    }
+
+    /// Who it is.
+    pub fn identity(&self) -> Identity {
+        self.rules.identity()
+    }
+
+    /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8, RFC 4787 REQ-9).
+    pub(in crate::mechanism) fn next(&self, remote: Ipv4Addr) -> Next {
+        if self.owns_outside(remote) { Next::Again } else { Next::Leave }
+    }
+}
+
+/// A host of this kind, of its address as everything outside of the NAT knows it.
+pub(super) fn host<I: InsideKey>(address: core::net::Ipv6Addr) -> Option<I::Host> {
+    let endpoint = sixway_wire::Endpoint6::new(address, 0);
+    I::of_mapped(nat::Inside(endpoint)).map(InsideKey::host)
+}

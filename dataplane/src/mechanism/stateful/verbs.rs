@@ -1,0 +1,225 @@
+//! The verbs of a translator of any kind: its NAT's, with inside endpoints as everything outside of the NAT knows them.
+
+use super::contract::Stateful;
+use super::translator::{AddressPolicy, Translator, host};
+use crate::counters::Counters;
+use crate::identity::Identity;
+use crate::instant::Instant;
+use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
+use crate::nat::{
+    BindingRow, BlockMove, Blocks, Entry, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy, Outside,
+    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+};
+use crate::verdict::WorkerId;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::{Endpoint4, Endpoint6};
+
+impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
+    fn identity(&self) -> Identity {
+        self.rules.identity()
+    }
+
+    fn owns_outside(&self, address: Ipv4Addr) -> bool {
+        self.nat.owns_outside(address)
+    }
+
+    fn occupancy(&self) -> Occupancy {
+        self.nat.occupancy()
+    }
+
+    fn sessions(
+        &self,
+        cursor: u32,
+        slots: u32,
+        selection: &Selection,
+        now: Instant,
+        rows: &mut Vec<SessionRow>,
+    ) -> Option<u32> {
+        let mut found = Vec::new();
+        let next = match selection.of_kind::<I>() {
+            Some(selection) => self.nat.sessions(cursor, slots, &selection, now, &mut found),
+            None => None,
+        };
+        rows.extend(found.iter().map(SessionRow::mapped));
+        next
+    }
+
+    fn bindings(
+        &self,
+        cursor: u32,
+        slots: u32,
+        selection: &Selection,
+        rows: &mut Vec<BindingRow>,
+    ) -> Option<u32> {
+        let mut found = Vec::new();
+        let next = match selection.of_kind::<I>() {
+            Some(selection) => self.nat.bindings(cursor, slots, &selection, &mut found),
+            None => None,
+        };
+        rows.extend(found.iter().filter_map(BindingRow::mapped));
+        next
+    }
+
+    fn end_session(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<Endpoint6>,
+        remote: Endpoint4,
+        counters: &mut Counters,
+    ) -> bool {
+        I::of_mapped(inside)
+            .is_some_and(|inside| self.nat.end_session(protocol, Inside(inside), remote, counters))
+    }
+
+    fn end_binding(
+        &mut self,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+        budget: usize,
+        counters: &mut Counters,
+    ) -> Option<bool> {
+        self.nat.end_binding(protocol, outside, budget, counters)
+    }
+
+    fn add_static(&mut self, binding: &StaticBinding) -> Result<(), StaticBindingError> {
+        let binding = binding.of_kind::<I>().ok_or(StaticBindingError::OtherFamily)?;
+        if !self.rules.is_host(binding.inside.0.host()) {
+            return Err(StaticBindingError::NotInside);
+        }
+        self.nat.add_static(&binding)?;
+        self.note_static(binding.inside.0.host());
+        Ok(())
+    }
+
+    fn remove_static(
+        &mut self,
+        binding: &StaticBinding,
+        budget: usize,
+        counters: &mut Counters,
+    ) -> Option<bool> {
+        let binding = binding.of_kind::<I>()?;
+        let removed = self.nat.remove_static(&binding, budget, counters);
+        let host = binding.inside.0.host();
+        if removed == Some(true)
+            && let Some(count) = self.static_hosts.get_mut(&host)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.static_hosts.remove(&host);
+            }
+        }
+        removed
+    }
+
+    fn wants_blocks(&mut self) -> bool {
+        self.nat.wants_blocks()
+    }
+
+    fn blocks(&self) -> Blocks {
+        self.nat.blocks()
+    }
+
+    fn give_blocks(&mut self, to: WorkerId, owned: u32) -> Vec<BlockMove> {
+        self.nat.give_blocks(to, owned)
+    }
+
+    fn block_moved(&mut self, moved: BlockMove) -> bool {
+        self.nat.block_moved(moved)
+    }
+
+    fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
+        self.nat.give_spare(port, to)
+    }
+
+    fn is_spare(&self, port: u16) -> bool {
+        self.nat.is_spare(port)
+    }
+
+    fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
+        self.nat.gives(protocol, outside)
+    }
+
+    fn worker_of_inside(&self, address: Ipv6Addr) -> WorkerId {
+        host::<I>(address).map_or_else(WorkerId::default, |host| self.ownership().worker_of_inside(host))
+    }
+
+    fn worker_of_block(&self, port: u16) -> WorkerId {
+        self.ownership().worker_of_block(port)
+    }
+
+    fn has_host(&self, address: Ipv6Addr) -> bool {
+        host::<I>(address).is_some_and(|host| self.nat.has_host(host))
+    }
+
+    fn except(&mut self, address: Ipv6Addr, worker: WorkerId) {
+        if let Some(host) = host::<I>(address) {
+            self.nat.except(host, worker);
+        }
+    }
+
+    fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
+        self.nat.set_fast_path(fast_path.filter(|_| P::IN_FAST_PATH), self.rules.identity(), packets);
+    }
+
+    fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
+        self.nat.set_ledger(ledger);
+    }
+
+    fn take_back_under_way(&mut self, counters: &mut Counters) {
+        self.nat.take_back_under_way(counters);
+    }
+
+    fn emptied(&mut self, now: Instant) {
+        self.nat.emptied(now);
+    }
+
+    fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        self.nat.settle_moving(now, counters);
+    }
+
+    fn adopt(
+        &mut self,
+        flow: &OffloadedFlow,
+        handle: FlowHandle,
+        usage: &Usage,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        self.nat.adopt(&Entry { handle, flow, usage }, &self.rules, now, counters)
+    }
+
+    fn restore(
+        &mut self,
+        saved: &SavedSession,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(), NotAdopted> {
+        let saved = saved.of_kind::<I>().ok_or(NotAdopted::AddressRefused)?;
+        self.nat.restore(&saved, &self.rules, now, counters)
+    }
+
+    fn export(
+        &mut self,
+        cursor: u32,
+        slots: u32,
+        now: Instant,
+        saved: &mut Vec<SavedSession>,
+    ) -> Option<u32> {
+        let mut all = Vec::new();
+        let next = self.nat.export(cursor, slots, now, &mut all);
+        saved.extend(all.iter().filter_map(SavedSession::mapped));
+        next
+    }
+
+    fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
+        self.nat.quarantine(protocol, outside, until)
+    }
+
+    fn quarantined(&self) -> usize {
+        self.nat.quarantined()
+    }
+
+    fn set_host4(&mut self, host4: &[Ipv4Addr]) {
+        self.rules.set_host4(host4);
+    }
+}
