@@ -12,6 +12,7 @@ use crate::gateway::{Fragments, Gateway, Tun};
 use crate::isatap::{Isatap, IsatapRole};
 use crate::mechanism::Mechanism;
 use crate::mechanisms::Mechanisms;
+use crate::nat44::Nat44;
 use crate::nat64::Nat64;
 use crate::pool::Pool;
 use crate::ports::Ports;
@@ -37,8 +38,11 @@ pub struct Config {
     /// Outside addresses.
     #[serde(rename = "pool")]
     pub pools: Vec<Pool>,
-    /// Stateful translators.
+    /// NAT64s.
     pub nat64: Vec<Nat64>,
+    /// The NAT44.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat44: Option<Nat44>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
     /// Mechanisms that need no more than their section.
@@ -78,7 +82,13 @@ impl Config {
         self.pools.iter().find(|pool| pool.name == name)
     }
 
-    /// Whether there is a translator.
+    /// The pools of the stateful translators, in their order.
+    pub fn used_pools(&self) -> impl Iterator<Item = &Pool> {
+        let nat64 = self.nat64.iter().map(|nat64| &nat64.pool);
+        nat64.chain(self.nat44.iter().map(|nat44| &nat44.pool)).filter_map(|name| self.pool(name))
+    }
+
+    /// Whether there is a translator between the families.
     pub fn translates(&self) -> bool {
         !self.nat64.is_empty() || !self.siit.is_empty()
     }
@@ -95,7 +105,7 @@ impl Config {
 
     /// Whether this host forwards IPv4 packets for its mechanisms.
     pub fn routes_ipv4(&self) -> bool {
-        self.translates() || self.others.are_reached_by_ipv4()
+        self.translates() || self.nat44.is_some() || self.others.are_reached_by_ipv4()
     }
 
     /// Whether there is a tunnel.
@@ -108,7 +118,11 @@ impl Config {
 
     /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
     pub fn needs_device(&self) -> bool {
-        self.translates() || self.routes_ipv6() || self.has_tunnels() || !self.others.is_empty()
+        self.translates()
+            || self.nat44.is_some()
+            || self.routes_ipv6()
+            || self.has_tunnels()
+            || !self.others.is_empty()
     }
 
     /// The queues of the device: as written, else one for each worker.
@@ -126,9 +140,9 @@ impl Config {
             routes.extend(self.own_routes.iter().copied());
             for nat64 in &self.nat64 {
                 routes.push(Route::V6(nat64.prefix.prefix()));
-                let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
-                let pool = pool.map(|pool| pool.addresses.clone()).unwrap_or_default();
-                routes.extend(aggregated(pool).into_iter().map(Route::V4));
+            }
+            for pool in self.used_pools().filter(|pool| !pool.shared) {
+                routes.extend(aggregated(pool.addresses.clone()).into_iter().map(Route::V4));
             }
             for siit in &self.siit {
                 routes.extend(siit.prefix.map(|prefix| Route::V6(prefix.prefix())));
@@ -149,12 +163,13 @@ impl Config {
 
     /// Sessions that there may be in all.
     pub fn sessions(&self) -> u64 {
-        self.nat64.iter().map(|nat64| u64::from(nat64.limits.sessions)).sum()
+        let nat44 = self.nat44.iter().map(|nat44| nat44.limits.sessions);
+        self.nat64.iter().map(|nat64| nat64.limits.sessions).chain(nat44).map(u64::from).sum()
     }
 
     /// This host's own addresses, and the ports of them that are the translators'.
     pub fn shared_ports(&self) -> Vec<(Ipv4Addr, Ports)> {
-        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool)).filter(|pool| pool.shared);
+        let pools = self.used_pools().filter(|pool| pool.shared);
         pools
             .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
             .collect()

@@ -2,18 +2,20 @@
 
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{self, AddressesInUse, PoolConfig};
 use sixway_dataplane::translate;
 use sixway_dataplane::{Limits, WorkerId};
-use sixway_wire::Prefix4;
+use sixway_wire::{Endpoint4, Prefix4};
 use std::sync::Arc;
 
 use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
 use crate::mechanism::Mechanism;
+use crate::nat44::{Nat44, Static44};
 use crate::nat64::{Nat64, Static, Timeouts};
 use crate::pool::Pool;
 use crate::siit::Siit;
@@ -24,13 +26,12 @@ impl Config {
     /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
     /// are shared, bounds on sessions and on ICMP errors are divided.
     pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
-        let addresses = |nat64: &Nat64| self.pool(&nat64.pool).map_or(0, Pool::address_count);
         let in_use: Vec<_> =
-            self.nat64.iter().map(|nat64| Arc::new(AddressesInUse::new(addresses(nat64)))).collect();
+            self.used_pools().map(|pool| Arc::new(AddressesInUse::new(pool.address_count()))).collect();
         let shared = |mut engine: EngineConfig| {
-            for (nat64, in_use) in engine.nat64.iter_mut().zip(&in_use) {
-                nat64.in_use = Some(in_use.clone());
-            }
+            let nat64 = engine.nat64.iter_mut().map(|nat64| &mut nat64.in_use);
+            let nat44 = engine.nat44.iter_mut().map(|nat44| &mut nat44.in_use);
+            nat64.chain(nat44).zip(&in_use).for_each(|(place, in_use)| *place = Some(in_use.clone()));
             engine
         };
         (0..self.gateway.workers).map(|worker| shared(self.engine(WorkerId(worker), seed, now))).collect()
@@ -46,6 +47,7 @@ impl Config {
             host6: self.host6(now),
             limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
+            nat44: self.nat44.iter().map(|nat44| nat44.engine(self.pool(&nat44.pool), workers)).collect(),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
             others: self.others.all().into_iter().map(Mechanism::engine).collect(),
@@ -66,10 +68,7 @@ impl Nat64 {
             inside: self.inside.clone(),
             excluded: self.exclude_ipv4.clone(),
             allow_own: self.allow_own.clone(),
-            pool: PoolConfig {
-                addresses: pool.map(|pool| pool.addresses.clone()).unwrap_or_default(),
-                ports: pool.map(|pool| pool.ports.ranges().to_vec()).unwrap_or_default(),
-            },
+            pool: pool.map(Pool::engine).unwrap_or_default(),
             filtering: self.filtering,
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
@@ -77,6 +76,40 @@ impl Nat64 {
             policy: self.translation.engine(),
             in_use: None,
         }
+    }
+}
+
+impl Nat44 {
+    fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat44Config {
+        Nat44Config {
+            inside: self.inside.clone(),
+            except: self.except.clone(),
+            excluded: self.exclude_ipv4.clone(),
+            allow_own: self.allow_own.clone(),
+            pool: pool.map(Pool::engine).unwrap_or_default(),
+            filtering: self.filtering,
+            static_bindings: self.static_bindings.iter().map(Static44::engine).collect(),
+            timeouts: self.timeouts.engine(),
+            limits: self.limits.of_each_worker(workers),
+            policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
+            in_use: None,
+        }
+    }
+}
+
+impl Static44 {
+    fn engine(&self) -> nat::StaticBinding<Endpoint4> {
+        nat::StaticBinding {
+            protocol: self.protocol,
+            inside: nat::Inside(self.inside),
+            outside: nat::Outside(self.outside),
+        }
+    }
+}
+
+impl Pool {
+    fn engine(&self) -> PoolConfig {
+        PoolConfig { addresses: self.addresses.clone(), ports: self.ports.ranges().to_vec() }
     }
 }
 

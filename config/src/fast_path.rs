@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::fault::{Report, did_you_mean};
+use crate::fault::Report;
 use crate::host::HostFacts;
-use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::interface_name::read_interfaces;
 use crate::schema::LEAST_FLOWS;
 use crate::section::Reader;
 use crate::text;
@@ -114,34 +114,11 @@ fn interfaces(
     report: &mut Report,
 ) -> Option<Vec<String>> {
     let place = list.place.clone();
-    let items = list.items();
-    let known = || host.interfaces.iter().map(String::as_str);
-    let read = items.iter().filter_map(|item| {
-        let name = item.text(report)?;
-        if !is_interface_name(&name) {
-            report.fault(&item.place, format!("\"{name}\" {NO_INTERFACE}"));
-            return None;
-        }
-        if name == "lo" || Some(&*name) == device {
-            let what = "no forwarded packets arrive on it; write the interfaces that packets arrive on";
-            report.fault(&item.place, format!("\"{name}\" cannot be used: {what}"));
-            return None;
-        }
-        if known().next().is_some() && !known().any(|own| own == name) {
-            let near = did_you_mean(&name, known().filter(|own| !items.iter().any(|item| item.is_word(own))));
-            let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-            let what = "the program is attached when the interface appears";
-            report.warn(&item.place, format!("interface \"{name}\" does not exist; {what}{near}"));
-        }
-        Some(name)
-    });
-    let mut read: Vec<String> = read.collect();
-    let whole = read.len() == items.len();
-    read.sort_unstable();
-    read.dedup();
+    let until = "the program is attached when the interface appears";
+    let read = read_interfaces(list, (device, host), until, report)?;
     if read.len() > FAST_PATH_INTERFACES {
         report.fault(&place, format!("are {} interfaces; {FAST_PATH_INTERFACES} at most", read.len()));
         return None;
     }
-    whole.then_some(read)
+    Some(read)
 }

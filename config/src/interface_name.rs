@@ -1,5 +1,9 @@
 //! Names that the kernel gives interfaces.
 
+use crate::fault::{Report, did_you_mean};
+use crate::host::HostFacts;
+use crate::value::Value;
+
 /// What is said of a name that [no interface](is_interface_name) can have.
 pub(crate) const NO_INTERFACE: &str =
     "is not a valid interface name (at most 15 characters); write one that `ip link` shows";
@@ -8,6 +12,40 @@ pub(crate) const NO_INTERFACE: &str =
 pub(crate) fn is_interface_name(name: &str) -> bool {
     let allowed = |b: u8| !(b.is_ascii_whitespace() || b.is_ascii_control() || b"/:".contains(&b));
     name.len() <= INTERFACE_NAME && !matches!(name, "" | "." | "..") && name.bytes().all(allowed)
+}
+
+/// A list of interfaces that packets arrive on, ascending. `until` is what holds while one of them does not exist.
+pub(crate) fn read_interfaces(
+    list: Value<'_>,
+    (device, host): (Option<&str>, &HostFacts),
+    until: &str,
+    report: &mut Report,
+) -> Option<Vec<String>> {
+    let items = list.items();
+    let known = || host.interfaces.iter().map(String::as_str);
+    let read = items.iter().filter_map(|item| {
+        let name = item.text(report)?;
+        if !is_interface_name(&name) {
+            report.fault(&item.place, format!("\"{name}\" {NO_INTERFACE}"));
+            return None;
+        }
+        if name == "lo" || Some(&*name) == device {
+            let what = "no forwarded packets arrive on it; write the interfaces that packets arrive on";
+            report.fault(&item.place, format!("\"{name}\" cannot be used: {what}"));
+            return None;
+        }
+        if known().next().is_some() && !known().any(|own| own == name) {
+            let near = did_you_mean(&name, known().filter(|own| !items.iter().any(|item| item.is_word(own))));
+            let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+            report.warn(&item.place, format!("interface \"{name}\" does not exist; {until}{near}"));
+        }
+        Some(name)
+    });
+    let mut read: Vec<String> = read.collect();
+    let whole = read.len() == items.len();
+    read.sort_unstable();
+    read.dedup();
+    whole.then_some(read)
 }
 
 /// IFNAMSIZ without its terminating zero.

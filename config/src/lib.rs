@@ -5,7 +5,7 @@
 //!     schema                  every section and key, their kinds and defaults
 //!     document                the text, its lines, TOML's own errors
 //!     value · section         one value read as its kind; one table, key by key against the schema
-//!     gateway · pool · nat64 · siit · tunnels · dns64 · …    one file for each section: its values and its checks
+//!     gateway · pool · nat64 · nat44 · siit · tunnels · dns64 · …    one file for each section: its values and its checks
 //!     claims                  which section uses which addresses
 //!     config                  all sections together
 //!     load                    from the file to a config
@@ -39,6 +39,7 @@ mod local_address;
 mod mechanism;
 mod mechanism_sections;
 mod mechanisms;
+mod nat44;
 mod nat64;
 mod npt66;
 mod outer_end;
@@ -57,6 +58,7 @@ mod six_rd;
 mod six_to_four;
 mod source_rule;
 mod sources;
+mod static_ends;
 mod surroundings;
 mod text;
 mod translation;
@@ -82,6 +84,7 @@ pub use isatap::{Isatap, IsatapRole};
 pub use local_address::{LocalAddress, LocalSource};
 pub use mechanism::Mechanism;
 pub use mechanisms::Mechanisms;
+pub use nat44::{Nat44, Static44};
 pub use nat64::{Filtering, Nat64, NatProtocol, ReversePath, Static, Timeouts};
 pub use pool::Pool;
 pub use ports::Ports;
@@ -96,7 +99,7 @@ pub use shared_pool::SHARED_RANGES;
 pub use siit::{EamRoutes, EamRow, Hairpinning, Mappings, Siit};
 pub use six_rd::{SixRd, SixRdRole};
 pub use six_to_four::{NativeSources, SixToFour, SixToFourRole};
-pub use source_rule::SourceRule;
+pub use source_rule::{Network, SourceRule};
 pub use sources::Sources;
 pub use surroundings::{Learnt, Surroundings};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};

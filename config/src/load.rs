@@ -20,6 +20,7 @@ use crate::inside;
 use crate::isatap::{Isatap, IsatapRole};
 use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
+use crate::nat44::{self, Nat44};
 use crate::nat64::{self, Nat64};
 use crate::pool::{Pool, ReadPool};
 use crate::private_networks;
@@ -119,6 +120,12 @@ fn read<'a>(
             nat64::Nat64Context { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
         nat64.push(Nat64::read(section, default_name("nat64", index, written.len()), context));
     }
+    let nat44 = sections.all(&schema::NAT44, report).pop().map(|section| {
+        let device = tun.as_ref().map(|tun| &*tun.name);
+        let (taken, claims) = (&mut taken, &mut claims);
+        let context = nat44::Nat44Context { device, host, pools: &pools, taken, claims, report };
+        Nat44::read(&section, context)
+    });
     let (mut siit, mut states) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::SIIT, report);
     too_many(&written, report);
@@ -161,6 +168,10 @@ fn read<'a>(
         fragments: fragments?,
         pools: pools.into_iter().map(|pool| pool.pool).collect::<Option<_>>()?,
         nat64: nat64.into_iter().collect::<Option<_>>()?,
+        nat44: match nat44 {
+            Some(read) => Some(read?),
+            None => None,
+        },
         siit: siit.into_iter().collect::<Option<_>>()?,
         others: others?,
         tunnels: tunnels.section?,
@@ -205,8 +216,8 @@ fn read<'a>(
 fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {
     for (pool, name) in pools.iter().filter_map(|pool| Some((pool, pool.name.as_ref()?))) {
         if !taken.iter().any(|(other, _)| other == name) {
-            let mend = format!("set nat64.pool = \"{name}\", or remove this pool");
-            report.warn(&pool.place, format!("is not used by any [nat64]; {mend}"));
+            let mend = format!("set nat64.pool or nat44.pool = \"{name}\", or remove this pool");
+            report.warn(&pool.place, format!("is not used by any translator; {mend}"));
         }
     }
 }
@@ -370,6 +381,15 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     let own6 = config.ipv6_address(&Surroundings::of(&host.addresses));
     let v4 = translates || config.others.serve_ipv4();
     let v6 = (translates || config.has_tunnels() || config.others.serve_ipv6()) && own6.is_none();
+    if config.nat44.is_some() && config.gateway.ipv4_address.is_none() {
+        let place = Place { key: "gateway.ipv4_address".into(), ..file.clone() };
+        let what =
+            "a NAT must answer packets that are too large (RFC 4787 REQ-13), which it does from this address";
+        report.fault(
+            &place,
+            format!("is missing: {what}; set it to an address that is routed to this machine"),
+        );
+    }
     let without = [
         ("gateway.ipv4_address", ("ICMPv4", "IPv4"), v4 && config.gateway.ipv4_address.is_none()),
         ("gateway.ipv6_address", ("ICMPv6", "IPv6"), v6),

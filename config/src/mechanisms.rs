@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use serde::Serialize;
+use sixway_wire::Prefix6;
 
 use crate::fault::Report;
 use crate::ip_in_ip::IpInIp;
@@ -13,7 +14,7 @@ use crate::npt66::Npt66;
 use crate::route::Route;
 use crate::schema::{IP_IN_IP, NPT66, Section};
 use crate::section::Reader;
-use crate::source_rule::SourceRule;
+use crate::source_rule::{Network, SourceRule};
 use crate::tunnel_context::TunnelContext;
 
 /// All of them.
@@ -79,8 +80,13 @@ impl Mechanisms {
         let mut rules = Vec::new();
         for (from, except) in self.all().into_iter().filter_map(Mechanism::inside_sources) {
             let own = except.iter().copied().chain([from]);
-            rules.extend(own.map(|to| SourceRule { from, except: Some(to) }));
-            rules.push(SourceRule { from, except: None });
+            let rule = |except: Option<Prefix6>| SourceRule {
+                from: Network::V6(from),
+                except: except.map(Network::V6),
+                interface: None,
+            };
+            rules.extend(own.map(|to| rule(Some(to))));
+            rules.push(rule(None));
         }
         rules
     }

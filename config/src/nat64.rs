@@ -14,10 +14,11 @@ use crate::limits;
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
+use crate::static_ends::{check_outside, check_ports, is_same};
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
-use crate::word::{self, Word, words, words_of};
+use crate::word::{self, words, words_of};
 
 pub use sixway_dataplane::nat::{Filtering, NatProtocol};
 
@@ -143,15 +144,7 @@ impl Nat64 {
         });
         let pool = section.value("pool", report).and_then(|v| {
             let name = v.text(report)?;
-            let pool = find_pool(&name, pools, &v.place, report);
-            if let Some((_, place)) = taken.iter().find(|(other, _)| *other == name) {
-                let (other, there) = (place.path(), place.seen_from(&v.place));
-                report.fault(
-                    &v.place,
-                    format!("is already used by {other} ({there}); write a [[pool]] for each"),
-                );
-            }
-            taken.push((name.clone(), v.place.clone()));
+            let pool = find_pool(&name, pools, taken, &v.place, report);
             if let Some(pool) = pool.filter(|_| prefix.is_some_and(|prefix| prefix.is_global_only())) {
                 warn_of_non_global(pool, &v.place, report);
             }
@@ -188,7 +181,20 @@ impl Nat64 {
     }
 }
 
-fn find_pool<'p>(name: &str, pools: &'p [ReadPool], place: &Place, report: &mut Report) -> Option<&'p Pool> {
+/// The pool of this name, which is this translator's from now on.
+pub(crate) fn find_pool<'p>(
+    name: &str,
+    pools: &'p [ReadPool],
+    taken: &mut Vec<(String, Place)>,
+    place: &Place,
+    report: &mut Report,
+) -> Option<&'p Pool> {
+    let before = taken.iter().find(|(other, _)| other == name).map(|(_, there)| there.clone());
+    taken.push((name.to_owned(), place.clone()));
+    if let Some(there) = before {
+        let (other, there) = (there.path(), there.seen_from(place));
+        report.fault(place, format!("is already used by {other} ({there}); write a [[pool]] for each"));
+    }
     if let Some(found) = pools.iter().find(|pool| pool.name.as_deref() == Some(name)) {
         return found.pool.as_ref();
     }
@@ -220,7 +226,7 @@ fn warn_of_non_global(pool: &Pool, place: &Place, report: &mut Report) {
 }
 
 impl Timeouts {
-    fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
         let mut read = |name: &str| section.value(name, report).and_then(|v| v.duration(report));
         let (udp_default, tcp_est, tcp_trans) = (read("udp_default"), read("tcp_est"), read("tcp_trans"));
         let (tcp_incoming_syn, icmp_default) = (read("tcp_incoming_syn"), read("icmp_default"));
@@ -255,26 +261,11 @@ fn read_static(
         });
         let outside = row.value("outside", report).and_then(|v| {
             let outside = v.endpoint4(report)?;
-            if let Some(pool) = pool.filter(|pool| !pool.holds(outside.address)) {
-                let (name, first) = (&pool.name, pool.addresses.first());
-                let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
-                report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
-            } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
-                let (name, ports) = (&pool.name, &pool.ports);
-                report.fault(
-                    &v.place,
-                    format!(
-                        "is outside the ports of the shared pool {name} ({ports}); write a port in this range"
-                    ),
-                );
-            }
+            check_outside(outside, pool, &v.place, report);
             Some((outside, v.place))
         });
-        let is_icmp = protocol == Some(NatProtocol::Icmp);
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
-            report.fault(place, "port 0 is not valid; write 1 to 65535");
-        }
+        check_ports(protocol, ports, report);
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
             continue;
         };
@@ -283,15 +274,8 @@ fn read_static(
             other.0.protocol == protocol && (other.0.outside == outside || other.0.inside == inside)
         };
         if let Some((other, place)) = bindings.iter().find(same) {
-            let (what, there) = match other.outside == outside {
-                true => (outside.to_string(), place.seen_from(row.place())),
-                false => (inside.to_string(), place.seen_from(row.place())),
-            };
-            let protocol = protocol.as_str();
-            report.fault(
-                row.place(),
-                format!("{protocol} {what} already has a static binding ({there}); remove one"),
-            );
+            let what = if other.outside == outside { outside.to_string() } else { inside.to_string() };
+            is_same(protocol, &what, place, row.place(), report);
         }
         bindings.push((binding, row.place().clone()));
     }

@@ -7,6 +7,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use crate::config::Config;
 use crate::encapsulation::{Encapsulation, TunnelMtu};
 use crate::isatap::IsatapRole;
+use crate::nat44::Nat44;
 use crate::route::{DEFAULT_ROUTE6, Route};
 use crate::siit::EamRoutes;
 use crate::six_rd::SixRdRole;
@@ -78,6 +79,7 @@ impl Config {
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);
         reach.rules = self.others.source_rules();
+        reach.rules.extend(self.nat44.iter().flat_map(Nat44::source_rules));
         if !self.tun.routes.auto {
             reach.routes.clear();
             reach.rules.clear();
@@ -146,8 +148,7 @@ impl Config {
 
     /// Addresses of pools that are in the network of an interface.
     fn pool_reach(&self, now: &Surroundings, reach: &mut Reach) {
-        let of_nat64 = |name: &str| self.nat64.iter().any(|nat64| nat64.pool == name);
-        for pool in self.pools.iter().filter(|pool| pool.proxy_arp && of_nat64(&pool.name)) {
+        for pool in self.used_pools().filter(|pool| pool.proxy_arp) {
             let addresses = pool.addresses.iter().flat_map(|prefix| {
                 (prefix.address().to_bits()..=prefix.last().to_bits()).map(Ipv4Addr::from_bits)
             });
@@ -164,9 +165,8 @@ impl Config {
             siit.dynamic_pool.is_some_and(|pool| pool.overlaps(range))
                 || siit.mappings.iter().any(|(ipv4, _)| ipv4.overlaps(range))
         });
-        let pools = self.nat64.iter().filter_map(|nat64| self.pool(&nat64.pool));
         by_siit
-            || pools.flat_map(|pool| &pool.addresses).any(|prefix| prefix.overlaps(range))
+            || self.used_pools().flat_map(|pool| &pool.addresses).any(|prefix| prefix.overlaps(range))
             || self.gateway.ipv4_address.is_some_and(|own| range.contains(own))
     }
 
@@ -228,7 +228,7 @@ impl Reach {
         self.addresses.dedup();
         self.link_addresses.sort_unstable();
         self.link_addresses.dedup();
-        self.rules.sort_unstable_by_key(|rule| (rule.except.is_none(), *rule));
+        self.rules.sort_unstable_by_key(|rule| (rule.except.is_none(), rule.clone()));
         self.rules.dedup();
         self.proxies.sort_unstable();
         self.proxies.dedup();

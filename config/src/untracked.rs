@@ -60,9 +60,8 @@ impl Config {
         }
         for nat64 in &self.nat64 {
             v6.push(nat64.prefix.prefix());
-            let pool = self.pool(&nat64.pool).filter(|pool| !pool.shared);
-            v4.extend(pool.iter().flat_map(|pool| pool.addresses.iter().copied()));
         }
+        v4.extend(self.used_pools().filter(|pool| !pool.shared).flat_map(|pool| &pool.addresses));
         for siit in &self.siit {
             v6.extend(siit.prefix.map(|prefix| prefix.prefix()));
             v4.extend(siit.mappings.iter().map(|(ipv4, _)| ipv4));

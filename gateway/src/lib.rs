@@ -19,6 +19,7 @@ pub mod daemon;
 pub mod doctor;
 pub mod fast_path;
 pub mod host;
+mod inside_endpoint;
 pub mod metrics;
 pub mod reload;
 #[cfg(test)]

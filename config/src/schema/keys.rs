@@ -4,7 +4,7 @@ use super::key::{Absent, Key, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
 const YEAR: u64 = 365 * DAY;
-const TRUE: Absent = Absent::Default("true");
+pub(super) const TRUE: Absent = Absent::Default("true");
 
 /// The fewest flows that the fast path can have room for.
 pub(crate) const LEAST_FLOWS: u64 = 1_024;
@@ -281,43 +281,43 @@ pub(crate) static NAT64: Section = Section {
     ],
 };
 
+/// The timeouts of a stateful translator.
+pub(super) const TIMEOUT_KEYS: &[Key] = &[
+    key(
+        "udp_default",
+        Kind::Duration { min: 120, max: YEAR },
+        Absent::Default("\"5 min\""),
+        "UDP_DEFAULT: timeout of a UDP session (RFC 6146 §4); at least UDP_MIN, 2 min.",
+    ),
+    key(
+        "tcp_est",
+        Kind::Duration { min: 7_200, max: YEAR },
+        Absent::Default("\"2 h\""),
+        "TCP_EST: timeout of an established TCP session (RFC 6146 §4). TCP_TRANS is added to it, which gives the 2 h 4 min of RFC 5382 §5.",
+    ),
+    key(
+        "tcp_trans",
+        Kind::Duration { min: 240, max: YEAR },
+        Absent::Default("\"4 min\""),
+        "TCP_TRANS: timeout of a TCP session that is opening or closing, was reset, or did not answer after TCP_EST (RFC 6146 §4).",
+    ),
+    key(
+        "tcp_incoming_syn",
+        Kind::Duration { min: 6, max: 600 },
+        Absent::Default("\"6 s\""),
+        "TCP_INCOMING_SYN: how long a SYN from outside is stored in case the inside host opens the connection too (RFC 6146 §3.5.2.2).",
+    ),
+    key(
+        "icmp_default",
+        Kind::Duration { min: 60, max: YEAR },
+        Absent::Default("\"60 s\""),
+        "ICMP_DEFAULT: timeout of an ICMP query session (RFC 6146 §4).",
+    ),
+];
+
 /// `[nat64.timeouts]`.
-pub(crate) static TIMEOUTS: Section = Section {
-    name: "nat64.timeouts",
-    times: Times::Once,
-    groups: &[&[
-        key(
-            "udp_default",
-            Kind::Duration { min: 120, max: YEAR },
-            Absent::Default("\"5 min\""),
-            "UDP_DEFAULT: timeout of a UDP session (RFC 6146 §4); at least UDP_MIN, 2 min.",
-        ),
-        key(
-            "tcp_est",
-            Kind::Duration { min: 7_200, max: YEAR },
-            Absent::Default("\"2 h\""),
-            "TCP_EST: timeout of an established TCP session (RFC 6146 §4). TCP_TRANS is added to it, which gives the 2 h 4 min of RFC 5382 §5.",
-        ),
-        key(
-            "tcp_trans",
-            Kind::Duration { min: 240, max: YEAR },
-            Absent::Default("\"4 min\""),
-            "TCP_TRANS: timeout of a TCP session that is opening or closing, was reset, or did not answer after TCP_EST (RFC 6146 §4).",
-        ),
-        key(
-            "tcp_incoming_syn",
-            Kind::Duration { min: 6, max: 600 },
-            Absent::Default("\"6 s\""),
-            "TCP_INCOMING_SYN: how long a SYN from outside is stored in case the inside host opens the connection too (RFC 6146 §3.5.2.2).",
-        ),
-        key(
-            "icmp_default",
-            Kind::Duration { min: 60, max: YEAR },
-            Absent::Default("\"60 s\""),
-            "ICMP_DEFAULT: timeout of an ICMP query session (RFC 6146 §4).",
-        ),
-    ]],
-};
+pub(crate) static TIMEOUTS: Section =
+    Section { name: "nat64.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
 
 /// `nat64.static`.
 pub(crate) static STATIC: Section = Section {

@@ -6,6 +6,7 @@ mod dns64_keys;
 mod key;
 mod keys;
 mod mechanism_keys;
+mod nat44_keys;
 mod sections;
 mod tunnel_keys;
 
@@ -16,6 +17,7 @@ pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN,
 };
 pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
+pub(crate) use nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

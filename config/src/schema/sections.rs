@@ -5,16 +5,20 @@ use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::mechanism_keys::{IP_IN_IP, NPT66};
+use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 24] = [
+pub(crate) static SECTIONS: [&Section; 27] = [
     &GATEWAY,
     &TUN,
     &POOL,
     &NAT64,
     &TIMEOUTS,
     &STATIC,
+    &NAT44,
+    &NAT44_TIMEOUTS,
+    &NAT44_STATIC,
     &SIIT,
     &EAM,
     &NPT66,

@@ -38,7 +38,7 @@ const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 const MOST_OPEN_TO_MOVE: usize = 1_024;
 
 /// What a pool consists of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolConfig {
     /// The addresses.
     pub addresses: Vec<Prefix4>,

@@ -1,10 +1,11 @@
 //! What an operator may change at run time: static bindings made and removed, sessions and bindings ended.
 
 use super::filter::protocol_number;
+use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::net::{SocketAddrV4, SocketAddrV6};
+use std::net::SocketAddrV4;
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,10 +44,9 @@ impl Named {
     /// The inside endpoint; else what is wrong.
     pub fn inside(&self) -> Result<Inside<Endpoint6>, String> {
         let text = self.inside.as_ref().ok_or("inside is missing: [ADDRESS]:PORT")?;
-        let wanted = "an IPv6 [ADDRESS]:PORT; write one such as [2001:db8::80]:80";
-        let socket: SocketAddrV6 =
-            text.parse().map_err(|_| format!("inside {}: not {wanted}", text.escape_debug()))?;
-        Ok(Inside(Endpoint6::new(*socket.ip(), socket.port())))
+        let wanted = "[ADDRESS]:PORT, or ADDRESS:PORT of IPv4; write one such as [2001:db8::80]:80";
+        let endpoint = inside_endpoint::endpoint(text);
+        endpoint.map(Inside).ok_or_else(|| format!("inside {}: not {wanted}", text.escape_debug()))
     }
 
     /// The outside endpoint; else what is wrong.

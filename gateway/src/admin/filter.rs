@@ -1,5 +1,6 @@
 //! The filter of a query for sessions and bindings.
 
+use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6, protocol};
 use std::fmt;
@@ -62,9 +63,9 @@ impl Query {
     /// Reads the filter.
     pub fn filter(&self) -> Result<Filter, FilterError> {
         let wanted4 = "an IPv4 address, prefix or ADDRESS:PORT; write one such as 192.0.2.0/24";
-        let wanted6 = "an IPv6 address, prefix or [ADDRESS]:PORT; write one such as 2001:db8:1::/64";
+        let inside = "an address, prefix, [ADDRESS]:PORT or IPv4 ADDRESS:PORT; write one such as 2001:db8:1::/64 or 10.0.0.0/8";
         Ok(Filter {
-            inside: read("inside", &self.inside, side6, wanted6)?,
+            inside: read("inside", &self.inside, inside_endpoint::side, inside)?,
             outside: read("outside", &self.outside, side4, wanted4)?,
             remote: read("remote", &self.remote, side4, wanted4)?,
             port: self.port,
@@ -118,14 +119,6 @@ fn read<T>(
 ) -> Result<Option<T>, FilterError> {
     let Some(text) = text else { return Ok(None) };
     parse(text).map(Some).ok_or_else(|| FilterError { name, text: text.clone(), wanted })
-}
-
-fn side6(text: &str) -> Option<(Prefix6, Option<u16>)> {
-    if let Ok(prefix) = text.parse() {
-        return Some((prefix, None));
-    }
-    let (address, port) = text.strip_prefix('[')?.split_once("]:")?;
-    Some((Prefix6::holding(address.parse().ok()?, 128), Some(port.parse().ok()?)))
 }
 
 fn side4(text: &str) -> Option<(Prefix4, Option<u16>)> {

@@ -6,6 +6,7 @@ use super::reload::Wanted;
 use super::remote_names;
 use super::words;
 use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query};
+use crate::inside_endpoint;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
@@ -320,7 +321,7 @@ impl Gateway {
             mechanism: self.mechanism(entry.mechanism),
             worker,
             protocol: words::protocol(Some(entry.protocol)),
-            inside: entry.inside.map_or_else(|| "–".into(), |inside| inside.to_string()),
+            inside: entry.inside.map_or_else(|| "–".into(), inside_endpoint::text),
             outside: entry.outside.to_string(),
             remote: entry.remote.to_string(),
             state: entry.state.into(),
@@ -339,7 +340,7 @@ impl Gateway {
 
     fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
         let (inside, outside) = match entry.protocol {
-            Some(_) => (entry.inside.to_string(), entry.outside.to_string()),
+            Some(_) => (inside_endpoint::text(entry.inside), entry.outside.to_string()),
             None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
         };
         BindingRow {
@@ -359,7 +360,7 @@ impl Gateway {
             let mut gauge = |name, help, protocol, value| {
                 gauges.push(Gauge { name, help, mechanism: mechanism.name.clone(), protocol, value });
             };
-            if mechanism.kind == Kind::Nat64 {
+            if mechanism.kind.is_stateful() {
                 for (protocol, used) in ["tcp", "udp", "icmp"].into_iter().zip(table.ports_used) {
                     let protocol = Some(protocol);
                     gauge("pool_ports", "Ports of the pool, all addresses together.", protocol, table.ports);
@@ -367,8 +368,8 @@ impl Gateway {
                 }
             }
             let mut add = |name, help, value| gauge(name, help, None, value);
-            let translates = matches!(mechanism.kind, Kind::Nat64 | Kind::Siit);
-            if mechanism.kind == Kind::Nat64 {
+            let translates = mechanism.kind.is_stateful() || mechanism.kind == Kind::Siit;
+            if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);
             }

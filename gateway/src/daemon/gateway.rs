@@ -250,7 +250,7 @@ impl Gateway {
 
     /// The stateful mechanisms, by their place in the configuration.
     pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
-        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind == Kind::Nat64).count() as u16
+        0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind.is_stateful()).count() as u16
     }
 
     pub(super) fn mechanism(&self, index: u16) -> String {

@@ -56,10 +56,13 @@ impl Gateway {
     fn one_direction(&self, sample: &SessionSample) -> Vec<ProblemRow> {
         let history = self.history();
         let rate = |direction: Direction| {
-            history.rate(|counters| counters.passed[Kind::Nat64 as usize][direction as usize])
-                + history.carried(|counts| words::carried_one_way(counts, Kind::Nat64, direction))
+            let of_kind = |kind: &Kind| {
+                history.rate(|counters| counters.passed[*kind as usize][direction as usize])
+                    + history.carried(|counts| words::carried_one_way(counts, *kind, direction))
+            };
+            Kind::ALL.iter().filter(|kind| kind.is_stateful()).map(of_kind).sum::<f64>()
         };
-        // Both directions of all NAT64s are counted together: it says something of one only if it is the only one.
+        // Both directions of all translators are counted together: it says something of one only if it is the only one.
         let is_only = self.stateful().count() == 1;
         let outward = is_only && rate(Direction::Out) >= BUSY && rate(Direction::In) <= 0.0;
         let of = |index: u16| sample.counts.get(&index).cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat64, Remote, Route, Siit};
+use crate::config::{Config, Nat44, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
@@ -50,6 +50,12 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         kind: Kind::Nat64,
         pool: Some(nat64.pool.clone()),
     });
+    let nat44 = config.nat44.iter().map(|nat44| Mechanism {
+        name: nat44.name.clone(),
+        serves: nat44_serves(config, nat44),
+        kind: Kind::Nat44,
+        pool: Some(nat44.pool.clone()),
+    });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),
         serves: siit_serves(siit),
@@ -72,7 +78,8 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
-    nat64.chain(siit).chain(others).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
+    let translators = nat64.chain(nat44).chain(siit).chain(others);
+    translators.chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 
 /// The tunnels whose remote is a name, and where it may lead.
@@ -83,22 +90,34 @@ pub(super) fn named_remotes(config: &Config) -> Vec<(String, Vec<Prefix4>)> {
 
 /// The dynamic pools: the mechanism's place, and the file.
 pub(super) fn pool_files(config: &Config) -> Vec<(u16, &Path)> {
-    let first = config.nat64.len();
+    let first = config.nat64.len() + usize::from(config.nat44.is_some());
     let siit = config.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some());
     siit.map(|(index, siit)| ((first + index) as u16, siit.dynamic_state.as_path())).collect()
 }
 
 fn nat64_serves(config: &Config, nat64: &Nat64) -> String {
-    let pool = config.pool(&nat64.pool).map_or_else(String::new, |pool| {
+    let pool = pool_serves(config, &nat64.pool, nat64.static_bindings.len());
+    format!("{} ⇄ {pool}", nat64.prefix.prefix())
+}
+
+fn nat44_serves(config: &Config, nat44: &Nat44) -> String {
+    let inside: Vec<String> = nat44.inside.iter().map(Prefix4::to_string).collect();
+    let pool = pool_serves(config, &nat44.pool, nat44.static_bindings.len());
+    format!("{} ⇄ {pool}", inside.join(", "))
+}
+
+/// The pool of a translator, and how many static bindings there are.
+fn pool_serves(config: &Config, name: &str, bindings: usize) -> String {
+    let pool = config.pool(name).map_or_else(String::new, |pool| {
         let addresses = pool.address_count();
         let ports = addresses * u64::from(pool.ports.count());
         format!(": {}, {}", plural_es(addresses, "address"), plural(ports, "port"))
     });
-    let bindings = match nat64.static_bindings.len() {
+    let bindings = match bindings {
         0 => String::new(),
         count => format!(" · {}", plural(count as u64, "static binding")),
     };
-    format!("{} ⇄ pool {}{pool}{bindings}", nat64.prefix.prefix(), nat64.pool)
+    format!("pool {name}{pool}{bindings}")
 }
 
 fn siit_serves(siit: &Siit) -> String {

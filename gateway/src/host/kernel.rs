@@ -203,11 +203,29 @@ fn routes(
     mark: RouteMark,
 ) -> Result<Vec<RouteMessage>, Refusal> {
     let mut wanted = RouteMessage::default();
-    wanted.header.address_family = family;
     wanted.header.table = RouteHeader::RT_TABLE_MAIN;
-    wanted.header.protocol = mark.protocol();
     wanted.header.kind = kind;
     wanted.attributes.extend(device.map(RouteAttribute::Oif));
+    selected(wanted, family, mark)
+}
+
+/// Whether the gateway has a route in a table of its own.
+pub(super) fn has_table(family: AddressFamily, table: u32, mark: RouteMark) -> Result<bool, Refusal> {
+    let mut wanted = RouteMessage::default();
+    wanted.header.kind = RouteType::Unicast;
+    wanted.attributes.push(RouteAttribute::Table(table));
+    let found = selected(wanted, family, mark)?;
+    Ok(found.iter().any(|route| route.attributes.contains(&RouteAttribute::Table(table))))
+}
+
+/// The gateway's routes that the kernel selects.
+fn selected(
+    mut wanted: RouteMessage,
+    family: AddressFamily,
+    mark: RouteMark,
+) -> Result<Vec<RouteMessage>, Refusal> {
+    wanted.header.address_family = family;
+    wanted.header.protocol = mark.protocol();
     let request = |handle: Handle| async move { handle.route().get(wanted).execute().try_collect().await };
     ask_by(true, request)?.map_err(|error| Refusal::of(&error))
 }

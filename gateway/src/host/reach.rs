@@ -236,7 +236,7 @@ fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {
 fn by_source(rule: &SourceRule, device: u32, record: &mut Record) -> Result<(), HostError> {
     let (recorded, mark) = (Recorded::of(rule, device), record.route_mark());
     record.rule(recorded.clone()).map_err(HostError::Record)?;
-    let outcome = source_rules::route_all(device, mark).and_then(|()| recorded.add(mark));
+    let outcome = source_rules::route_all(rule, device, mark).and_then(|()| recorded.add(mark));
     if outcome.is_err() {
         record.remove_rule(&recorded).map_err(HostError::Record)?;
     }

@@ -1,17 +1,17 @@
-//! Routing by source (`ip -6 rule`): what comes from inside of a mechanism goes into the device whatever its destination, but for the
+//! Routing by source (`ip rule`): what comes from inside of a mechanism goes into the device whatever its destination, but for the
 //! site's own destinations. The rules outlive the device and are recorded; the route that they lead to is in a table of the device's
 //! own and vanishes with it.
 
-use super::kernel::{Refusal, ask};
+use super::kernel::{self, Refusal, ask};
 use super::route_mark::RouteMark;
-use crate::config::SourceRule;
+use crate::config::{Network, SourceRule};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::route::RouteHeader;
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Rules are asked before those of the main table (32766); exceptions before all others.
 const EXCEPTIONS: u32 = 6_296;
@@ -24,6 +24,8 @@ const TABLES: u32 = 6_296_000;
 pub(super) struct Recorded {
     from: String,
     except: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    interface: Option<String>,
     table: u32,
 }
 
@@ -31,31 +33,35 @@ impl Recorded {
     /// The rule of the device of this index.
     pub fn of(rule: &SourceRule, device: u32) -> Self {
         let except = rule.except.map(|prefix| prefix.to_string());
-        Self { from: rule.from.to_string(), except, table: TABLES + device }
+        let interface = rule.interface.clone();
+        Self { from: rule.from.to_string(), except, interface, table: TABLES + device }
     }
 
     /// The rule again.
     pub fn rule(&self) -> Option<SourceRule> {
         let except = match &self.except {
-            Some(prefix) => Some(prefix.parse().ok()?),
+            Some(prefix) => Some(network(prefix)?),
             None => None,
         };
-        Some(SourceRule { from: self.from.parse().ok()?, except })
+        Some(SourceRule { from: network(&self.from)?, except, interface: self.interface.clone() })
     }
 
     fn message(&self, mark: RouteMark) -> Option<RuleMessage> {
-        let SourceRule { from, except } = self.rule()?;
+        let SourceRule { from, except, interface } = self.rule()?;
         let mut message = RuleMessage::default();
-        message.header.family = AddressFamily::Inet6;
+        let (address, length) = parts(from);
+        message.header.family = family(from);
         message.header.action = RuleAction::ToTable;
-        message.header.src_len = from.length();
-        message.attributes.push(RuleAttribute::Source(from.address().into()));
+        message.header.src_len = length;
+        message.attributes.push(RuleAttribute::Source(address));
+        message.attributes.extend(interface.map(RuleAttribute::Iifname));
         message.attributes.push(RuleAttribute::Protocol(mark.protocol()));
         match except {
             Some(to) => {
-                message.header.dst_len = to.length();
+                let (address, length) = parts(to);
+                message.header.dst_len = length;
                 message.header.table = RouteHeader::RT_TABLE_MAIN;
-                message.attributes.push(RuleAttribute::Destination(to.address().into()));
+                message.attributes.push(RuleAttribute::Destination(address));
                 message.attributes.push(RuleAttribute::Priority(EXCEPTIONS));
             }
             None => {
@@ -85,17 +91,42 @@ impl Recorded {
     }
 }
 
-/// Routes everything that is looked up in the device's table into the device.
-pub(super) fn route_all(device: u32, mark: RouteMark) -> Result<(), Refusal> {
-    let message = RouteMessageBuilder::<Ipv6Addr>::new()
-        .table_id(TABLES + device)
-        .output_interface(device)
-        .protocol(mark.protocol())
-        .build();
+/// Routes everything of the rule's family that is looked up in the device's table into the device.
+pub(super) fn route_all(rule: &SourceRule, device: u32, mark: RouteMark) -> Result<(), Refusal> {
+    let message = match rule.from {
+        Network::V4(_) => RouteMessageBuilder::<Ipv4Addr>::new()
+            .table_id(TABLES + device)
+            .output_interface(device)
+            .protocol(mark.protocol())
+            .build(),
+        Network::V6(_) => RouteMessageBuilder::<Ipv6Addr>::new()
+            .table_id(TABLES + device)
+            .output_interface(device)
+            .protocol(mark.protocol())
+            .build(),
+    };
     there(
         ask(|handle: Handle| async move { handle.route().add(message).execute().await })?
             .map_err(|error| Refusal::of(&error)),
     )
+}
+
+fn network(text: &str) -> Option<Network> {
+    text.parse().map(Network::V4).or_else(|_| text.parse().map(Network::V6)).ok()
+}
+
+fn parts(network: Network) -> (IpAddr, u8) {
+    match network {
+        Network::V4(prefix) => (prefix.address().into(), prefix.length()),
+        Network::V6(prefix) => (prefix.address().into(), prefix.length()),
+    }
+}
+
+const fn family(network: Network) -> AddressFamily {
+    match network {
+        Network::V4(_) => AddressFamily::Inet,
+        Network::V6(_) => AddressFamily::Inet6,
+    }
 }
 
 fn there(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
@@ -105,22 +136,33 @@ fn there(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
     }
 }
 
-/// Those of the rules that the kernel has.
+/// Those of the rules that the kernel has, with the route that they lead to.
 pub(super) fn present(
     rules: &[SourceRule],
     device: u32,
     mark: RouteMark,
 ) -> Result<Vec<SourceRule>, Refusal> {
-    let request = |handle: Handle| async move {
-        handle.rule().get(IpVersion::V6).execute().try_collect::<Vec<_>>().await
-    };
-    let found = ask(request)?.map_err(|error| Refusal::of(&error))?;
-    let is_there = |rule: &&SourceRule| {
-        let Some(wanted) = Recorded::of(rule, device).message(mark) else { return false };
-        found.iter().any(|one| {
-            (one.header.src_len, one.header.dst_len) == (wanted.header.src_len, wanted.header.dst_len)
-                && wanted.attributes.iter().all(|attribute| one.attributes.contains(attribute))
-        })
-    };
-    Ok(rules.iter().filter(is_there).cloned().collect())
+    let mut there = Vec::new();
+    for (version, family_of) in [(IpVersion::V4, AddressFamily::Inet), (IpVersion::V6, AddressFamily::Inet6)]
+    {
+        let of_family: Vec<_> = rules.iter().filter(|rule| family(rule.from) == family_of).collect();
+        if of_family.is_empty() || !kernel::has_table(family_of, TABLES + device, mark)? {
+            continue;
+        }
+        let request = |handle: Handle| async move {
+            handle.rule().get(version).execute().try_collect::<Vec<_>>().await
+        };
+        let found = ask(request)?.map_err(|error| Refusal::of(&error))?;
+        let is_there = |rule: &&SourceRule| {
+            let Some(wanted) = Recorded::of(rule, device).message(mark) else { return false };
+            found.iter().any(|one| {
+                (one.header.src_len, one.header.dst_len) == (wanted.header.src_len, wanted.header.dst_len)
+                    && wanted.attributes.iter().all(|attribute| one.attributes.contains(attribute))
+                    && one.attributes.iter().any(|it| matches!(it, RuleAttribute::Iifname(_)))
+                        == rule.interface.is_some()
+            })
+        };
+        there.extend(of_family.into_iter().filter(is_there).cloned());
+    }
+    Ok(there)
 }

@@ -1,12 +1,13 @@
 //! An engine apart: made from a configuration, with sessions that are copied into it. It reads and sends nothing.
 
 use crate::config::{Config, Surroundings};
+use crate::inside_endpoint;
 use crate::view::SessionRow;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Inside, NatProtocol, NotAdopted, Outside, SavedSession, SessionState};
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Offload, Outbox, Verdict};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::Endpoint4;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -121,10 +122,7 @@ fn saved(row: &SessionRow) -> Option<SavedSession> {
     };
     let named = SessionState::ALL.into_iter().find(|state| state.name() == row.state);
     let endpoint = |text: &str| text.parse::<SocketAddr>().ok();
-    let inside = match endpoint(&row.inside)? {
-        SocketAddr::V6(inside) => Endpoint6::new(*inside.ip(), inside.port()),
-        SocketAddr::V4(_) => return None,
-    };
+    let inside = inside_endpoint::endpoint(&row.inside)?;
     let v4 = |text: &str| match endpoint(text)? {
         SocketAddr::V4(it) => Some(Endpoint4::new(*it.ip(), it.port())),
         SocketAddr::V6(_) => None,

@@ -1,0 +1,200 @@
+//! `[nat44]`: the traditional NAT (RFC 3022, RFC 4787).
+
+use serde::Serialize;
+use sixway_dataplane::nat::StateLimits;
+use sixway_wire::{Endpoint4, Prefix4};
+
+use crate::claims::{Claims, Owner};
+use crate::fault::{Place, Report};
+use crate::host::HostFacts;
+use crate::interface_name::read_interfaces;
+use crate::limits;
+use crate::nat64::{Filtering, NatProtocol, Timeouts, find_pool};
+use crate::pool::{Pool, ReadPool};
+use crate::schema::{NAT44_STATIC, NAT44_TIMEOUTS};
+use crate::section::Reader;
+use crate::source_rule::{Network, SourceRule};
+use crate::static_ends::{check_outside, check_ports, is_same};
+use crate::text;
+use crate::translator_prefix::read_prefixes4;
+use crate::word;
+
+/// A binding that is always there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Static44 {
+    /// Its protocol.
+    #[serde(serialize_with = "word::serialize")]
+    pub protocol: NatProtocol,
+    /// The host inside and its port.
+    #[serde(serialize_with = "text::one")]
+    pub inside: Endpoint4,
+    /// The address of the pool and the port that represent it.
+    #[serde(serialize_with = "text::one")]
+    pub outside: Endpoint4,
+}
+
+/// A NAT44, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nat44 {
+    /// What it is called.
+    pub name: String,
+    /// Prefixes of the inside hosts.
+    #[serde(serialize_with = "text::many")]
+    pub inside: Vec<Prefix4>,
+    /// Interfaces by which their packets come in; empty: any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// Destinations on the way to which nothing is translated.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<Prefix4>,
+    /// IPv4 addresses to and from which there are no sessions.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub exclude_ipv4: Vec<Prefix4>,
+    /// This host's IPv4 addresses that inside hosts may create sessions to.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub allow_own: Vec<Prefix4>,
+    /// The name of its pool.
+    pub pool: String,
+    /// Who may answer through a binding.
+    #[serde(serialize_with = "word::serialize")]
+    pub filtering: Filtering,
+    /// How large the tables may become: all workers' together, but of a subscriber, an IPv4 address, at each worker.
+    #[serde(flatten, serialize_with = "limits::serialize")]
+    pub limits: StateLimits,
+    /// Whether the MSS of TCP SYNs is lowered to what fits.
+    pub clamp_mss: bool,
+    /// When a silent session ends.
+    pub timeouts: Timeouts,
+    /// Bindings that are always there.
+    #[serde(rename = "static")]
+    pub static_bindings: Vec<Static44>,
+}
+
+/// What a NAT44 is read with.
+pub(crate) struct Nat44Context<'r, 'p> {
+    pub device: Option<&'p str>,
+    pub host: &'p HostFacts,
+    pub pools: &'p [ReadPool],
+    /// Which pools are taken, and where.
+    pub taken: &'r mut Vec<(String, Place)>,
+    pub claims: &'r mut Claims,
+    pub report: &'r mut Report,
+}
+
+impl Nat44 {
+    pub(crate) fn read(section: &Reader, context: Nat44Context) -> Option<Self> {
+        let Nat44Context { device, host, pools, taken, claims, report } = context;
+        let name = section.value("name", report).map(|v| v.text(report));
+        let inside = section.value("inside", report).and_then(|v| {
+            let (place, items) = (v.place.clone(), v.items());
+            if items.is_empty() {
+                report.fault(
+                    &place,
+                    "is empty; write the prefixes of your hosts, such as [\"192.168.1.0/24\"]",
+                );
+            }
+            for item in &items {
+                if let Some(prefix) = item.prefix4(&mut Report::default()) {
+                    claims.v4(prefix, Owner::Inside, &item.place);
+                }
+            }
+            items.iter().map(|item| item.prefix4(report)).collect::<Option<Vec<_>>>()
+        });
+        let until = "packets of inside hosts are not translated until it appears";
+        let interfaces = match section.value("interfaces", report) {
+            None => Some(Vec::new()),
+            Some(v) => read_interfaces(v, (device, host), until, report),
+        };
+        let pool = section.value("pool", report).and_then(|v| {
+            let name = v.text(report)?;
+            let pool = find_pool(&name, pools, taken, &v.place, report);
+            Some((name, pool))
+        });
+        let except = read_prefixes4(section, "except", report);
+        let exclude_ipv4 = read_prefixes4(section, "exclude_ipv4", report);
+        let allow_own = read_prefixes4(section, "allow_own", report);
+        let filtering = section.value("filtering", report).and_then(|v| v.word(report));
+        let limits = limits::read(section, report);
+        let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
+        let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
+            [written, ..] => Timeouts::read(written, report),
+            [] => Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
+        };
+        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
+        let static_bindings = read_static(section, inside.as_deref(), known_pool, report);
+        let (pool, _) = pool?;
+        Some(Self {
+            name: name.unwrap_or_else(|| Some("nat44".into()))?,
+            inside: inside?,
+            interfaces: interfaces?,
+            except: except?,
+            exclude_ipv4: exclude_ipv4?,
+            allow_own: allow_own?,
+            pool,
+            filtering: filtering?,
+            limits: limits?,
+            clamp_mss: clamp_mss?,
+            timeouts: timeouts?,
+            static_bindings,
+        })
+    }
+
+    /// What the kernel routes into the device by source: the site's own destinations are excepted.
+    pub(crate) fn source_rules(&self) -> Vec<SourceRule> {
+        let interfaces: Vec<Option<&String>> =
+            if self.interfaces.is_empty() { vec![None] } else { self.interfaces.iter().map(Some).collect() };
+        let mut rules = Vec::new();
+        for (from, interface) in
+            self.inside.iter().flat_map(|from| interfaces.iter().map(move |it| (from, it)))
+        {
+            let rule = |except: Option<Prefix4>| SourceRule {
+                from: Network::V4(*from),
+                except: except.map(Network::V4),
+                interface: interface.cloned(),
+            };
+            rules.extend(self.inside.iter().chain(&self.except).map(|to| rule(Some(*to))));
+            rules.push(rule(None));
+        }
+        rules
+    }
+}
+
+fn read_static(
+    section: &Reader,
+    inside: Option<&[Prefix4]>,
+    pool: Option<&Pool>,
+    report: &mut Report,
+) -> Vec<Static44> {
+    let mut bindings: Vec<(Static44, Place)> = Vec::new();
+    for row in section.sections("static", &NAT44_STATIC, report) {
+        let protocol = row.value("protocol", report).and_then(|v| v.word(report));
+        let host = row.value("inside", report).and_then(|v| {
+            let host = v.endpoint4(report)?;
+            let is_inside =
+                |prefixes: &[Prefix4]| prefixes.iter().any(|prefix| prefix.contains(host.address));
+            if inside.is_some_and(|prefixes| !is_inside(prefixes)) {
+                report.fault(&v.place, "is not in nat44.inside; write the address of an inside host");
+            }
+            Some((host, v.place))
+        });
+        let outside = row.value("outside", report).and_then(|v| {
+            let outside = v.endpoint4(report)?;
+            check_outside(outside, pool, &v.place, report);
+            Some((outside, v.place))
+        });
+        let ports = [host.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
+        check_ports(protocol, ports, report);
+        let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, host, outside) else {
+            continue;
+        };
+        let same = bindings.iter().find(|(other, _)| {
+            other.protocol == protocol && (other.outside == outside || other.inside == inside)
+        });
+        if let Some((other, place)) = same {
+            let what = if other.outside == outside { outside } else { inside };
+            is_same(protocol, &what.to_string(), place, row.place(), report);
+        }
+        bindings.push((Static44 { protocol, inside, outside }, row.place().clone()));
+    }
+    bindings.into_iter().map(|(binding, _)| binding).collect()
+}

@@ -1,0 +1,106 @@
+//! The keys of `[nat44]`.
+
+use super::key::{Absent, Kind, Section, Times, key};
+use super::keys::{TIMEOUT_KEYS, TRUE};
+
+/// `[nat44]`.
+pub(crate) static NAT44: Section = Section {
+    name: "nat44",
+    times: Times::Once,
+    groups: &[&[
+        key("name", Kind::Text, Absent::Means("`nat44`"), "Name in `sixway show` and in metrics."),
+        key(
+            "inside",
+            Kind::Prefixes4,
+            Absent::FaultSuch("[\"192.168.1.0/24\"]"),
+            "Prefixes of the inside hosts. Packets with these sources are routed into the device by policy rules, but for those to `inside` and `except`.",
+        ),
+        key(
+            "interfaces",
+            Kind::Texts,
+            Absent::Means("any, and this host's own packets with a source in `inside`"),
+            "Interfaces by which packets of inside hosts come in: the policy rules then apply to these alone.",
+        ),
+        key(
+            "except",
+            Kind::Prefixes4,
+            Absent::Means("none"),
+            "Destinations that inside hosts reach with their own addresses, such as another site behind a VPN.",
+        ),
+        key(
+            "exclude_ipv4",
+            Kind::Prefixes4,
+            Absent::Means("none"),
+            "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`).",
+        ),
+        key(
+            "allow_own",
+            Kind::Prefixes4,
+            Absent::Means("none"),
+            "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
+        ),
+        key("pool", Kind::Text, Absent::Fault, "Name of the pool whose addresses the inside hosts share."),
+        key(
+            "filtering",
+            Kind::Choice(&["endpoint-independent", "address-dependent"]),
+            Absent::Default("\"endpoint-independent\""),
+            "Who may send through a binding: anyone, or only addresses that the inside host has sent to (RFC 4787 §5).",
+        ),
+        key(
+            "static",
+            Kind::Tables(&NAT44_STATIC),
+            Absent::Means("none"),
+            "Static bindings, for servers inside.",
+        ),
+        key(
+            "max_sessions",
+            Kind::Integer { min: 1_024, max: 64 << 20 },
+            Absent::Default("1048576"),
+            "Maximum number of sessions, all workers together; about 300 octets of memory each. When the table is full, new sessions are refused and existing ones stay.",
+        ),
+        key(
+            "max_bindings",
+            Kind::Integer { min: 1_024, max: 64 << 20 },
+            Absent::Default("1048576"),
+            "Maximum number of bindings, all workers together. When the table is full, new bindings are refused and existing ones stay.",
+        ),
+        key(
+            "max_bindings_per_subscriber",
+            Kind::Integer { min: 0, max: 64 << 20 },
+            Absent::Default("0"),
+            "Maximum number of bindings of one subscriber (an IPv4 address), static bindings not counted (RFC 6888 REQ-4); 0: no limit.",
+        ),
+        key(
+            "clamp_mss",
+            Kind::Boolean,
+            TRUE,
+            "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
+        ),
+        key("timeouts", Kind::Table(&NAT44_TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
+    ]],
+};
+
+/// `[nat44.timeouts]`.
+pub(crate) static NAT44_TIMEOUTS: Section =
+    Section { name: "nat44.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
+
+/// `nat44.static`.
+pub(crate) static NAT44_STATIC: Section = Section {
+    name: "nat44.static",
+    times: Times::Several,
+    groups: &[&[
+        key(
+            "protocol",
+            Kind::Choice(&["tcp", "udp", "icmp"]),
+            Absent::Fault,
+            "Protocol; for `\"icmp\"` the ports are query identifiers.",
+        ),
+        key("inside", Kind::Endpoint4, Absent::Fault, "The host inside and its port."),
+        key(
+            "outside",
+            Kind::Endpoint4,
+            Absent::Fault,
+            "An address of the pool, with a port from 1 to 65535.",
+        ),
+    ]],
+};
