@@ -1,7 +1,8 @@
 //! A rule by source that routes packets into the device.
 
-use sixway_wire::{Prefix4, Prefix6};
+use sixway_wire::{Prefix4, Prefix6, PrefixError};
 use std::fmt;
+use std::str::FromStr;
 
 /// A prefix of either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -10,6 +11,14 @@ pub enum Network {
     V4(Prefix4),
     /// IPv6 addresses.
     V6(Prefix6),
+}
+
+impl FromStr for Network {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        text.parse().map(Self::V4).or_else(|_| text.parse().map(Self::V6))
+    }
 }
 
 impl fmt::Display for Network {

@@ -10,6 +10,7 @@ mod faults;
 mod good;
 mod inside;
 mod ip_in_ip;
+mod nat44;
 mod npt66;
 mod remarks;
 mod schema;

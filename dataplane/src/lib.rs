@@ -23,6 +23,7 @@ pub mod outbox;
 pub mod parse;
 pub mod rewrite;
 pub mod source_check;
+pub mod stateful;
 pub mod translate;
 pub mod tunnel;
 pub mod verdict;

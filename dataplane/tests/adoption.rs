@@ -4,7 +4,6 @@ use crate::support;
 use crate::support::fast_path::{Fate, MemoryFastPath};
 use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::engine::EngineConfig;
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{
@@ -12,6 +11,7 @@ use sixway_dataplane::nat::{
     StaticBinding,
 };
 use sixway_dataplane::offload::{FlowHandle, HalfUsage, OffloadedFlow, Usage};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{DropReason, Instant, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::BTreeSet;

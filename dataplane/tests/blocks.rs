@@ -4,10 +4,10 @@ use crate::support;
 use crate::support::{v4, v6};
 use proptest::prelude::*;
 use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Inside, NatProtocol, Outside, PORTS_PER_BLOCK, Selection, StaticBinding,
 };
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};

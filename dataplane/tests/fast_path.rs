@@ -3,10 +3,10 @@
 use crate::support;
 use crate::support::fast_path::{Fate, MemoryFastPath, Word};
 use crate::support::{Gateway, v4, v6};
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, SessionRow, StaticBinding};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;

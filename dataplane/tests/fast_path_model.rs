@@ -7,11 +7,11 @@ use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::nat::{
     Inside, NatProtocol, NotAdopted, Outside, SavedSession, Selection, SessionRow, StaticBinding,
 };
 use sixway_dataplane::offload::FastPath;
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{Frame, Instant, Outbox};
 use sixway_trial::budget;
 use sixway_wire::{Endpoint4, Endpoint6};

@@ -6,9 +6,9 @@ use crate::support::{Build, Gateway, checksum_is_right, eam, hex, icmp4, icmp6, 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 use sixway_dataplane::engine::EngineConfig;
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::{Selection, SessionRow};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::translate::UdpZeroChecksum;
 use sixway_dataplane::{Checksum, DropReason, Frame, Limits, Offload, Outbox, SegmentKind, Verdict};
 use sixway_trial::budget;

@@ -16,8 +16,11 @@ fn a_prefix_translator_is_read_with_its_routes_and_rules() {
     );
     assert!(config.routes().contains(&Route::V6("2001:db8:1:aa00::/56".parse().unwrap())));
     let from = "fd01:203:405::/56".parse().unwrap();
-    let rule =
-        |except: Option<&str>| SourceRule { from, except: except.map(|prefix| prefix.parse().unwrap()) };
+    let rule = |except: Option<&str>| SourceRule {
+        from,
+        except: except.map(|prefix| prefix.parse().unwrap()),
+        interface: None,
+    };
     let rules = config.reach(&Surroundings::default()).rules;
     assert_eq!(rules, [rule(Some("fd01:203:405::/56")), rule(Some("fd0e::/16")), rule(None)]);
     assert!(config.needs_device() && config.routes_ipv6() && !config.translates());

@@ -9,12 +9,12 @@ use crate::frame::Frame;
 use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::kind::Kind;
-use crate::mechanism::Stateful;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::mechanism::table::with_row;
 use crate::outbox::Outbox;
+use crate::stateful::Stateful;
 use crate::verdict::Verdict;
 use core::net::Ipv4Addr;
 

@@ -70,7 +70,7 @@ impl Engine {
         translator.adopt(flow, handle, usage, now, counters)
     }
 
-    /// Quarantines an endpoint until `until`, as [`crate::mechanism::Stateful::quarantine`] of the translator that it
+    /// Quarantines an endpoint until `until`, as [`crate::stateful::Stateful::quarantine`] of the translator that it
     /// belongs to. Whether it was quarantined.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
         self.mechanisms.stateful().any(|translator| translator.quarantine(protocol, outside, until))

@@ -6,8 +6,8 @@
 
 use super::Engine;
 use crate::identity::Identity;
-use crate::mechanism::Stateful;
 use crate::nat::{Inside, NatProtocol, Outside, PORTS_PER_BLOCK};
+use crate::stateful::Stateful;
 use crate::verdict::WorkerId;
 use core::net::Ipv6Addr;
 use sixway_wire::{Endpoint4, Endpoint6};

@@ -12,9 +12,7 @@ pub mod siit;
 mod six_in_four;
 pub mod six_rd;
 pub mod six_to_four;
-mod stateful;
 pub mod table;
 
 pub use crate::identity;
-pub use stateful::Stateful;
 pub use table::MechanismConfig;

@@ -4,8 +4,8 @@
 
 use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
 use super::siit::dynamic_pool::DynamicPoolFault;
-use super::stateful::Stateful;
 use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use crate::stateful::Stateful;
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;

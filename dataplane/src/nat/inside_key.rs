@@ -38,7 +38,7 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). `None`: the endpoint cannot be expressed so.
     fn mapped(self) -> Option<Inside6>;
 
-    /// The endpoint again. `None`: it is none of this kind.
+    /// The endpoint again. `None`: it is of another kind.
     fn of_mapped(mapped: Inside6) -> Option<Self>;
 
     /// The hosts of this kind whose addresses, as [`InsideKey::mapped`] gives them, are in this prefix. `None`: no host's is.

@@ -12,7 +12,6 @@ use model::{
 };
 use proptest::prelude::*;
 use sixway_dataplane::effects::{Effects, Generated};
-use sixway_dataplane::mechanism::Stateful as _;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::StateLimits;
@@ -20,6 +19,7 @@ use sixway_dataplane::nat::{
     Filtering, Inside, NatProtocol, Outside, PoolConfig, Selection, StaticBinding, StaticBindingError,
 };
 use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, Transport};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
 use sixway_trial::budget;

@@ -40,10 +40,10 @@ impl Recorded {
     /// The rule again.
     pub fn rule(&self) -> Option<SourceRule> {
         let except = match &self.except {
-            Some(prefix) => Some(network(prefix)?),
+            Some(prefix) => Some(prefix.parse().ok()?),
             None => None,
         };
-        Some(SourceRule { from: network(&self.from)?, except, interface: self.interface.clone() })
+        Some(SourceRule { from: self.from.parse().ok()?, except, interface: self.interface.clone() })
     }
 
     fn message(&self, mark: RouteMark) -> Option<RuleMessage> {
@@ -109,10 +109,6 @@ pub(super) fn route_all(rule: &SourceRule, device: u32, mark: RouteMark) -> Resu
         ask(|handle: Handle| async move { handle.route().add(message).execute().await })?
             .map_err(|error| Refusal::of(&error)),
     )
-}
-
-fn network(text: &str) -> Option<Network> {
-    text.parse().map(Network::V4).or_else(|_| text.parse().map(Network::V6)).ok()
 }
 
 fn parts(network: Network) -> (IpAddr, u8) {

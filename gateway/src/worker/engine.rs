@@ -5,12 +5,12 @@ use super::translator::{BindingEntry, Edited, Position, Scan, SessionEntry, Tabl
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::mechanism::Stateful;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Blocks, NatProtocol, SavedSession, Selection, SessionRow,
 };
+use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 

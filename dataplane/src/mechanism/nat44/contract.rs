@@ -5,11 +5,11 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
-use crate::mechanism::Stateful;
 use crate::mechanism::contract::{
     self, Arrival, Build, BuildContext, Claims, InsideClaim, Mechanism, Quotes,
 };
 use crate::parse::{Packet, QuotedTuple};
+use crate::stateful::Stateful;
 use crate::translate::Policy;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::vec::Vec;

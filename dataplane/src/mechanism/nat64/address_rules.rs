@@ -2,9 +2,9 @@
 
 use crate::drop_reason::DropReason;
 use crate::identity::Identity;
-use crate::mechanism::stateful::{AddressPolicy, Remotes};
 use crate::nat::{Inside, Mechanism, Outside};
 use crate::source_check::{is_martian4, is_martian6};
+use crate::stateful::{AddressPolicy, Remotes};
 use crate::translate::address::rfc6052::{Rfc6052, refuse_link_local};
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -6,7 +6,6 @@ use crate::effects::Effects;
 use crate::effects::Generated;
 use crate::frame::{Frame, SegmentKind, Segments};
 use crate::instant::Instant;
-use crate::mechanism::Stateful as _;
 use crate::mechanism::contract::Arrival;
 use crate::nat::Outside;
 use crate::nat::StateLimits;
@@ -16,6 +15,7 @@ use crate::nat::{
 };
 use crate::parse::{ACK, Addresses, FIN, QuotedTuple, RST, SYN};
 use crate::parse::{Packet, Transport};
+use crate::stateful::Stateful as _;
 use crate::translate::address::rfc6052::Rfc6052;
 use crate::verdict::{Action, Decision, Edit, Quoted};
 use crate::verdict::{Next, PolicyId, WorkerId};

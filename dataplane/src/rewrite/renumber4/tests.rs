@@ -133,7 +133,7 @@ fn what_may_be_fragmented_has_an_identification_that_no_other_host_behind_the_ad
         [0x12, 0x34],
         "DF: never fragmented"
     );
-    // On the way in the source stays, and the sender's choice with it.
+    // Inbound, the source stays, and the sender's choice with it.
     let [source, destination] = endpoints([OLD[1], OLD[0]], [80, OLD_PORT]);
     let inward =
         Decision::edit(Edit::Renumber4 { source, destination, keep_ports: false }, PolicyId(0), Next::Leave);

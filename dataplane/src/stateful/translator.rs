@@ -26,15 +26,15 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
 
 /// A stateful translator.
 pub struct Translator<I: InsideKey, P> {
-    pub(in crate::mechanism) rules: P,
-    pub(in crate::mechanism) nat: Engine<I>,
+    pub(crate) rules: P,
+    pub(crate) nat: Engine<I>,
     /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
     pub(super) static_hosts: BTreeMap<I::Host, u32>,
 }
 
 impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out.
-    pub(in crate::mechanism) fn with_rules(
+    pub(crate) fn with_rules(
         rules: P,
         config: &nat::Config<I>,
         worker: (WorkerId, u8),
@@ -48,7 +48,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     }
 
     /// Shares with the other workers which addresses of the pool have bindings.
-    pub(in crate::mechanism) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
+    pub(crate) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
         self.nat.set_in_use(in_use);
     }
 
@@ -58,7 +58,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     }
 
     /// Whether a host has static bindings.
-    pub(in crate::mechanism) fn has_static(&self, host: I::Host) -> bool {
+    pub(crate) fn has_static(&self, host: I::Host) -> bool {
         self.static_hosts.contains_key(&host)
     }
 
@@ -89,7 +89,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     }
 
     /// Where a packet for this IPv4 address goes: a hairpin comes back (RFC 6146 §3.8, RFC 4787 REQ-9).
-    pub(in crate::mechanism) fn next(&self, remote: Ipv4Addr) -> Next {
+    pub(crate) fn next(&self, remote: Ipv4Addr) -> Next {
         if self.owns_outside(remote) { Next::Again } else { Next::Leave }
     }
 }

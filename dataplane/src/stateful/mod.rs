@@ -7,5 +7,5 @@ mod translator;
 mod verbs;
 
 pub use contract::Stateful;
-pub(super) use remotes::Remotes;
+pub(crate) use remotes::Remotes;
 pub use translator::{AddressPolicy, Translator};

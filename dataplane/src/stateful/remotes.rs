@@ -7,7 +7,7 @@ use sixway_wire::Prefix4;
 
 /// Remote addresses that the operator excludes, and this host's own.
 #[derive(Clone, Debug, Default)]
-pub(in crate::mechanism) struct Remotes {
+pub(crate) struct Remotes {
     /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
     excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses, ascending.
@@ -18,12 +18,12 @@ pub(in crate::mechanism) struct Remotes {
 
 impl Remotes {
     /// `allowed_own` are the pool's addresses, and those of this host that inside hosts may reach.
-    pub(in crate::mechanism) const fn new(excluded: Vec<Prefix4>, allowed_own: Vec<Prefix4>) -> Self {
+    pub(crate) const fn new(excluded: Vec<Prefix4>, allowed_own: Vec<Prefix4>) -> Self {
         Self { excluded, host4: Vec::new(), allowed_own }
     }
 
     /// This host's addresses from now on.
-    pub(in crate::mechanism) fn set_host4(&mut self, host4: &[Ipv4Addr]) {
+    pub(crate) fn set_host4(&mut self, host4: &[Ipv4Addr]) {
         self.host4 = host4.to_vec();
         self.host4.sort_unstable();
     }
@@ -32,7 +32,7 @@ impl Remotes {
     ///
     /// # Errors
     /// Why not.
-    pub(in crate::mechanism) fn refuse_destination(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+    pub(crate) fn refuse_destination(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         if self.excluded.is_empty() && self.host4.is_empty() {
             return Ok(());
         }
@@ -44,7 +44,7 @@ impl Remotes {
     ///
     /// # Errors
     /// It is excluded.
-    pub(in crate::mechanism) fn refuse_excluded(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+    pub(crate) fn refuse_excluded(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         let is_excluded = self.excluded.iter().any(|prefix| prefix.contains(remote));
         if is_excluded { Err(DropReason::ExcludedIpv4) } else { Ok(()) }
     }
@@ -54,7 +54,7 @@ impl Remotes {
     ///
     /// # Errors
     /// It is this host's, and not one that is allowed.
-    pub(in crate::mechanism) fn refuse_own(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
+    pub(crate) fn refuse_own(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
         let is_own = self.host4.binary_search(&remote).is_ok()
             && !self.allowed_own.iter().any(|prefix| prefix.contains(remote));
         if is_own { Err(DropReason::DestinationIsHost) } else { Ok(()) }
