@@ -318,7 +318,7 @@ mod tests {
         };
         let mechanisms = [true, false].map(|stateful| MechanismRow { stateful, ..MechanismRow::default() });
         let upstreams = vec![UpstreamRow { health: "down".into(), ..UpstreamRow::default() }];
-        let mut all = tables(&mechanisms, &[full.clone(), full]);
+        let mut all = tables(&mechanisms, &[full, full]);
         all.extend(dns64(&Dns64Row { upstreams, ..Dns64Row::default() }));
         all.extend(fast_path(Some("no BPF"), None, false, &["not eth2".into()]));
         all.extend(exhaustion::problems(|_| Some(std::time::Duration::ZERO)));
