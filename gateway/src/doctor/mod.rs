@@ -8,6 +8,7 @@
 //!     settings.rs       forwarding, reverse path filters
 //!     mtu.rs            MTUs of the device, the links and the tunnels
 //!     ports.rs          services at ports of a shared pool
+//!     iptables_masquerade.rs  masquerading rules of iptables, next to a shared pool
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     holders.rs        which process has a socket
 //!     upstreams.rs      whether the DNS64's upstreams answer
@@ -22,6 +23,7 @@ mod facts;
 mod filter_paths;
 mod finding;
 mod holders;
+mod iptables_masquerade;
 mod listeners;
 mod mtu;
 mod packet_filter;
