@@ -107,8 +107,10 @@ impl Document {
         let section = written.trim_matches(|c| "[] ".contains(c));
         let several = |name| SECTIONS.iter().any(|s| s.name == name && s.times == Times::Several);
         let (key, value) = written.split_once('=').unwrap_or_default();
-        let (key, value) = (key.trim(), value.split('#').next().unwrap_or_default().trim());
-        let unquoted = message.starts_with("string values must be quoted") || is_text(value);
+        let value = value.split('#').next().unwrap_or_default().trim();
+        let (key, value) = (key.trim(), value.trim_matches(TYPOGRAPHIC_QUOTES));
+        let unquoted =
+            message.starts_with("string values must be quoted") || is_text(value) || is_ports(value);
         let mend = if message.starts_with("duplicate key") && written.starts_with('[') {
             match (self.is_key(section), several(section)) {
                 (true, _) => format!("; {section} is a section; write [{section}], not {section} = …"),
@@ -120,11 +122,26 @@ impl Document {
         } else if unquoted && !key.contains(' ') {
             let boolean = value.to_ascii_lowercase();
             // Within a list, the line does not show which value is meant.
-            match value.is_empty() || value.contains(['"', '\'', '[', '{', ',', '=']) {
+            match value.is_empty()
+                || value.contains(['"', '\'', '[', '{', '='])
+                || !is_ports(value) && value.contains(',')
+            {
                 _ if boolean == "true" || boolean == "false" => format!("; write {key} = {boolean}"),
                 true => "; put the value in quotes: \"…\"".to_owned(),
                 false => return format!("TOML: strings need quotes: write {key} = \"{value}\""),
             }
+        } else if message.starts_with("invalid unquoted key")
+            && !written.contains('=')
+            && written.contains(':')
+        {
+            let (key, value) = written.split_once(':').unwrap_or_default();
+            return format!(
+                "TOML: between a key and its value is `=`: write {} = {}",
+                key.trim(),
+                value.trim()
+            );
+        } else if message.starts_with("unexpected key or value") && value.ends_with([',', ';']) {
+            "; remove what follows the value".to_owned()
         } else {
             String::new()
         };
@@ -163,6 +180,16 @@ impl Document {
     pub fn file(&self) -> &Arc<str> {
         &self.file
     }
+}
+
+/// What word processors and web pages write for quotes; TOML does not know them.
+const TYPOGRAPHIC_QUOTES: [char; 7] = ['“', '”', '„', '‘', '’', '«', '»'];
+
+/// Whether a value is numbers and ranges, which are a string: `61000-65535`, `80,443`.
+fn is_ports(value: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_range = |text: &str| text.trim().split('-').count() <= 2 && text.trim().split('-').all(is_number);
+    value.contains(['-', ',']) && value.split(',').all(is_range)
 }
 
 /// Whether a value that TOML cannot read was meant as a string: a word, an address, a prefix or a duration.

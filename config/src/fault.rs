@@ -123,6 +123,9 @@ impl fmt::Display for Faults {
         if self.0.len() > shown.len() {
             writeln!(f, "… and {} more", self.0.len() - shown.len())?;
         }
+        if self.0.iter().any(|fault| fault.message.starts_with("TOML: ")) {
+            f.write_str("What is not TOML may hide further errors. ")?;
+        }
         match self.0.len() {
             1 => f.write_str("1 error. Nothing was changed."),
             count => write!(f, "{count} errors. Nothing was changed."),

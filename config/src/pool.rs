@@ -91,10 +91,11 @@ impl Pool {
             section.rename(format!("pool.{name}"));
         }
         let shared = section.value("shared", report).and_then(|v| v.boolean(report));
-        let is_shared = shared.unwrap_or_default();
-        let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
         let written = section.value("addresses", report);
         let followed = section.value("interface", report);
+        // Where `shared` cannot be read, that is the fault, and not that it is missing.
+        let is_shared = shared.unwrap_or(followed.is_some());
+        let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
         if let (None, None) = (&written, &followed)
             && !section.misspells(&["addresses", "interface"])
         {

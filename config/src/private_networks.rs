@@ -5,7 +5,7 @@ use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::section::Reader;
 use sixway_dataplane::translate::address::rfc6052::WELL_KNOWN_PREFIX;
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// RFC 1918 §3 and RFC 6598 §7.
@@ -38,28 +38,37 @@ pub(crate) fn check(
         .map(|(it, section)| (it.prefix.map(|it| it.prefix()), &it.exclude_ipv4, section));
     for (prefix, excluded, section) in nat64.chain(siit) {
         let Some(prefix) = prefix.filter(|prefix| *prefix != WELL_KNOWN_PREFIX) else { continue };
-        for private in PRIVATE {
-            let own = host.addresses.iter().find_map(|own| match own.address {
-                IpAddr::V4(address) if private.contains(address) => {
-                    let network = Prefix4::holding(address, own.length.min(32));
-                    // The outside is meant to be reached.
-                    let is_outside = pools.iter().any(|pool| pool.overlaps(network));
-                    let is_excluded = excluded
-                        .iter()
-                        .any(|it| it.contains(network.address()) && it.length() <= network.length());
-                    (!is_outside && !is_excluded).then_some((network, &own.interface))
-                }
-                IpAddr::V4(_) | IpAddr::V6(_) => None,
-            });
-            let Some((network, interface)) = own else { continue };
-            let place = Place {
-                key: format!("{}.exclude_ipv4", section.place().key).into(),
-                ..section.place().clone()
-            };
-            report.warn(
-                &place,
-                format!("does not list {network} on {interface}: who uses {prefix} reaches that network; if that is not wanted, write exclude_ipv4 = [\"{network}\"]"),
-            );
+        let mut reached: Vec<(Prefix4, &str)> = Vec::new();
+        for own in &host.addresses {
+            let IpAddr::V4(address) = own.address else { continue };
+            let network = Prefix4::holding(address, own.length.min(32));
+            let is_private = PRIVATE.iter().any(|private| private.contains(address));
+            // The outside is meant to be reached.
+            let is_outside = pools.iter().any(|pool| pool.overlaps(network));
+            let is_known = |it: &Prefix4| it.contains(network.address()) && it.length() <= network.length();
+            let mut known = excluded.iter().chain(reached.iter().map(|(network, _)| network));
+            if is_private && !is_outside && !known.any(is_known) {
+                reached.push((network, &own.interface));
+            }
         }
+        if reached.is_empty() {
+            continue;
+        }
+        let place =
+            Place { key: format!("{}.exclude_ipv4", section.place().key).into(), ..section.place().clone() };
+        report.warn(&place, warning(prefix, excluded, &reached));
     }
+}
+
+/// What is said of private networks that a translator with this prefix reaches: the whole key, so that it can be copied.
+fn warning(prefix: Prefix6, excluded: &[Prefix4], reached: &[(Prefix4, &str)]) -> String {
+    let found: Vec<String> =
+        reached.iter().map(|(network, interface)| format!("{network} on {interface}")).collect();
+    let all = excluded.iter().chain(reached.iter().map(|(network, _)| network));
+    let all: Vec<String> = all.map(|network| format!("\"{network}\"")).collect();
+    let what = if found.len() == 1 { "that network" } else { "these networks" };
+    let (found, all) = (found.join(", "), all.join(", "));
+    format!(
+        "does not list {found}: who uses {prefix} reaches {what}; if that is not wanted, write exclude_ipv4 = [{all}]"
+    )
 }

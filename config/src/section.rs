@@ -170,7 +170,8 @@ fn names(keys: impl Iterator<Item = &'static Key>) -> String {
 pub(crate) fn unknown_section(written: &str) -> String {
     let top = || SECTIONS.iter().map(|section| section.name).filter(|name| !name.contains('.'));
     let below = SECTIONS.iter().find(|section| section.key(written).is_some());
-    match (below, did_you_mean(written, top())) {
+    let lower = written.to_ascii_lowercase();
+    match (below, did_you_mean(&lower, top())) {
         (Some(section), _) => format!("unknown here; `{written}` belongs below [{}]", section.name),
         (None, Some(near)) => format!("unknown; did you mean [{near}]?"),
         (None, None) => {

@@ -77,6 +77,19 @@ fn a_private_network_of_this_host_that_a_translator_reaches_is_said() {
     let excluded = text.replace("[nat64]\n", "[nat64]\nexclude_ipv4 = [\"192.168.0.0/16\"]\n");
     assert_eq!(warned(&excluded, "192.168.1.1"), none);
     assert_eq!(warned(&text.replace("2001:db8:64::/96", "64:ff9b::/96"), "192.168.1.1"), none);
+    // All of them in one line, with those that are excluded already: a key can be written once.
+    let two = excluded.replace("192.168.0.0/16", "192.168.7.0/24");
+    let mut host = private("192.168.1.1");
+    for (interface, address) in [("docker0", "172.17.0.1"), ("lan1", "192.168.2.1")] {
+        let address = address.parse().unwrap();
+        host.addresses.push(HostAddress { interface: interface.into(), address, length: 24 });
+    }
+    let mut nothing = |_: &Path| Ok(String::new());
+    let (_, warnings) = Config::parse("sixway.toml", &two, &host, &mut nothing).unwrap();
+    let said = warnings.iter().map(ToString::to_string).collect::<String>();
+    let networks = "192.168.1.0/24 on lan0, 172.17.0.0/24 on docker0, 192.168.2.0/24 on lan1";
+    let key = "[\"192.168.7.0/24\", \"192.168.1.0/24\", \"172.17.0.0/24\", \"192.168.2.0/24\"]";
+    assert!(said.contains(&format!("does not list {networks}: ")) && said.ends_with(key), "{said}");
     // The network that the pool is of is the outside.
     let outside = text.replace("addresses = [\"", "addresses = [\"192.168.1.64/28\", \"");
     assert_eq!(warned(&outside, "192.168.1.1"), none);

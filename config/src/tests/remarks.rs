@@ -155,6 +155,23 @@ fn toml_that_cannot_be_read_is_reported_in_one_clear_line() {
             "sixway.toml:2  TOML: missing comma between array elements, expected `,`",
         ),
         ("a b = 3\n", "sixway.toml:1  TOML: key with no value, expected `=`"),
+        (
+            "[pool]\nports = 61000-65535\n",
+            "sixway.toml:2  TOML: strings need quotes: write ports = \"61000-65535\"",
+        ),
+        (
+            "[pool]\nports = 80,443,1024-65535 # some\n",
+            "sixway.toml:2  TOML: strings need quotes: write ports = \"80,443,1024-65535\"",
+        ),
+        ("[pool]\nname = “main”\n", "sixway.toml:2  TOML: strings need quotes: write name = \"main\""),
+        (
+            "[nat64]\npool: \"main\"\n",
+            "sixway.toml:2  TOML: between a key and its value is `=`: write pool = \"main\"",
+        ),
+        (
+            "[nat64]\npool = \"main\",\n",
+            "sixway.toml:2  TOML: unexpected key or value, expected newline, `#`; remove what follows the value",
+        ),
     ] {
         faults(text, &[said]);
     }
@@ -355,4 +372,37 @@ fn a_key_in_the_singular_is_not_another_sections() {
     );
     let said = parse(&text).unwrap_err().to_string();
     assert!(said.contains("ip_in_ip.prefix") && said.contains("did you mean `prefixes`?"), "{said}");
+}
+
+#[test]
+fn a_file_that_is_not_toml_says_that_further_errors_may_be_hidden() {
+    let said = parse("[[pool]]\nnme = \"main\"\nports = [\"80\"\n").unwrap_err().to_string();
+    assert!(
+        said.ends_with("What is not TOML may hide further errors. 1 error. Nothing was changed."),
+        "{said}"
+    );
+    let said = parse("[[pool]]\nnme = \"main\"\n").unwrap_err().to_string();
+    assert!(!said.contains("hide"), "{said}");
+}
+
+#[test]
+fn a_section_in_capitals_is_recognised() {
+    let said = "sixway.toml:1  NAT64  unknown; did you mean [nat64]?";
+    let found = parse("[NAT64]\nprefix = \"64:ff9b::/96\"\n").unwrap_err();
+    assert!(lines(found.remarks()).iter().any(|line| line == said), "{found}");
+}
+
+#[test]
+fn a_translation_prefix_outside_of_all_that_are_in_use_is_a_warning() {
+    let warned = |prefix: &str| {
+        let text = format!("{OWN}{POOL}{NAT64}").replace("2001:db8:64::/96", prefix);
+        let (_, warnings) = parse(&text).unwrap();
+        warnings.iter().any(|warning| warning.message.contains("did you mean 64:ff9b::/96?"))
+    };
+    for prefix in ["64:ff9b::/96", "64:ff9b:1::/48", "2001:db8:64::/96", "fd00:64::/96"] {
+        assert!(!warned(prefix), "{prefix}");
+    }
+    for prefix in ["64:ff9c::/96", "64:ff98::/96", "46:ff9b::/96"] {
+        assert!(warned(prefix), "{prefix}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The command line of `sixway` and its dispatch.
 
+use super::configuration_file::named_or_default;
 use super::dns64::{self, Dns64Command};
 use super::doctor;
 use super::edit::{self, BindingCommand, SessionCommand};
@@ -57,17 +58,17 @@ enum Command {
     Session(SessionCommand),
     /// Say what the gateway does with a packet, and why; nothing is sent or changed.
     Trace {
-        /// The configuration file.
-        #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
-        config: PathBuf,
+        /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
+        #[arg(short, long, value_name = "FILE")]
+        config: Option<PathBuf>,
         #[command(flatten)]
         packet: TraceArguments,
     },
     /// Let a capture's packets through the gateway's engine, and write what leaves to another capture.
     Replay {
-        /// The configuration file.
-        #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
-        config: PathBuf,
+        /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
+        #[arg(short, long, value_name = "FILE")]
+        config: Option<PathBuf>,
         #[command(flatten)]
         files: ReplayArguments,
     },
@@ -103,9 +104,9 @@ struct ConfigArguments {
     /// The configuration file, as with --config.
     #[arg(value_name = "FILE", conflicts_with = "config")]
     file: Option<PathBuf>,
-    /// The configuration file.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
-    config: PathBuf,
+    /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 /// What `sixway doctor` takes.
@@ -119,8 +120,8 @@ struct DoctorArguments {
 }
 
 impl ConfigArguments {
-    fn path(&self) -> &Path {
-        self.file.as_deref().unwrap_or(&self.config)
+    fn path(&self) -> Result<PathBuf, Failure> {
+        named_or_default(self.file.as_deref().or(self.config.as_deref()))
     }
 }
 
@@ -136,10 +137,15 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => run_gateway::run(arguments.config.path(), arguments.takeover),
-        Command::Check(arguments) => load(arguments.path()).map(|config| check(&config)),
+        Command::Run(arguments) => {
+            arguments.config.path().and_then(|path| run_gateway::run(&path, arguments.takeover))
+        }
+        Command::Check(arguments) => {
+            arguments.path().and_then(|path| load(&path)).map(|config| check(&config))
+        }
         Command::Doctor(arguments) => {
-            load(arguments.config.path()).and_then(|config| doctor::run(&config, arguments.json))
+            let config = arguments.config.path().and_then(|path| load(&path));
+            config.and_then(|config| doctor::run(&config, arguments.json))
         }
         Command::DoctorProbe => match crate::doctor::probe::act() {
             Ok(text) => {
@@ -154,10 +160,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Session(command) => edit::session(command),
         Command::Show(arguments) => show::run(arguments),
         Command::Trace { config, packet } => {
-            load_quietly(config).and_then(|config| trace::run(packet, &config))
+            load_quietly(config.as_deref()).and_then(|config| trace::run(packet, &config))
         }
         Command::Replay { config, files } => {
-            load_quietly(config).and_then(|config| trace::run_replay(files, &config))
+            load_quietly(config.as_deref()).and_then(|config| trace::run_replay(files, &config))
         }
         Command::Support(arguments) => support::run(arguments),
         Command::SixRd(command) => six_rd::run(command),
@@ -181,8 +187,8 @@ fn load(path: &Path) -> Result<Config, Failure> {
 }
 
 /// The same without its warnings: `sixway check` prints them.
-fn load_quietly(path: &Path) -> Result<Config, Failure> {
-    let loaded = Config::load(path, &host::host_facts());
+fn load_quietly(named: Option<&Path>) -> Result<Config, Failure> {
+    let loaded = Config::load(&named_or_default(named)?, &host::host_facts());
     loaded.map(|(config, _)| config).map_err(|faults| Failure::Wrong(faults.to_string()))
 }
 

@@ -18,6 +18,13 @@ pub(super) fn run(config: &Config, json: bool) -> Result<(), Failure> {
         let fine = findings.iter().filter(|finding| finding.verdict == Verdict::Fine).count();
         findings.iter().for_each(|finding| say(&line(finding)));
         say(&format!("{fine} of {} are ok.", plural(findings.len() as u64, "finding")));
+        let drops =
+            |finding: &Finding| finding.check == doctor::PACKET_FILTER && finding.verdict == Verdict::Fault;
+        if findings.iter().any(drops) {
+            say(
+                "After a rule of the packet filter was added, run this again: a chain behind it may drop, too.",
+            );
+        }
     }
     let faults = findings.iter().filter(|finding| finding.verdict == Verdict::Fault).count();
     match faults {

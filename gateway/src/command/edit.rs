@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
-    /// Make a static binding until the gateway ends; in the configuration, `static` makes it lasting.
+    /// Make a static binding until the gateway ends or reloads; in the configuration, `static` makes it lasting.
     Add {
         /// tcp, udp or icmp.
         protocol: String,
@@ -75,7 +75,7 @@ pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
             };
             named.binding().map_err(Failure::Wrong)?;
             gateway.client()?.post_json("/v1/bindings", &named).map_err(failure)?;
-            say(&format!("{protocol} {outside} leads to {inside} until the gateway ends"));
+            say(&format!("{protocol} {outside} leads to {inside} until the gateway ends or reloads"));
         }
         BindingCommand::Remove { protocol, outside, gateway } => {
             let query = [("protocol", Some(protocol.clone())), ("outside", Some(outside.clone()))];

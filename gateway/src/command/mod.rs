@@ -1,6 +1,7 @@
 //! The command line. Exit status 0: success; 1: failure; 2: invalid request.
 
 mod command_line;
+mod configuration_file;
 mod dns64;
 mod doctor;
 mod edit;

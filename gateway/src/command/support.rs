@@ -1,5 +1,6 @@
 //! `sixway support`: what a bug report needs, in one text file that can be read before it is sent.
 
+use super::configuration_file::named_or_default;
 use super::doctor;
 use super::failure::Failure;
 use super::output::say;
@@ -65,9 +66,9 @@ const OF_HOST: [&[&str]; 15] = [
 /// What `sixway support` takes.
 #[derive(Debug, Args)]
 pub(super) struct SupportArguments {
-    /// The configuration file.
-    #[arg(short, long, value_name = "FILE", default_value = "/etc/sixway/sixway.toml")]
-    config: PathBuf,
+    /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "sixway-support.txt")]
     output: PathBuf,
@@ -81,6 +82,7 @@ pub(super) struct SupportArguments {
 
 /// Writes the file.
 pub(super) fn run(arguments: &SupportArguments) -> Result<(), Failure> {
+    let config = named_or_default(arguments.config.as_deref())?;
     let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", arguments.output.display()));
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&arguments.output).map_err(
@@ -92,7 +94,7 @@ pub(super) fn run(arguments: &SupportArguments) -> Result<(), Failure> {
                 _ => failed(error),
             },
         )?;
-    let text = report(arguments);
+    let text = report(arguments, &config);
     file.write_all(text.as_bytes()).map_err(failed)?;
     let sections = text.lines().filter(|line| line.starts_with("==== ")).count();
     let addresses = match arguments.with_sessions {
@@ -106,17 +108,17 @@ pub(super) fn run(arguments: &SupportArguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn report(arguments: &SupportArguments) -> String {
+fn report(arguments: &SupportArguments, file: &Path) -> String {
     let mut text = String::new();
     let mut section = |title: &str, content: &str| {
         text.push_str(&format!("==== {title}\n{}\n\n", content.trim_end()));
     };
     section("version", concat!("sixway ", env!("CARGO_PKG_VERSION")));
-    let config = Config::load(&arguments.config, &host::host_facts());
+    let config = Config::load(file, &host::host_facts());
     match &config {
         Ok((config, warnings)) => {
             let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-            section(&format!("configuration {}", arguments.config.display()), &config.to_string());
+            section(&format!("configuration {}", file.display()), &config.to_string());
             section("warnings of the configuration", &warnings.join("\n"));
             section("sixway doctor", &doctor::text(config));
         }
@@ -129,7 +131,7 @@ fn report(arguments: &SupportArguments) -> String {
     for words in OF_HOST {
         section(&words.join(" "), &output(words));
     }
-    let unit = arguments.config.file_stem().map(|stem| format!("sixway@{}", stem.to_string_lossy()));
+    let unit = file.file_stem().map(|stem| format!("sixway@{}", stem.to_string_lossy()));
     let unit = unit.unwrap_or_default();
     let journal = ["journalctl", "--no-pager", "-n", "500", "-u", &unit];
     section(&journal.join(" "), &output(&journal));

@@ -49,7 +49,7 @@ pub(super) struct TraceArguments {
     #[arg(long, requires = "live")]
     seconds: Option<u64>,
     /// TCP, with these ports.
-    #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with_all = ["udp", "icmp"], required_unless_present_any = ["udp", "icmp", "live"])]
+    #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with_all = ["udp", "icmp"])]
     tcp: Option<(u16, u16)>,
     /// UDP, with these ports.
     #[arg(long, value_name = "SOURCE:DESTINATION", value_parser = ports, conflicts_with = "icmp")]
@@ -57,7 +57,7 @@ pub(super) struct TraceArguments {
     /// An echo request with this identifier.
     #[arg(long, value_name = "IDENTIFIER")]
     icmp: Option<u16>,
-    /// Size in octets, IP header included.
+    /// Size in octets, IP header included; 0: as small as it can be.
     #[arg(long, default_value_t = 0)]
     size: usize,
     /// Print JSON.
@@ -107,7 +107,11 @@ pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Fai
     };
     let asked = |flags| Asked { from, to, kind: kind(flags), size: arguments.size };
     if from.is_ipv4() != to.is_ipv4() {
-        return Err(Failure::Wrong("--from and --to must be of the same family".into()));
+        return Err(Failure::Wrong(of_two_families(to, config)));
+    }
+    if arguments.tcp.is_none() && arguments.udp.is_none() && arguments.icmp.is_none() {
+        let what = "the protocol is missing; add --tcp 50122:443, --udp 50122:53 or --icmp 7, with the ports in question";
+        return Err(Failure::Wrong(what.into()));
     }
     let known = known(arguments, config, &asked(0))?;
     // Within a session, a segment; else what opens one.
@@ -128,6 +132,17 @@ pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Fai
     match fate.dropped {
         None => Ok(()),
         Some(reason) => Err(Failure::Failed(format!("dropped: {}", reason.name()))),
+    }
+}
+
+/// What is said of an IPv6 source with an IPv4 destination, or the other way round.
+fn of_two_families(to: IpAddr, config: &Config) -> String {
+    let what = "--from and --to must be of the same family";
+    match (to, config.nat64.first()) {
+        (IpAddr::V4(server), Some(nat64)) => {
+            format!("{what}; behind nat64, {server} is --to {}", nat64.prefix.embed_any(server))
+        }
+        (_, _) => what.to_owned(),
     }
 }
 

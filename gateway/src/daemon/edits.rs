@@ -18,6 +18,9 @@ impl Gateway {
         let _alone = self.edits.lock().await;
         let mut refusal = String::from("[nat64] is not configured");
         for mechanism in self.stateful() {
+            if let Some(what) = self.outside_of_shared(mechanism, &binding) {
+                return Err(AdminError::Conflict(what));
+            }
             if self.static_inside(mechanism, named).await?.is_some() {
                 return Err(AdminError::Conflict(
                     "the outside address and port belong to another binding".into(),
@@ -44,6 +47,16 @@ impl Gateway {
             }
         }
         Err(AdminError::Conflict(refusal))
+    }
+
+    /// Why packets for the binding would reach this host's own stack: its address is shared, its port is not.
+    fn outside_of_shared(&self, mechanism: u16, binding: &StaticBinding) -> Option<String> {
+        let endpoint = binding.outside.0;
+        let pool = self.shared_pool(mechanism)?;
+        (pool.holds(endpoint.address) && !pool.ports.contain(endpoint.port)).then(|| {
+            let (name, ports) = (&pool.name, &pool.ports);
+            format!("port {} is outside the ports of the shared pool {name} ({ports})", endpoint.port)
+        })
     }
 
     /// Removes a partly created binding. Retries at busy workers until they answer.
@@ -150,7 +163,8 @@ impl Gateway {
 mod tests {
     use super::super::facts::{Facts, Mechanism};
     use super::*;
-    use crate::worker::{DumpPage, Mailbox, mailbox};
+    use crate::config::{Pool, Ports};
+    use crate::worker::{DumpPage, Mailbox, Post, mailbox};
     use sixway_dataplane::mechanism::table::Kind;
     use std::sync::{Arc, Mutex};
 
@@ -177,16 +191,10 @@ mod tests {
         });
     }
 
-    #[tokio::test]
-    async fn a_busy_worker_leaves_no_half_made_binding_behind() {
-        let told: Vec<Told> = (0..3).map(|_| Told::default()).collect();
-        let mut posts = Vec::new();
-        for (number, told) in told.iter().enumerate() {
-            let (post, mailbox) = mailbox().unwrap();
-            posts.push(post);
-            stand_in(mailbox, Arc::clone(told), number == 1);
-        }
-        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
+    /// A gateway with a NAT64 for tests.
+    fn gateway(shared: Option<Pool>, posts: Vec<Post>) -> Gateway {
+        let nat64 =
+            Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None, shared };
         let facts = Facts {
             name: "test".into(),
             device: None,
@@ -198,13 +206,48 @@ mod tests {
             config: serde_json::Value::Null,
             config_text: String::new(),
         };
-        let gateway = Gateway::new(facts, posts, None);
-        let named = Named {
+        Gateway::new(facts, posts, None)
+    }
+
+    fn named(outside: &str) -> Named {
+        Named {
             protocol: "tcp".into(),
             inside: Some("[2001:db8::1]:80".into()),
-            outside: Some("192.0.2.1:80".into()),
+            outside: Some(outside.into()),
             remote: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_binding_to_a_port_that_the_host_keeps_is_refused() {
+        let pool = Pool {
+            name: "main".into(),
+            addresses: vec![Prefix4::holding([192, 0, 2, 1].into(), 32)],
+            interface: Some("eth0".into()),
+            ports: Ports::parse("61000-65535").unwrap(),
+            shared: true,
+            proxy_arp: false,
         };
+        let (post, mailbox) = mailbox().unwrap();
+        stand_in(mailbox, Told::default(), false);
+        let gateway = gateway(Some(pool), vec![post]);
+        let said = "port 80 is outside the ports of the shared pool main (61000-65535)";
+        let refused = gateway.make_binding(&named("192.0.2.1:80")).await;
+        assert_eq!(refused, Err(AdminError::Conflict(said.into())));
+        assert_eq!(gateway.make_binding(&named("192.0.2.1:61080")).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn a_busy_worker_leaves_no_half_made_binding_behind() {
+        let told: Vec<Told> = (0..3).map(|_| Told::default()).collect();
+        let mut posts = Vec::new();
+        for (number, told) in told.iter().enumerate() {
+            let (post, mailbox) = mailbox().unwrap();
+            posts.push(post);
+            stand_in(mailbox, Arc::clone(told), number == 1);
+        }
+        let gateway = gateway(None, posts);
+        let named = named("192.0.2.1:80");
         assert!(matches!(gateway.make_binding(&named).await, Err(AdminError::Busy(_))));
         let binding = named.binding().unwrap();
         let both = vec![Edit::Bind(binding), Edit::Unbind(binding)];

@@ -28,19 +28,19 @@ const BOUNDS: [Bound; 7] = [
         reason: DropReason::SessionTableFull,
         kind: ProblemKind::SessionTableFull,
         what: "a session table is full: new sessions are refused",
-        cure: "raise nat64.sessions",
+        cure: "raise nat64.max_sessions",
     },
     Bound {
         reason: DropReason::BindingTableFull,
         kind: ProblemKind::BindingTableFull,
         what: "a table of bindings is full: new bindings are refused",
-        cure: "raise nat64.bindings",
+        cure: "raise nat64.max_bindings",
     },
     Bound {
         reason: DropReason::OutsideSessionsFull,
         kind: ProblemKind::OutsideSessionsFull,
         what: "packets from outside have made three quarters of the sessions: further ones from outside are refused",
-        cure: "raise nat64.sessions, or look who sends them: sixway show sessions",
+        cure: "raise nat64.max_sessions, or look who sends them: sixway show sessions",
     },
     Bound {
         reason: DropReason::DynamicPoolEmpty,

@@ -1,5 +1,6 @@
 //! What does not change while a gateway runs.
 
+use crate::config::Pool;
 use crate::view::Device;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
@@ -38,4 +39,6 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Its pool of ports, if it has one.
     pub pool: Option<String>,
+    /// The same, if it is of this host's own addresses: only its ports are steered to the gateway.
+    pub shared: Option<Pool>,
 }

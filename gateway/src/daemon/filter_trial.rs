@@ -58,7 +58,8 @@ impl FilterTrial {
         let bad = findings.iter().filter(|one| matches!(one.verdict, Verdict::Fault | Verdict::Warning));
         let now: Vec<String> = bad
             .map(|one| {
-                format!("the packet filter: {}; {}", one.what, one.cure.as_deref().unwrap_or_default())
+                let cure = one.cure.as_ref().map_or_else(String::new, |cure| format!(" → {cure}"));
+                format!("the packet filter: {}{cure}", one.what)
             })
             .collect();
         if now == self.told {
@@ -81,7 +82,7 @@ mod tests {
         let mut trial = FilterTrial::default();
         let fault = Finding::fault("packet filter", "inet filter forward drops", "nft insert rule");
         trial.tell(std::slice::from_ref(&fault));
-        assert_eq!(trial.told, ["the packet filter: inet filter forward drops; nft insert rule"]);
+        assert_eq!(trial.told, ["the packet filter: inet filter forward drops → nft insert rule"]);
         trial.tell(&[fault, Finding::not_checked("packet filter", "no nft")]);
         assert_eq!(trial.told.len(), 1);
         trial.tell(&[Finding::fine("packet filter", "lets pass")]);

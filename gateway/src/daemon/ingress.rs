@@ -174,7 +174,10 @@ impl<'c> Ingress<'c> {
                 if !stays
                     && matches!(&self.path, IngressPath::Steered(_, from) if outer(from).is_empty()) =>
             {
-                tracing::warn!("steering changed: {}; check the addresses of the tunnels", self.describe());
+                tracing::warn!(
+                    "steering changed: {}; check the addresses of tunnels and shared pools",
+                    self.describe()
+                );
             }
             Ok(()) if !stays => tracing::info!("steering changed: {}", self.describe()),
             Err(_) | Ok(()) => {}

@@ -2,6 +2,7 @@
 //! Each check is a function of what was seen.
 
 use super::session_sample::SampleCount;
+use super::tunnel_view::ANY_INTERFACE;
 use crate::host::SilentRouter;
 use crate::show::{count, plural};
 use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow};
@@ -71,14 +72,15 @@ pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
 pub(super) fn tables(mechanisms: &[MechanismRow], tables: &[Table]) -> Vec<ProblemRow> {
     let mut found = Vec::new();
     for (mechanism, table) in mechanisms.iter().zip(tables) {
-        let bindings = if mechanism.stateful { "raise nat64.bindings" } else { "enlarge siit.dynamic_pool" };
+        let bindings =
+            if mechanism.stateful { "raise nat64.max_bindings" } else { "enlarge siit.dynamic_pool" };
         let kinds = [
             (
                 ProblemKind::Sessions,
                 "sessions",
                 table.sessions,
                 table.sessions_capacity,
-                "raise nat64.sessions",
+                "raise nat64.max_sessions",
             ),
             (ProblemKind::Bindings, "bindings", table.bindings, table.bindings_capacity, bindings),
         ];
@@ -107,10 +109,10 @@ pub(super) fn host(row: &HostRow) -> Vec<ProblemRow> {
     left.collect()
 }
 
-/// Rules that drop the gateway's packets: what was found and, behind a semicolon, what mends it.
+/// Rules that drop the gateway's packets: what was found and, behind an arrow, what mends it.
 pub(super) fn packet_filter(findings: &[String]) -> Vec<ProblemRow> {
     let row = |finding: &String| {
-        let (text, advice) = finding.split_once("; ").unwrap_or((finding, "`sixway doctor` has the rule"));
+        let (text, advice) = finding.split_once(" → ").unwrap_or((finding, "`sixway doctor` has the rule"));
         ProblemRow::error(ProblemKind::PacketFilter, text, advice)
     };
     findings.iter().map(row).collect()
@@ -132,7 +134,7 @@ pub(super) fn dns64(row: &Dns64Row) -> Vec<ProblemRow> {
     let all = down.len() == row.upstreams.len();
     let problem = |name: &&str| {
         let text = format!("dns64: the upstream {name} does not answer");
-        let advice = "`sixway doctor` asks it; check the route to it and dns64.upstreams";
+        let advice = "`sixway doctor` asks it; check the route to it and dns64.upstream";
         if all { ProblemRow::error(KIND, text, advice) } else { ProblemRow::warning(KIND, text, advice) }
     };
     let warnings = row.warnings.iter().map(|warning| {
@@ -191,7 +193,14 @@ pub(super) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow> {
         ProblemRow::error(
             ProblemKind::AwaitedAddress,
             format!("{name}: waiting for an IPv4 address on {interface}"),
-            format!("check that {interface} is up and gets one (ip -4 address); it begins by itself then"),
+            match &**interface {
+                ANY_INTERFACE => {
+                    "configure it on an interface (ip -4 address); it begins by itself then".into()
+                }
+                _ => format!(
+                    "check that {interface} is up and gets one (ip -4 address); it begins by itself then"
+                ),
+            },
         )
     };
     tunnels.iter().map(row).collect()
@@ -215,6 +224,7 @@ pub(super) fn routers(silent: &[SilentRouter]) -> Vec<ProblemRow> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::exhaustion;
     use super::*;
     use crate::view::{PoolShareRow, Severity, UpstreamRow};
 
@@ -298,6 +308,35 @@ mod tests {
     }
 
     #[test]
+    fn keys_in_advice_are_keys_of_the_configuration() {
+        let full = Table {
+            sessions: 1,
+            sessions_capacity: 1,
+            bindings: 1,
+            bindings_capacity: 1,
+            ..Table::default()
+        };
+        let mechanisms = [true, false].map(|stateful| MechanismRow { stateful, ..MechanismRow::default() });
+        let upstreams = vec![UpstreamRow { health: "down".into(), ..UpstreamRow::default() }];
+        let mut all = tables(&mechanisms, &[full, full]);
+        all.extend(dns64(&Dns64Row { upstreams, ..Dns64Row::default() }));
+        all.extend(fast_path(Some("no BPF"), None, false, &["not eth2".into()]));
+        all.extend(exhaustion::problems(|_| Some(std::time::Duration::ZERO)));
+        let sections = crate::config::tables();
+        let mut found = 0;
+        for row in &all {
+            let words = row.advice.split(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c));
+            for (section, key) in words.filter_map(|word| word.split_once('.')) {
+                let keys = sections.iter().find(|(name, _)| *name == section).map(|(_, keys)| keys);
+                let is_key = keys.is_some_and(|keys| keys.contains(&format!("| `{key}` |")));
+                assert!(is_key, "{section}.{key} in: {}", row.advice);
+                found += 1;
+            }
+        }
+        assert!(found >= 10, "{found}");
+    }
+
+    #[test]
     fn an_upstream_that_is_down_is_named_and_all_of_them_are_an_error() {
         let upstream = |name: &str, health: &str| UpstreamRow {
             name: name.into(),
@@ -338,15 +377,19 @@ mod tests {
         assert!(host(&row)[0].text.ends_with("again and again: routes into sixway0"));
         let waits = awaited(&[("six_rd".into(), "ppp0".into())]);
         assert_eq!(waits[0].text, "six_rd: waiting for an IPv4 address on ppp0");
+        let waits = awaited(&[("pool main, 192.0.2.1".into(), ANY_INTERFACE.into())]);
+        assert_eq!(waits[0].text, "pool main, 192.0.2.1: waiting for an IPv4 address on this host");
+        assert!(waits[0].advice.starts_with("configure it on an interface"));
         let router = SilentRouter { address: [192, 0, 2, 1].into(), interface: "eth0".into() };
         assert_eq!(routers(&[router])[0].text, "the router 192.0.2.1 on eth0 does not answer ARP");
     }
 
     #[test]
     fn rules_that_drop_and_a_reload_that_was_rolled_back_are_errors() {
-        let rows = packet_filter(&["the packet filter: inet filter forward drops; nft insert rule".into()]);
-        assert_eq!(said(&rows), [(Severity::Error, "the packet filter: inet filter forward drops")]);
-        assert_eq!(rows[0].advice, "nft insert rule");
+        let rows =
+            packet_filter(&["the packet filter: forward drops one; and another → nft one; nft two".into()]);
+        assert_eq!(said(&rows), [(Severity::Error, "the packet filter: forward drops one; and another")]);
+        assert_eq!(rows[0].advice, "nft one; nft two");
         let row = |state: &str| ReloadRow {
             state: state.into(),
             reason: Some("port 53 is in use".into()),

@@ -49,6 +49,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         serves: nat64_serves(config, nat64),
         kind: Kind::Nat64,
         pool: Some(nat64.pool.clone()),
+        shared: config.pools.iter().find(|pool| pool.shared && pool.name == nat64.pool).cloned(),
     });
     let nat44 = config.nat44.iter().map(|nat44| Mechanism {
         name: nat44.name.clone(),
@@ -61,18 +62,21 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         serves: siit_serves(siit),
         kind: Kind::Siit,
         pool: None,
+        shared: None,
     });
     let others = config.others.all().into_iter().map(|it| Mechanism {
         name: it.name().to_owned(),
         serves: it.serves(),
         kind: it.engine().kind(),
         pool: None,
+        shared: None,
     });
     let tunnel = |name: &String, kind| Mechanism {
         name: name.clone(),
         serves: tunnels.serves.get(name).cloned().unwrap_or_default(),
         kind,
         pool: None,
+        shared: None,
     };
     let six_to_four = config.six_to_four.iter().map(|it| tunnel(&it.name, Kind::SixToFour));
     let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));

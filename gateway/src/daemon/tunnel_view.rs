@@ -2,13 +2,17 @@
 
 use crate::config::Word as _;
 use crate::config::{
-    Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Remote, SixRd, SixRdRole, SixToFour,
+    Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Pool, Remote, SixRd, SixRdRole, SixToFour,
     Surroundings,
 };
 use crate::view::{RouterAdvertisementRow, SixRdRow};
 use sixway_fastpath::Taken;
+use sixway_wire::Prefix4;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
+
+/// Where an address may be that is not that of a certain interface.
+pub(super) const ANY_INTERFACE: &str = "this host";
 
 /// The tunnels as they are at the moment.
 #[derive(Clone, Debug, Default)]
@@ -54,11 +58,24 @@ fn awaited(config: &Config, now: &Surroundings) -> Vec<(String, String)> {
     let all = six_to_four.chain(six_rd).chain(configured).chain(isatap);
     let without = all.filter(|(_, local)| local.now(now).is_none());
     let tunnels = without
-        .map(|(name, local)| (name.clone(), local.followed_interface().unwrap_or("this host").to_owned()));
-    // An address that comes later is the pool's after a reload.
-    let empty = config.pools.iter().filter(|pool| pool.addresses.is_empty());
-    let pools = empty.filter_map(|pool| Some((format!("pool {}", pool.name), pool.interface.clone()?)));
+        .map(|(name, local)| (name.clone(), local.followed_interface().unwrap_or(ANY_INTERFACE).to_owned()));
+    let pools = config.pools.iter().filter(|pool| pool.shared).flat_map(|pool| awaited_of_pool(pool, now));
     tunnels.chain(pools).collect()
+}
+
+/// The addresses of a shared pool that this host does not have: not yet, or not any more.
+fn awaited_of_pool(pool: &Pool, now: &Surroundings) -> Vec<(String, String)> {
+    let is_missing = |own: &&Prefix4| now.holder(own.address()).is_none();
+    let mut missing = pool.addresses.iter().filter(is_missing);
+    match &pool.interface {
+        Some(interface) if pool.addresses.is_empty() || missing.next().is_some() => {
+            vec![(format!("pool {}", pool.name), interface.clone())]
+        }
+        Some(_) => Vec::new(),
+        None => missing
+            .map(|own| (format!("pool {}, {}", pool.name, own.address()), ANY_INTERFACE.to_owned()))
+            .collect(),
+    }
 }
 
 fn own(local: &LocalAddress, now: &Surroundings) -> String {
@@ -68,7 +85,7 @@ fn own(local: &LocalAddress, now: &Surroundings) -> String {
         }
         (Some(address), None) => address.to_string(),
         (Some(address), Some(interface)) => format!("{address} of {interface}"),
-        (None, interface) => format!("waiting for an address on {}", interface.unwrap_or("this host")),
+        (None, interface) => format!("waiting for an address on {}", interface.unwrap_or(ANY_INTERFACE)),
     }
 }
 

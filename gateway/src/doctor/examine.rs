@@ -2,7 +2,9 @@
 
 use super::facts::Facts;
 use super::finding::Finding;
-use super::{listeners, mtu, packet_filter, ports, routes, settings, upstreams};
+use super::{
+    iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings, shared_pools, upstreams,
+};
 use crate::config::Config;
 
 /// What the packet filter would do with the gateway's packets, with this configuration. Takes a second or two.
@@ -14,9 +16,11 @@ pub fn packet_filter_findings(config: &Config) -> Vec<Finding> {
 pub fn examine(config: &Config) -> Vec<Finding> {
     let facts = Facts::gather(config);
     let mut findings = routes::check(config, &facts);
+    findings.extend(shared_pools::check(config, &facts));
     findings.extend(settings::check(config, &facts));
     findings.extend(mtu::check(config, &facts));
     findings.extend(ports::check(config, &facts));
+    findings.extend(iptables_masquerade::check(config, &facts));
     findings.extend(listeners::check(config, &facts));
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));

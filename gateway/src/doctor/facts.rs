@@ -1,7 +1,7 @@
 //! What the host is, read once.
 
 use super::program::run;
-use crate::config::{Config, HostAddress, Route, Siit};
+use crate::config::{Config, HostAddress, Route, Siit, SixRdRole, SixToFourRole};
 use serde_json::Value;
 use sixway_wire::Prefix6;
 use std::collections::BTreeMap;
@@ -81,12 +81,12 @@ impl Facts {
             Route::V6(prefix) => IpAddr::V6(prefix.address()),
         };
         let routes = config.routes().into_iter().map(|route| (route, hop(first(&route)))).collect();
-        let inside = inside_hosts(config, &host.addresses, &device);
         let with_ipv4 = host.addresses.iter().find(|own| {
             own.interface != device && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
         });
         let uplink = uplink4.as_ref().map(|hop| hop.interface.clone()).filter(|name| *name != device);
         let outside = uplink.or_else(|| Some(with_ipv4?.interface.clone()));
+        let inside = inside_hosts(config, &host.addresses, &device, outside.as_deref());
         let mtus = host.interfaces.iter();
         let mtus = mtus.filter_map(|name| Some((name.clone(), sixway_link::interface::mtu(name).ok()?)));
         Self {
@@ -142,8 +142,14 @@ fn read_hop(text: &str) -> Option<Hop> {
     })
 }
 
-/// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces.
-fn inside_hosts(config: &Config, addresses: &[HostAddress], device: &str) -> Vec<(Ipv6Addr, String)> {
+/// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces. `outside`: the uplink, behind
+/// which is nobody inside, unless there is no other interface; to a relay, native IPv6 may come from there.
+fn inside_hosts(
+    config: &Config,
+    addresses: &[HostAddress],
+    device: &str,
+    outside: Option<&str>,
+) -> Vec<(Ipv6Addr, String)> {
     let listed: Vec<Prefix6> = config.nat64.iter().flat_map(|nat64| nat64.inside.iter().copied()).collect();
     let host_in = |prefix: Prefix6| Ipv6Addr::from_bits(prefix.address().to_bits() | 0x5157);
     if !listed.is_empty() {
@@ -162,6 +168,12 @@ fn inside_hosts(config: &Config, addresses: &[HostAddress], device: &str) -> Vec
         IpAddr::V4(_) | IpAddr::V6(_) => None,
     });
     let mut hosts: Vec<_> = global.collect();
+    let is_relay = config.six_rd.iter().any(|it| it.role == SixRdRole::BorderRelay)
+        || config.six_to_four.iter().any(|it| it.role == SixToFourRole::Relay);
+    let is_inside = |(_, interface): &(Ipv6Addr, String)| outside != Some(interface.as_str());
+    if !is_relay && hosts.iter().any(is_inside) {
+        hosts.retain(is_inside);
+    }
     hosts.dedup_by(|one, other| one.1 == other.1);
     hosts
 }
@@ -169,6 +181,27 @@ fn inside_hosts(config: &Config, addresses: &[HostAddress], device: &str) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_inside_is_behind_the_uplink_unless_there_is_no_other_interface() {
+        let own = |interface: &str, address: &str| HostAddress {
+            interface: interface.into(),
+            address: address.parse().unwrap(),
+            length: 64,
+        };
+        let (uplink, lan) = (own("eth0", "2001:db8:ff::2"), own("lan0", "2001:db8:1::1"));
+        let edge = "[six_rd]\nrole = \"customer_edge\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\naddress = \"10.100.100.1\"\nborder_relays = [\"10.0.0.1\"]\n";
+        let relay =
+            edge.replace("customer_edge", "border_relay").replace("border_relays = [\"10.0.0.1\"]\n", "");
+        let behind = |text: &str, addresses: &[HostAddress]| {
+            let hosts = inside_hosts(&crate::sample::config(text), addresses, "sixway0", Some("eth0"));
+            hosts.into_iter().map(|(_, interface)| interface).collect::<Vec<_>>()
+        };
+        let both = [uplink.clone(), lan];
+        assert_eq!(behind(edge, &both), ["lan0"]);
+        assert_eq!(behind(edge, &[uplink]), ["eth0"]);
+        assert_eq!(behind(&relay, &both), ["eth0", "lan0"]);
+    }
 
     #[test]
     fn all_default_routes_are_read_as_ip_prints_them() {

@@ -18,6 +18,9 @@ const HTTPS: u16 = 443;
 /// More hosts, mappings and tunnels of a kind take the same paths.
 const TRIED: usize = 8;
 
+/// A rule names this many destinations at most.
+const DESTINATIONS: usize = 16;
+
 /// A path that packets take, and the rule that opens it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PathRule {
@@ -25,13 +28,15 @@ pub(super) struct PathRule {
     pub name: String,
     /// The comparison of nft.
     pub nft: String,
-    /// That of iptables.
+    /// That of iptables; each line is a rule.
     pub iptables: String,
     pub is_ipv6: bool,
     /// Whether packets end at this host.
     pub is_input: bool,
     /// A path whose rule opens this one, too.
     pub within: Option<usize>,
+    /// Whether the source is a private address, behind which another NAT is normal.
+    pub is_private: bool,
 }
 
 /// A translator's hosts and addresses.
@@ -171,7 +176,13 @@ impl Paths<'_> {
             inside: &inside,
             prefix,
             outside: (outside.address(), HTTPS),
-            pool: vec![outside],
+            pool: siit
+                .mappings
+                .iter()
+                .take(DESTINATIONS + 1)
+                .map(|(outside, _)| outside)
+                .chain(siit.dynamic_pool)
+                .collect(),
         });
     }
 
@@ -193,7 +204,9 @@ impl Paths<'_> {
         let about = tcp4(self.mark, it.outside, (REMOTE4, HTTPS), SYN);
         let mark = self.next();
         let out = tcp4(mark, it.outside, (REMOTE4, HTTPS), SYN);
-        self.try_path(path(&device, &uplink, false, it.suffix), &device, Some(&uplink), mark, out);
+        let is_private = it.outside.0.is_private();
+        let rule = PathRule { is_private, ..path(&device, &uplink, false, it.suffix) };
+        self.try_path(rule, &device, Some(&uplink), mark, out);
         if it.pool.is_empty() {
             return;
         }
@@ -275,6 +288,7 @@ impl Paths<'_> {
             is_ipv6: false,
             is_input: true,
             within: None,
+            is_private: false,
         };
         self.plan.packets.push(Packet {
             into: uplink,
@@ -333,10 +347,13 @@ impl Paths<'_> {
         self.rules.push(PathRule {
             name: format!("queries from {lan} to DNS64 at {listen}"),
             nft: format!("iifname \"{lan}\" meta l4proto {{ tcp, udp }} th dport {port} accept"),
-            iptables: format!("-i {lan} -p udp --dport {port} -j ACCEPT"),
+            iptables: format!(
+                "-i {lan} -p udp --dport {port} -j ACCEPT\n-i {lan} -p tcp --dport {port} -j ACCEPT"
+            ),
             is_ipv6: own.is_ipv6(),
             is_input: true,
             within: None,
+            is_private: false,
         });
     }
 }
@@ -350,6 +367,7 @@ fn path(from: &str, to: &str, is_ipv6: bool, suffix: &str) -> PathRule {
         is_ipv6,
         is_input: false,
         within: None,
+        is_private: false,
     }
 }
 
@@ -362,11 +380,16 @@ impl PathRule {
         }
     }
 
-    /// iptables takes one destination.
+    /// Of many destinations none is named: only they are routed into the device.
     fn only_to(self, destinations: &[Prefix4]) -> Self {
         let all = destinations.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let Some(first) = all.first() else { return self };
-        self.only(&format!("ip daddr {{ {} }}", all.join(", ")), &format!("-d {first}"))
+        match all.len() {
+            0 => self,
+            1..=DESTINATIONS => {
+                self.only(&format!("ip daddr {{ {} }}", all.join(", ")), &format!("-d {}", all.join(",")))
+            }
+            _ => self,
+        }
     }
 
     fn only_protocol_41(self) -> Self {

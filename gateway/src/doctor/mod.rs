@@ -4,9 +4,11 @@
 //!     examine.rs        all checks, one after the other
 //!     facts.rs          what the host is, read once
 //!     routes.rs         default routes, uplinks, routes into the device, pools on a link
+//!     shared_pools.rs   addresses of shared pools, and the uplink
 //!     settings.rs       forwarding, reverse path filters
 //!     mtu.rs            MTUs of the device, the links and the tunnels
 //!     ports.rs          services at ports of a shared pool
+//!     iptables_masquerade.rs  masquerading rules of iptables, next to a shared pool
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     holders.rs        which process has a socket
 //!     upstreams.rs      whether the DNS64's upstreams answer
@@ -21,6 +23,7 @@ mod facts;
 mod filter_paths;
 mod finding;
 mod holders;
+mod iptables_masquerade;
 mod listeners;
 mod mtu;
 mod packet_filter;
@@ -29,9 +32,11 @@ pub mod probe;
 mod program;
 mod routes;
 mod settings;
+mod shared_pools;
 mod trial_packets;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};
 pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};
+pub use packet_filter::CHECK as PACKET_FILTER;

@@ -10,7 +10,8 @@ use crate::config::Config;
 use std::collections::BTreeMap;
 use std::process::Command;
 
-const CHECK: &str = "packet filter";
+/// What findings of this check are called.
+pub const CHECK: &str = "packet filter";
 /// Tables that iptables makes in nftables, where it does not print what nft can read.
 const OF_IPTABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
 
@@ -115,10 +116,10 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         if !fate.arrived {
             let chain = fate.dropped_by.clone().unwrap_or_else(|| UNNAMED.into());
             blocked.entry(chain).or_default().push(path);
-        } else if fate.translated {
+        } else if fate.translated && !path.is_private {
             findings.push(Finding::warning(
                 CHECK,
-                format!("{} get another source address: a NAT behind the NAT64", path.name),
+                format!("{} get another source address: another NAT is behind the gateway", path.name),
                 format!("leave the gateway's packets out of the masquerading: nft insert rule TABLE CHAIN iifname \"{}\" accept", config.tun.name),
             ));
         }
@@ -154,10 +155,12 @@ fn cure(chain: &str, path: &PathRule) -> String {
     let words: Vec<&str> = chain.split(' ').collect();
     let is_upper = |name: &str| name.bytes().all(|octet| !octet.is_ascii_lowercase());
     let is_ufw = |name: &str| name.starts_with("ufw");
+    let of_iptables = |program: &str, name: &str| {
+        let rules = path.iptables.lines().map(|rule| format!("{program} -I {name} {rule}"));
+        rules.collect::<Vec<_>>().join("; ")
+    };
     match words.as_slice() {
-        [program @ ("iptables-legacy" | "ip6tables-legacy"), _, name] => {
-            format!("{program} -I {name} {}", path.iptables)
-        }
+        [program @ ("iptables-legacy" | "ip6tables-legacy"), _, name] => of_iptables(program, name),
         ["ip" | "ip6", "filter", name] if is_upper(name) || is_ufw(name) => {
             // A chain that others maintain is not written into: what it returns to is.
             let program = if path.is_ipv6 { "ip6tables" } else { "iptables" };
@@ -167,7 +170,7 @@ fn cure(chain: &str, path: &PathRule) -> String {
                 name if is_ufw(name) => "FORWARD",
                 name => name,
             };
-            format!("{program} -I {name} {}", path.iptables)
+            of_iptables(program, name)
         }
         _ => format!("nft insert rule {chain} {}", path.nft),
     }
@@ -186,6 +189,7 @@ mod tests {
             is_ipv6: false,
             is_input,
             within,
+            is_private: false,
         }
     }
 
@@ -228,7 +232,9 @@ mod tests {
     fn another_source_is_a_warning_and_none_is_fine() {
         let paths = [path("a", None, false)];
         let masqueraded = Fate { arrived: true, translated: true, dropped_by: None };
-        assert_eq!(judge(&config(), &paths, &[masqueraded])[0].verdict, Verdict::Warning);
+        assert_eq!(judge(&config(), &paths, std::slice::from_ref(&masqueraded))[0].verdict, Verdict::Warning);
+        let private = [PathRule { is_private: true, ..path("a", None, false) }];
+        assert_eq!(judge(&config(), &private, &[masqueraded])[0].verdict, Verdict::Fine);
         assert_eq!(judge(&config(), &paths, &[fate(true, "")])[0].verdict, Verdict::Fine);
     }
 }

@@ -71,7 +71,7 @@ fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
             )),
         }
     }
-    if findings.is_empty() {
+    if findings.is_empty() && !facts.routes.is_empty() {
         findings.push(Finding::fine(CHECK, format!("{} routes lead into {device}", facts.routes.len())));
     }
     findings

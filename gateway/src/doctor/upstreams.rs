@@ -26,7 +26,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
             Err(why) => Finding::fault(
                 CHECK,
                 format!("upstream {endpoint} does not answer: {why}"),
-                format!("ip route get {}; another upstream in dns64.upstreams", endpoint.ip()),
+                format!("ip route get {}; another upstream in dns64.upstream", endpoint.ip()),
             ),
         }
     });

@@ -134,8 +134,13 @@ fn split_at_word<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     None
 }
 
-/// The longest range of unprivileged ports that the pool leaves.
+/// What masquerades to the ports that the pool leaves.
 fn limited(pool: &[RangeInclusive<u16>]) -> String {
+    format!("masquerade to :{}", ports_left(pool))
+}
+
+/// The longest range of unprivileged ports that the pool leaves, as both programs write it: `1024-60999`.
+pub fn ports_left(pool: &[RangeInclusive<u16>]) -> String {
     let mut ranges: Vec<_> = pool.to_vec();
     ranges.sort_by_key(|range| *range.start());
     let (mut best, mut from) = (1_024..=1_024, 1_024_u32);
@@ -147,7 +152,7 @@ fn limited(pool: &[RangeInclusive<u16>]) -> String {
         }
         from = from.max(last + 1);
     }
-    format!("masquerade to :{}-{}", best.start(), best.end())
+    format!("{}-{}", best.start(), best.end())
 }
 
 #[cfg(test)]

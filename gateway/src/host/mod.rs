@@ -35,7 +35,7 @@ pub use firewall::{Obstacle, obstacles};
 pub use forwarding::{Forwarding, device_settings, host_settings};
 pub use guard::{Restored, TcFilters, Watched};
 pub use links::kernel_tunnels;
-pub use masquerade::{Masquerade, masquerades};
+pub use masquerade::{Masquerade, masquerades, ports_left};
 pub use next_hops::{SilentRouter, silent_routers};
 pub use nft::NftError;
 pub use notrack::remove as remove_table;

@@ -57,12 +57,12 @@ mod tests {
             ProblemRow::error(
                 ProblemKind::SessionTableFull,
                 "the session table is full",
-                "raise nat64.sessions",
+                "raise nat64.max_sessions",
             ),
         ];
         assert_eq!(
             problems(&rows, Colour::Never),
-            "ERROR  the session table is full → raise nat64.sessions\nWARNING  pool main is 81 % full → add addresses\n"
+            "ERROR  the session table is full → raise nat64.max_sessions\nWARNING  pool main is 81 % full → add addresses\n"
         );
         assert_eq!(problems(&[], Colour::Ansi), "");
     }

@@ -89,7 +89,10 @@ fn host(status: &Status) -> String {
 fn state(mechanism: &MechanismRow) -> String {
     let bindings = count(mechanism.bindings);
     match (mechanism.stateful, mechanism.bindings_capacity) {
-        (true, _) => format!("{} sessions · {bindings} bindings", count(mechanism.sessions)),
+        (true, _) => {
+            let (sessions, bindings) = (mechanism.sessions, mechanism.bindings);
+            format!("{} · {}", plural(sessions, "session"), plural(bindings, "binding"))
+        }
         (false, 0) => "stateless".into(),
         (false, capacity) => format!("{bindings} of {} addresses in use", count(capacity)),
     }

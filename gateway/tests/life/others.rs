@@ -398,6 +398,8 @@ fn a_shared_pool_waits_for_its_address() {
         assert!(gateway.said().contains("the pool address 203.0.113.9 is on out0"), "{}", gateway.said());
         network.ip(&["-n", &host, "addr", "del", "203.0.113.9/24", "dev", "out0"]);
         until("its loss is reported", || gateway.said().contains("out0 lost the pool address 203.0.113.9: "));
+        let problem = "pool main, 203.0.113.9: waiting for an IPv4 address on this host";
+        until("it is a problem", || network.show(&[]).contains(problem));
     }
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
@@ -427,6 +429,10 @@ fn a_pool_follows_the_address_of_its_interface() {
         until("the binding has it", || network.show(&["bindings"]).contains(&format!("{address}:6")));
     }
     assert!(gateway.said().contains("out0 lost the pool address 203.0.113.1"), "{}", gateway.said());
+    assert!(!network.show(&[]).contains("waiting for"), "{}", network.show(&[]));
+    network.ip(&["-n", &host, "addr", "flush", "dev", "out0"]);
+    let problem = "pool main: waiting for an IPv4 address on out0";
+    until("an address that was lost is a problem", || network.show(&[]).contains(problem));
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());
 }

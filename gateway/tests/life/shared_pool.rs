@@ -234,7 +234,7 @@ fn flows_pass_stateful_firewalls_and_rules_in_the_way_are_reported_with_their_cu
                 let start = std::time::Instant::now();
                 let cures = loop {
                     let said = gateway.said();
-                    if let Some((_, cures)) = said.split_once("; nft insert rule inet theirs forward ") {
+                    if let Some((_, cures)) = said.split_once(" → nft insert rule inet theirs forward ") {
                         break cures.lines().next().unwrap().to_owned();
                     }
                     assert!(start.elapsed() < Duration::from_secs(15), "{said}");

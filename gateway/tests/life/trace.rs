@@ -80,6 +80,8 @@ fn a_trace_says_what_happens_and_changes_nothing() {
     );
     let (said, status) = trace(&network, &["--from", "203.0.113.2", "--to", "2001:db8::1", "--icmp", "7"]);
     assert!(status == 2 && said.contains("--from and --to must be of the same family"), "{said}");
+    let (said, status) = trace(&network, &["--from", "2001:db8:1::2", "--to", "64:ff9b::1"]);
+    assert!(status == 2 && said.contains("the protocol is missing; add --tcp"), "{said}");
     let (said, _) = trace(
         &network,
         &["--json", "--from", "2001:db8:1::2", "--to", "64:ff9b::203.0.113.2", "--icmp", "7"],

@@ -86,6 +86,41 @@ fn a_mapped_host_of_a_siit_is_tried() {
     let (_, paths) = tried(text, &Facts { mapped: vec![Some(mapped)], ..facts() });
     assert_eq!(names(&paths), TRANSLATED);
     assert_eq!(paths[4].iptables, "-i eth0 -o sixway0 -d 192.0.2.7/32 -j ACCEPT");
+    assert!(!paths[3].is_private);
+}
+
+#[test]
+fn the_rule_opens_every_mapping_and_the_dynamic_pool() {
+    let mut text = "[siit]\nprefix = \"2001:db8:64::/96\"\ndynamic_pool = \"172.16.0.0/12\"\n".to_owned();
+    let mut add = |last| {
+        text.push_str(&format!("[[siit.eam]]\nipv4 = \"192.0.2.{last}\"\nipv6 = \"2001:db8:1::{last}\"\n"));
+        tried(&text, &facts()).1.swap_remove(4)
+    };
+    assert_eq!(add(7).iptables, "-i eth0 -o sixway0 -d 192.0.2.7/32,172.16.0.0/12 -j ACCEPT");
+    assert_eq!(
+        add(9).nft,
+        "iifname \"eth0\" oifname \"sixway0\" ip daddr { 192.0.2.7/32, 192.0.2.9/32, 172.16.0.0/12 } accept"
+    );
+    // Of many, the device is what is opened.
+    let many = (11..=40).map(add).last().unwrap();
+    assert_eq!(many.iptables, "-i eth0 -o sixway0 -j ACCEPT");
+}
+
+#[test]
+fn behind_a_private_pool_another_nat_is_normal() {
+    let private = NAT64.replace("192.0.2.0/28", "192.168.200.0/28");
+    let (_, paths) = tried(&private, &facts());
+    assert!(paths[3].is_private && !tried(NAT64, &facts()).1[3].is_private);
+}
+
+#[test]
+fn iptables_opens_the_dns64_for_udp_and_tcp() {
+    let text = format!(
+        "{NAT64}[dns64]\nlisten = [\"2001:db8:1::1\"]\nupstream = [{{ address = \"192.0.2.53\" }}]\n"
+    );
+    let (_, paths) = tried(&text, &facts());
+    let expected = "-i lan0 -p udp --dport 53 -j ACCEPT\n-i lan0 -p tcp --dport 53 -j ACCEPT";
+    assert_eq!(paths.last().unwrap().iptables, expected);
 }
 
 #[test]
