@@ -56,6 +56,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         serves: nat44_serves(config, nat44),
         kind: Kind::Nat44,
         pool: Some(nat44.pool.clone()),
+        shared: config.pools.iter().find(|pool| pool.shared && pool.name == nat44.pool).cloned(),
     });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),

@@ -14,6 +14,7 @@ mod fast_path;
 mod ip_in_ip;
 mod kernel;
 mod life;
+mod nat44;
 mod nat64;
 mod npt66;
 mod package;
@@ -169,6 +170,7 @@ fn all() -> Vec<Interop> {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        nat44::TESTS,
         npt66::TESTS,
         package::TESTS,
         path_mtu::TESTS,
