@@ -31,13 +31,23 @@ pub(super) enum Ending {
 /// Who asks for a reload.
 struct Asked {
     why: &'static str,
+    text: Text,
     confirm: Option<Duration>,
     answer: Option<oneshot::Sender<Result<(), AdminError>>>,
 }
 
+/// Which configuration is to be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    /// What is in the file.
+    File,
+    /// The one in force, of which an address is another by now.
+    InForce,
+}
+
 impl Asked {
     fn by(why: &'static str) -> Self {
-        Self { why, confirm: None, answer: None }
+        Self { why, text: Text::File, confirm: None, answer: None }
     }
 
     /// Tells who asked.
@@ -88,7 +98,9 @@ impl<'a> Reloads<'a> {
                     Request::End(name) => return self.ending(name),
                     Request::HungUp => Asked::by("SIGHUP"),
                 },
-                () = self.gateway.outdated.notified() => Asked::by("the address of a pool changed"),
+                () = self.gateway.outdated.notified() => {
+                    Asked { text: Text::InForce, ..Asked::by("the address of a pool changed") }
+                }
                 request = self.gateway.reloads.next() => {
                     let ReloadRequest { what, answer } = request;
                     let asked = Asked { answer: Some(answer), ..Asked::by("requested") };
@@ -124,7 +136,7 @@ impl<'a> Reloads<'a> {
             };
             let reload = tokio::select! {
                 name = signals.end() => return self.ending(name),
-                reload = self.prepare(asked.confirm) => reload,
+                reload = self.prepare(asked.text, asked.confirm) => reload,
             };
             match reload {
                 Ok(()) => {
@@ -157,27 +169,57 @@ impl<'a> Reloads<'a> {
     }
 
     /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
-    async fn prepare(&self, confirm: Option<Duration>) -> Result<(), String> {
-        if self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
+    async fn prepare(&self, text: Text, confirm: Option<Duration>) -> Result<(), String> {
+        if text == Text::File && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
                 "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`"
                     .into(),
             );
         }
-        let config = takeover::reloaded(self.start)?;
+        let config = self.wanted(text)?;
         self.make_ready(&config).await?;
-        let previous = Previous {
-            sources: self.start.sources.clone(),
-            confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
-            rolled_back: None,
-            before: self.before().await,
+        let previous = match text {
+            Text::File => Previous {
+                sources: self.start.sources.clone(),
+                confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
+                before: self.before().await,
+                ..Previous::default()
+            },
+            Text::InForce => self.same(),
         };
         // The file may have changed meanwhile.
-        takeover::reloaded(self.start)?;
+        self.wanted(text)?;
         let file = self.file();
         previous.write(&file).map_err(|error| {
             format!("the previous configuration cannot be kept in {}: {error}", file.display())
         })
+    }
+
+    /// The configuration to load; else why the gateway cannot continue with it.
+    fn wanted(&self, text: Text) -> Result<Config, String> {
+        match text {
+            Text::File => takeover::reloaded(self.start),
+            Text::InForce => takeover::same(self.start),
+        }
+    }
+
+    /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
+    fn same(&self) -> Previous {
+        let in_force = self.start.sources;
+        let previous = self.start.previous.map(|(_, previous)| previous);
+        match (self.trial, previous) {
+            (Some(trial), Some(previous)) => Previous {
+                following: Some(in_force.clone()),
+                confirm_seconds: trial.seconds_to_confirm(Instant::now()),
+                ..previous.clone()
+            },
+            (_, previous) => Previous {
+                sources: in_force.clone(),
+                following: Some(in_force.clone()),
+                rolled_back: previous.and_then(|previous| previous.rolled_back.clone()),
+                ..Previous::default()
+            },
+        }
     }
 
     /// Moves to the engine what the fast path of a process with this configuration cannot carry.
@@ -255,7 +297,8 @@ impl<'a> Reloads<'a> {
         if let Err(what) = ready {
             tracing::warn!("{what}");
         }
-        if let Err(error) = Previous::roll_back(&self.file(), why) {
+        let written = self.start.previous.map(|(_, previous)| previous.return_for(&self.file(), why));
+        if let Some(Err(error)) = written {
             tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
         }
     }

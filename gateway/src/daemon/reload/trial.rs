@@ -54,6 +54,11 @@ impl Trial {
         self.confirm.is_some()
     }
 
+    /// The seconds that are left to confirm it, one at least; `None`: nobody has to.
+    pub fn seconds_to_confirm(&self, now: Instant) -> Option<u64> {
+        self.confirm.map(|_| self.until().saturating_duration_since(now).as_secs().max(1))
+    }
+
     /// When it is judged.
     pub fn until(&self) -> Instant {
         self.began + self.confirm.unwrap_or(OBSERVED)
@@ -100,6 +105,12 @@ mod tests {
         // What did not work before proves nothing.
         assert_eq!(judged(Before::default(), health(0, 999, false), None), TrialEnd::Kept);
         assert!(matches!(judged(well, health(1, 0, true), Some(60)), TrialEnd::RolledBack(_)));
+        let previous = |confirm_seconds| Previous { confirm_seconds, ..Previous::default() };
+        let left = |confirm, after| {
+            let trial = Trial::of(&previous(confirm), Instant::now()).unwrap();
+            trial.seconds_to_confirm(trial.began + Duration::from_secs(after))
+        };
+        assert_eq!((left(Some(60), 50), left(Some(60), 61), left(None, 0)), (Some(10), Some(1), None));
         let back = Previous { rolled_back: Some("why".into()), ..Previous::default() };
         assert!(Trial::of(&back, Instant::now()).is_none());
     }
