@@ -33,6 +33,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         pins: pins(config),
         forwarding: Forwarding { v4: config.routes_ipv4(), v6: config.translates() || config.routes_ipv6() },
         shared_ports: config.shared_ports().into_iter().map(|(_, ports)| ports).collect(),
+        returns: false,
     }
 }
 
