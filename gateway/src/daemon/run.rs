@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::start::Start;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
-use super::{log, offload, pool_keeper, serve, service, takeover};
+use super::{log, offload, orphans, pool_keeper, serve, service, takeover};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
@@ -37,6 +37,7 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
+    orphans::await_all();
     takeover::keep_sessions(start);
     let end = runtime.block_on(live(start, started));
     // A pending DNS lookup must not delay the end.

@@ -147,7 +147,7 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         }
     }
     if let Some(unknown) = blocked.remove(UNNAMED) {
-        let names: Vec<&str> = unknown.iter().map(|path| path.name.as_str()).collect();
+        let names = names(unknown);
         let what = format!(
             "{}: a packet of the trial did not arrive, and the kernel's trace names no chain that dropped it",
             names.join("; ")
@@ -155,7 +155,7 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         findings.push(Finding::not_checked(CHECK, what));
     }
     for (chain, paths) in blocked {
-        let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        let names = names(paths.iter().copied());
         let mut cures: Vec<String> = Vec::new();
         for cure in paths.iter().map(|path| cure(&chain, path)) {
             // Several translators take the same path.
@@ -166,10 +166,21 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         findings.push(Finding::fault(CHECK, format!("{chain} drops {}", names.join("; ")), cures.join("; ")));
     }
     if findings.is_empty() {
-        let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        let names = names(paths);
         findings.push(Finding::fine(CHECK, format!("lets pass {}", names.join("; "))));
     }
     findings
+}
+
+/// The names of paths; several hosts inside take the same.
+fn names<'p>(paths: impl IntoIterator<Item = &'p PathRule>) -> Vec<&'p str> {
+    let mut names: Vec<&str> = Vec::new();
+    for path in paths {
+        if !names.contains(&&*path.name) {
+            names.push(&path.name);
+        }
+    }
+    names
 }
 
 /// The rule to add to a chain, which opens this path alone.
