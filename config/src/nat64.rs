@@ -14,6 +14,7 @@ use crate::limits;
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
+use crate::static_rules::StaticRules;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
@@ -240,40 +241,24 @@ fn read_static(
     pool: Option<&Pool>,
     report: &mut Report,
 ) -> Vec<Static> {
+    let rules = StaticRules { prefix, pool };
     let mut bindings: Vec<(Static, Place)> = Vec::new();
     for row in section.sections("static", &STATIC, report) {
         let protocol = row.value("protocol", report).and_then(|v| v.word(report));
         let inside = row.value("inside", report).and_then(|v| {
             let inside = v.endpoint6(report)?;
-            if prefix.is_some_and(|prefix| prefix.contains(inside.address)) {
-                report.fault(
-                    &v.place,
-                    "is within this NAT64's own prefix; write the address of an inside host",
-                );
-            }
+            rules.inside(inside).unwrap_or_else(|what| report.fault(&v.place, what));
             Some((inside, v.place))
         });
         let outside = row.value("outside", report).and_then(|v| {
             let outside = v.endpoint4(report)?;
-            if let Some(pool) = pool.filter(|pool| !pool.holds(outside.address)) {
-                let (name, first) = (&pool.name, pool.addresses.first());
-                let such = first.map(|p| format!(" such as {}", p.address())).unwrap_or_default();
-                report.fault(&v.place, format!("is not an address of pool {name}; write one{such}"));
-            } else if let Some(pool) = pool.filter(|pool| pool.shared && !pool.ports.contain(outside.port)) {
-                let (name, ports) = (&pool.name, &pool.ports);
-                report.fault(
-                    &v.place,
-                    format!(
-                        "is outside the ports of the shared pool {name} ({ports}); write a port in this range"
-                    ),
-                );
-            }
+            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
             Some((outside, v.place))
         });
         let is_icmp = protocol == Some(NatProtocol::Icmp);
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        for (_, place) in ports.into_iter().flatten().filter(|(port, _)| *port == 0 && !is_icmp) {
-            report.fault(place, "port 0 is not valid; write 1 to 65535");
+        for (port, place) in ports.into_iter().flatten() {
+            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
         }
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
             continue;

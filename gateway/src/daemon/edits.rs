@@ -2,8 +2,9 @@
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};
+use crate::config::StaticRules;
 use crate::worker::{Command, Dump, Edited, Position};
-use sixway_dataplane::nat::{Inside, StaticBinding};
+use sixway_dataplane::nat::{Inside, NatProtocol, StaticBinding};
 use sixway_wire::Prefix4;
 use std::time::Duration;
 
@@ -18,6 +19,10 @@ impl Gateway {
         let _alone = self.edits.lock().await;
         let mut refusal = String::from("[nat64] is not configured");
         for mechanism in self.stateful() {
+            if let Err(what) = self.may_bind(mechanism, &binding) {
+                refusal = what;
+                continue;
+            }
             if self.static_inside(mechanism, named).await?.is_some() {
                 return Err(AdminError::Conflict(
                     "the outside address and port belong to another binding".into(),
@@ -44,6 +49,22 @@ impl Gateway {
             }
         }
         Err(AdminError::Conflict(refusal))
+    }
+
+    /// Whether a static binding can be one of this mechanism, as in a configuration file; else what is wrong.
+    fn may_bind(&self, mechanism: u16, binding: &StaticBinding) -> Result<(), String> {
+        let Some((prefix, pool)) = self.facts.translators.get(usize::from(mechanism)) else { return Ok(()) };
+        let rules = StaticRules { prefix: Some(*prefix), pool: Some(pool) };
+        let (inside, outside) = (binding.inside.0, binding.outside.0);
+        let is_icmp = binding.protocol == NatProtocol::Icmp;
+        let of = |endpoint: &dyn std::fmt::Display| {
+            let text = endpoint.to_string();
+            move |what: String| format!("{text} {what}")
+        };
+        rules.outside(outside).map_err(of(&outside))?;
+        rules.inside(inside).map_err(of(&inside))?;
+        StaticRules::port(inside.port, is_icmp).map_err(of(&inside))?;
+        StaticRules::port(outside.port, is_icmp).map_err(of(&outside))
     }
 
     /// Removes a partly created binding. Retries at busy workers until they answer.
@@ -191,6 +212,7 @@ mod tests {
             name: "test".into(),
             device: None,
             mechanisms: vec![nat64],
+            translators: Vec::new(),
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),

@@ -123,6 +123,7 @@ impl<'c> Environment<'c> {
             name: config.gateway.name.clone(),
             device,
             mechanisms: setup::mechanisms(config, &self.tunnels.view()),
+            translators: setup::translators(config),
             metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
             advertised: self.tunnels.advertised(),
             named_remotes: setup::named_remotes(config),

@@ -1,8 +1,9 @@
 //! What does not change while a gateway runs.
 
+use crate::config::Pool;
 use crate::view::Device;
 use sixway_dataplane::mechanism::table::Kind;
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// What does not change while the gateway runs.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Facts {
     pub device: Option<Device>,
     /// Its mechanisms, in the order of the workers' tables.
     pub mechanisms: Vec<Mechanism>,
+    /// Of each stateful mechanism, in their order, the prefix and the pool.
+    pub translators: Vec<(Prefix6, Pool)>,
     /// Where metrics are served.
     pub metrics: Option<String>,
     /// Links with router advertisements, and a summary of these.

@@ -2,11 +2,11 @@
 
 use super::facts::Mechanism;
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat64, Remote, Route, Siit};
+use crate::config::{Config, Nat64, Pool, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 use std::path::{Path, PathBuf};
 
 /// The settings of the host; `directory` holds state files.
@@ -74,6 +74,12 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
     nat64.chain(siit).chain(others).chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
+}
+
+/// Of each stateful mechanism the prefix and the pool.
+pub(super) fn translators(config: &Config) -> Vec<(Prefix6, Pool)> {
+    let translator = |nat64: &Nat64| Some((nat64.prefix.prefix(), config.pool(&nat64.pool)?.clone()));
+    config.nat64.iter().filter_map(translator).collect()
 }
 
 /// The tunnels whose remote is a name, and where it may lead.

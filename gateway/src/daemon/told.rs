@@ -66,15 +66,13 @@ pub(super) struct Reloads<'a> {
     seed: [u64; 2],
     gateway: &'a Gateway,
     trial: Option<Trial>,
-    /// What the fast path had carried when the trial began.
-    carried: u64,
 }
 
 impl<'a> Reloads<'a> {
     /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
     pub fn new(start: &'a Start<'a>, seed: [u64; 2], gateway: &'a Gateway, sessions: (u64, u64)) -> Self {
         let previous = start.previous.map(|(_, previous)| previous);
-        let trial = previous.and_then(|previous| Trial::of(previous, Instant::now()));
+        let trial = previous.and_then(|previous| Trial::of(previous, Instant::now(), carried(gateway)));
         if let Some(previous) = previous {
             let row = ReloadRow { sessions: sessions.0, sessions_kept: sessions.1, ..previous.row() };
             gateway.note_reload(row, trial.as_ref().map(Trial::until));
@@ -82,8 +80,7 @@ impl<'a> Reloads<'a> {
         if let Some(why) = previous.and_then(|previous| previous.rolled_back.as_ref()) {
             tracing::error!("rolled back to the previous configuration: {why}");
         }
-        let carried = gateway.seen().map_or(0, |seen| packets(&seen.counts));
-        let reloads = Self { start, seed, gateway, trial, carried };
+        let reloads = Self { start, seed, gateway, trial };
         if reloads.trial.is_none() {
             reloads.forget();
         }
@@ -255,10 +252,10 @@ impl<'a> Reloads<'a> {
         };
         let counters = sum(&reports);
         let passed: u64 = Kind::ALL.iter().map(|kind| counters.passed_total(*kind)).sum();
-        let carried = self.gateway.seen().map_or(0, |seen| packets(&seen.counts));
         let dns64 = self.dns64().await;
         trial.judge(Health {
-            passed: passed + carried.saturating_sub(self.carried),
+            passed,
+            carried: carried(self.gateway),
             dropped: counters.dropped_total(),
             queries: dns64.as_ref().map_or(0, queries),
             upstream_answers: dns64.as_ref().is_some_and(answered),
@@ -302,6 +299,11 @@ impl<'a> Reloads<'a> {
             tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
         }
     }
+}
+
+/// Packets that the fast path carried since it was made.
+fn carried(gateway: &Gateway) -> u64 {
+    gateway.seen().map_or(0, |seen| packets(&seen.counts))
 }
 
 /// Whether an upstream answered lately.

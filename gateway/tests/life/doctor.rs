@@ -339,6 +339,8 @@ fn a_bug_report_has_what_is_needed_and_no_subscriber() {
     ] {
         assert!(text.contains(&format!("==== {section}\n")), "{section}: {text}");
     }
+    let file = std::fs::metadata(network.directory.join("report.txt")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777, 0o600);
     assert!(text.contains("\"reason\":\"NoBinding\"") && text.contains("64:ff9b::/96"));
     assert!(!text.contains("2001:db8:1::2"), "the client");
     let (_, said, text) = report("whole.txt", &["--with-sessions"]);

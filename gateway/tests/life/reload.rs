@@ -276,6 +276,33 @@ fn sessions_in_the_fast_path_continue_when_a_configuration_does_not_start() {
 }
 
 #[test]
+fn sessions_that_began_on_trial_continue_when_it_is_rolled_back() {
+    let network = Network::build();
+    let gateway = network.start(NAT64);
+    assert_eq!(reload(&network, &[]).0, 0);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = outsides(&network);
+    let (code, said) = reload(&network, &["--roll-back"]);
+    assert!(code == 0, "{said}");
+    assert_eq!((outsides(&network), sessions.len()), (sessions, 1), "{}", gateway.said());
+}
+
+#[test]
+fn a_takeover_does_not_keep_what_nobody_confirmed() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    assert_eq!(reload(&network, &["--confirm", "60"]).0, 0);
+    let mut other = network.start_with(NAT64, &["--takeover"]);
+    assert_eq!(other.end(), 1, "{}", other.said());
+    assert!(other.said().contains("the last reload awaits confirmation"), "{}", other.said());
+    assert_eq!(status(&network)["reload"]["state"], "awaits confirmation");
+    assert_eq!(reload(&network, &["--keep"]).0, 0);
+    let other = network.start_with(NAT64, &["--takeover"]);
+    assert!(other.said().contains("ready in"), "{}", other.said());
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
 fn cleanup_removes_what_a_reload_keeps_for_the_way_back() {
     let network = Network::build();
     let mut gateway = network.start(NAT64);
@@ -373,6 +400,17 @@ fn bindings_and_sessions_are_changed_by_command() {
     assert!(network.show(&["bindings"]).contains("192.0.2.5:80"));
     let (code, said) = sixway(&["binding", "add", "tcp", "2001:db8:1::2", "192.0.2.5:81"]);
     assert!(code == 2 && said.contains("[ADDRESS]:PORT"), "{said}");
+    // What a file may not have, a command may not make either.
+    for (inside, outside) in [
+        ("[64:ff9b::1]:80", "192.0.2.5:81"),
+        ("[ff02::1]:80", "192.0.2.5:81"),
+        ("[2001:db8:1::2]:0", "192.0.2.5:81"),
+        ("[2001:db8:1::2]:81", "192.0.2.5:0"),
+        ("[2001:db8:1::2]:81", "198.51.100.5:81"),
+    ] {
+        let (code, said) = sixway(&["binding", "add", "tcp", inside, outside]);
+        assert!(code == 2 && said.contains("write "), "{inside} {outside}: {said}");
+    }
     let (code, said) = sixway(&["binding", "remove", "tcp", "192.0.2.5:80"]);
     assert!(code == 0, "{said}");
     assert!(!network.show(&["bindings"]).contains("192.0.2.5:80"));
