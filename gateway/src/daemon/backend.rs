@@ -178,8 +178,7 @@ impl Backend for Gateway {
         }
         // Its successor does not know of it, and would keep what nobody confirmed.
         if self.reload_row().is_some_and(|row| row.state == "awaits confirmation") {
-            let what =
-                "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`";
+            let what = "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`";
             return Err(AdminError::Conflict(what.into()));
         }
         self.leaving.notify_one();
