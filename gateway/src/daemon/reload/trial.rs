@@ -97,8 +97,13 @@ mod tests {
     #[test]
     fn what_worked_before_has_to_work_after() {
         let well = Before { packets_per_second: 10.0, upstream_answered: true };
-        let health =
-            |passed, dropped, upstream_answers| Health { passed, carried: 7, dropped, queries: 10, upstream_answers };
+        let health = |passed, dropped, upstream_answers| Health {
+            passed,
+            carried: 7,
+            dropped,
+            queries: 10,
+            upstream_answers,
+        };
         assert_eq!(judged(well, health(1, 9_999, true), None), TrialEnd::Kept);
         assert_eq!(judged(well, health(0, 99, true), None), TrialEnd::Kept, "almost nothing arrived");
         assert!(matches!(judged(well, health(0, 100, true), None), TrialEnd::RolledBack(_)));
