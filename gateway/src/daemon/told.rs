@@ -138,6 +138,7 @@ impl<'a> Reloads<'a> {
             match reload {
                 Ok(()) => {
                     tracing::info!("{}: reloading", asked.why);
+                    signals.put_back();
                     asked.tell(Ok(())).await;
                     return Ending::Anew;
                 }
