@@ -258,6 +258,19 @@ mod tests {
         assert!(!path.exists());
     }
 
+    #[tokio::test]
+    async fn a_connection_ends_in_time_whatever_its_client_does() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (stream, mut client) = tokio::io::duplex(4);
+        let deadline = Box::pin(tokio::time::sleep(Duration::from_millis(50)));
+        let mut served = Guarded { stream, deadline, _permit: None };
+        client.write_all(b"GET").await.unwrap();
+        assert_eq!(served.read(&mut [0; 4]).await.unwrap(), 3);
+        assert_eq!(served.read(&mut [0; 4]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        // A reader that does not read.
+        assert_eq!(served.write_all(&[0; 9]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
     /// The path of a socket that is served, with connections of this kind.
     fn serving(name: &str, is_member: fn(&tokio::net::UnixStream) -> bool) -> std::path::PathBuf {
         let path = std::env::temp_dir().join(format!("sixway-{name}-{}.sock", std::process::id()));
