@@ -34,6 +34,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "that it is waited for elsewhere is what is tested")]
     fn a_program_that_nobody_knows_is_waited_for() {
         let child = std::process::Command::new("true").spawn().unwrap();
         let number = child.id();
