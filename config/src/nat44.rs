@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
-use sixway_wire::{Endpoint4, Prefix4};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
@@ -14,10 +14,10 @@ use crate::pool::{Pool, ReadPool};
 use crate::schema::{NAT44_STATIC, NAT44_TIMEOUTS};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
-use crate::static_ends::{check_outside, check_ports, is_same};
+use crate::static_rules::StaticRules;
 use crate::text;
 use crate::translator_prefix::read_prefixes4;
-use crate::word;
+use crate::word::{self, Word as _};
 
 /// A binding that is always there.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -165,25 +165,28 @@ fn read_static(
     pool: Option<&Pool>,
     report: &mut Report,
 ) -> Vec<Static44> {
+    let rules = StaticRules { prefix: None, inside4: inside, pool };
     let mut bindings: Vec<(Static44, Place)> = Vec::new();
     for row in section.sections("static", &NAT44_STATIC, report) {
         let protocol = row.value("protocol", report).and_then(|v| v.word(report));
         let host = row.value("inside", report).and_then(|v| {
             let host = v.endpoint4(report)?;
-            let is_inside =
-                |prefixes: &[Prefix4]| prefixes.iter().any(|prefix| prefix.contains(host.address));
-            if inside.is_some_and(|prefixes| !is_inside(prefixes)) {
-                report.fault(&v.place, "is not in nat44.inside; write the address of an inside host");
+            if inside.is_some() {
+                let mapped = Endpoint6::new(host.address.to_ipv6_mapped(), host.port);
+                rules.inside(mapped).unwrap_or_else(|what| report.fault(&v.place, what));
             }
             Some((host, v.place))
         });
         let outside = row.value("outside", report).and_then(|v| {
             let outside = v.endpoint4(report)?;
-            check_outside(outside, pool, &v.place, report);
+            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
             Some((outside, v.place))
         });
         let ports = [host.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        check_ports(protocol, ports, report);
+        let is_icmp = protocol == Some(NatProtocol::Icmp);
+        for (port, place) in ports.into_iter().flatten() {
+            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
+        }
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, host, outside) else {
             continue;
         };
@@ -192,7 +195,11 @@ fn read_static(
         });
         if let Some((other, place)) = same {
             let what = if other.outside == outside { outside } else { inside };
-            is_same(protocol, &what.to_string(), place, row.place(), report);
+            let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
+            report.fault(
+                row.place(),
+                format!("{protocol} {what} already has a static binding ({there}); remove one"),
+            );
         }
         bindings.push((Static44 { protocol, inside, outside }, row.place().clone()));
     }

@@ -14,11 +14,11 @@ use crate::limits;
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
-use crate::static_ends::{check_outside, check_ports, is_same};
+use crate::static_rules::StaticRules;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
-use crate::word::{self, words, words_of};
+use crate::word::{self, Word, words, words_of};
 
 pub use sixway_dataplane::nat::{Filtering, NatProtocol};
 
@@ -246,26 +246,25 @@ fn read_static(
     pool: Option<&Pool>,
     report: &mut Report,
 ) -> Vec<Static> {
+    let rules = StaticRules { prefix, inside4: None, pool };
     let mut bindings: Vec<(Static, Place)> = Vec::new();
     for row in section.sections("static", &STATIC, report) {
         let protocol = row.value("protocol", report).and_then(|v| v.word(report));
         let inside = row.value("inside", report).and_then(|v| {
             let inside = v.endpoint6(report)?;
-            if prefix.is_some_and(|prefix| prefix.contains(inside.address)) {
-                report.fault(
-                    &v.place,
-                    "is within this NAT64's own prefix; write the address of an inside host",
-                );
-            }
+            rules.inside(inside).unwrap_or_else(|what| report.fault(&v.place, what));
             Some((inside, v.place))
         });
         let outside = row.value("outside", report).and_then(|v| {
             let outside = v.endpoint4(report)?;
-            check_outside(outside, pool, &v.place, report);
+            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
             Some((outside, v.place))
         });
         let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        check_ports(protocol, ports, report);
+        let is_icmp = protocol == Some(NatProtocol::Icmp);
+        for (port, place) in ports.into_iter().flatten() {
+            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
+        }
         let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
             continue;
         };
@@ -275,7 +274,11 @@ fn read_static(
         };
         if let Some((other, place)) = bindings.iter().find(same) {
             let what = if other.outside == outside { outside.to_string() } else { inside.to_string() };
-            is_same(protocol, &what, place, row.place(), report);
+            let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
+            report.fault(
+                row.place(),
+                format!("{protocol} {what} already has a static binding ({there}); remove one"),
+            );
         }
         bindings.push((binding, row.place().clone()));
     }

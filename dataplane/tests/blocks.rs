@@ -273,6 +273,23 @@ fn a_static_binding_at_run_time_leaves_its_host_where_its_sessions_are() {
 }
 
 #[test]
+fn a_static_binding_that_a_worker_refused_is_not_there_to_be_removed() {
+    let mut gateway = workers(2, 61_000..=65_535);
+    let (host, other) = (gateway.host(0, 0), gateway.host(1, 0));
+    let in_use = gateway.opens(other, 5_000).unwrap();
+    let binding = StaticBinding {
+        protocol: NatProtocol::Udp,
+        inside: Inside(Endpoint6::new(host, 80)),
+        outside: Outside(Endpoint4::new(ADDRESS.parse().unwrap(), in_use)),
+    };
+    let engine = &mut gateway.engines[1];
+    engine.nat64()[0].add_static(&binding).unwrap_err();
+    let (nat64, counters) = engine.nat64_and_counters();
+    assert_eq!(nat64[0].remove_static(&binding, usize::MAX, counters), None);
+    assert_eq!(gateway.opens(other, 5_000), Some(in_use));
+}
+
+#[test]
 fn a_block_with_a_static_binding_of_another_worker_stays_where_it_is() {
     let mut gateway = workers(2, 61_056..=61_183);
     let host = gateway.host(0, 0);

@@ -31,6 +31,11 @@ fn a_static_binding_is_of_its_pool_and_has_ports() {
     let own = "is within this NAT64's own prefix; write the address of an inside host";
     let line = "inside = \"[2001:db8:64::1]:80\"";
     fault_in(&format!("{NAT64}{row}"), line, &format!("nat64.static[0].{line}  {own}"));
+    let host = "is not an address that a host inside can have; write such an address";
+    for address in ["::", "::1", "ff02::1", "fe80::1", "::ffff:192.0.2.9"] {
+        let line = format!("inside = \"[{address}]:80\"");
+        fault_in(&format!("{NAT64}{row}"), &line, &format!("nat64.static[0].{line}  {host}"));
+    }
 }
 
 #[test]

@@ -8,6 +8,9 @@ use crate::view::{FastPathRow, LiveRow};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+/// A watch that ends this much before its time was ended by another one.
+const EARLY: Duration = Duration::from_millis(500);
+
 /// Which packets, and for how long.
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -50,7 +53,7 @@ pub(super) fn run(watched: &Watched, client: &Client) -> Result<(), Failure> {
             ("drops", watched.drops.then(|| "true".to_owned())),
             ("seconds", Some(seconds.to_string())),
         ];
-        let mut garbled = None;
+        let (asked, mut garbled) = (Instant::now(), None);
         let each = |line: &str| {
             if watched.json {
                 say(line);
@@ -66,6 +69,10 @@ pub(super) fn run(watched: &Watched, client: &Client) -> Result<(), Failure> {
         client.lines("/v1/live", &query, each).map_err(failure)?;
         if let Some(what) = garbled {
             return Err(Failure::Failed(format!("invalid response from the gateway: {what}")));
+        }
+        // To watch again would end the other one, and that this one, without an end.
+        if left > 0 && asked.elapsed() + EARLY < Duration::from_secs(seconds) {
+            return Err(Failure::Failed("another watch of this gateway began, or it ends".into()));
         }
     }
     Ok(())

@@ -29,19 +29,21 @@ pub(super) fn run(file: &Path, takeover: bool) -> Result<(), Failure> {
 
 /// The configuration. One that was on trial and cannot be read is given up for the previous one.
 fn load(file: &Path, previous: &mut Option<(PathBuf, daemon::Previous)>) -> Result<Loaded, Faults> {
-    let kept = |previous: &daemon::Previous| {
-        let (config, warnings) = previous.config()?;
-        Ok((config, warnings, previous.sources.clone()))
+    let host = host::host_facts();
+    let read = |sources: &Sources| {
+        let (config, warnings) = sources.config(&host)?;
+        Ok((config, warnings, sources.clone()))
     };
-    match previous {
-        Some((_, previous)) if !previous.is_on_trial() => kept(previous),
-        Some((_, previous)) => match Sources::load(file, &host::host_facts()) {
-            Ok(loaded) => Ok(loaded),
-            Err(faults) => {
-                previous.rolled_back = Some(faults.to_string());
-                kept(previous)
-            }
-        },
-        None => Sources::load(file, &host::host_facts()),
+    let Some((_, previous)) = previous else { return Sources::load(file, &host) };
+    let wanted = match previous.text() {
+        Some(sources) => read(sources),
+        None => Sources::load(file, &host),
+    };
+    match wanted {
+        Err(faults) if previous.is_on_trial() => {
+            previous.rolled_back = Some(faults.to_string());
+            read(&previous.sources)
+        }
+        wanted => wanted,
     }
 }

@@ -177,6 +177,11 @@ impl Backend for Gateway {
                 "the gateway has no device, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
+        // Its successor does not know of it, and would keep what nobody confirmed.
+        if self.reload_row().is_some_and(|row| row.state == "awaits confirmation") {
+            let what = "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`";
+            return Err(AdminError::Conflict(what.into()));
+        }
         self.leaving.notify_one();
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};
+use crate::config::StaticRules;
+use crate::inside_endpoint;
 use crate::worker::{Command, Dump, Edited, Position};
-use sixway_dataplane::nat::{Inside, StaticBinding};
+use sixway_dataplane::nat::{Inside, NatProtocol, StaticBinding};
 use sixway_wire::Prefix4;
 use std::time::Duration;
 
@@ -16,10 +18,11 @@ impl Gateway {
     pub(super) async fn make_binding(&self, named: &Named) -> Result<(), AdminError> {
         let binding = named.binding().map_err(AdminError::BadRequest)?;
         let _alone = self.edits.lock().await;
-        let mut refusal = String::from("[nat64] is not configured");
+        let mut refusal = String::from("no [nat64] or [nat44] is configured");
         for mechanism in self.stateful() {
-            if let Some(what) = self.outside_of_shared(mechanism, &binding) {
-                return Err(AdminError::Conflict(what));
+            if let Err(what) = self.may_bind(mechanism, &binding) {
+                refusal = what;
+                continue;
             }
             if self.static_inside(mechanism, named).await?.is_some() {
                 return Err(AdminError::Conflict(
@@ -49,14 +52,17 @@ impl Gateway {
         Err(AdminError::Conflict(refusal))
     }
 
-    /// Why packets for the binding would reach this host's own stack: its address is shared, its port is not.
-    fn outside_of_shared(&self, mechanism: u16, binding: &StaticBinding) -> Option<String> {
-        let endpoint = binding.outside.0;
-        let pool = self.shared_pool(mechanism)?;
-        (pool.holds(endpoint.address) && !pool.ports.contain(endpoint.port)).then(|| {
-            let (name, ports) = (&pool.name, &pool.ports);
-            format!("port {} is outside the ports of the shared pool {name} ({ports})", endpoint.port)
-        })
+    /// Whether a static binding can be one of this mechanism, as in a configuration file; else what is wrong.
+    fn may_bind(&self, mechanism: u16, binding: &StaticBinding) -> Result<(), String> {
+        let Some(translator) = self.facts.translators.get(usize::from(mechanism)) else { return Ok(()) };
+        let rules = translator.rules();
+        let (inside, outside) = (binding.inside.0, binding.outside.0);
+        let is_icmp = binding.protocol == NatProtocol::Icmp;
+        let of = |endpoint: String| move |what: String| format!("{endpoint} {what}");
+        rules.outside(outside).map_err(of(outside.to_string()))?;
+        rules.inside(inside).map_err(of(inside_endpoint::text(inside)))?;
+        StaticRules::port(inside.port, is_icmp).map_err(of(inside_endpoint::text(inside)))?;
+        StaticRules::port(outside.port, is_icmp).map_err(of(outside.to_string()))
     }
 
     /// Removes a partly created binding. Retries at busy workers until they answer.
@@ -161,7 +167,7 @@ impl Gateway {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{Facts, Mechanism};
+    use super::super::facts::{Facts, Mechanism, Translator};
     use super::*;
     use crate::config::{Pool, Ports};
     use crate::worker::{DumpPage, Mailbox, Post, mailbox};
@@ -192,13 +198,14 @@ mod tests {
     }
 
     /// A gateway with a NAT64 for tests.
-    fn gateway(shared: Option<Pool>, posts: Vec<Post>) -> Gateway {
-        let nat64 =
-            Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None, shared };
+    fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
+        let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
+        let translator = |pool| Translator { prefix: None, inside4: None, pool };
         let facts = Facts {
             name: "test".into(),
             device: None,
             mechanisms: vec![nat64],
+            translators: pool.map(translator).into_iter().collect(),
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),
@@ -231,7 +238,7 @@ mod tests {
         let (post, mailbox) = mailbox().unwrap();
         stand_in(mailbox, Told::default(), false);
         let gateway = gateway(Some(pool), vec![post]);
-        let said = "port 80 is outside the ports of the shared pool main (61000-65535)";
+        let said = "192.0.2.1:80 is outside the ports of the shared pool main (61000-65535); write a port in this range";
         let refused = gateway.make_binding(&named("192.0.2.1:80")).await;
         assert_eq!(refused, Err(AdminError::Conflict(said.into())));
         assert_eq!(gateway.make_binding(&named("192.0.2.1:61080")).await, Ok(()));

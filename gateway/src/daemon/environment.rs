@@ -5,6 +5,7 @@ use super::error::RunError;
 use super::facts::Facts;
 use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
+use super::handover_file::Handed;
 use super::offload::{Begun, FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
@@ -16,13 +17,13 @@ use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
 use crate::config::Config;
 use crate::fast_path::Keeper;
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, HostPlan};
 use crate::show::plural;
 use crate::view::Device;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
 use sixway_link::Tun;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
@@ -76,7 +77,7 @@ impl<'c> Environment<'c> {
             }
             predecessor = takeover::make_room(start).await?;
         }
-        let (mut host, tun) = set_up(config, directory, worker_key).await.map_err(RunError::Host)?;
+        let (mut host, tun) = set_up(start, worker_key).await.map_err(RunError::Host)?;
         if tun.is_some() {
             engines::keep_worker_key(directory, &config.gateway.name, worker_key);
         }
@@ -122,6 +123,7 @@ impl<'c> Environment<'c> {
             name: config.gateway.name.clone(),
             device,
             mechanisms: setup::mechanisms(config, &self.tunnels.view()),
+            translators: setup::translators(config),
             metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
             advertised: self.tunnels.advertised(),
             named_remotes: setup::named_remotes(config),
@@ -160,11 +162,31 @@ impl<'c> Environment<'c> {
         gateway: Arc<Gateway>,
         threads: &mut Threads,
     ) -> Result<(), RunError> {
+        let sessions = self.stop(gateway, threads).await;
+        // Before the lock is released: who takes over reads them then.
+        takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
+        self.host.leave().map_err(RunError::Host)
+    }
+
+    /// The same for this process, which executes itself again. What cannot be left as it is is put back; the sessions go on.
+    pub(super) async fn leave_to_itself(
+        mut self,
+        start: &Start<'_>,
+        gateway: Arc<Gateway>,
+        threads: &mut Threads,
+    ) {
+        let sessions = self.stop(gateway, threads).await;
+        if let Err(error) = self.host.leave() {
+            tracing::error!("the host was put back, and is set up again: {error}");
+        }
+        takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
+    }
+
+    async fn stop(&mut self, gateway: Arc<Gateway>, threads: &mut Threads) -> Vec<Handed> {
         self.tunnels.leave();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
-        takeover::hand_over(start.directory, &start.config.gateway.name, &threads.leave().await);
-        self.host.leave().map_err(RunError::Host)
+        threads.leave().await
     }
 
     /// Puts everything back.
@@ -212,13 +234,12 @@ impl ApiSockets {
 }
 
 /// The host with a device, if one is needed.
-async fn set_up(
-    config: &Config,
-    directory: &Path,
-    worker_key: [u64; 2],
-) -> Result<(Host, Option<Tun>), HostError> {
+async fn set_up(start: &Start<'_>, worker_key: [u64; 2]) -> Result<(Host, Option<Tun>), HostError> {
+    let Start { config, directory, .. } = *start;
     if config.needs_device() {
-        let (host, tun) = Host::set_up(&setup::plan(config, directory, worker_key)).await?;
+        let returns = start.previous.is_some_and(|(_, previous)| previous.is_on_trial());
+        let plan = HostPlan { returns, ..setup::plan(config, directory, worker_key) };
+        let (host, tun) = Host::set_up(&plan).await?;
         return Ok((host, Some(tun)));
     }
     Ok((Host::without_device(directory, &config.gateway.name)?, None))

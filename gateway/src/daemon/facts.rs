@@ -1,9 +1,9 @@
 //! What does not change while a gateway runs.
 
-use crate::config::Pool;
+use crate::config::{Pool, StaticRules};
 use crate::view::Device;
 use sixway_dataplane::mechanism::table::Kind;
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// What does not change while the gateway runs.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Facts {
     pub device: Option<Device>,
     /// Its mechanisms, in the order of the workers' tables.
     pub mechanisms: Vec<Mechanism>,
+    /// What static bindings of each stateful mechanism may be, in their order.
+    pub translators: Vec<Translator>,
     /// Where metrics are served.
     pub metrics: Option<String>,
     /// Links with router advertisements, and a summary of these.
@@ -28,6 +30,24 @@ pub struct Facts {
     pub config_text: String,
 }
 
+/// What static bindings of a stateful mechanism may be.
+#[derive(Clone, Debug)]
+pub struct Translator {
+    /// Its prefix, if it has one.
+    pub prefix: Option<Prefix6>,
+    /// The prefixes of its inside hosts, if these have IPv4 addresses.
+    pub inside4: Option<Vec<Prefix4>>,
+    /// Its pool.
+    pub pool: Pool,
+}
+
+impl Translator {
+    /// The same, to check a binding by.
+    pub fn rules(&self) -> StaticRules<'_> {
+        StaticRules { prefix: self.prefix, inside4: self.inside4.as_deref(), pool: Some(&self.pool) }
+    }
+}
+
 /// A configured mechanism.
 #[derive(Clone, Debug)]
 pub struct Mechanism {
@@ -39,6 +59,4 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Its pool of ports, if it has one.
     pub pool: Option<String>,
-    /// The same, if it is of this host's own addresses: only its ports are steered to the gateway.
-    pub shared: Option<Pool>,
 }

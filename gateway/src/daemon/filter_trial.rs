@@ -37,8 +37,9 @@ impl FilterTrial {
             Some(Err(TryRecvError::Empty)) => return,
             None => {}
         }
-        if self.is_due && self.last.is_none_or(|last| last.elapsed() >= PAUSE) {
-            (self.is_due, self.last) = (false, Some(Instant::now()));
+        let now = Instant::now();
+        if self.begins(now) {
+            (self.is_due, self.last) = (false, Some(now));
             let (sender, receiver) = channel();
             let config = config.clone();
             let begun = std::thread::Builder::new().name("filter-trial".into()).spawn(move || {
@@ -47,6 +48,10 @@ impl FilterTrial {
             });
             self.running = begun.ok().map(|_| receiver);
         }
+    }
+
+    fn begins(&self, now: Instant) -> bool {
+        self.is_due && self.last.is_none_or(|last| now.duration_since(last) >= PAUSE)
     }
 
     /// What drops packets at the moment.
@@ -76,6 +81,17 @@ impl FilterTrial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_that_change_all_the_time_are_tried_out_now_and_then() {
+        let now = Instant::now();
+        let mut trial = FilterTrial::default();
+        assert!(!trial.begins(now));
+        trial.note_change();
+        assert!(trial.begins(now));
+        trial.last = Some(now);
+        assert!(!trial.begins(now + Duration::from_secs(29)) && trial.begins(now + PAUSE));
+    }
 
     #[test]
     fn a_finding_is_told_once() {

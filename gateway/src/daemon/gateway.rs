@@ -12,7 +12,6 @@ use super::session_sample::LastLook;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
-use crate::config::Pool;
 use crate::host::{Restored, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
@@ -252,11 +251,6 @@ impl Gateway {
     /// The stateful mechanisms, by their place in the configuration.
     pub(super) fn stateful(&self) -> impl Iterator<Item = u16> + use<> {
         0..self.facts.mechanisms.iter().filter(|mechanism| mechanism.kind.is_stateful()).count() as u16
-    }
-
-    /// The pool of a mechanism, if it is of this host's own addresses.
-    pub(super) fn shared_pool(&self, index: u16) -> Option<&Pool> {
-        self.facts.mechanisms.get(usize::from(index))?.shared.as_ref()
     }
 
     pub(super) fn mechanism(&self, index: u16) -> String {

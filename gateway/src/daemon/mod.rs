@@ -23,6 +23,7 @@ mod inheritance;
 mod log;
 mod narrow_paths;
 mod offload;
+mod orphans;
 mod packet_filter;
 mod path_errors;
 mod pool_file;

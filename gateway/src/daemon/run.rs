@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::start::Start;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
-use super::{log, offload, pool_keeper, serve, service, takeover};
+use super::{log, offload, orphans, pool_keeper, serve, service, takeover};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
@@ -37,29 +37,43 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
+    orphans::await_all();
     takeover::keep_sessions(start);
     let end = runtime.block_on(live(start, started));
     // A pending DNS lookup must not delay the end.
     runtime.shutdown_background();
     let previous = Previous::path(start.directory, &start.config.gateway.name);
-    match end {
-        Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => Ok(()),
+    let error = match end {
+        Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => return Ok(()),
+        Ok(Ending::Anew) => "the gateway stopped".to_owned(),
         Err(error) | Ok(Ending::Whole(Err(error))) => {
-            let on_trial = start.previous.is_some();
-            if !on_trial || Previous::roll_back(&previous, &error.to_string()).is_err() {
+            if !rolls_back(start, &error) {
+                if start.previous.is_some() {
+                    put_back(start);
+                }
                 return Err(error);
             }
-            tracing::error!("the reloaded configuration failed: {error}");
-            let again = takeover::re_execute(&previous);
-            Err(RunError::Takeover(format!("{error}; the gateway could not be restarted: {again}")))
+            error.to_string()
         }
-        Ok(Ending::Anew) => {
-            let error = takeover::re_execute(&previous);
-            // What cannot be restored stays in the state file for the next process.
-            let _ = host::clear_up(start.directory, &start.config.gateway.name);
-            Err(RunError::Takeover(format!("the gateway stopped: it could not be restarted: {error}")))
-        }
+    };
+    let again = takeover::re_execute(&previous);
+    put_back(start);
+    Err(RunError::Takeover(format!("{error}; it could not be restarted: {again}")))
+}
+
+/// What was left for a next process that does not come. What cannot be restored stays in the state file.
+fn put_back(start: &Start<'_>) {
+    let _ = host::clear_up(start.directory, &start.config.gateway.name);
+}
+
+/// Whether the previous configuration returns because of this: while another one is on trial.
+fn rolls_back(start: &Start<'_>, error: &RunError) -> bool {
+    let file = Previous::path(start.directory, &start.config.gateway.name);
+    let rolls_back = start.previous.is_some() && Previous::roll_back(&file, &error.to_string()).is_ok();
+    if rolls_back {
+        tracing::error!("the reloaded configuration failed: {error}");
     }
+    rolls_back
 }
 
 async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
@@ -84,6 +98,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         &sockets.socket,
     );
     takeover::forget_sessions(start);
+    environment.host.started();
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
@@ -105,6 +120,11 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
     }
+    let end = match end {
+        // The other workers' sessions go on.
+        Ending::Whole(Err(error)) if rolls_back(start, &error) => Ending::Anew,
+        end => end,
+    };
     match &end {
         Ending::Whole(_) => service::stopping(),
         Ending::Anew => service::reloading(),
@@ -112,7 +132,8 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         Ending::MakingWay => {}
     }
     match end {
-        Ending::MakingWay | Ending::Anew => environment.leave(start, gateway, &mut threads).await?,
+        Ending::MakingWay => environment.leave(start, gateway, &mut threads).await?,
+        Ending::Anew => environment.leave_to_itself(start, gateway, &mut threads).await,
         Ending::Whole(_) => environment.end(gateway, &mut threads).await,
     }
     Ok(end)

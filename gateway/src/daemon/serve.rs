@@ -21,12 +21,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Sleep;
 
 /// Connections at a time, on each socket.
 const CONNECTIONS: usize = 32;
+/// In addition, those of members of the group that may only look: they must not keep out who may change something.
+const CONNECTIONS_OF_MEMBERS: usize = 16;
 /// How long a connection may last.
 const LIFETIME: Duration = Duration::from_secs(60);
 
@@ -93,10 +95,14 @@ struct Peer {
 
 impl Connected<IncomingStream<'_, Bounded<UnixListener>>> for Peer {
     fn connect_info(incoming: IncomingStream<'_, Bounded<UnixListener>>) -> Self {
-        let user = incoming.io().stream.peer_cred().map(|peer| peer.uid());
-        let own = nix::unistd::geteuid().as_raw();
-        Self { may_change: user.is_ok_and(|user| user == 0 || user == own) }
+        Self { may_change: may_change(&incoming.io().stream) }
     }
+}
+
+/// Whether this process's own user, or root, is at the other end.
+fn may_change(stream: &UnixStream) -> bool {
+    let own = nix::unistd::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| [0, own].contains(&peer.uid()))
 }
 
 async fn only_who_may(ConnectInfo(peer): ConnectInfo<Peer>, mut request: Request, next: Next) -> Response {
@@ -119,7 +125,7 @@ pub(super) async fn tcp(address: SocketAddr) -> io::Result<TcpListener> {
 pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
     let router = admin::router(gateway).layer(axum::middleware::from_fn(only_who_may));
     let service = router.into_make_service_with_connect_info::<Peer>();
-    serve(axum::serve(bounded(listener), service)).await;
+    serve(axum::serve(bounded(listener, |stream| !may_change(stream)), service)).await;
 }
 
 /// Serves the metrics, for ever, if they are to be served.
@@ -127,14 +133,17 @@ pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>
     match listener {
         Some(listener) => {
             let router: Router = admin::metrics_route().with_state(gateway);
-            serve(axum::serve(bounded(listener), router)).await;
+            serve(axum::serve(bounded(listener, |_| false), router)).await;
         }
         None => pending().await,
     }
 }
 
-fn bounded<L>(listener: L) -> Bounded<L> {
-    Bounded { listener, free: Arc::new(Semaphore::new(CONNECTIONS)) }
+/// `is_member`: whether a connection is one of [`CONNECTIONS_OF_MEMBERS`].
+fn bounded<L: Listener>(listener: L, is_member: fn(&L::Io) -> bool) -> Bounded<L> {
+    let free = |connections| Arc::new(Semaphore::new(connections));
+    let free_for_members = free(CONNECTIONS_OF_MEMBERS);
+    Bounded { listener, is_member, free: free(CONNECTIONS), free_for_members }
 }
 
 async fn serve(serving: impl IntoFuture<Output = io::Result<()>>) {
@@ -145,9 +154,11 @@ async fn serve(serving: impl IntoFuture<Output = io::Result<()>>) {
 }
 
 /// A listener that accepts up to a limit of connections.
-struct Bounded<L> {
+struct Bounded<L: Listener> {
     listener: L,
+    is_member: fn(&L::Io) -> bool,
     free: Arc<Semaphore>,
+    free_for_members: Arc<Semaphore>,
 }
 
 impl<L: Listener> Listener for Bounded<L> {
@@ -155,11 +166,20 @@ impl<L: Listener> Listener for Bounded<L> {
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        // The semaphore is never closed; without it, there would be nothing to bound.
-        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
-        let (stream, address) = self.listener.accept().await;
-        let deadline = Box::pin(tokio::time::sleep(LIFETIME));
-        (Guarded { stream, deadline, _permit: permit }, address)
+        loop {
+            let (stream, address) = self.listener.accept().await;
+            // The semaphores are never closed; without them, there would be nothing to bound.
+            let permit = match (self.is_member)(&stream) {
+                // One too many is closed: what waited would keep others waiting.
+                true => match Arc::clone(&self.free_for_members).try_acquire_owned() {
+                    Ok(permit) => Some(permit),
+                    Err(_) => continue,
+                },
+                false => Arc::clone(&self.free).acquire_owned().await.ok(),
+            };
+            let deadline = Box::pin(tokio::time::sleep(LIFETIME));
+            return (Guarded { stream, deadline, _permit: permit }, address);
+        }
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -238,19 +258,60 @@ mod tests {
         assert!(!path.exists());
     }
 
-    #[test]
-    fn connections_beyond_the_limit_wait_until_another_ends() {
-        let path = std::env::temp_dir().join(format!("sixway-serve-{}.sock", std::process::id()));
+    #[tokio::test]
+    async fn a_connection_ends_in_time_whatever_its_client_does() {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let (stream, mut client) = tokio::io::duplex(4);
+        let deadline = Box::pin(tokio::time::sleep(Duration::from_millis(50)));
+        let mut served = Guarded { stream, deadline, _permit: None };
+        client.write_all(b"GET").await.unwrap();
+        assert_eq!(served.read(&mut [0; 4]).await.unwrap(), 3);
+        assert_eq!(served.read(&mut [0; 4]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        // A reader that does not read.
+        assert_eq!(served.write_all(&[0; 9]).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// The path of a socket that is served, with connections of this kind.
+    fn serving(name: &str, is_member: fn(&tokio::net::UnixStream) -> bool) -> std::path::PathBuf {
+        let path = std::env::temp_dir().join(format!("sixway-{name}-{}.sock", std::process::id()));
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         listener.set_nonblocking(true).unwrap();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let router = Router::new().route("/", axum::routing::get(|| async { "here" }));
-                serve(axum::serve(bounded(UnixListener::from_std(listener).unwrap()), router)).await;
+                let listener = bounded(UnixListener::from_std(listener).unwrap(), is_member);
+                serve(axum::serve(listener, router)).await;
             });
         });
+        path
+    }
 
+    #[test]
+    fn connections_of_members_beyond_their_limit_are_closed_and_do_not_wait_before_others() {
+        let path = serving("members", |_| true);
+        let mut idle: Vec<UnixStream> =
+            (0..CONNECTIONS_OF_MEMBERS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        let mut one_more = UnixStream::connect(&path).unwrap();
+        one_more.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert_eq!(one_more.read(&mut [0; 64]).unwrap(), 0);
+        idle.pop();
+        let begun = std::time::Instant::now();
+        loop {
+            let mut asking = UnixStream::connect(&path).unwrap();
+            // It may be closed already.
+            let _ = asking.write_all(b"GET / HTTP/1.0\r\n\r\n");
+            if answer(&asking, Duration::from_secs(5)).contains("200 OK") {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn connections_beyond_the_limit_wait_until_another_ends() {
+        let path = serving("serve", |_| false);
         let mut idle: Vec<UnixStream> =
             (0..CONNECTIONS).map(|_| UnixStream::connect(&path).unwrap()).collect();
         let mut one_more = UnixStream::connect(&path).unwrap();

@@ -1,6 +1,6 @@
 //! From the configuration to the parts of a gateway.
 
-use super::facts::Mechanism;
+use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
 use crate::config::{Config, Nat44, Nat64, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan};
@@ -33,6 +33,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         pins: pins(config),
         forwarding: Forwarding { v4: config.routes_ipv4(), v6: config.translates() || config.routes_ipv6() },
         shared_ports: config.shared_ports().into_iter().map(|(_, ports)| ports).collect(),
+        returns: false,
     }
 }
 
@@ -49,35 +50,30 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         serves: nat64_serves(config, nat64),
         kind: Kind::Nat64,
         pool: Some(nat64.pool.clone()),
-        shared: config.pools.iter().find(|pool| pool.shared && pool.name == nat64.pool).cloned(),
     });
     let nat44 = config.nat44.iter().map(|nat44| Mechanism {
         name: nat44.name.clone(),
         serves: nat44_serves(config, nat44),
         kind: Kind::Nat44,
         pool: Some(nat44.pool.clone()),
-        shared: config.pools.iter().find(|pool| pool.shared && pool.name == nat44.pool).cloned(),
     });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),
         serves: siit_serves(siit),
         kind: Kind::Siit,
         pool: None,
-        shared: None,
     });
     let others = config.others.all().into_iter().map(|it| Mechanism {
         name: it.name().to_owned(),
         serves: it.serves(),
         kind: it.engine().kind(),
         pool: None,
-        shared: None,
     });
     let tunnel = |name: &String, kind| Mechanism {
         name: name.clone(),
         serves: tunnels.serves.get(name).cloned().unwrap_or_default(),
         kind,
         pool: None,
-        shared: None,
     };
     let six_to_four = config.six_to_four.iter().map(|it| tunnel(&it.name, Kind::SixToFour));
     let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));
@@ -85,6 +81,18 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
     let translators = nat64.chain(nat44).chain(siit).chain(others);
     translators.chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
+}
+
+/// What static bindings of each stateful mechanism may be.
+pub(super) fn translators(config: &Config) -> Vec<Translator> {
+    let pool = |name: &str| config.pool(name).cloned();
+    let nat64 = config.nat64.iter().filter_map(|nat64| {
+        Some(Translator { prefix: Some(nat64.prefix.prefix()), inside4: None, pool: pool(&nat64.pool)? })
+    });
+    let nat44 = config.nat44.iter().filter_map(|nat44| {
+        Some(Translator { prefix: None, inside4: Some(nat44.inside.clone()), pool: pool(&nat44.pool)? })
+    });
+    nat64.chain(nat44).collect()
 }
 
 /// The tunnels whose remote is a name, and where it may lead.

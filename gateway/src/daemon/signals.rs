@@ -61,6 +61,14 @@ impl Signals {
         }
     }
 
+    /// Leaves a SIGHUP that nothing waited for to the process after re-execution.
+    pub(super) fn put_back(&mut self) {
+        if std::mem::take(&mut self.hung_up) {
+            // It stays pending, since it is blocked.
+            let _ = nix::sys::signal::raise(Signal::SIGHUP);
+        }
+    }
+
     async fn read(&mut self) -> Request {
         loop {
             let Ok(mut ready) = self.file.readable_mut().await else {
@@ -82,5 +90,26 @@ fn told(number: u32) -> Request {
         HANGUP => Request::HungUp,
         INTERRUPT => Request::End("SIGINT"),
         _ => Request::End("SIGTERM"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::raise;
+    use std::time::Duration;
+
+    #[tokio::test]
+    async fn a_hangup_that_nothing_waited_for_is_left_to_the_next_process() {
+        Signals::hold().unwrap();
+        let mut signals = Signals::open().unwrap();
+        raise(Signal::SIGHUP).unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(50), signals.end()).await.is_err());
+        signals.put_back();
+        drop(signals);
+        let mut next = Signals::open().unwrap();
+        assert_eq!(tokio::time::timeout(Duration::from_secs(5), next.next()).await, Ok(Request::HungUp));
+        next.put_back();
+        assert!(tokio::time::timeout(Duration::from_millis(50), next.next()).await.is_err(), "only once");
     }
 }

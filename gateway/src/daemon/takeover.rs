@@ -29,6 +29,8 @@ use std::time::{Duration, Instant};
 /// How long the one that leaves may take: a million sessions take less than a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(2);
+/// What this process was started from, even if its file was replaced or removed.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// Asks the process that runs the gateway to make way, and waits until it has. What it was; nothing if there was none.
 pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError> {
@@ -237,7 +239,7 @@ fn layout_of_the_file() -> Option<u32> {
 /// Whether a file is what this process was started from.
 fn same_file(program: &Path) -> bool {
     let number = |path: &Path| std::fs::metadata(path).map(|it| (it.dev(), it.ino())).ok();
-    let own = number(Path::new("/proc/self/exe"));
+    let own = number(Path::new(OWN_PROGRAM));
     own.is_some() && own == number(program)
 }
 
@@ -248,6 +250,17 @@ fn same_file(program: &Path) -> bool {
 pub(super) fn reloaded(start: &Start<'_>) -> Result<Config, String> {
     let (config, _) =
         Config::load(start.file, &crate::host::host_facts()).map_err(|faults| faults.to_string())?;
+    check_reload(&start.config.gateway.name, &config)?;
+    Ok(config)
+}
+
+/// The configuration in force, with this host's addresses as they are now.
+///
+/// # Errors
+/// The gateway cannot continue with it: why.
+pub(super) fn same(start: &Start<'_>) -> Result<Config, String> {
+    let (config, _) =
+        start.sources.config(&crate::host::host_facts()).map_err(|faults| faults.to_string())?;
     check_reload(&start.config.gateway.name, &config)?;
     Ok(config)
 }
@@ -271,20 +284,33 @@ pub fn check_reload(name: &str, config: &Config) -> Result<(), String> {
 }
 
 /// This process becomes one of the program's file as it is now, with the same arguments; it learns of the file with the previous
-/// configuration. Returns if that cannot be.
+/// configuration. If that file cannot be executed, as while it is written or after it was removed, it becomes one of its own program.
+/// Returns if that cannot be either.
 pub(super) fn re_execute(previous: &Path) -> io::Error {
-    match std::env::current_exe() {
+    let error = match std::env::current_exe() {
         Ok(program) => {
-            let mut arguments = std::env::args_os();
-            let mut command = Command::new(without_mark(program));
-            if let Some(name) = arguments.next() {
-                command.arg0(name);
-            }
-            command.env(PREVIOUS, previous);
-            command.args(arguments.filter(|argument| argument != "--takeover")).exec()
+            let program = without_mark(program);
+            let error = execute(&program, previous);
+            tracing::error!(
+                "{} cannot be executed: {error}; the running program continues",
+                program.display()
+            );
+            error
         }
         Err(error) => error,
+    };
+    execute(Path::new(OWN_PROGRAM), previous);
+    error
+}
+
+fn execute(program: &Path, previous: &Path) -> io::Error {
+    let mut arguments = std::env::args_os();
+    let mut command = Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
     }
+    command.env(PREVIOUS, previous);
+    command.args(arguments.filter(|argument| argument != "--takeover")).exec()
 }
 
 /// The kernel appends a mark to the path of a running program whose file was replaced.

@@ -51,9 +51,13 @@ impl Threads {
                 .exchanging(blocks)
                 .with_peers(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
+            let reports = said.clone();
             let worker = move || {
                 confine(Duty::Packets);
-                worker.run()
+                worker.run_to_the_end(|error| {
+                    // Nothing listens at the end.
+                    let _ = reports.send(format!("worker {number}: {error}"));
+                });
             };
             let said = said.clone();
             let handle =
@@ -133,15 +137,14 @@ pub(super) fn confine(duty: Duty) {
 }
 
 /// Reports a worker that ends unexpectedly: after a panic the gateway must not continue without it.
-fn guard(number: usize, worker: impl FnOnce() -> io::Result<()>, said: &UnboundedSender<String>) {
-    let what = match catch_unwind(AssertUnwindSafe(worker)) {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => format!("worker {number}: {error}"),
-        Err(_) => format!("worker {number} panicked; this is a defect of sixway, please report it"),
-    };
-    // Nothing listens at the end.
-    let _ = said.send(what);
+fn guard(number: usize, worker: impl FnOnce(), said: &UnboundedSender<String>) {
+    if catch_unwind(AssertUnwindSafe(worker)).is_err() {
+        let what = format!("worker {number} panicked; this is a defect of sixway, please report it");
+        // Nothing listens at the end.
+        let _ = said.send(what);
+    }
 }
+
 /// The rings of the other workers.
 fn all_but(posts: &[Post], number: usize) -> Vec<Post> {
     let others = posts.iter().enumerate().filter(|(other, _)| *other != number);

@@ -31,13 +31,23 @@ pub(super) enum Ending {
 /// Who asks for a reload.
 struct Asked {
     why: &'static str,
+    text: Text,
     confirm: Option<Duration>,
     answer: Option<oneshot::Sender<Result<(), AdminError>>>,
 }
 
+/// Which configuration is to be loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    /// What is in the file.
+    File,
+    /// The one in force, of which an address is another by now.
+    InForce,
+}
+
 impl Asked {
     fn by(why: &'static str) -> Self {
-        Self { why, confirm: None, answer: None }
+        Self { why, text: Text::File, confirm: None, answer: None }
     }
 
     /// Tells who asked.
@@ -56,15 +66,13 @@ pub(super) struct Reloads<'a> {
     seed: [u64; 2],
     gateway: &'a Gateway,
     trial: Option<Trial>,
-    /// What the fast path had carried when the trial began.
-    carried: u64,
 }
 
 impl<'a> Reloads<'a> {
     /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
     pub fn new(start: &'a Start<'a>, seed: [u64; 2], gateway: &'a Gateway, sessions: (u64, u64)) -> Self {
         let previous = start.previous.map(|(_, previous)| previous);
-        let trial = previous.and_then(|previous| Trial::of(previous, Instant::now()));
+        let trial = previous.and_then(|previous| Trial::of(previous, Instant::now(), carried(gateway)));
         if let Some(previous) = previous {
             let row = ReloadRow { sessions: sessions.0, sessions_kept: sessions.1, ..previous.row() };
             gateway.note_reload(row, trial.as_ref().map(Trial::until));
@@ -72,8 +80,7 @@ impl<'a> Reloads<'a> {
         if let Some(why) = previous.and_then(|previous| previous.rolled_back.as_ref()) {
             tracing::error!("rolled back to the previous configuration: {why}");
         }
-        let carried = gateway.seen().map_or(0, |seen| packets(&seen.counts));
-        let reloads = Self { start, seed, gateway, trial, carried };
+        let reloads = Self { start, seed, gateway, trial };
         if reloads.trial.is_none() {
             reloads.forget();
         }
@@ -88,7 +95,9 @@ impl<'a> Reloads<'a> {
                     Request::End(name) => return self.ending(name),
                     Request::HungUp => Asked::by("SIGHUP"),
                 },
-                () = self.gateway.outdated.notified() => Asked::by("the address of a pool changed"),
+                () = self.gateway.outdated.notified() => {
+                    Asked { text: Text::InForce, ..Asked::by("the address of a pool changed") }
+                }
                 request = self.gateway.reloads.next() => {
                     let ReloadRequest { what, answer } = request;
                     let asked = Asked { answer: Some(answer), ..Asked::by("requested") };
@@ -124,11 +133,12 @@ impl<'a> Reloads<'a> {
             };
             let reload = tokio::select! {
                 name = signals.end() => return self.ending(name),
-                reload = self.prepare(asked.confirm) => reload,
+                reload = self.prepare(asked.text, asked.confirm) => reload,
             };
             match reload {
                 Ok(()) => {
                     tracing::info!("{}: reloading", asked.why);
+                    signals.put_back();
                     asked.tell(Ok(())).await;
                     return Ending::Anew;
                 }
@@ -157,27 +167,57 @@ impl<'a> Reloads<'a> {
     }
 
     /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
-    async fn prepare(&self, confirm: Option<Duration>) -> Result<(), String> {
-        if self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
+    async fn prepare(&self, text: Text, confirm: Option<Duration>) -> Result<(), String> {
+        if text == Text::File && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
                 "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`"
                     .into(),
             );
         }
-        let config = takeover::reloaded(self.start)?;
+        let config = self.wanted(text)?;
         self.make_ready(&config).await?;
-        let previous = Previous {
-            sources: self.start.sources.clone(),
-            confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
-            rolled_back: None,
-            before: self.before().await,
+        let previous = match text {
+            Text::File => Previous {
+                sources: self.start.sources.clone(),
+                confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
+                before: self.before().await,
+                ..Previous::default()
+            },
+            Text::InForce => self.same(),
         };
         // The file may have changed meanwhile.
-        takeover::reloaded(self.start)?;
+        self.wanted(text)?;
         let file = self.file();
         previous.write(&file).map_err(|error| {
             format!("the previous configuration cannot be kept in {}: {error}", file.display())
         })
+    }
+
+    /// The configuration to load; else why the gateway cannot continue with it.
+    fn wanted(&self, text: Text) -> Result<Config, String> {
+        match text {
+            Text::File => takeover::reloaded(self.start),
+            Text::InForce => takeover::same(self.start),
+        }
+    }
+
+    /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
+    fn same(&self) -> Previous {
+        let in_force = self.start.sources;
+        let previous = self.start.previous.map(|(_, previous)| previous);
+        match (self.trial, previous) {
+            (Some(trial), Some(previous)) => Previous {
+                following: Some(in_force.clone()),
+                confirm_seconds: trial.seconds_to_confirm(Instant::now()),
+                ..previous.clone()
+            },
+            (_, previous) => Previous {
+                sources: in_force.clone(),
+                following: Some(in_force.clone()),
+                rolled_back: previous.and_then(|previous| previous.rolled_back.clone()),
+                ..Previous::default()
+            },
+        }
     }
 
     /// Moves to the engine what the fast path of a process with this configuration cannot carry.
@@ -213,10 +253,10 @@ impl<'a> Reloads<'a> {
         };
         let counters = sum(&reports);
         let passed: u64 = Kind::ALL.iter().map(|kind| counters.passed_total(*kind)).sum();
-        let carried = self.gateway.seen().map_or(0, |seen| packets(&seen.counts));
         let dns64 = self.dns64().await;
         trial.judge(Health {
-            passed: passed + carried.saturating_sub(self.carried),
+            passed,
+            carried: carried(self.gateway),
             dropped: counters.dropped_total(),
             queries: dns64.as_ref().map_or(0, queries),
             upstream_answers: dns64.as_ref().is_some_and(answered),
@@ -255,10 +295,16 @@ impl<'a> Reloads<'a> {
         if let Err(what) = ready {
             tracing::warn!("{what}");
         }
-        if let Err(error) = Previous::roll_back(&self.file(), why) {
+        let written = self.start.previous.map(|(_, previous)| previous.return_for(&self.file(), why));
+        if let Some(Err(error)) = written {
             tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
         }
     }
+}
+
+/// Packets that the fast path carried since it was made.
+fn carried(gateway: &Gateway) -> u64 {
+    gateway.seen().map_or(0, |seen| packets(&seen.counts))
 }
 
 /// Whether an upstream answered lately.

@@ -17,6 +17,8 @@ const FIRST_MARK: u16 = 40_000;
 const HTTPS: u16 = 443;
 /// More hosts, mappings and tunnels of a kind take the same paths.
 const TRIED: usize = 8;
+/// More packets would take too long where all are dropped.
+const MOST: usize = 150;
 
 /// A rule names this many destinations at most.
 const DESTINATIONS: usize = 16;
@@ -91,6 +93,8 @@ pub(super) fn plan(
         SocketAddr::V4(at) => paths.queries4(*at.ip(), at.port()),
         SocketAddr::V6(at) => paths.queries6(*at.ip(), at.port()),
     });
+    paths.plan.packets.truncate(MOST);
+    paths.rules.truncate(MOST);
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
 }
 

@@ -5,15 +5,19 @@ use super::facts::Facts;
 use super::filter_paths::{PathRule, plan};
 use super::finding::Finding;
 use super::probe::{Fate, Plan};
-use super::program::run;
+use super::program::{run, run_within};
 use crate::config::Config;
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Duration;
 
 /// What findings of this check are called.
 pub const CHECK: &str = "packet filter";
 /// Tables that iptables makes in nftables, where it does not print what nft can read.
 const OF_IPTABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
+
+/// How long the experiment may take: what it waits for packets, twice.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// In place of a chain.
 const UNNAMED: &str = "";
@@ -49,21 +53,24 @@ fn name_legacy(paths: &[PathRule], fates: &mut [Fate]) {
     }
 }
 
-/// Has another process try it in a network namespace of its own.
+/// Has another process try it in a network namespace of its own. What that starts ends with it: it is the first process of its own
+/// process namespace.
 fn try_out(plan: &Plan) -> Result<Vec<Fate>, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    // Not the program's file: that may have been replaced or removed since the gateway started.
+    let program = format!("/proc/{}/exe", std::process::id());
     let text = serde_json::to_vec(plan).map_err(|error| error.to_string())?;
     let mut command = Command::new("unshare");
     command.args([
         "--net",
         "--mount",
+        "--pid",
         "--fork",
         "--kill-child",
         "sh",
         "-c",
         "mount -t sysfs sysfs /sys 2>/dev/null; exec \"$0\" doctor-probe",
     ]);
-    let said = run(command.arg(program), &text)?;
+    let said = run_within(command.arg(program), &text, PATIENCE)?;
     serde_json::from_str(&said).map_err(|error| error.to_string())
 }
 
@@ -80,7 +87,7 @@ fn rulesets() -> Result<Vec<(Vec<String>, String)>, String> {
         match (by_iptables, family) {
             (true, "ip") => of_iptables.push("iptables"),
             (true, "ip6") => of_iptables.push("ip6tables"),
-            (_, _) => own.push_str(&text),
+            (_, _) => own.push_str(&without_owner(&text)),
         }
     }
     let mut rules = Vec::new();
@@ -104,6 +111,22 @@ fn rulesets() -> Result<Vec<(Vec<String>, String)>, String> {
     Ok(rules)
 }
 
+/// A table that a process owns, as firewalld does, would end with the process that loads it.
+fn without_owner(text: &str) -> String {
+    let line = |line: &str| {
+        let flags = line.trim().strip_prefix("flags ").filter(|flags| flags.contains("owner"));
+        let Some(flags) = flags else { return format!("{line}\n") };
+        let others: Vec<&str> = flags
+            .trim_end_matches(';')
+            .split(',')
+            .map(str::trim)
+            .filter(|flag| !matches!(*flag, "owner" | "persist"))
+            .collect();
+        if others.is_empty() { String::new() } else { format!("flags {};\n", others.join(",")) }
+    };
+    text.lines().map(line).collect()
+}
+
 fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut blocked: BTreeMap<String, Vec<&PathRule>> = BTreeMap::new();
@@ -125,7 +148,7 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         }
     }
     if let Some(unknown) = blocked.remove(UNNAMED) {
-        let names: Vec<&str> = unknown.iter().map(|path| path.name.as_str()).collect();
+        let names = names(unknown);
         let what = format!(
             "{}: a packet of the trial did not arrive, and the kernel's trace names no chain that dropped it",
             names.join("; ")
@@ -133,7 +156,7 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         findings.push(Finding::not_checked(CHECK, what));
     }
     for (chain, paths) in blocked {
-        let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        let names = names(paths.iter().copied());
         let mut cures: Vec<String> = Vec::new();
         for cure in paths.iter().map(|path| cure(&chain, path)) {
             // Several translators take the same path.
@@ -144,10 +167,21 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         findings.push(Finding::fault(CHECK, format!("{chain} drops {}", names.join("; ")), cures.join("; ")));
     }
     if findings.is_empty() {
-        let names: Vec<&str> = paths.iter().map(|path| path.name.as_str()).collect();
+        let names = names(paths);
         findings.push(Finding::fine(CHECK, format!("lets pass {}", names.join("; "))));
     }
     findings
+}
+
+/// The names of paths; several hosts inside take the same.
+fn names<'p>(paths: impl IntoIterator<Item = &'p PathRule>) -> Vec<&'p str> {
+    let mut names: Vec<&str> = Vec::new();
+    for path in paths {
+        if !names.contains(&&*path.name) {
+            names.push(&path.name);
+        }
+    }
+    names
 }
 
 /// The rule to add to a chain, which opens this path alone.
@@ -226,6 +260,15 @@ mod tests {
         assert_eq!(judge(&config(), &paths, &both)[0].what, "inet f forward drops a");
         let errors = [fate(true, ""), fate(false, "inet f forward")];
         assert_eq!(judge(&config(), &paths, &errors)[0].what, "inet f forward drops errors");
+    }
+
+    #[test]
+    fn a_table_that_a_process_owns_is_loaded_without_its_owner() {
+        let set = "\tset s {\n\t\tflags interval\n\t}\n";
+        let table = |flags: &str| format!("table inet f {{ # progname firewalld\n{flags}{set}}}\n");
+        assert_eq!(without_owner(&table("\tflags owner\n")), table(""));
+        assert_eq!(without_owner(&table("\tflags owner,persist\n")), table(""));
+        assert_eq!(without_owner(&table("\tflags dormant,owner\n")), table("flags dormant;\n"));
     }
 
     #[test]

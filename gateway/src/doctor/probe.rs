@@ -8,16 +8,22 @@ use serde::{Deserialize, Serialize};
 use sixway_dataplane::{Frame, Offload};
 use sixway_link::{Abilities, Link, RawTunnel, Tun, TunConfig, TunQueue};
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::Read;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a packet is waited for.
 const PATIENCE: Duration = Duration::from_millis(400);
+/// How long all packets are waited for; after that, each further one only for [`SHORT`]: where many are dropped, so are those.
+const BUDGET: Duration = Duration::from_secs(6);
+const SHORT: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_millis(5);
 /// The most packets that are looked at.
 const MOST: usize = 64;
+/// The most octets of the kernel's trace that are read.
+const MOST_TEXT: u64 = 16 << 20;
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,7 +115,14 @@ fn carry_out(plan: &Plan) -> Result<Vec<Fate>, String> {
         run(Command::new(name).args(arguments), text.as_bytes())?;
     }
     let mut trace = Trace::start();
-    let mut fates: Vec<Fate> = plan.packets.iter().map(|packet| send(packet, &mut interfaces)).collect();
+    let mut waited = Duration::ZERO;
+    let tried = plan.packets.iter().map(|packet| {
+        let (begun, patience) = (Instant::now(), if waited < BUDGET { PATIENCE } else { SHORT });
+        let fate = send(packet, &mut interfaces, patience);
+        waited += begun.elapsed();
+        fate
+    });
+    let mut fates: Vec<Fate> = tried.collect();
     let chains = trace.end();
     for (fate, packet) in fates.iter_mut().zip(&plan.packets).filter(|(fate, _)| !fate.arrived) {
         fate.dropped_by = chains.get(&packet.mark).cloned();
@@ -117,7 +130,7 @@ fn carry_out(plan: &Plan) -> Result<Vec<Fate>, String> {
     Ok(fates)
 }
 
-fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>) -> Fate {
+fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>, patience: Duration) -> Fate {
     let service = packet.service.as_ref().and_then(|address| UdpSocket::bind(address).ok());
     if let Some(service) = &service {
         let _ = service.set_nonblocking(true);
@@ -135,7 +148,7 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>) -> Fate {
     if !matches!(sent, Some(Ok(()))) {
         return Fate::default();
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + patience;
     while Instant::now() < until {
         if let Some(service) = &service
             && service.recv(&mut [0; 100]).is_ok()
@@ -182,8 +195,8 @@ fn endpoint(octets: &[u8], which: usize) -> Option<(Vec<u8>, Vec<u8>)> {
 
 /// `nft monitor trace`, which tells the chain that drops a packet.
 struct Trace {
-    /// `None`: there is no nft.
-    monitor: Option<Child>,
+    /// It, and what it prints; `None`: there is no nft.
+    monitor: Option<(Child, JoinHandle<String>)>,
 }
 
 impl Trace {
@@ -197,7 +210,10 @@ impl Trace {
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null());
-            command.spawn().ok()
+            let mut monitor = command.spawn().ok()?;
+            let stdout = monitor.stdout.take()?;
+            // It is read meanwhile: a pipe holds less than many rules print, and what finds it full is lost.
+            Some((monitor, std::thread::spawn(|| read(stdout))))
         };
         let monitor = traced.ok().and_then(|_| monitor());
         if monitor.is_some() {
@@ -209,14 +225,18 @@ impl Trace {
 
     /// The chains that dropped packets, by their marks.
     fn end(&mut self) -> BTreeMap<u16, String> {
-        let Some(mut monitor) = self.monitor.take() else { return BTreeMap::new() };
+        let Some((mut monitor, text)) = self.monitor.take() else { return BTreeMap::new() };
         std::thread::sleep(PATIENCE);
         let _ = monitor.kill();
-        let mut text = String::new();
-        let _ = monitor.stdout.take().map(|mut stdout| stdout.read_to_string(&mut text));
         let _ = monitor.wait();
-        dropped(&text)
+        dropped(&text.join().unwrap_or_default())
     }
+}
+
+fn read(from: impl Read) -> String {
+    let mut octets = Vec::new();
+    let _ = from.take(MOST_TEXT).read_to_end(&mut octets);
+    String::from_utf8_lossy(&octets).into_owned()
 }
 
 /// The Identification or flow label in a line of the trace.

@@ -11,8 +11,16 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// # Errors
 /// It is not installed, failed (its own words), or did not end.
 pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<String, String> {
+    run_within(command, input, PATIENCE)
+}
+
+/// The same of a program that may take this long.
+///
+/// # Errors
+/// As there.
+pub(super) fn run_within(command: &mut Command, input: &[u8], patience: Duration) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
-    match host::run_program(command, input, PATIENCE) {
+    match host::run_program(command, input, patience) {
         Ok(ended) if ended.succeeded => Ok(ended.said),
         Ok(ended) => Err(format!("{name}: {}", ended.reason())),
         Err(error) => Err(format!("{name}: {error}")),

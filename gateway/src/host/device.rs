@@ -53,10 +53,12 @@ pub struct HostPlan {
     pub pins: PathBuf,
     /// Ports of this host's own addresses that its own connections must not take.
     pub shared_ports: Vec<Ports>,
+    /// What a previous process left stays if the start fails: that process's configuration returns.
+    pub returns: bool,
 }
 
 /// A configured host. What vanishes with the device is restored by closing the device; the rest by [`Host::end`], or
-/// when this is dropped.
+/// when this is dropped. Only a start that fails while the previous process's configuration can return leaves it to the next process.
 #[derive(Debug)]
 pub struct Host {
     record: Option<Record>,
@@ -67,6 +69,8 @@ pub struct Host {
     /// `None` without a device of the gateway's own.
     persistence: Option<Persistence>,
     adopted: bool,
+    /// Dropping this leaves everything for the next process.
+    leaves: bool,
     /// What was set up, and who watches it; `None` without a device.
     guarded: Option<(HostPlan, Vec<Setting>, Guard)>,
 }
@@ -87,6 +91,7 @@ impl Host {
         // From here on, any failure drops this, which reverts the changes.
         let mut host = Self::of(record);
         (host.adopted, host.pins) = (left.adopted, plan.pins.clone());
+        host.leaves = left.adopted && plan.returns;
         let found = host.note_found(&plan.device).await?;
         let tun = open(plan, left.adopted, found)?;
         host.name.clone_from(&tun.name);
@@ -126,6 +131,7 @@ impl Host {
             reached: AppliedReach::default(),
             persistence: None,
             adopted: false,
+            leaves: false,
             guarded: None,
         }
     }
@@ -245,6 +251,11 @@ impl Host {
         record.keep_to_itself().map_err(HostError::Record)
     }
 
+    /// The start did not fail: from here on, dropping this restores the host.
+    pub fn started(&mut self) {
+        self.leaves = false;
+    }
+
     /// Gives everything up as it is, for who takes over.
     ///
     /// # Errors
@@ -330,7 +341,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.record.take().map(Record::end);
+        let leaves = self.leaves && self.keep_for_successor().is_ok();
+        let Some(record) = self.record.take() else { return };
+        if leaves {
+            record.leave();
+        } else {
+            record.end();
+        }
     }
 }
 

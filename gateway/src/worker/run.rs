@@ -109,6 +109,28 @@ impl<L: Link, T: Translator> Worker<L, T> {
     /// # Errors
     /// A link failed and must be closed.
     pub fn run(mut self) -> io::Result<()> {
+        self.turns()
+    }
+
+    /// The same for a gateway whose sessions are to go on elsewhere when a link failed: tells of that, and waits until it is to leave or to
+    /// stop.
+    pub fn run_to_the_end(mut self, failed: impl FnOnce(io::Error)) {
+        let Err(error) = self.turns() else { return };
+        self.links.clear();
+        self.inlets.clear();
+        failed(error);
+        while let Ok(command) = self.mailbox.commands.recv() {
+            if matches!(command, Command::Stop) {
+                return;
+            }
+            if let Command::Leave(answer) = command {
+                give(answer, self.translator.export(self.clock.now()));
+                return;
+            }
+        }
+    }
+
+    fn turns(&mut self) -> io::Result<()> {
         loop {
             match self.turn()? {
                 LoopState::Busy => {}

@@ -48,8 +48,9 @@ struct Watching {
     left: u32,
     /// Packets that were not told of.
     skipped: u64,
-    /// Packets of the batch that match: their places, and how they arrived.
-    arrived: Vec<(usize, String)>,
+    /// Packets of the batch that match: their places, and how they arrived; `None` where only drops are watched, since those are as they
+    /// arrived, and most packets are not dropped.
+    arrived: Vec<(usize, Option<String>)>,
 }
 
 /// What a worker tells of single packets.
@@ -107,12 +108,13 @@ impl Tap {
         }
         let filter = &watching.watch.filter;
         for (place, frame) in frames.iter().enumerate().filter(|(_, frame)| filter.admits(frame.bytes())) {
-            match watching.left {
-                0 => watching.skipped += 1,
-                _ => {
-                    // Those that are dropped are known only afterwards.
-                    watching.left -= u32::from(!filter.dropped);
-                    watching.arrived.push((place, described(frame.bytes())));
+            match (filter.dropped, watching.left) {
+                // Those that are dropped are known only afterwards.
+                (true, _) => watching.arrived.push((place, None)),
+                (false, 0) => watching.skipped += 1,
+                (false, _) => {
+                    watching.left -= 1;
+                    watching.arrived.push((place, Some(described(frame.bytes()))));
                 }
             }
         }
@@ -148,13 +150,18 @@ impl Tap {
         let Some(watching) = &mut self.watching else { return };
         let Some(index) = watching.arrived.iter().position(|(at, _)| *at == place) else { return };
         let (_, packet) = watching.arrived.swap_remove(index);
-        let (fate, sent) = fate(frame);
-        if watching.watch.filter.dropped {
+        if packet.is_none() {
             if !matches!(frame.verdict, Verdict::Dropped(_)) {
                 return;
             }
-            watching.left = watching.left.saturating_sub(1);
+            let Some(left) = watching.left.checked_sub(1) else {
+                watching.skipped += 1;
+                return;
+            };
+            watching.left = left;
         }
+        let packet = packet.unwrap_or_else(|| described(frame.bytes()));
+        let (fate, sent) = fate(frame);
         let worker = watching.watch.worker;
         let row = LiveRow { worker, packet, fate, sent, skipped: std::mem::take(&mut watching.skipped) };
         if let Err(error) = watching.watch.rows.try_send(row) {
@@ -267,5 +274,26 @@ mod tests {
         drop(told);
         pass(&mut tap, &[dropped(7)], at(2));
         assert!(tap.watching.is_none());
+    }
+
+    #[test]
+    fn of_drops_too_no_more_are_told_than_a_second_bears_and_what_is_forwarded_does_not_count() {
+        let mut tap = Tap::default();
+        let (rows, mut told) = channel(1_024);
+        let filter = LiveFilter { dropped: true, ..LiveFilter::default() };
+        tap.watch(Watch { filter, lasts: Duration::from_secs(10), rows, worker: 0 }, at(0));
+        let dropped = || frame("203.0.113.2", 7, Verdict::Dropped(DropReason::NoBinding));
+        let forwarded: Vec<Frame> = (0..64).map(|_| frame("203.0.113.2", 7, Verdict::Forward)).collect();
+        tap.arrived(&forwarded, at(1));
+        let texts = tap.watching.as_ref().unwrap().arrived.iter().filter(|(_, text)| text.is_some()).count();
+        assert_eq!(texts, 0, "a forwarded packet is not put into words");
+        forwarded.iter().enumerate().for_each(|(place, frame)| tap.decided(place, frame));
+        for _ in 0..5 {
+            pass(&mut tap, &(0..64).map(|_| dropped()).collect::<Vec<_>>(), at(2));
+            pass(&mut tap, &forwarded, at(2));
+        }
+        assert_eq!(std::iter::from_fn(|| told.try_recv().ok()).count(), 200);
+        pass(&mut tap, &[dropped()], at(1_500));
+        assert_eq!(told.try_recv().unwrap().skipped, 120);
     }
 }

@@ -339,10 +339,70 @@ fn a_bug_report_has_what_is_needed_and_no_subscriber() {
     ] {
         assert!(text.contains(&format!("==== {section}\n")), "{section}: {text}");
     }
+    let file = std::fs::metadata(network.directory.join("report.txt")).unwrap();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777, 0o600);
     assert!(text.contains("\"reason\":\"NoBinding\"") && text.contains("64:ff9b::/96"));
     assert!(!text.contains("2001:db8:1::2"), "the client");
     let (_, said, text) = report("whole.txt", &["--with-sessions"]);
     assert!(said.contains("addresses of subscribers") && text.contains("[2001:db8:1::2]:"), "{said}");
     let (code, said, _) = report("report.txt", &[]);
     assert!(code == Some(2) && said.contains("exists; remove it"), "{said}");
+}
+
+#[test]
+fn a_filter_that_drops_everything_is_found_where_there_are_many_paths() {
+    let (network, gateway) = build();
+    drop(gateway);
+    let inside: Vec<String> = (0..8)
+        .map(|number| {
+            let prefix = format!("2001:db8:1:{number:x}00::/64");
+            network.ip(&["-n", &network.host("gateway"), "route", "add", &prefix, "via", "2001:db8:1::2"]);
+            format!("{prefix:?}")
+        })
+        .collect();
+    let nat64 = |name: &str, prefix: &str| {
+        format!(
+            "[[nat64]]\nname = {name:?}\nprefix = {prefix:?}\ninside = [{}]\npool = {name:?}\n",
+            inside.join(", ")
+        )
+    };
+    let pool =
+        |name: &str, addresses: &str| format!("[[pool]]\nname = {name:?}\naddresses = [{addresses:?}]\n");
+    network.configure(&format!(
+        "{}{}{}{}",
+        pool("a", "192.0.2.0/28"),
+        pool("b", "192.0.2.16/28"),
+        nat64("a", "2001:db8:64::/96"),
+        nat64("b", "2001:db8:65::/96")
+    ));
+    rules(
+        &network,
+        "table inet filter { chain forward { type filter hook forward priority 0; policy drop; }; }",
+    );
+    let (said, _) = doctor(&network, "packet filter");
+    assert!(
+        said.contains("FAULT        packet filter: inet filter forward drops IPv6 packets from in0"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_rules_of_a_table_that_a_process_owns_are_tried() {
+    let (network, _gateway) = build();
+    let mut command = std::process::Command::new("ip");
+    command.args(["netns", "exec", &network.host("gateway"), "nft", "-i"]);
+    let mut owner =
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let text = "add table inet owned { flags owner; }; add chain inet owned forward { type filter hook forward priority 0; policy drop; }\n";
+    std::io::Write::write_all(owner.stdin.as_mut().unwrap(), text.as_bytes()).unwrap();
+    let listed = || network.on("gateway", "nft", &["list", "ruleset"]).stdout;
+    let begun = std::time::Instant::now();
+    while !String::from_utf8_lossy(&listed()).contains("policy drop") {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(10));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let (said, status) = doctor(&network, "packet filter");
+    let _ = owner.kill();
+    let _ = owner.wait();
+    assert!(status == 1 && said.contains("inet owned forward drops"), "{said}");
 }

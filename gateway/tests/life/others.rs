@@ -630,6 +630,17 @@ fn a_device_that_somebody_else_made_is_used_and_left_as_it_was_found() {
         running.end();
         network.on("gateway", SIXWAY, &["cleanup"]);
         assert_eq!((found_device(&network), network.settings()), (before, settings), "{kind:?}, killed");
+
+        // One of the same name that was made later is another one.
+        let mut running = network.start(NAT64);
+        running.signal("KILL");
+        running.end();
+        network.ip(&["-n", &gateway, "link", "del", "sixway0"]);
+        network.ip(&[&["-n", &gateway, "tuntap", "add", "dev", "sixway0"], kind].concat());
+        network.ip(&["-n", &gateway, "link", "set", "sixway0", "mtu", "1480"]);
+        network.on("gateway", SIXWAY, &["cleanup"]);
+        let link = network.ip(&["-n", &gateway, "link", "show", "dev", "sixway0"]);
+        assert!(link.contains("mtu 1480"), "{link}");
     }
 }
 

@@ -53,6 +53,8 @@ fn a_router_that_does_not_answer_is_named() {
     let network = Network::build();
     network.ip(&["-n", &network.host("gateway"), "route", "add", "default", "via", "203.0.113.9"]);
     let _gateway = network.start(NAT64);
+    // A host that does not answer is not a router.
+    network.on("gateway", "ping", &["-c", "1", "-W", "1", "203.0.113.77"]);
     assert_eq!(problems(&network), [""; 0], "nobody has asked for it yet");
     send(&network, 1, "64:ff9b::c633:6407");
     let line = "ERROR  the router 203.0.113.9 on out0 does not answer ARP → ";

@@ -165,6 +165,225 @@ fn a_reload_after_which_nothing_passes_is_rolled_back() {
     network.ping("64:ff9b::203.0.113.2");
 }
 
+/// The sessions of the gateway, as their outside endpoints.
+fn outsides(network: &Network) -> Vec<String> {
+    let page: serde_json::Value = serde_json::from_str(&network.show(&["sessions", "--json"])).unwrap();
+    let rows = page["rows"].as_array().unwrap();
+    rows.iter().map(|row| row["outside"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_program_that_is_gone_or_cannot_be_executed_does_not_end_the_gateway() {
+    let network = Network::build();
+    let program = network.directory.join("sixway");
+    std::fs::copy(SIXWAY, &program).unwrap();
+    let mut gateway = network.start_program(&program, NAT64, &[]);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = outsides(&network);
+    for is_there in [false, true] {
+        std::fs::remove_file(&program).unwrap();
+        std::fs::write(&program, "half of a program").unwrap();
+        if !is_there {
+            std::fs::remove_file(&program).unwrap();
+        }
+        let (code, said) = reload(&network, &[]);
+        assert!(code == 0 && said.contains("1 of 1 session"), "{said}\n{}", gateway.said());
+        assert!(gateway.said().contains("cannot be executed"), "{}", gateway.said());
+        assert_eq!(outsides(&network), sessions);
+        std::fs::write(&program, "").unwrap();
+    }
+    network.ping("64:ff9b::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!network.has_device() && !previous_file(&network));
+}
+
+#[test]
+fn sessions_continue_with_another_device() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = outsides(&network);
+    network.configure(&format!("{NAT64}[tun]\nname = \"six1\"\n"));
+    let (code, said) = reload(&network, &[]);
+    assert!(code == 0 && said.contains("1 of 1 session"), "{said}\n{}", gateway.said());
+    assert_eq!(outsides(&network), sessions);
+    assert!(!network.has_device(), "the former device is gone");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn a_worker_that_fails_while_a_configuration_is_on_trial_costs_no_session() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = outsides(&network);
+    network.configure(&NAT64.replace(OTHER_POOL.0, "192.0.2.0/27"));
+    assert_eq!(reload(&network, &[]).0, 0);
+    // The workers' queues are gone with it.
+    network.ip(&["-n", &network.host("gateway"), "link", "del", "sixway0"]);
+    wait_for(&network, &gateway, "rolled back", Duration::from_secs(20));
+    assert_eq!(outsides(&network), sessions, "{}", gateway.said());
+    assert!(network.show(&["config"]).contains(OTHER_POOL.0));
+    network.ping("64:ff9b::203.0.113.2");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!network.has_device() && !previous_file(&network));
+}
+
+#[test]
+fn sessions_in_the_fast_path_continue_when_a_configuration_does_not_start() {
+    let network = Network::build();
+    let _far = super::shared_pool::Answering::on(&network, "server", super::shared_pool::ECHO);
+    let text = format!("{NAT64}[fastpath]\npin_path = {:?}\n", network.pin_path());
+    let mut gateway = network.start(&text);
+    if !gateway.said().contains("flows · pins") {
+        sixway_trial::ignore("needs a fast path");
+    }
+    let ask = "import socket, time\nu = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); u.bind(('::', 5555)); u.settimeout(1)\n\
+               for i in range(60):\n  \
+                 u.sendto(b'x', ('64:ff9b::203.0.113.2', 7))\n  \
+                 try: u.recv(9)\n  \
+                 except OSError: pass\n  \
+                 time.sleep(0.1)\n";
+    let client = network.host("client");
+    let mut asking = std::process::Command::new("ip")
+        .args(["netns", "exec", &client, "python3", "-c", ask])
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !network.show(&["sessions"]).contains("fast (") {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", network.show(&["sessions"]));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let sessions = outsides(&network);
+    network.configure(&format!("admin_group = \"no-such-group\"\n{text}"));
+    let (code, said) = reload(&network, &[]);
+    assert!(code == 1 && said.contains("rolled back"), "{said}");
+    assert_eq!(outsides(&network), sessions, "{}", gateway.said());
+    // A route that is another's: what fails earlier.
+    network.ip(&["-n", &network.host("gateway"), "route", "add", "192.0.2.64/28", "via", "203.0.113.2"]);
+    network.configure(&text.replace(OTHER_POOL.0, "192.0.2.0/28\", \"192.0.2.64/28"));
+    let (code, said) = reload(&network, &[]);
+    assert!(code == 1 && said.contains("another route"), "{said}");
+    assert_eq!(outsides(&network), sessions, "{}", gateway.said());
+    let _ = asking.kill();
+    let _ = asking.wait();
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+    assert!(!network.has_device() && network.pinned().is_empty() && !previous_file(&network));
+}
+
+#[test]
+fn sessions_that_began_on_trial_continue_when_it_is_rolled_back() {
+    let network = Network::build();
+    let gateway = network.start(NAT64);
+    assert_eq!(reload(&network, &[]).0, 0);
+    network.ping("64:ff9b::203.0.113.2");
+    let sessions = outsides(&network);
+    let (code, said) = reload(&network, &["--roll-back"]);
+    assert!(code == 0, "{said}");
+    assert_eq!((outsides(&network), sessions.len()), (sessions, 1), "{}", gateway.said());
+}
+
+#[test]
+fn a_takeover_does_not_keep_what_nobody_confirmed() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    assert_eq!(reload(&network, &["--confirm", "60"]).0, 0);
+    let mut other = network.start_with(NAT64, &["--takeover"]);
+    assert_eq!(other.end(), 1, "{}", other.said());
+    assert!(other.said().contains("the last reload awaits confirmation"), "{}", other.said());
+    assert_eq!(status(&network)["reload"]["state"], "awaits confirmation");
+    assert_eq!(reload(&network, &["--keep"]).0, 0);
+    let other = network.start_with(NAT64, &["--takeover"]);
+    assert!(other.said().contains("ready in"), "{}", other.said());
+    assert_eq!(gateway.end(), 0, "{}", gateway.said());
+}
+
+#[test]
+fn cleanup_removes_what_a_reload_keeps_for_the_way_back() {
+    let network = Network::build();
+    let mut gateway = network.start(NAT64);
+    assert_eq!(reload(&network, &[]).0, 0);
+    assert!(previous_file(&network));
+    gateway.signal("KILL");
+    gateway.end();
+    let kept = network.state().with_extension("handover-kept");
+    std::fs::write(&kept, "").unwrap();
+    network.on("gateway", SIXWAY, &["cleanup"]);
+    assert!(!network.state().exists() && !previous_file(&network) && !kept.exists());
+}
+
+#[test]
+fn what_is_rolled_back_returns_although_its_file_was_removed() {
+    let network = Network::build();
+    let gateway = network.start(NAT64);
+    network.configure(&NAT64.replace(OTHER_POOL.0, OTHER_POOL.1));
+    assert_eq!(reload(&network, &[]).0, 0);
+    std::fs::remove_file(network.state().with_extension("previous")).unwrap();
+    let (code, said) = reload(&network, &["--roll-back"]);
+    assert!(code == 0, "{said}\n{}", gateway.said());
+    assert!(network.show(&["config"]).contains(OTHER_POOL.0), "{}", gateway.said());
+    assert_eq!(status(&network)["reload"]["state"], "rolled back");
+}
+
+#[test]
+fn a_pool_follows_its_interface_whatever_the_file_is_and_what_is_on_trial_stays_so() {
+    let network = Network::build();
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "link", "add", "ppp0", "type", "veth", "peer", "name", "ppp1"]);
+    for end in ["ppp0", "ppp1"] {
+        network.ip(&["-n", &host, "link", "set", end, "up"]);
+    }
+    network.ip(&["-n", &host, "addr", "add", "8.8.4.4/32", "dev", "ppp0"]);
+    let pool = |ports: &str| {
+        format!(
+            "[[pool]]\nname = \"own\"\ninterface = \"ppp0\"\nshared = true\nports = \"{ports}\"\n\
+             [nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n"
+        )
+    };
+    let gateway = network.start(&pool("20000-24999"));
+    let moves = |from: &str, to: &str| {
+        network.ip(&["-n", &host, "addr", "add", to, "dev", "ppp0"]);
+        network.ip(&["-n", &host, "addr", "del", from, "dev", "ppp0"]);
+    };
+    // The pool has an address if it has the outside endpoint of a binding.
+    let has = |address: &str, port: &str| {
+        let socket = network.socket();
+        let outside = format!("{address}:{port}");
+        let added = ["binding", "add", "udp", "[2001:db8:1::2]:7", &outside];
+        let output =
+            network.on("gateway", SIXWAY, &[&added[..], &["--socket", socket.to_str().unwrap()]].concat());
+        output.status.success()
+    };
+    let until_it_has = |address: &str, port: &str| {
+        let begun = Instant::now();
+        while !has(address, port) {
+            assert!(begun.elapsed() < Duration::from_secs(15), "{address}: {}", gateway.said());
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    };
+    assert!(has("8.8.4.4", "20001"), "{}", gateway.said());
+    network.configure("[nat64\n");
+    moves("8.8.4.4/32", "8.8.8.8/32");
+    until_it_has("8.8.8.8", "20001");
+
+    network.configure(&pool("25000-29999"));
+    let (code, said) = reload(&network, &["--confirm", "60"]);
+    assert!(code == 0, "{said}");
+    network.configure("[nat64\n");
+    moves("8.8.8.8/32", "8.8.4.4/32");
+    until_it_has("8.8.4.4", "25001");
+    let now = status(&network);
+    assert_eq!(now["reload"]["state"], "awaits confirmation", "{now}");
+    assert!(now["reload"]["seconds_left"].as_u64().unwrap() < 60, "{now}");
+    let (code, said) = reload(&network, &["--roll-back"]);
+    assert!(code == 0, "{said}");
+    until_it_has("8.8.4.4", "20001");
+}
+
 #[test]
 fn bindings_and_sessions_are_changed_by_command() {
     let network = Network::build();
@@ -181,6 +400,17 @@ fn bindings_and_sessions_are_changed_by_command() {
     assert!(network.show(&["bindings"]).contains("192.0.2.5:80"));
     let (code, said) = sixway(&["binding", "add", "tcp", "2001:db8:1::2", "192.0.2.5:81"]);
     assert!(code == 2 && said.contains("[ADDRESS]:PORT"), "{said}");
+    // What a file may not have, a command may not make either.
+    for (inside, outside) in [
+        ("[64:ff9b::1]:80", "192.0.2.5:81"),
+        ("[ff02::1]:80", "192.0.2.5:81"),
+        ("[2001:db8:1::2]:0", "192.0.2.5:81"),
+        ("[2001:db8:1::2]:81", "192.0.2.5:0"),
+        ("[2001:db8:1::2]:81", "198.51.100.5:81"),
+    ] {
+        let (code, said) = sixway(&["binding", "add", "tcp", inside, outside]);
+        assert!(code == 2 && said.contains("write "), "{inside} {outside}: {said}");
+    }
     let (code, said) = sixway(&["binding", "remove", "tcp", "192.0.2.5:80"]);
     assert!(code == 0, "{said}");
     assert!(!network.show(&["bindings"]).contains("192.0.2.5:80"));

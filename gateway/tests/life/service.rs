@@ -105,6 +105,29 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
     );
 }
 
+#[test]
+fn members_of_the_admin_group_do_not_keep_root_from_the_gateway() {
+    let network = Network::build();
+    let gateway = network.start_in_group("daemon", NAT64);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    assert!(Command::new("chmod").args(["711"]).arg(&network.directory).status().unwrap().success());
+    let many = "import socket, sys, time\nopen = []\n\
+                for _ in range(100):\n    one = socket.socket(socket.AF_UNIX); one.connect(sys.argv[1]); open.append(one)\n\
+                print('open', flush=True); time.sleep(60)\n";
+    let mut member = Command::new("python3");
+    member.args(["-c", many]).arg(network.socket()).uid(1).gid(1).stdout(std::process::Stdio::piped());
+    let mut member = member.spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(member.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    assert_eq!(line, "open\n");
+    let begun = std::time::Instant::now();
+    assert!(network.show(&[]).contains("nat64"));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let _ = member.kill();
+    let _ = member.wait();
+}
+
 /// A line of the status of a thread with this name: proc(5).
 fn status_of(process: u32, thread: &str, line: &str) -> String {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();

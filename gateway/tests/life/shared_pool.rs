@@ -324,3 +324,19 @@ fn errors_that_this_hosts_kernel_makes_about_shared_ports_reach_the_client() {
     let output = network.on("gateway", "python3", &["-c", own]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("refused"), "{output:?}");
 }
+
+#[test]
+fn a_binding_at_run_time_does_not_take_a_port_of_the_host() {
+    let network = Network::build();
+    let _gateway = network.start(SHARED);
+    let socket = network.socket();
+    let add = |outside: &str| {
+        let arguments = ["binding", "add", "tcp", "[2001:db8:1::2]:22", outside, "--socket"];
+        let all = [&arguments[..], &[socket.to_str().unwrap()]].concat();
+        network.on("gateway", super::network::SIXWAY, &all)
+    };
+    let refused = add("203.0.113.1:22");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("outside the ports of the shared pool"), "{said}");
+    assert!(add("203.0.113.1:61022").status.success());
+}

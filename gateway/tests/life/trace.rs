@@ -138,3 +138,29 @@ fn packets_are_shown_as_they_pass_and_each_drop_keeps_a_sample() {
     assert!(said.contains("203.0.113.2 > 192.0.2.3") && said.contains("    dropped: NoBinding"), "{said}");
     assert!(network.show(&["drops"]).contains("NoBinding: IPv4, ICMP type 8"));
 }
+
+#[test]
+fn of_two_watches_the_later_one_goes_on() {
+    let network = Network::build();
+    let _gateway = network.start(NAT64);
+    let file = network.directory.join("gateway.toml");
+    let watch = |seconds: &str| {
+        let mut command = std::process::Command::new("ip");
+        command.args(["netns", "exec", &network.host("gateway"), SIXWAY]);
+        command.args(["trace", "--live", "--seconds", seconds, "-c", file.to_str().unwrap()]);
+        command.args(["--socket", network.socket().to_str().unwrap()]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let first = watch("40");
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let begun = std::time::Instant::now();
+    let second = watch("6");
+    let first = first.wait_with_output().unwrap();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(5));
+    let said = String::from_utf8_lossy(&first.stderr).into_owned();
+    assert!(!first.status.success() && said.contains("another watch of this gateway began"), "{said}");
+    network.ping("64:ff9b::203.0.113.2");
+    let second = second.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&second.stdout).into_owned();
+    assert!(second.status.success() && said.contains("64:ff9b::"), "{said}");
+}

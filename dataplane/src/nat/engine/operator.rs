@@ -156,6 +156,9 @@ impl<I: InsideKey> Engine<I> {
             if !self.tables.end_binding(slot, budget, counters) {
                 return Some(false);
             }
+        } else if !self.ownership.is_static(protocol, outside) {
+            // It was refused here.
+            return None;
         } else if let Some(slot) = self.reserved.remove(&(protocol, outside)) {
             self.tables.unreserve(slot, protocol, outside.0.port);
         }

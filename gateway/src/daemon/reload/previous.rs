@@ -19,6 +19,10 @@ pub(in crate::daemon) const PREVIOUS: &str = "SIXWAY_PREVIOUS";
 pub struct Previous {
     /// Its text.
     pub sources: Sources,
+    /// The text of the configuration that follows it; `None`: what is in the file. A reload for the address of a pool is not one for the
+    /// file's sake, which may be half written.
+    #[serde(default)]
+    pub following: Option<Sources>,
     /// Within this number of seconds the new one is to be confirmed; `None`: it is kept if it works.
     pub confirm_seconds: Option<u64>,
     /// Why the gateway returned to the previous configuration; `None`: the new one is on trial.
@@ -56,6 +60,14 @@ impl Previous {
         self.sources.config(&host::host_facts())
     }
 
+    /// The text that the new process reads; `None`: what is in the file.
+    pub fn text(&self) -> Option<&Sources> {
+        match self.rolled_back {
+            Some(_) => Some(&self.sources),
+            None => self.following.as_ref(),
+        }
+    }
+
     /// Whether the new configuration is on trial.
     pub fn is_on_trial(&self) -> bool {
         self.rolled_back.is_none()
@@ -87,19 +99,30 @@ impl Previous {
         let aside = path.with_extension("previous-new");
         let _ = fs::remove_file(&aside);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
-        file.write_all(serde_json::to_string(self)?.as_bytes())?;
-        fs::rename(&aside, path)
+        let written = file.write_all(serde_json::to_string(self)?.as_bytes());
+        let outcome = written.and_then(|()| fs::rename(&aside, path));
+        if outcome.is_err() {
+            let _ = fs::remove_file(&aside);
+        }
+        outcome
     }
 
-    /// Goes back: the file says why, for the next process of the gateway.
+    /// Goes back: the file says why, for the next process of the gateway. It is written again as a whole: another program may have
+    /// removed it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn return_for(&self, path: &Path, why: &str) -> io::Result<()> {
+        Self { rolled_back: Some(why.into()), ..self.clone() }.write(path)
+    }
+
+    /// The same, by the file alone, which exists as long as something is on trial.
     ///
     /// # Errors
     /// It is not on trial, or the kernel refused.
     pub fn roll_back(path: &Path, why: &str) -> io::Result<()> {
         match Self::read(path) {
-            Some(previous) if previous.is_on_trial() => {
-                Self { rolled_back: Some(why.into()), ..previous }.write(path)
-            }
+            Some(previous) if previous.is_on_trial() => previous.return_for(path, why),
             Some(_) | None => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -108,6 +131,25 @@ impl Previous {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_given_is_read_instead_of_the_file_and_of_what_failed_the_previous_one() {
+        let text = |text: &str| Sources { text: text.into(), ..Sources::default() };
+        let of_file = Previous { sources: text("a"), ..Previous::default() };
+        assert_eq!(of_file.text(), None);
+        let given = Previous { following: Some(text("b")), ..of_file };
+        assert_eq!(given.text(), Some(&text("b")));
+        let back = Previous { rolled_back: Some("why".into()), ..given };
+        assert_eq!(back.text(), Some(&text("a")));
+    }
+
+    #[test]
+    fn a_file_that_was_removed_does_not_keep_from_going_back() {
+        let path = std::env::temp_dir().join(format!("sixway-previous-gone-{}", std::process::id()));
+        Previous::default().return_for(&path, "why").unwrap();
+        assert_eq!(Previous::read(&path).unwrap().rolled_back.as_deref(), Some("why"));
+        fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn who_goes_back_says_why_and_goes_back_once() {

@@ -7,7 +7,7 @@ use super::listing::states;
 use super::lock::{lock, turn};
 use super::state_file::Record;
 use crate::host::namespace;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// The gateways that have programs and maps pinned, as their state files say, and where.
@@ -87,5 +87,9 @@ fn clear(
     }
     let (record, left) = Record::take_in_turn(directory, name, None)?;
     let guards = record.end_in_turn();
+    // What a reload needs that goes on; it does not.
+    for extension in ["previous", "handover-kept"] {
+        let _ = fs::remove_file(path.with_extension(extension));
+    }
     Ok(Leftovers { programs: guards.programs, table: guards.table, ..left })
 }

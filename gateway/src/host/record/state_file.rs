@@ -94,6 +94,8 @@ impl Record {
         // What keeps packets from the host's own stack stays until it is replaced.
         let guards = record.take_guards();
         let left = record.put_back();
+        // Sessions that were handed over stay: also a process with another device continues with them.
+        record.forget(&["ports"]);
         record.contents = Contents {
             process: std::process::id(),
             namespace: namespace::own(),
@@ -330,6 +332,7 @@ impl Record {
 
     pub(super) fn end_in_turn(mut self) -> Leftovers {
         let left = self.put_back();
+        self.forget(&["handover", "ports"]);
         self.give_up();
         left
     }
@@ -338,7 +341,6 @@ impl Record {
     fn put_back(&mut self) -> Leftovers {
         let mut left = Leftovers::default();
         let contents = std::mem::take(&mut self.contents);
-        self.forget_sessions();
         if contents.namespace == namespace::own() {
             if let Some(persistent) = &contents.persistent {
                 left.fast_path = persistent.remove_fast_path(self.name());
@@ -396,8 +398,8 @@ impl Record {
     }
 
     /// Removes files that are no longer valid.
-    fn forget_sessions(&self) {
-        for extension in ["handover", "ports"] {
+    fn forget(&self, extensions: &[&str]) {
+        for extension in extensions {
             // They are not always there.
             let _ = fs::remove_file(self.path.with_extension(extension));
         }
