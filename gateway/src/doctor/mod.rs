@@ -33,5 +33,4 @@ mod trial_packets;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};
-pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};

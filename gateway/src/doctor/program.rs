@@ -1,6 +1,7 @@
 //! Programs that are asked, with the reason in words if they fail.
 
 use crate::host;
+use std::io;
 use std::process::Command;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ pub(super) fn run(command: &mut Command, input: &[u8]) -> Result<String, String>
     match host::run_program(command, input, PATIENCE) {
         Ok(ended) if ended.succeeded => Ok(ended.said),
         Ok(ended) => Err(format!("{name}: {}", ended.reason())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!("{name} is not installed here")),
         Err(error) => Err(format!("{name}: {error}")),
     }
 }
