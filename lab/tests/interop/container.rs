@@ -172,6 +172,15 @@ fn forwards(words: Vec<String>) -> Result<()> {
     show.args(["exec", &containers.name(), "sixway", "show"]);
     let shown = containers.on_gateway(show)?.succeeded()?.stdout;
     assert!(shown.contains("nat64"), "{shown}");
+    let mut reload = containers.podman()?;
+    reload.args(["kill", "-s", "HUP", &containers.name()]);
+    containers.on_gateway(reload)?.succeeded()?;
+    interrupt::wait_until(PATIENCE, "the reloaded gateway's \"ready\"", || {
+        network.with_process(id, sixway_lab::process::Process::must_run)??;
+        Ok(said(id)?.matches("ready in").count() > 1)
+    })?;
+    let trips = ping(network.host("client")?, SERVER, 3, 56, Duration::from_millis(20))?;
+    assert_eq!(trips.answered, 3, "{}", said(id)?);
     let mut stop = containers.podman()?;
     stop.args(["stop", &containers.name()]);
     containers.on_gateway(stop)?.succeeded()?;
