@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer bookworm previous demo test test-fast check pages deb bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer bookworm previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -54,15 +54,17 @@ check: build-needs ## the laws: format, clippy, and what a machine can see of th
 	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/run $(CARGO) clippy $(WHOLE) --all-targets --features sixway-fuzz/gateway,sixway-fuzz/fast_path -- -D warnings
 	$(CARGO) test -q $(WHOLE) --test laws
 
-# One call for all, so that the engine is compiled once.
+# The gateway with the features that it has alone, as for `make static`; both calls have the same build of the engine.
 optimised: build-needs
-	$(CARGO) build --release --locked -p sixway -p sixway-dataplane --bin sixway --example oracle --example instructions
+	$(CARGO) build --release --locked -p sixway --bin sixway
+	$(CARGO) build --release --locked -p sixway-dataplane --example oracle --example instructions
 
 test: check optimised ## everything: check, oracle, unit, scenario, property, model, replay and interop tests; SIXWAY_STRICT=1: none may be ignored
 	$(CARGO) test -q $(WHOLE) --no-run
 	@packaging/install-needs $$(target/debug/sixway-lab deps | sort -u) || echo "going on without: what needs them is shown as ignored"
 	@packaging/build-sit-6rd $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@packaging/build-bookworm $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
+	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	@ENGINE=$(CURDIR)/target/release/examples/oracle dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
 	@SIXWAY=$(CURDIR)/target/release/sixway SIXWAY_INSTRUCTIONS=$(CURDIR)/target/release/examples/instructions SIXWAY_TEST_BUDGET=$${SIXWAY_TEST_BUDGET:-100} \
@@ -79,6 +81,12 @@ pages: ## writes the generated parts of docs/ again
 
 deb: build ## a Debian package in target/deb, which needs no Rust where it is installed
 	@packaging/build-deb target/release/sixway target/deb
+
+static: build-needs ## the gateway without shared libraries, target/static/sixway, for any Linux of this architecture
+	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target
+
+image: static ## a container image that contains only the gateway, by podman
+	podman build -t sixway -f packaging/Containerfile target/static
 
 bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)

@@ -2,5 +2,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if cfg!(target_feature = "crt-static") {
+        sixway_link::resolve_without_modules();
+    }
     sixway::command::run(std::env::args_os())
 }

@@ -47,6 +47,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("debootstrap", "debootstrap"),
     ("objdump", "binutils"),
     ("strip", "binutils"),
+    ("readelf", "binutils"),
+    ("chroot", "coreutils"),
+    ("podman", "podman"),
     ("promtool", "prometheus"),
     ("systemd-analyze", "systemd"),
 ];

@@ -12,7 +12,7 @@ use crate::host;
 use clap::Args;
 use serde_json::Value;
 use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -171,6 +171,9 @@ fn output(words: &[&str]) -> String {
     let Some((program, arguments)) = words.split_first() else { return String::new() };
     let ended = match host::run_program(Command::new(program).args(arguments), &[], PATIENCE) {
         Ok(ended) => ended,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return format!("{program} is not installed here");
+        }
         Err(error) => return format!("{program}: {error}"),
     };
     let all = ended.said.lines().count();
@@ -195,6 +198,6 @@ mod tests {
         assert_eq!(told("# HELP x\n"), "# HELP x\n");
         assert!(output(&["seq", "3000"]).ends_with("2000\n(1000 more lines)\n"));
         assert_eq!(output(&["sh", "-c", "echo a; echo wrong >&2; exit 1"]), "a\n(wrong)\n");
-        assert!(output(&["no-such-program"]).starts_with("no-such-program: "));
+        assert_eq!(output(&["no-such-program"]), "no-such-program is not installed here");
     }
 }

@@ -7,6 +7,7 @@ use super::handover_file::{self, Found, Handed};
 use super::packet_filter;
 use super::predecessor::Predecessor;
 use super::reload::PREVIOUS;
+use super::service;
 use super::start::Start;
 use crate::admin::{Client, ClientError};
 use crate::config::{Config, Surroundings};
@@ -42,8 +43,9 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
     // While there is a way back: the running process continues.
     let now = crate::host::surroundings_now(Surroundings::default());
     packet_filter::check_masquerading(start.config, &now)?;
-    let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
     let failed = |why: &str| RunError::Takeover(format!("the gateway {name} cannot be taken over: {why}"));
+    check_services(running.process).map_err(|why| failed(&why))?;
+    let socket = running.socket.unwrap_or_else(|| start.config.gateway.admin_socket.clone());
     let client = Client::new(&socket);
     let config = client.get("/v1/config", &[]).map_err(|error| failed(&error.to_string()))?;
     let predecessor = Predecessor::that_says(&config);
@@ -64,6 +66,27 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         tokio::time::sleep(STEP).await;
     }
     Ok(predecessor)
+}
+
+/// A service ends with its process: a process that was started by hand says so, and another service does not take over.
+///
+/// # Errors
+/// The running process is another service's than this one.
+fn check_services(running: Option<u32>) -> Result<(), String> {
+    let theirs = running.and_then(|process| service::of_process(&process.to_string()));
+    let Some(theirs) = theirs else { return Ok(()) };
+    let unit = theirs.trim_end_matches(".service");
+    match service::of_process("self") {
+        Some(own) if own == theirs => Ok(()),
+        Some(_) => Err(format!("it runs as {theirs}; stop that, or set another `gateway.name`")),
+        None => {
+            tracing::warn!(
+                "{theirs} ends with the process that is taken over, and nothing restarts or watches this one; \
+                 systemctl start {unit} takes over from it. Instead of --takeover, use systemctl reload {unit}"
+            );
+            Ok(())
+        }
+    }
 }
 
 /// Ends the fast path of a process that runs: its sessions are its engine's, and among those that it hands over.

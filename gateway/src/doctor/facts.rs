@@ -1,26 +1,15 @@
 //! What the host is, read once.
 
-use super::program::run;
 use crate::config::{Config, HostAddress, Route, Siit, SixRdRole, SixToFourRole};
-use serde_json::Value;
+use crate::host::{Hop, default_interfaces, hop};
 use sixway_wire::Prefix6;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::Command;
 
 /// An address of the IPv4 Internet, of a network for documentation: only its route is of interest.
 pub(super) const REMOTE4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 77);
 /// The same of IPv6.
 const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77);
-
-/// Where the kernel sends packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
-    /// The interface.
-    pub interface: String,
-    /// The router there.
-    pub gateway: Option<IpAddr>,
-}
 
 /// What the host is.
 #[derive(Clone, Debug, Default)]
@@ -104,44 +93,6 @@ impl Facts {
     }
 }
 
-/// The kernel's route, by ip(8).
-pub fn hop(destination: IpAddr) -> Option<Hop> {
-    let family = if destination.is_ipv4() { "-4" } else { "-6" };
-    let destination = destination.to_string();
-    let text = run(Command::new("ip").args(["-j", family, "route", "get", &destination]), &[]).ok()?;
-    read_hop(&text)
-}
-
-/// The interfaces of IPv4's default routes, the preferred ones first.
-fn default_interfaces() -> Vec<String> {
-    let text = run(Command::new("ip").args(["-j", "-4", "route", "show", "default"]), &[]);
-    text.map(|text| read_interfaces(&text)).unwrap_or_default()
-}
-
-fn read_interfaces(text: &str) -> Vec<String> {
-    let routes: Vec<Value> = serde_json::from_str(text).unwrap_or_default();
-    let mut interfaces: Vec<String> = Vec::new();
-    for route in &routes {
-        let hops = route["nexthops"].as_array().into_iter().flatten();
-        let names = std::iter::once(route).chain(hops).filter_map(|hop| hop["dev"].as_str());
-        interfaces.extend(names.map(str::to_owned));
-    }
-    interfaces
-}
-
-fn read_hop(text: &str) -> Option<Hop> {
-    let routes: Value = serde_json::from_str(text).ok()?;
-    let route = routes.get(0)?;
-    if route["type"] == "unreachable" || route["type"] == "blackhole" {
-        return None;
-    }
-    let gateway = route["gateway"].as_str().or_else(|| route["via"]["host"].as_str());
-    Some(Hop {
-        interface: route["dev"].as_str()?.to_owned(),
-        gateway: gateway.and_then(|gateway| gateway.parse().ok()),
-    })
-}
-
 /// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces. `outside`: the uplink, behind
 /// which is nobody inside, unless there is no other interface; to a relay, native IPv6 may come from there.
 fn inside_hosts(
@@ -201,24 +152,5 @@ mod tests {
         assert_eq!(behind(edge, &both), ["lan0"]);
         assert_eq!(behind(edge, &[uplink]), ["eth0"]);
         assert_eq!(behind(&relay, &both), ["eth0", "lan0"]);
-    }
-
-    #[test]
-    fn all_default_routes_are_read_as_ip_prints_them() {
-        let text = r#"[{"dst":"default","gateway":"192.0.2.1","dev":"eth0","flags":[]},{"dst":"default","metric":100,"nexthops":[{"gateway":"198.51.100.1","dev":"eth1","weight":1},{"gateway":"203.0.113.1","dev":"eth2","weight":1}]}]"#;
-        assert_eq!(read_interfaces(text), ["eth0", "eth1", "eth2"]);
-        assert_eq!(read_interfaces(""), [""; 0]);
-    }
-
-    #[test]
-    fn a_route_is_read_as_ip_prints_it() {
-        let text = r#"[{"dst":"198.51.100.77","gateway":"192.0.2.1","dev":"eth0","prefsrc":"192.0.2.2","flags":[],"uid":0,"cache":[]}]"#;
-        let gateway = "192.0.2.1".parse().ok();
-        assert_eq!(read_hop(text), Some(Hop { interface: "eth0".into(), gateway }));
-        let on_link = r#"[{"dst":"2001:db8::1","dev":"lan0","flags":[]}]"#;
-        assert_eq!(read_hop(on_link), Some(Hop { interface: "lan0".into(), gateway: None }));
-        assert_eq!(read_hop(r#"[{"type":"unreachable","dst":"::1","dev":"lo"}]"#), None);
-        assert_eq!(read_hop("[]"), None);
-        assert_eq!(read_hop("RTNETLINK answers: Network is unreachable"), None);
     }
 }

@@ -37,6 +37,5 @@ mod trial_packets;
 mod upstreams;
 
 pub use examine::{examine, packet_filter_findings};
-pub use facts::{Hop, hop};
 pub use finding::{Finding, Verdict};
 pub use packet_filter::CHECK as PACKET_FILTER;

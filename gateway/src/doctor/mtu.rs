@@ -125,7 +125,8 @@ fn fine(config: &Config, facts: &Facts) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::{Hop, Verdict};
+    use crate::doctor::Verdict;
+    use crate::host::Hop;
 
     const NAT64: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8::/32\"]\npool = \"main\"\n";
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sixway_dataplane::{Frame, Offload};
 use sixway_link::{Abilities, Link, RawTunnel, Tun, TunConfig, TunQueue};
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -82,19 +82,25 @@ fn ip(arguments: &[&str]) -> Result<(), String> {
     run(Command::new("ip").args(arguments), &[]).map(drop)
 }
 
-fn set(name: &str, value: &str) {
-    // A kernel without IPv6 has no such settings.
-    let _ = std::fs::write(format!("/proc/sys/net/{name}"), value);
+fn set(name: &str, value: &str) -> Result<(), String> {
+    match std::fs::write(format!("/proc/sys/net/{name}"), value) {
+        // Nothing would be forwarded.
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            Err("/proc/sys is read-only, as in a container".into())
+        }
+        // A kernel without IPv6 has no such settings.
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 fn carry_out(plan: &Plan) -> Result<Vec<Fate>, String> {
     ip(&["link", "set", "lo", "up"])?;
     for conf in ["all", "default"] {
-        set(&format!("ipv6/conf/{conf}/forwarding"), "1");
-        set(&format!("ipv6/conf/{conf}/accept_dad"), "0");
-        set(&format!("ipv4/conf/{conf}/forwarding"), "1");
-        set(&format!("ipv4/conf/{conf}/rp_filter"), "0");
-        set(&format!("ipv4/conf/{conf}/accept_local"), "1");
+        set(&format!("ipv6/conf/{conf}/forwarding"), "1")?;
+        set(&format!("ipv6/conf/{conf}/accept_dad"), "0")?;
+        set(&format!("ipv4/conf/{conf}/forwarding"), "1")?;
+        set(&format!("ipv4/conf/{conf}/rp_filter"), "0")?;
+        set(&format!("ipv4/conf/{conf}/accept_local"), "1")?;
     }
     let mut interfaces = BTreeMap::new();
     for (name, addresses) in &plan.interfaces {

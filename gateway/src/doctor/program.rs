@@ -1,6 +1,7 @@
 //! Programs that are asked, with the reason in words if they fail.
 
 use crate::host;
+use std::io;
 use std::process::Command;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ pub(super) fn run_within(command: &mut Command, input: &[u8], patience: Duration
     match host::run_program(command, input, patience) {
         Ok(ended) if ended.succeeded => Ok(ended.said),
         Ok(ended) => Err(format!("{name}: {}", ended.reason())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(format!("{name} is not installed here")),
         Err(error) => Err(format!("{name}: {error}")),
     }
 }

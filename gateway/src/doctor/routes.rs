@@ -1,8 +1,9 @@
 //! Routes: to the Internets, into the device, and those that neighbours need.
 
-use super::facts::{Facts, Hop};
+use super::facts::Facts;
 use super::finding::Finding;
 use crate::config::{Config, Route};
+use crate::host::Hop;
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::IpAddr;
 

@@ -95,7 +95,7 @@ fn asymmetric(config: &Config, facts: &Facts, filter: &dyn Fn(&str) -> Option<u8
 mod tests {
     use super::*;
     use crate::doctor::Verdict;
-    use crate::doctor::facts::Hop;
+    use crate::host::Hop;
 
     #[test]
     fn what_does_not_forward_and_what_filters_is_found() {

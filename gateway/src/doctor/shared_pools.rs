@@ -1,8 +1,9 @@
 //! Addresses of shared pools: this host must have them, where packets to the Internet leave.
 
-use super::facts::{Facts, Hop};
+use super::facts::Facts;
 use super::finding::Finding;
 use crate::config::{Config, Pool};
+use crate::host::Hop;
 use std::net::{IpAddr, Ipv4Addr};
 
 const CHECK: &str = "pool";

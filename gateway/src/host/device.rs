@@ -6,18 +6,22 @@ use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
-use super::record::{FoundDevice, Leftovers, Record, Successor};
+use super::record::{FoundDevice, Leftovers, Record, RecordError, Successor};
 use super::reserved_ports;
 use super::route::Routes;
 use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
 use sixway_dataplane::nat::{InsideHost, PORTS_PER_BLOCK, Spread};
 use sixway_link::tun::Steering;
-use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface};
+use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface, sysctl};
 use sixway_wire::{Prefix4, Prefix6};
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+/// Where the kernel's settings are.
+const SETTINGS: &str = "/proc/sys";
 
 /// Bits of the prefix that a NAT64's subscriber has.
 const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
@@ -95,20 +99,9 @@ impl Host {
         let found = host.note_found(&plan.device).await?;
         let tun = open(plan, left.adopted, found)?;
         host.name.clone_from(&tun.name);
-        let root = Path::new("/proc/sys");
-        let settings = device_settings(root, &tun.name);
-        for setting in &settings {
-            if found {
-                host.change(setting)?;
-                continue;
-            }
-            let (path, value) = setting;
-            // They vanish with the device.
-            std::fs::write(path, value).map_err(|error| HostError::Setting(path.clone(), error))?;
-        }
-        let reserved = reserved_ports::reserve(root, &plan.shared_ports);
-        for setting in host_settings(root, &tun.name, plan.forwarding).into_iter().chain(reserved) {
-            host.change(&setting)?;
+        let settings = device_settings(Path::new(SETTINGS), &tun.name);
+        if let Err(error) = host.make_settings(&settings, plan, found) {
+            return Err(read_only(&error, &settings, plan, &tun.name).unwrap_or(error));
         }
         let device = |error| HostError::Device(tun.name.clone(), error);
         interface::set_mtu(&tun.name, plan.mtu).map_err(device)?;
@@ -147,6 +140,29 @@ impl Host {
             }
         }
         Ok(record.found_device().is_some())
+    }
+
+    /// Makes the device's settings and the host's. Those of a device that was `found` are put back at the end.
+    fn make_settings(
+        &mut self,
+        of_device: &[Setting],
+        plan: &HostPlan,
+        found: bool,
+    ) -> Result<(), HostError> {
+        for setting in of_device {
+            if found {
+                self.change(setting)?;
+            } else {
+                // They vanish with the device.
+                make(setting)?;
+            }
+        }
+        let root = Path::new(SETTINGS);
+        let reserved = reserved_ports::reserve(root, &plan.shared_ports);
+        for setting in host_settings(root, &self.name, plan.forwarding).into_iter().chain(reserved) {
+            self.change(&setting)?;
+        }
+        Ok(())
     }
 
     /// Routes into the device: those that an adopted one has already are left as they are.
@@ -349,6 +365,45 @@ impl Drop for Host {
             record.end();
         }
     }
+}
+
+/// Makes a setting of a new device. It is written even if it is right already: only a setting that was written does not follow `default`.
+fn make((path, value): &Setting) -> Result<(), HostError> {
+    const CLOSED: [io::ErrorKind; 2] = [io::ErrorKind::ReadOnlyFilesystem, io::ErrorKind::PermissionDenied];
+    match std::fs::write(path, value) {
+        // As in a container that was given the setting for new devices.
+        Err(error) if CLOSED.contains(&error.kind()) && holds(path, value) => Ok(()),
+        written => written.map_err(|error| HostError::Setting(path.clone(), error)),
+    }
+}
+
+fn holds(path: &Path, value: &str) -> bool {
+    sysctl::read(path).is_ok_and(|now| now == value)
+}
+
+/// If that is why: everything that is not as it has to be, a new device's settings as those that new devices get.
+fn read_only(error: &HostError, of_device: &[Setting], plan: &HostPlan, device: &str) -> Option<HostError> {
+    let (HostError::Setting(_, error) | HostError::Record(RecordError::Io(_, error))) = error else {
+        return None;
+    };
+    if error.kind() != io::ErrorKind::ReadOnlyFilesystem {
+        return None;
+    }
+    let root = Path::new(SETTINGS);
+    let of_host = host_settings(root, device, plan.forwarding).into_iter();
+    let of_host = of_host.chain(reserved_ports::reserve(root, &plan.shared_ports));
+    let all = of_device.iter().cloned().chain(of_host).filter(|(path, value)| !holds(path, value));
+    let mut missing: Vec<(String, String)> = Vec::new();
+    for (path, value) in all {
+        let words = path.iter().map(|word| if word == device { OsStr::new("default") } else { word });
+        let name = setting_name(&words.collect::<PathBuf>());
+        // With what a new device gets, the host's own of that name is right too.
+        if !missing.iter().any(|(known, _)| *known == name) {
+            missing.push((name, value));
+        }
+    }
+    let missing = missing.into_iter().map(|(name, value)| format!("{name}={value}"));
+    Some(HostError::ReadOnly(missing.collect()))
 }
 
 /// The device of this name, if somebody else made it. That of a process that was killed is waited for: it vanishes soon.

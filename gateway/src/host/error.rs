@@ -18,6 +18,8 @@ pub enum HostError {
     Device(String, io::Error),
     /// A setting under `/proc/sys` cannot be made.
     Setting(PathBuf, io::Error),
+    /// `/proc/sys` is read-only, and these settings are not as they have to be: `NAME=VALUE`.
+    ReadOnly(Vec<String>),
     /// A route cannot be set.
     Route(RouteError),
     /// An address cannot be added: which, and the error.
@@ -40,7 +42,10 @@ impl fmt::Display for HostError {
                     write!(f, "{device} is in use by another process; stop that, or set another `tun.name`")
                 }
                 io::ErrorKind::NotFound => {
-                    write!(f, "{device}: {error}; load the tun module: modprobe tun")
+                    write!(
+                        f,
+                        "{device}: {error}; load the tun module: modprobe tun; a container needs --device /dev/net/tun"
+                    )
                 }
                 io::ErrorKind::InvalidInput => write!(
                     f,
@@ -52,6 +57,11 @@ impl fmt::Display for HostError {
                 write!(f, "{}: {error}; IPv6 may be disabled on this host", path.display())
             }
             Self::Setting(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::ReadOnly(missing) => write!(
+                f,
+                "/proc/sys is read-only, as in a container: make it writable there, or start the container with --sysctl {}",
+                missing.join(" --sysctl ")
+            ),
             Self::Route(error) => error.fmt(f),
             Self::Address(address, error) => write!(f, "address {address}: {error}"),
             Self::PacketFilter(error) => error.fmt(f),

@@ -23,6 +23,7 @@ mod reach;
 mod record;
 mod reserved_ports;
 mod route;
+mod route_lookup;
 mod route_mark;
 mod setting_name;
 mod source_rules;
@@ -44,3 +45,4 @@ pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
 pub use route::RouteError;
+pub use route_lookup::{Hop, default_interfaces, hop};

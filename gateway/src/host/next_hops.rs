@@ -1,15 +1,13 @@
 //! Whether the routers that the kernel sends to answer, by its own table of neighbours.
 
 use super::kernel::{self, Refusal};
+use super::route_lookup;
 use futures_util::TryStreamExt;
-use rtnetlink::Handle;
-use rtnetlink::RouteMessageBuilder;
 use rtnetlink::packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use rtnetlink::packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteVia};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// A router that does not answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +26,9 @@ pub fn silent_routers(destinations: &[IpAddr]) -> Vec<SilentRouter> {
         let mut hops = BTreeSet::new();
         for destination in wanted {
             // There may be no route, which is not this check's matter.
-            hops.extend(next_hop(&handle, destination).await);
+            if let Some((device, Some(router))) = route_lookup::lookup(&handle, destination).await {
+                hops.insert((device, router));
+            }
         }
         if hops.is_empty() {
             return Ok(Vec::new());
@@ -40,38 +40,10 @@ pub fn silent_routers(destinations: &[IpAddr]) -> Vec<SilentRouter> {
     let silent: Vec<(u32, IpAddr)> = asked.and_then(|silent| silent).unwrap_or_default();
     let mut silent: Vec<SilentRouter> = silent
         .into_iter()
-        .map(|(index, address)| SilentRouter {
-            address,
-            interface: nix::net::if_::if_indextoname(index)
-                .map_or_else(|_| index.to_string(), |name| name.to_string_lossy().into_owned()),
-        })
+        .map(|(index, address)| SilentRouter { address, interface: route_lookup::name(index) })
         .collect();
     silent.sort();
     silent
-}
-
-/// The interface and the router towards a destination; `None`: it is on a link, or unreachable.
-async fn next_hop(handle: &Handle, destination: IpAddr) -> Option<(u32, IpAddr)> {
-    let message = match destination {
-        IpAddr::V4(address) => RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(address, 32).build(),
-        IpAddr::V6(address) => {
-            RouteMessageBuilder::<Ipv6Addr>::new().destination_prefix(address, 128).build()
-        }
-    };
-    let found: RouteMessage = handle.route().get(message).execute().try_next().await.ok()??;
-    let device = found.attributes.iter().find_map(|attribute| match attribute {
-        RouteAttribute::Oif(index) => Some(*index),
-        _ => None,
-    })?;
-    let router = found.attributes.iter().find_map(|attribute| match attribute {
-        RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
-        RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
-        // A route of IPv4 by a router of IPv6.
-        RouteAttribute::Via(RouteVia::Inet(address)) => Some(IpAddr::V4(*address)),
-        RouteAttribute::Via(RouteVia::Inet6(address)) => Some(IpAddr::V6(*address)),
-        _ => None,
-    })?;
-    Some((device, router))
 }
 
 /// A neighbour that was asked for and has not answered.

@@ -54,6 +54,22 @@ fn mend(network: &Network, said: &str) {
 }
 
 #[test]
+fn without_other_programs_routes_are_known_and_the_packet_filter_is_not_checked() {
+    let (network, _gateway) = build();
+    let file = network.directory.join("gateway.toml");
+    let arguments = ["PATH=/nowhere", SIXWAY, "doctor", "-c", file.to_str().unwrap()];
+    let output = network.on("gateway", "env", &arguments);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for line in [
+        "routes: IPv4's default route leads to out0",
+        "routes: 4 routes lead into sixway0",
+        "not checked  packet filter: nft is not installed here",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
 fn a_host_without_rules_is_fine() {
     let (network, _gateway) = build();
     assert_eq!(doctor(&network, "packet filter").0, "ok           packet filter: there are no rules\n");

@@ -185,3 +185,39 @@ fn a_device_node_that_may_not_be_opened_is_not_called_a_missing_capability() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("/dev/net/tun may not be opened") && !said.contains("CAP_NET_ADMIN"), "{said}");
 }
+
+/// The start of a gateway whose /proc/sys is read-only, in a network namespace with these settings: what it said.
+fn start_with_read_only_settings(network: &Network, settings: &str) -> String {
+    let name = format!("life-closed-{}", std::process::id());
+    let config = network.directory.join("closed.toml");
+    let socket = network.directory.join("closed.sock");
+    let text = format!(
+        "[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\nworkers = 1\n[siit]\nprefix = \"2001:db8:64::/96\"\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let script = format!(
+        "for one in {settings}; do echo ${{one#*=}} > /proc/sys/net/${{one%=*}}; done; \
+         mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec timeout 2 \"$@\""
+    );
+    let output = Command::new("unshare")
+        .args(["--net", "--mount", "sh", "-c", &script, "sh", SIXWAY, "run", "-c"])
+        .arg(&config)
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+#[test]
+fn where_settings_are_read_only_the_gateway_starts_with_those_of_new_devices_or_names_what_is_missing() {
+    let network = Network::build();
+    let forward = "ipv4/ip_forward=1 ipv6/conf/all/forwarding=1 ipv6/conf/default/forwarding=1";
+    let said = start_with_read_only_settings(&network, forward);
+    let missing = "--sysctl net.ipv4.conf.default.accept_local=1 --sysctl net.ipv6.conf.default.addr_gen_mode=1 \
+                   --sysctl net.ipv6.conf.default.accept_ra=0";
+    assert!(said.contains("/proc/sys is read-only, as in a container") && said.contains(missing), "{said}");
+    let all = format!(
+        "{forward} ipv4/conf/default/accept_local=1 ipv6/conf/default/addr_gen_mode=1 ipv6/conf/default/accept_ra=0"
+    );
+    let said = start_with_read_only_settings(&network, &all);
+    assert!(said.contains("ready in"), "{said}");
+}

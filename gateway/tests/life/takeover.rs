@@ -2,6 +2,8 @@
 
 use super::NAT64;
 use super::network::{Network, Running};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// The device, by the kernel's number of it, and the routes into it.
 fn device(network: &Network) -> (String, Vec<String>) {
@@ -75,4 +77,43 @@ fn where_nobody_runs_there_is_nothing_to_take_over_and_the_gateway_starts() {
     assert!(gateway.said().contains("to take over: starting a new one"), "{}", gateway.said());
     network.ping("64:ff9b::203.0.113.2");
     ended_well(&network, &mut gateway, &before);
+}
+
+/// A control group of a service, as systemd makes it; removed with this, when nothing is in it.
+struct Service(PathBuf);
+
+impl Service {
+    /// Moves a process into a new one; where there can be none, the test is ignored.
+    fn of(process: u32) -> Self {
+        let hierarchies = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup"];
+        let hierarchy = hierarchies.into_iter().find(|path| Path::new(path).join("cgroup.procs").exists());
+        let Some(hierarchy) = hierarchy else { sixway_trial::ignore("needs control groups") };
+        let group = Self(Path::new(hierarchy).join(format!("sixway-{process}.service")));
+        if fs::create_dir(&group.0).is_err() {
+            sixway_trial::ignore("needs control groups that may be changed");
+        }
+        fs::write(group.0.join("cgroup.procs"), process.to_string()).unwrap();
+        group
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn who_takes_a_service_over_by_hand_says_that_the_service_ends() {
+    let network = Network::build();
+    let mut first = network.start(NAT64);
+    let service = Service::of(first.number());
+    let mut second = network.start_with(NAT64, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    let warning = format!("sixway-{}.service ends with the process that is taken over", first.number());
+    assert!(second.said().contains(&warning), "{}", second.said());
+    drop(service);
+    network.ping("64:ff9b::203.0.113.2");
+    second.signal("TERM");
+    assert_eq!(second.end(), 0, "{}", second.said());
 }

@@ -2,6 +2,7 @@
 //! (no root, a program that is not installed) is shown as ignored, with the reason.
 
 mod advertisements;
+mod container;
 mod counters;
 mod datagrams;
 mod decoder;
@@ -38,6 +39,9 @@ const SIT_6RD: &str = "sit with 6rd (make peer)";
 
 /// In place of a program: a bare Debian 12, which `make bookworm` makes.
 const BOOKWORM: &str = "a bare Debian 12 (make bookworm)";
+
+/// In place of a program: the gateway without shared libraries, which `make static` links.
+const STATIC: &str = "a static program (make static)";
 
 /// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
@@ -132,6 +136,7 @@ impl Interop {
         let there = |program: &str| match program {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
+            STATIC => container::static_program().is_file(),
             BOOKWORM => package::bookworm().join("complete").exists(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
             "linux.uml" => kernel_peer::why_not().is_none(),
@@ -173,6 +178,7 @@ fn all() -> Vec<Interop> {
         nat44::TESTS,
         npt66::TESTS,
         package::TESTS,
+        container::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
         advertisements::TESTS,

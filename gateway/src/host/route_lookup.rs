@@ -1,0 +1,132 @@
+//! Where the kernel sends packets, in its own words (rtnetlink): no program is needed.
+
+use super::kernel;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::AddressFamily;
+use rtnetlink::packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteType, RouteVia,
+};
+use rtnetlink::{Handle, RouteMessageBuilder};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Where the kernel sends packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The interface; its number, if it has no name any more.
+    pub interface: String,
+    /// The router there; `None`: the destination is on the link.
+    pub gateway: Option<IpAddr>,
+}
+
+/// Where the kernel sends packets of this host to a destination; `None`: it is unreachable. Waits for the kernel.
+pub fn hop(destination: IpAddr) -> Option<Hop> {
+    let found = kernel::ask(|handle| async move { lookup(&handle, destination).await });
+    let (index, gateway) = found.ok()??;
+    Some(Hop { interface: name(index), gateway })
+}
+
+/// The interfaces of IPv4's default routes in the main table, the preferred ones first. Waits for the kernel.
+pub fn default_interfaces() -> Vec<String> {
+    let asked = kernel::ask(|handle| async move {
+        let mut all = RouteMessage::default();
+        all.header.address_family = AddressFamily::Inet;
+        let mut defaults = Vec::new();
+        let mut routes = std::pin::pin!(handle.route().get(all).execute());
+        while let Ok(Some(route)) = routes.try_next().await {
+            let RouteHeader { destination_prefix_length, table, kind, .. } = route.header;
+            if destination_prefix_length == 0
+                && table == RouteHeader::RT_TABLE_MAIN
+                && kind == RouteType::Unicast
+            {
+                defaults.push(route);
+            }
+        }
+        defaults
+    });
+    let mut defaults = asked.unwrap_or_default();
+    defaults.sort_by_key(metric);
+    defaults.iter().flat_map(interfaces).map(name).collect()
+}
+
+/// The interface and the router towards a destination; `None`: it is unreachable.
+pub(super) async fn lookup(handle: &Handle, destination: IpAddr) -> Option<(u32, Option<IpAddr>)> {
+    let message = match destination {
+        IpAddr::V4(address) => RouteMessageBuilder::<Ipv4Addr>::new().destination_prefix(address, 32).build(),
+        IpAddr::V6(address) => {
+            RouteMessageBuilder::<Ipv6Addr>::new().destination_prefix(address, 128).build()
+        }
+    };
+    let found: RouteMessage = handle.route().get(message).execute().try_next().await.ok()??;
+    // IPv6 names a device for these too.
+    if matches!(
+        found.header.kind,
+        RouteType::BlackHole | RouteType::Unreachable | RouteType::Prohibit | RouteType::Throw
+    ) {
+        return None;
+    }
+    let router = found.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Gateway(RouteAddress::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Gateway(RouteAddress::Inet6(address)) => Some(IpAddr::V6(*address)),
+        // A route of IPv4 by a router of IPv6.
+        RouteAttribute::Via(RouteVia::Inet(address)) => Some(IpAddr::V4(*address)),
+        RouteAttribute::Via(RouteVia::Inet6(address)) => Some(IpAddr::V6(*address)),
+        _ => None,
+    });
+    Some((device(&found.attributes)?, router))
+}
+
+fn device(attributes: &[RouteAttribute]) -> Option<u32> {
+    attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Oif(index) => Some(*index),
+        _ => None,
+    })
+}
+
+fn metric(route: &RouteMessage) -> u32 {
+    let metric = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Priority(metric) => Some(*metric),
+        _ => None,
+    });
+    metric.unwrap_or(0)
+}
+
+/// The interfaces of a route, which has several if it is a multipath route.
+fn interfaces(route: &RouteMessage) -> Vec<u32> {
+    let several = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::MultiPath(hops) => Some(hops.iter().map(|hop| hop.interface_index).collect()),
+        _ => None,
+    });
+    several.unwrap_or_else(|| device(&route.attributes).into_iter().collect())
+}
+
+/// The name of an interface; its number, if it has none any more.
+pub(super) fn name(index: u32) -> String {
+    nix::net::if_::if_indextoname(index)
+        .map_or_else(|_| index.to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rtnetlink::packet_route::route::RouteNextHop;
+
+    #[test]
+    fn a_multipath_route_has_several_interfaces() {
+        let mut route = RouteMessage::default();
+        route.attributes.push(RouteAttribute::Oif(3));
+        assert_eq!((interfaces(&route), metric(&route)), (vec![3], 0));
+        let hops = [4, 5].map(|index| {
+            let mut hop = RouteNextHop::default();
+            hop.interface_index = index;
+            hop
+        });
+        route.attributes = vec![RouteAttribute::MultiPath(hops.into()), RouteAttribute::Priority(100)];
+        assert_eq!((interfaces(&route), metric(&route)), (vec![4, 5], 100));
+    }
+
+    #[test]
+    fn this_host_is_reached_by_its_loopback_interface() {
+        let found = hop(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(found, Some(Hop { interface: "lo".into(), gateway: None }));
+    }
+}
