@@ -112,20 +112,10 @@ fn read<'a>(
     let pools = read_pools(sections.all(&schema::POOL, report), host, &mut claims, report);
     let mtu = tun.as_ref().map(|tun| tun.mtu);
 
-    let (mut nat64, mut taken) = (Vec::new(), Vec::new());
-    let written = sections.all(&schema::NAT64, report);
-    too_many(&written, report);
-    for (index, section) in written.iter().enumerate() {
-        let context =
-            nat64::Nat64Context { index, mtu, pools: &pools, taken: &mut taken, claims: &mut claims, report };
-        nat64.push(Nat64::read(section, default_name("nat64", index, written.len()), context));
-    }
-    let nat44 = sections.all(&schema::NAT44, report).pop().map(|section| {
-        let device = tun.as_ref().map(|tun| &*tun.name);
-        let (taken, claims) = (&mut taken, &mut claims);
-        let context = nat44::Nat44Context { device, host, pools: &pools, taken, claims, report };
-        Nat44::read(&section, context)
-    });
+    let device = tun.as_ref().map(|tun| &*tun.name);
+    let mut taken = Vec::new();
+    let nat64 = read_nat64(&sections, mtu, (&pools, &mut taken), &mut claims, report);
+    let nat44 = read_nat44(&sections, (device, host), (&pools, &mut taken), &mut claims, report);
     let (mut siit, mut states) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::SIIT, report);
     too_many(&written, report);
@@ -145,7 +135,6 @@ fn read<'a>(
     let context = TunnelContext { index: 0, mtu, host, claims: &mut claims, report };
     let others = Mechanisms::read(|schema, report| sections.all(schema, report), context);
 
-    let device = tun.as_ref().map(|tun| &*tun.name);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
@@ -211,6 +200,36 @@ fn read<'a>(
     private_networks::check(&config, host, &written, &siit, report);
     warn_of_silence(&config, host, document, report);
     Some(config)
+}
+
+fn read_nat64(
+    sections: &Sections,
+    mtu: Option<u16>,
+    (pools, taken): (&[ReadPool], &mut Vec<(String, Place)>),
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Vec<Option<Nat64>> {
+    let written = sections.all(&schema::NAT64, report);
+    too_many(&written, report);
+    let mut all = Vec::with_capacity(written.len());
+    for (index, section) in written.iter().enumerate() {
+        let context = nat64::Nat64Context { index, mtu, pools, taken, claims, report };
+        all.push(Nat64::read(section, default_name("nat64", index, written.len()), context));
+    }
+    all
+}
+
+/// `None`: there is no such section. `Some(None)`: it has faults.
+fn read_nat44(
+    sections: &Sections,
+    (device, host): (Option<&str>, &HostFacts),
+    (pools, taken): (&[ReadPool], &mut Vec<(String, Place)>),
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Option<Option<Nat44>> {
+    let section = sections.all(&schema::NAT44, report).pop()?;
+    let context = nat44::Nat44Context { device, host, pools, taken, claims, report };
+    Some(Nat44::read(&section, context))
 }
 
 fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {

@@ -15,6 +15,7 @@ use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
 use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection};
 use sixway_dataplane::parse::{Addresses, Packet, Transport};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Counters, Decision, Edit, Frame, Instant as Moment, PolicyId, WorkerId};
 use sixway_wire::protocol::UDP;
