@@ -8,11 +8,8 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::kind::Kind;
-use crate::mechanism::contract::Mechanism;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
-use crate::mechanism::table::with_row;
 use crate::outbox::Outbox;
 use crate::stateful::Stateful;
 use crate::verdict::Verdict;
@@ -93,13 +90,7 @@ impl Engine {
 
     /// Ends what has expired, a bounded amount of it. Call it after each batch and when idle.
     pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
-        for kind in Kind::ALL {
-            with_row!(self.mechanisms, kind, row => {
-                for mechanism in &mut row.all {
-                    Mechanism::expire(mechanism, now, EXPIRED_AT_ONCE, &mut self.path.effects);
-                }
-            });
-        }
+        self.mechanisms.expire(now, EXPIRED_AT_ONCE, &mut self.path.effects);
         let mut batch = Batch { now, out };
         self.path.send_generated(&mut batch);
         if self.fragment_tables().iter().any(|table| !table.is_empty()) {

@@ -13,47 +13,37 @@ impl Engine {
     /// Offloads sessions to this fast path from now on, when a direction has had `packets` packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are removed from it immediately.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
-        for translator in self.mechanisms.stateful() {
-            translator.set_fast_path(Some(fast_path.handle()), packets);
-        }
+        self.mechanisms.stateful().for_each(|one| one.set_fast_path(Some(fast_path.handle()), packets));
     }
 
     /// Stops offloading sessions, and immediately withdraws those in the fast path.
     pub fn clear_fast_path(&mut self) {
-        for translator in self.mechanisms.stateful() {
-            translator.set_fast_path(None, 0);
-        }
+        self.mechanisms.stateful().for_each(|one| one.set_fast_path(None, 0));
     }
 
     /// Records the ports of dynamic bindings in this ledger from now on.
     pub fn set_port_ledger(&mut self, ledger: Box<dyn PortLedger>) {
-        for translator in self.mechanisms.stateful() {
-            translator.set_ledger(ledger.handle());
-        }
+        self.mechanisms.stateful().for_each(|one| one.set_ledger(ledger.handle()));
     }
 
     /// No packet waits before the engine, and everything decided on so far has been sent. Call it whenever the queue was empty,
     /// before [`Self::settle`]. A session whose packets leave no marks moves to the fast path after such a moment alone, or after half a second.
     pub fn emptied(&mut self, now: Instant) {
-        for translator in self.mechanisms.stateful() {
-            translator.emptied(now);
-        }
+        self.mechanisms.stateful().for_each(|one| one.emptied(now));
     }
 
     /// Everything decided on so far has been sent: sessions being moved to the fast path that have no packet in flight become active there.
     /// Call it after each batch was sent, and when idle.
     pub fn settle(&mut self, now: Instant) {
-        for translator in self.mechanisms.stateful() {
-            translator.settle_moving(now, &mut self.path.effects.counters);
-        }
+        let counters = &mut self.path.effects.counters;
+        self.mechanisms.stateful().for_each(|one| one.settle_moving(now, counters));
     }
 
     /// Withdraws the sessions that are being moved to the fast path, so that they are exported: another process adopts only those
     /// that are active there.
     pub fn take_back_under_way(&mut self) {
-        for translator in self.mechanisms.stateful() {
-            translator.take_back_under_way(&mut self.path.effects.counters);
-        }
+        let counters = &mut self.path.effects.counters;
+        self.mechanisms.stateful().for_each(|one| one.take_back_under_way(counters));
     }
 
     /// Creates the session of a flow that the fast path forwards without one. `usage` is that of its entry. On failure nothing is

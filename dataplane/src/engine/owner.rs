@@ -210,7 +210,7 @@ impl Engine {
 
     /// The mechanism that claims a packet by its IPv4 source, unless a tunnel leads to the destination. To a pool or a mapping of another
     /// mechanism, the source is translated before.
-    #[inline(always)]
+    #[inline(never)]
     fn claimed_by_source4(
         &self,
         frame: &Frame,

@@ -5,6 +5,8 @@
 use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
 use super::siit::dynamic_pool::DynamicPoolFault;
 use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::stateful::Stateful;
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
@@ -102,6 +104,14 @@ macro_rules! mechanisms {
                     })+
                 };
                 Ok(MechanismId { kind: config.kind(), index: index as u16 })
+            }
+
+            /// Ends what is due, examining at most `budget` entries of each table.
+            #[inline]
+            pub(crate) fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
+                $(for mechanism in &mut self.$module.all {
+                    Mechanism::expire(mechanism, now, budget, effects);
+                })+
             }
 
             /// Those that keep sessions, by kind and in the order of the configuration.

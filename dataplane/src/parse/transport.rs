@@ -43,6 +43,8 @@ fn ports(header: &[u8], tcp_flags: u8) -> Result<Transport, DropReason> {
     })
 }
 
+/// A function of its own, so that ports have the registers.
+#[inline(never)]
 fn icmp_message(v4: bool, header: &[u8; ICMP_HEADER]) -> Transport {
     let (kind, code) = (header[0], header[1]);
     let is_error = if v4 { icmpv4::is_error(kind) } else { icmpv6::is_error(kind) };
