@@ -97,13 +97,13 @@ counters! {
     /// Frames joined into a GSO packet of another frame.
     gso_joined = "gso.joined",
     /// Bindings created.
-    bindings_made = "nat64.bindings.made",
+    bindings_made = "nat.bindings.made",
     /// Bindings ended.
-    bindings_ended = "nat64.bindings.ended",
+    bindings_ended = "nat.bindings.ended",
     /// Sessions created.
-    sessions_made = "nat64.sessions.made",
+    sessions_made = "nat.sessions.made",
     /// Sessions ended.
-    sessions_ended = "nat64.sessions.ended",
+    sessions_ended = "nat.sessions.ended",
     /// Sessions offloaded to the fast path.
     flows_offloaded = "flows.offloaded",
     /// Sessions that were due for the fast path and not offloaded: it is full, or too many sessions are being moved.

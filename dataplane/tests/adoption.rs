@@ -109,8 +109,8 @@ fn what_the_fast_path_carried_on_alone_is_a_session_again() {
     assert_eq!((rows(&mut new).len(), path.len()), (1, 1));
     new.counted([
         ("nat64.v6_to_v4", 1),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
         ("flows.adopted", 1),
     ]);
     new.waits(301 * SECOND);

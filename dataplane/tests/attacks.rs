@@ -165,7 +165,7 @@ fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port(
         gateway.receives(v4(SERVER4, "192.0.2.1").udp(1_000 + remote_port, port, b"flood"));
     }
     gateway.counted([
-        ("nat64.sessions.made", 75),
+        ("nat.sessions.made", 75),
         ("nat64.v4_to_v6", 75),
         ("OutsideSessionsFull", 125),
         ("icmp_errors.made", 125),
@@ -209,10 +209,10 @@ fn a_table_full_of_sessions_that_are_overdue_is_not_full() {
     gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
     assert_eq!(gateway.last, Verdict::Forward);
     gateway.counted([
-        ("nat64.sessions.made", 1),
-        ("nat64.sessions.ended", 32),
-        ("nat64.bindings.made", 1),
-        ("nat64.bindings.ended", 32),
+        ("nat.sessions.made", 1),
+        ("nat.sessions.ended", 32),
+        ("nat.bindings.made", 1),
+        ("nat.bindings.ended", 32),
         ("nat64.v6_to_v4", 1),
     ]);
 }
@@ -287,8 +287,8 @@ fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
         gateway.receives(v6(&format!("2001:db8:1::{host:x}"), SERVER6).udp(4_000, 53, b"question"));
     }
     gateway.counted([
-        ("nat64.bindings.made", 10),
-        ("nat64.sessions.made", 10),
+        ("nat.bindings.made", 10),
+        ("nat.sessions.made", 10),
         ("nat64.v6_to_v4", 10),
         ("SubscriberLimit", 90),
         ("icmp_errors.made", 90),

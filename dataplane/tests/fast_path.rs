@@ -172,8 +172,8 @@ fn a_session_is_armed_by_its_eighth_packet_and_active_at_its_next() {
     pair.gateway.counted([
         ("nat64.v6_to_v4", 9),
         ("nat64.v4_to_v6", 1),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
         ("flows.offloaded", 1),
     ]);
 }

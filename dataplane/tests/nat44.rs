@@ -77,8 +77,8 @@ fn a_connection_goes_out_comes_back_and_ends() {
     gateway.counted([
         ("nat44.to_outside", 4),
         ("nat44.to_inside", 3),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
     ]);
 }
 

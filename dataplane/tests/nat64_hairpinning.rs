@@ -73,8 +73,8 @@ fn a_connection_lives_and_ends_between_two_hosts() {
         gateway.counted([
             ("nat64.v6_to_v4", 7),
             ("nat64.v4_to_v6", 7),
-            ("nat64.bindings.made", 1),
-            ("nat64.sessions.made", 2),
+            ("nat.bindings.made", 1),
+            ("nat.sessions.made", 2),
         ]);
     }
 }

@@ -336,10 +336,10 @@ fn sessions_and_bindings_that_end_are_counted_and_their_ports_are_free_again() {
         }
         gateway.counted([
             ("nat64.v6_to_v4", 1),
-            ("nat64.bindings.made", 1),
-            ("nat64.sessions.made", 1),
-            ("nat64.bindings.ended", 1),
-            ("nat64.sessions.ended", 1),
+            ("nat.bindings.made", 1),
+            ("nat.sessions.made", 1),
+            ("nat.bindings.ended", 1),
+            ("nat.sessions.ended", 1),
         ]);
     }
 }

@@ -88,8 +88,8 @@ fn udp_crosses_and_its_answer_comes_back() {
     gateway.counted([
         ("nat64.v6_to_v4", 1),
         ("nat64.v4_to_v6", 1),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
     ]);
 }
 
@@ -299,7 +299,7 @@ fn an_icmp_error_about_an_echo_finds_its_host() {
 fn icmp_errors_that_belong_to_nothing_are_dropped_silently_and_change_nothing() {
     let mut gateway = nat64(|_| {});
     let outside = outbound(&mut gateway, HOST, 4_001, SERVER6);
-    gateway.counted([("nat64.v6_to_v4", 1), ("nat64.bindings.made", 1), ("nat64.sessions.made", 1)]);
+    gateway.counted([("nat64.v6_to_v4", 1), ("nat.bindings.made", 1), ("nat.sessions.made", 1)]);
     let never_sent = v4(&outside.address, SERVER).udp(outside.port ^ 2, 53, b"question").octets();
     gateway.receives(v4("198.51.100.1", &outside.address).icmp(icmp4(3, 1, [0; 4], &never_sent)));
     gateway.counted([("NoSessionForError", 1)]);

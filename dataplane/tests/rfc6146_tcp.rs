@@ -104,8 +104,8 @@ fn a_connection_from_inside_is_translated_both_ways() {
     Scene::established().gateway.counted([
         ("nat64.v6_to_v4", 2),
         ("nat64.v4_to_v6", 1),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
     ]);
 }
 
@@ -222,8 +222,8 @@ fn a_packet_of_no_connection_is_translated_where_there_is_a_binding() {
     scene.gateway.counted([
         ("nat64.v6_to_v4", 3),
         ("nat64.v4_to_v6", 2),
-        ("nat64.bindings.made", 1),
-        ("nat64.sessions.made", 1),
+        ("nat.bindings.made", 1),
+        ("nat.sessions.made", 1),
     ]);
 }
 
@@ -275,8 +275,8 @@ fn a_syn_from_outside_to_no_binding_is_stored_and_answered() {
     scene.gateway.counted([
         ("InboundSyn", 1),
         ("icmp_errors.made", 1),
-        ("nat64.sessions.made", 1),
-        ("nat64.sessions.ended", 1),
+        ("nat.sessions.made", 1),
+        ("nat.sessions.ended", 1),
     ]);
 }
 

@@ -335,7 +335,7 @@ fn a_fin_inside_a_gso_packet_ends_the_session_as_any_fin_does() {
 fn neighbours() -> (Gateway, String, u16) {
     let mut gateway = gateway(Limits { mtu4: 1_500, mtu6: 1_400 }, 1_280);
     let (address, port) = opened(&mut gateway, SegmentKind::Udp);
-    gateway.counted([("nat64.v6_to_v4", 1), ("nat64.bindings.made", 1), ("nat64.sessions.made", 1)]);
+    gateway.counted([("nat64.v6_to_v4", 1), ("nat.bindings.made", 1), ("nat.sessions.made", 1)]);
     (gateway, format!("64:ff9b::{address}"), port)
 }
 

@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn counters_become_words() {
-        let names = ["nat64.bindings.made", "nat64.sessions.made", "nat64.v6_to_v4"];
+        let names = ["nat.bindings.made", "nat.sessions.made", "nat64.v6_to_v4"];
         assert_eq!(in_words(&names), "nat64: v6 to v4; a binding is made (RFC 6146 §3.5); a session is made");
         assert_eq!(in_words(&["siit.v4_to_v6"]), "siit: v4 to v6");
     }

@@ -215,7 +215,10 @@ pub(super) fn has_table(family: AddressFamily, table: u32, mark: RouteMark) -> R
     wanted.header.kind = RouteType::Unicast;
     wanted.attributes.push(RouteAttribute::Table(table));
     let found = selected(wanted, family, mark)?;
-    Ok(found.iter().any(|route| route.attributes.contains(&RouteAttribute::Table(table))))
+    let is_it = |route: &RouteMessage| {
+        route.header.kind == RouteType::Unicast && route.attributes.contains(&RouteAttribute::Table(table))
+    };
+    Ok(found.iter().any(is_it))
 }
 
 /// The gateway's routes that the kernel selects.

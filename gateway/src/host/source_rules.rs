@@ -1,13 +1,13 @@
 //! Routing by source (`ip rule`): what comes from inside of a mechanism goes into the device whatever its destination, but for the
 //! site's own destinations. The rules outlive the device and are recorded; the route that they lead to is in a table of the device's
-//! own and vanishes with it.
+//! own and vanishes with it. What is left there is an unreachable route.
 
 use super::kernel::{self, Refusal, ask};
 use super::route_mark::RouteMark;
 use crate::config::{Network, SourceRule};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::route::RouteHeader;
+use rtnetlink::packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteType};
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,19 @@ impl Recorded {
         there(ask(request)?.map_err(|error| Refusal::of(&error)))
     }
 
+    /// Whether both lead to the same table, in the same family.
+    pub fn shares_table(&self, other: &Self) -> bool {
+        let family_of = |one: &Self| one.rule().map(|rule| family(rule.from));
+        self.table == other.table && family_of(self) == family_of(other)
+    }
+
+    /// Removes the last resort of its table, which outlives the device. If it is gone already, that is not an error.
+    pub fn remove_last_resort(&self, mark: RouteMark) {
+        let Some(rule) = self.rule() else { return };
+        let message = unreachable(rule.from, self.table, mark);
+        let _gone = ask(|handle: Handle| async move { handle.route().del(message).execute().await });
+    }
+
     /// Removes it. Whether it was there.
     pub fn remove(&self, mark: RouteMark) -> bool {
         let Some(message) = self.message(mark) else { return false };
@@ -91,24 +104,48 @@ impl Recorded {
     }
 }
 
-/// Routes everything of the rule's family that is looked up in the device's table into the device.
+/// Routes everything of the rule's family that is looked up in the device's table into the device; without the device, it is unreachable:
+/// inside addresses never leave untranslated by the main table's default route.
 pub(super) fn route_all(rule: &SourceRule, device: u32, mark: RouteMark) -> Result<(), Refusal> {
-    let message = match rule.from {
+    let table = TABLES + device;
+    for message in [into_device(rule.from, device, mark), unreachable(rule.from, table, mark)] {
+        there(
+            ask(|handle: Handle| async move { handle.route().add(message).execute().await })?
+                .map_err(|error| Refusal::of(&error)),
+        )?;
+    }
+    Ok(())
+}
+
+fn into_device(network: Network, device: u32, mark: RouteMark) -> RouteMessage {
+    let (table, protocol) = (TABLES + device, mark.protocol());
+    match network {
         Network::V4(_) => RouteMessageBuilder::<Ipv4Addr>::new()
-            .table_id(TABLES + device)
+            .table_id(table)
             .output_interface(device)
-            .protocol(mark.protocol())
+            .protocol(protocol)
             .build(),
         Network::V6(_) => RouteMessageBuilder::<Ipv6Addr>::new()
-            .table_id(TABLES + device)
+            .table_id(table)
             .output_interface(device)
-            .protocol(mark.protocol())
+            .protocol(protocol)
             .build(),
+    }
+}
+
+/// The last resort of a table.
+fn unreachable(network: Network, table: u32, mark: RouteMark) -> RouteMessage {
+    let (kind, protocol) = (RouteType::Unreachable, mark.protocol());
+    let mut message = match network {
+        Network::V4(_) => {
+            RouteMessageBuilder::<Ipv4Addr>::new().table_id(table).kind(kind).protocol(protocol).build()
+        }
+        Network::V6(_) => {
+            RouteMessageBuilder::<Ipv6Addr>::new().table_id(table).kind(kind).protocol(protocol).build()
+        }
     };
-    there(
-        ask(|handle: Handle| async move { handle.route().add(message).execute().await })?
-            .map_err(|error| Refusal::of(&error)),
-    )
+    message.attributes.push(RouteAttribute::Priority(u32::MAX));
+    message
 }
 
 fn parts(network: Network) -> (IpAddr, u8) {

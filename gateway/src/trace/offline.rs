@@ -19,7 +19,7 @@ const START: u32 = 1_000_000;
 /// What becomes of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// Counters that grew, and by how much: `nat64.v6_to_v4`, `nat64.sessions.made`.
+    /// Counters that grew, and by how much: `nat64.v6_to_v4`, `nat.sessions.made`.
     pub counted: Vec<(String, u64)>,
     /// Why it was dropped.
     pub dropped: Option<DropReason>,
@@ -188,7 +188,7 @@ mod tests {
         let fate = offline().pass(&packet(INSIDE, SERVER, Kind::Tcp(50_122, 443, SYN)));
         assert!(fate.is_forwarded());
         let names: Vec<&str> = fate.counted.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["nat64.bindings.made", "nat64.sessions.made", "nat64.v6_to_v4"]);
+        assert_eq!(names, ["nat.bindings.made", "nat.sessions.made", "nat64.v6_to_v4"]);
         assert_eq!(fate.destination(), "203.0.113.2".parse().ok());
         assert!(described(&fate.sent[0]).starts_with("IPv4, TCP, SYN, 40 octets, TTL 63, 192.0.2.1:"));
     }

@@ -22,6 +22,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("nat44_passes_bulk_tcp_over_a_narrow_link", &["sixway", "iperf3"], narrow_link),
     Interop::new("nat44_is_seen_by_tracepath", &["sixway", "tracepath"], tracepath),
     Interop::new("nat44_shares_the_only_address_of_its_host", &["sixway", "ping", "nginx", "curl"], shared),
+    Interop::new("nat44_leaks_no_inside_address_after_a_crash", &["sixway", "ping", "nft"], crash),
     Interop::new("nat44_survives_its_device_going_down_and_up", &["sixway", "ping"], down_and_up),
 ];
 
@@ -173,3 +174,33 @@ fn down_and_up() -> Result<()> {
     }
     Err(Failure::Unexpected("no answer: the rules or their route were not restored".into()))
 }
+
+/// After `kill -9` the device is gone and the rules are not: nothing of the LAN leaves untranslated, until a start.
+fn crash() -> Result<()> {
+    let network = network()?;
+    let gateway = run_sixway(&network, SIXWAY)?;
+    pings(&network, "client", SERVER)?;
+    let rules = network.file("watch.nft", WATCH)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host("server")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    network.with_process(gateway, |process| process.kill())?;
+    let trips = ping(network.host("client")?, SERVER, 3, 56, Duration::from_millis(5))?;
+    assert_eq!(trips.answered, 0);
+    let mut list = command("nft")?;
+    list.args(["list", "counter", "ip", "watch", "private"]);
+    let seen = network.host("server")?.run(list, Duration::from_secs(5))?.succeeded()?.stdout;
+    assert!(seen.contains("packets 0 "), "{seen}");
+    run_sixway(&network, SIXWAY)?;
+    pings(&network, "client", SERVER)
+}
+
+/// Counts packets with private sources.
+const WATCH: &str = "table ip watch {
+  counter private { }
+  chain in {
+    type filter hook prerouting priority 0
+    ip saddr 192.168.0.0/16 counter name private
+  }
+}
+";

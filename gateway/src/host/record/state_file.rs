@@ -162,6 +162,9 @@ impl Record {
         if self.contents.rules.contains(rule) {
             rule.remove(self.contents.route_mark);
             self.contents.rules.retain(|one| one != rule);
+            if !self.contents.rules.iter().any(|other| other.shares_table(rule)) {
+                rule.remove_last_resort(self.contents.route_mark);
+            }
         }
         self.write()
     }
@@ -358,6 +361,7 @@ impl Record {
             left.routes += contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
+            contents.rules.iter().for_each(|rule| rule.remove_last_resort(mark));
             let programs = contents.steered.iter();
             left.programs =
                 programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();
