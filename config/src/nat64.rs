@@ -34,6 +34,7 @@ words_of! {
     Filtering {
         EndpointIndependent = "endpoint-independent",
         AddressDependent = "address-dependent",
+        AddressAndPortDependent = "address-and-port-dependent",
     }
 }
 

@@ -98,13 +98,24 @@ fn a_binding_is_the_same_whatever_the_destination_and_a_host_keeps_its_address()
 
 #[test]
 fn strangers_come_in_as_the_filtering_allows() {
-    for (filtering, may) in [(Filtering::EndpointIndependent, true), (Filtering::AddressDependent, false)] {
+    for (filtering, [by_port, by_address]) in [
+        (Filtering::EndpointIndependent, [true, true]),
+        (Filtering::AddressDependent, [true, false]),
+        (Filtering::AddressAndPortDependent, [false, false]),
+    ] {
         let mut gateway = gateway(|nat44| nat44.filtering = filtering);
         let (outside, port) = opened(&mut gateway);
         gateway.receives(v4(SERVER, &outside).udp(54, port, b"from another port"));
-        gateway.sends(v4(SERVER, HOST).hops(63).udp(54, 4_001, b"from another port"));
+        if by_port {
+            gateway.sends(v4(SERVER, HOST).hops(63).udp(54, 4_001, b"from another port"));
+        } else {
+            assert_eq!(gateway.last, Verdict::Dropped(DropReason::Filtered));
+            assert_eq!(gateway.sent()[20..22], [3, 13], "administratively prohibited");
+        }
+        gateway.receives(v4(SERVER, &outside).udp(53, port, b"answer"));
+        gateway.sends(v4(SERVER, HOST).hops(63).udp(53, 4_001, b"answer"));
         gateway.receives(v4(STRANGER, &outside).udp(53, port, b"hello"));
-        if may {
+        if by_address {
             gateway.sends(v4(STRANGER, HOST).hops(63).udp(53, 4_001, b"hello"));
         } else {
             assert_eq!(gateway.last, Verdict::Dropped(DropReason::Filtered));
@@ -197,13 +208,24 @@ fn redirects_and_source_quenches_end_here() {
 
 #[test]
 fn an_error_about_what_nobody_sent_is_dropped() {
-    let mut gateway = gateway(|nat44| nat44.filtering = Filtering::AddressDependent);
-    let (outside, port) = opened(&mut gateway);
-    for (destination, from) in [(STRANGER, port), (SERVER, port ^ 2)] {
-        let seen = v4(&outside, destination).udp(from, 53, b"question").octets();
-        let error = v4(STRANGER, &outside).icmp(icmp4(3, 1, [0; 4], &seen));
-        gateway.refuses(error, DropReason::NoSessionForError);
+    let quotes = |filtering| match filtering {
+        Filtering::AddressAndPortDependent => vec![(STRANGER, 0, 53), (SERVER, 2, 53), (SERVER, 0, 54)],
+        _ => vec![(STRANGER, 0, 53), (SERVER, 2, 53)],
+    };
+    for filtering in [Filtering::AddressDependent, Filtering::AddressAndPortDependent] {
+        let mut gateway = gateway(|nat44| nat44.filtering = filtering);
+        let (outside, port) = opened(&mut gateway);
+        for (destination, off, to) in quotes(filtering) {
+            let seen = v4(&outside, destination).udp(port ^ off, to, b"question").octets();
+            let error = v4(STRANGER, &outside).icmp(icmp4(3, 1, [0; 4], &seen));
+            gateway.refuses(error, DropReason::NoSessionForError);
+        }
+        let seen = v4(&outside, SERVER).hops(60).udp(port, 53, b"question").octets();
+        gateway.receives(v4(STRANGER, &outside).icmp(icmp4(3, 1, [0; 4], &seen)));
+        assert_eq!(gateway.last, Verdict::Forward);
     }
+    let mut gateway = gateway(|_| {});
+    opened(&mut gateway);
     // About another subscriber's flow, by a host inside.
     let seen = v4(STRANGER, HOST).udp(53, 4_001, b"answer").octets();
     gateway.refuses(v4(OTHER, STRANGER).icmp(icmp4(3, 1, [0; 4], &seen)), DropReason::NoSessionForError);

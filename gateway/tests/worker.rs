@@ -8,7 +8,7 @@ use sixway::worker::{
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::SiitConfig;
-use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
+use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
@@ -106,8 +106,8 @@ impl Translator for Fake {
     fn edit(&mut self, _: u16, _: &Edit) -> Edited {
         Edited::Absent
     }
-    fn restore_pool(&mut self, _: u16, _: &[Record], _: WallClock) -> usize {
-        0
+    fn restore_pool(&mut self, _: u16, _: &[Record], _: WallClock) -> Restored {
+        Restored::default()
     }
     fn blocks(&mut self, _: u16) -> Blocks {
         Blocks::default()

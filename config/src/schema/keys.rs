@@ -247,9 +247,9 @@ pub(crate) static NAT64: Section = Section {
             ),
             key(
                 "filtering",
-                Kind::Choice(&["endpoint-independent", "address-dependent"]),
+                Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
                 Absent::Default("\"endpoint-independent\""),
-                "Who may send through a binding: anyone, or only addresses that the inside host has sent to (RFC 6146 §3.5).",
+                "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 6146 §3.5).",
             ),
             key(
                 "static",

@@ -42,9 +42,9 @@ pub(crate) static NAT44: Section = Section {
         key("pool", Kind::Text, Absent::Fault, "Name of the pool whose addresses the inside hosts share."),
         key(
             "filtering",
-            Kind::Choice(&["endpoint-independent", "address-dependent"]),
+            Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
             Absent::Default("\"endpoint-independent\""),
-            "Who may send through a binding: anyone, or only addresses that the inside host has sent to (RFC 4787 §5).",
+            "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
         ),
         key(
             "static",

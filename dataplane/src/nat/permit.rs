@@ -1,4 +1,4 @@
-//! Address-dependent filtering (RFC 6146 §3.5.1, RFC 4787 §5): which remote addresses an outside endpoint lets in.
+//! Filtering (RFC 6146 §3.5.1, RFC 4787 §5): which remote endpoints may send to an outside endpoint, if no session has both.
 //!
 //! A remote address is let in as long as a session leads to it. The sessions of a pair (outside endpoint, remote address)
 //! are counted here, so that the question costs one lookup however many sessions there are.
@@ -20,6 +20,8 @@ pub enum Filtering {
     EndpointIndependent,
     /// Only remotes whose address a session leads to.
     AddressDependent,
+    /// Only remotes whose address and port a session leads to.
+    AddressAndPortDependent,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -30,9 +32,10 @@ struct Permit {
     sessions: u32,
 }
 
-/// The permits. With endpoint-independent filtering nothing is kept and everyone is let in.
+/// The permits. Only address-dependent filtering needs a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
+    filtering: Filtering,
     table: Option<(Slab<Permit>, Index)>,
     hash: TupleHash,
 }
@@ -41,10 +44,10 @@ impl Permits {
     /// Permits for at most `most` sessions.
     pub(super) fn new(filtering: Filtering, most: u32, seed: [u64; 2]) -> Self {
         let table = match filtering {
-            Filtering::EndpointIndependent => None,
+            Filtering::EndpointIndependent | Filtering::AddressAndPortDependent => None,
             Filtering::AddressDependent => Some((Slab::new(most), Index::compact(most))),
         };
-        Self { table, hash: TupleHash::new(seed, Purpose::Permits) }
+        Self { filtering, table, hash: TupleHash::new(seed, Purpose::Permits) }
     }
 
     fn tag(&self, protocol: NatProtocol, outside: Outside<Endpoint4>, remote: Ipv4Addr) -> u32 {
@@ -60,14 +63,23 @@ impl Permits {
         })
     }
 
-    /// Whether the remote address may send to the outside endpoint.
+    /// Whether only the remote endpoints of sessions are let in.
+    pub(crate) fn are_sessions_alone(&self) -> bool {
+        self.filtering == Filtering::AddressAndPortDependent
+    }
+
+    /// Whether the remote address may send to the outside endpoint with which it has no session by this port.
     pub(crate) fn admits(
         &self,
         protocol: NatProtocol,
         outside: Outside<Endpoint4>,
         remote: Ipv4Addr,
     ) -> bool {
-        self.table.is_none() || self.find(protocol, outside, remote).is_some()
+        match self.filtering {
+            Filtering::EndpointIndependent => true,
+            Filtering::AddressDependent => self.find(protocol, outside, remote).is_some(),
+            Filtering::AddressAndPortDependent => false,
+        }
     }
 
     /// A session leads from the outside endpoint to the remote address. There is room for as many pairs as there may be sessions,

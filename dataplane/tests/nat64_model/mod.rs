@@ -179,7 +179,9 @@ impl Pair {
             QuotedTuple::V4 { source: outside, destination: remote, protocol: number(protocol, false) };
         let outcome = self.decide(&packet, Some(quoted));
         let binding = self.model.binding_of_outside(protocol, outside);
-        let Some(binding) = binding.filter(|binding| self.model.admits(binding, remote.address)) else {
+        let of_session =
+            Endpoint4::new(remote.address, if protocol == NatProtocol::Icmp { 0 } else { remote.port });
+        let Some(binding) = binding.filter(|binding| self.model.admits(binding, of_session)) else {
             assert_eq!(outcome, Err(DropReason::NoSessionForError));
             return;
         };
@@ -422,5 +424,13 @@ proptest! {
         steps in prop::collection::vec(step(), 1..150),
     ) {
         run(Filtering::AddressDependent, seed, &steps);
+    }
+
+    #[test]
+    fn with_address_and_port_dependent_filtering_the_real_nat64_does_what_the_model_does(
+        seed: [u64; 2],
+        steps in prop::collection::vec(step(), 1..150),
+    ) {
+        run(Filtering::AddressAndPortDependent, seed, &steps);
     }
 }

@@ -230,15 +230,19 @@ impl Model {
         (unanswered, probes)
     }
 
-    pub(crate) fn admits(&self, binding: &Binding, remote: Ipv4Addr) -> bool {
-        self.filtering == Filtering::EndpointIndependent
-            || binding.is_static
-            || self.sessions.iter().any(|s| {
-                s.protocol == binding.protocol
-                    && s.outside == binding.outside
-                    && s.remote.address == remote
-                    && s.state != State::SynStored
-            })
+    pub(crate) fn admits(&self, binding: &Binding, remote: Endpoint4) -> bool {
+        let by_address = |s: &Session| {
+            s.protocol == binding.protocol
+                && s.outside == binding.outside
+                && s.remote.address == remote.address
+                && s.state != State::SynStored
+        };
+        binding.is_static
+            || match self.filtering {
+                Filtering::EndpointIndependent => true,
+                Filtering::AddressDependent => self.sessions.iter().any(by_address),
+                Filtering::AddressAndPortDependent => self.has_session(binding, remote),
+            }
     }
 
     /// Whether packets of a binding and a remote endpoint crossed.
@@ -388,7 +392,7 @@ impl Model {
                 NatProtocol::Udp | NatProtocol::Icmp => refused(DropReason::NoBinding),
             };
         };
-        if !self.admits(&binding, remote.address) {
+        if !self.admits(&binding, remote) {
             if is_syn {
                 return self.store(protocol, Some(binding.inside), outside, remote);
             }

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_filter_that_cannot_be_read_says_what_would_be_right() {
         for (name, text) in [
-            ("inside", "192.0.2.1"),
+            ("inside", "192.0.2.1:x"),
             ("outside", "2001:db8::1"),
             ("remote", "1.2.3.4:x"),
             ("protocol", "gre"),

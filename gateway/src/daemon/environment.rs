@@ -23,6 +23,7 @@ use crate::view::Device;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
 use sixway_link::Tun;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
@@ -259,11 +260,20 @@ fn restore_pools(config: &Config, engines: &mut [Engine], clock: Clock) -> Resul
                 loaded.faults[0]
             );
         }
-        let hosts: usize = engines
+        let shares: Vec<_> = engines
             .iter_mut()
             .map(|engine| engine.restore_pool(mechanism, &loaded.records, clock.wall()))
-            .sum();
+            .collect();
+        let hosts: usize = shares.iter().map(|share| share.hosts).sum();
         tracing::info!("{}: {} remembered", path.display(), plural(hosts as u64, "host"));
+        let mut forgotten = BTreeMap::<String, u64>::new();
+        for (_, fault) in shares.iter().flat_map(|share| &share.refused) {
+            *forgotten.entry(fault.to_string()).or_default() += 1;
+        }
+        for (why, count) in forgotten {
+            let hosts = plural(count, "host");
+            tracing::warn!("{}: {hosts} not remembered, and will get another address: {why}", path.display());
+        }
         keepers.push(PoolKeeper::new(mechanism, file));
     }
     Ok(keepers)

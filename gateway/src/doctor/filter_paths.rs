@@ -11,6 +11,8 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+mod nat44;
+
 /// Marks begin here.
 const FIRST_MARK: u16 = 40_000;
 /// A server's port.
@@ -83,6 +85,9 @@ pub(super) fn plan(
     for (index, nat64) in config.nat64.iter().enumerate() {
         paths.nat64(index, nat64);
     }
+    if let Some(nat44) = &config.nat44 {
+        paths.nat44(nat44);
+    }
     for (index, siit) in config.siit.iter().enumerate().take(TRIED) {
         paths.siit(index, siit);
     }
@@ -109,8 +114,14 @@ impl Paths<'_> {
             !own.address.is_loopback() && listened.any(|at| at.ip() == own.address)
         });
         let listening = listening.map(|own| own.interface.as_str());
-        let mut names: Vec<&str> =
-            inside.chain(mapped).chain(listening).chain([self.uplink.as_str(), &self.device]).collect();
+        let inside4: Vec<_> = self.config.nat44.iter().flat_map(|nat44| self.inside4(nat44)).collect();
+        let inside4 = inside4.iter().map(|(_, lan)| lan.as_str());
+        let mut names: Vec<&str> = inside
+            .chain(inside4)
+            .chain(mapped)
+            .chain(listening)
+            .chain([self.uplink.as_str(), &self.device])
+            .collect();
         names.sort_unstable();
         names.dedup();
         for name in names.into_iter().filter(|name| *name != "lo") {
@@ -192,35 +203,41 @@ impl Paths<'_> {
 
     /// Which translator, if there are several.
     fn suffix(&self, name: &str) -> String {
-        match self.config.nat64.len() + self.config.siit.len() {
+        match self.config.nat64.len() + self.config.siit.len() + usize::from(self.config.nat44.is_some()) {
             0 | 1 => String::new(),
             _ => format!(" ({name})"),
         }
     }
 
     fn translated(&mut self, it: &Translated<'_>) {
-        let (device, uplink) = (self.device.clone(), self.uplink.clone());
         let remote6 = it.prefix.embed_any(REMOTE4);
-        self.plan.routes.push((it.prefix.prefix().to_string(), device.clone()));
+        self.plan.routes.push((it.prefix.prefix().to_string(), self.device.clone()));
         for (host, lan) in it.inside.iter().take(TRIED) {
             self.inner(it.suffix, (*host, lan), (remote6, HTTPS));
         }
-        let about = tcp4(self.mark, it.outside, (REMOTE4, HTTPS), SYN);
+        self.outside4(it.suffix, it.outside, &it.pool);
+    }
+
+    /// Between the device and the IPv4 Internet, both ways, and an error from there. The source and its port are a host's outside; `pool`
+    /// are the destinations of what comes back, empty if it is steered, before any rule sees it.
+    fn outside4(&mut self, suffix: &str, outside: (Ipv4Addr, u16), pool: &[Prefix4]) {
+        let (device, uplink) = (self.device.clone(), self.uplink.clone());
+        let about = tcp4(self.mark, outside, (REMOTE4, HTTPS), SYN);
         let mark = self.next();
-        let out = tcp4(mark, it.outside, (REMOTE4, HTTPS), SYN);
-        let is_private = it.outside.0.is_private();
-        let rule = PathRule { is_private, ..path(&device, &uplink, false, it.suffix) };
+        let out = tcp4(mark, outside, (REMOTE4, HTTPS), SYN);
+        let is_private = outside.0.is_private();
+        let rule = PathRule { is_private, ..path(&device, &uplink, false, suffix) };
         self.try_path(rule, &device, Some(&uplink), mark, out);
-        if it.pool.is_empty() {
+        if pool.is_empty() {
             return;
         }
         let mark = self.next();
-        let back = tcp4(mark, (REMOTE4, mark), it.outside, SYN | ACK);
-        let rule = path(&uplink, &device, false, it.suffix).only_to(&it.pool);
+        let back = tcp4(mark, (REMOTE4, mark), outside, SYN | ACK);
+        let rule = path(&uplink, &device, false, suffix).only_to(pool);
         let within = self.try_path(rule, &uplink, Some(&device), mark, back);
         let mark = self.next();
-        let error = fragmentation_needed(mark, (REMOTE4, it.outside.0), &about);
-        let rule = path(&uplink, &device, false, it.suffix).only_to(&it.pool);
+        let error = fragmentation_needed(mark, (REMOTE4, outside.0), &about);
+        let rule = path(&uplink, &device, false, suffix).only_to(pool);
         let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
         self.try_path(rule, &uplink, Some(&device), mark, error);
     }
@@ -331,9 +348,7 @@ impl Paths<'_> {
             IpAddr::V4(_) | IpAddr::V6(_) => None,
         });
         let Some((own, lan)) = own else { return };
-        // A neighbour: neither the network's address nor broadcast, in networks of four addresses and more.
-        let neighbour = |last| Ipv4Addr::from_bits(own.to_bits() & !3 | last);
-        let host = if own == neighbour(1) { neighbour(2) } else { neighbour(1) };
+        let host = neighbour(own);
         let mark = self.next();
         let octets = udp4(mark, (host, mark), (own, port));
         self.service(lan, SocketAddr::from((own, port)), SocketAddr::from((listen, port)), (mark, octets));
@@ -360,6 +375,12 @@ impl Paths<'_> {
             is_private: false,
         });
     }
+}
+
+/// A neighbour of this host: neither the network's address nor broadcast, in networks of four addresses and more.
+fn neighbour(own: Ipv4Addr) -> Ipv4Addr {
+    let of = |last| Ipv4Addr::from_bits(own.to_bits() & !3 | last);
+    if own == of(1) { of(2) } else { of(1) }
 }
 
 fn path(from: &str, to: &str, is_ipv6: bool, suffix: &str) -> PathRule {

@@ -6,7 +6,9 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, DynamicPool, HostRow, Record, WallClock};
+use sixway_dataplane::mechanism::siit::dynamic_pool::{
+    Changes, DynamicPool, HostRow, Record, Restored, WallClock,
+};
 use sixway_dataplane::nat::{
     BindingRow, BlockMove, Blocks, NatProtocol, SavedSession, Selection, SessionRow,
 };
@@ -191,8 +193,8 @@ impl Translator for Engine {
         self.stateful().nth(mechanism.into()).is_some_and(|it| it.block_moved(moved))
     }
 
-    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize {
-        pool(self, mechanism).map_or(0, |pool| pool.restore(records.iter().copied(), wall).hosts)
+    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored {
+        pool(self, mechanism).map(|pool| pool.restore(records.iter().copied(), wall)).unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, WallClock};
+use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
@@ -73,7 +73,7 @@ pub trait Translator: Send + 'static {
     /// A port block has another owner; whether that was news.
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool;
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
-    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> usize;
+    fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored;
 }
 
 /// The outcome of a change.

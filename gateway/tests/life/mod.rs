@@ -195,6 +195,23 @@ fn packets_pass_both_ways_and_show_tells_of_them() {
     assert_eq!(gateway.end(), 0);
 }
 
+#[test]
+fn hosts_of_a_dynamic_pool_that_get_another_address_are_a_warning() {
+    let network = Network::build();
+    let state = network.directory.join("dynamic.state");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    // As one worker wrote them: of two, many hosts and addresses belong to different ones.
+    let line = |number: u32| format!("172.16.0.{number} 2001:db8:{number:x}::1 {now}\n");
+    fs::write(&state, (1..60).map(line).collect::<String>()).unwrap();
+    let mut gateway = network.start(&format!(
+        "[siit]\nprefix = \"2001:db8:64::/96\"\ndynamic_pool = \"172.16.0.0/24\"\ndynamic_state = {state:?}\n"
+    ));
+    let said = gateway.said();
+    assert!(said.contains("will get another address") && said.contains("number of workers"), "{said}");
+    gateway.signal("TERM");
+    assert_eq!(gateway.end(), 0);
+}
+
 /// Status of the answer to a request at the admin socket.
 pub(crate) fn asked(network: &Network, method: &str, target: &str, body: &str) -> String {
     let mut stream = std::os::unix::net::UnixStream::connect(network.socket()).unwrap();

@@ -68,8 +68,10 @@ impl Nat44 {
         remote: Endpoint4,
         protocol: NatProtocol,
     ) -> Result<(Decision, Quoted), DropReason> {
-        let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
-        let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
+        let is_query = protocol == NatProtocol::Icmp;
+        let of_session = Endpoint4::new(remote.address, if is_query { 0 } else { remote.port });
+        let inside = self.nat.error_from_outside(protocol, outside, of_session)?;
+        let port = if is_query { inside.0.port } else { remote.port };
         let source = Endpoint4::new(sender, 0);
         let edit = Edit::Renumber4 { source, destination: inside.0, keep_ports: true };
         let image = Endpoint4::new(remote.address, port);

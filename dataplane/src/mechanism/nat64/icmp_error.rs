@@ -69,9 +69,12 @@ impl Nat64 {
     ) -> Result<(Decision, Quoted), DropReason> {
         let protocol =
             NatProtocol::of(protocol).filter(|_| protocol != ICMPV6).ok_or(DropReason::NoSessionForError)?;
-        let inside = self.nat.error_from_outside(protocol, outside, remote.address)?;
+        // A session of echoes has no remote port.
+        let is_echo = protocol == NatProtocol::Icmp;
+        let of_session = Endpoint4::new(remote.address, if is_echo { 0 } else { remote.port });
+        let inside = self.nat.error_from_outside(protocol, outside, of_session)?;
         let prefix = &self.rules.prefix;
-        let port = if protocol == NatProtocol::Icmp { inside.0.port } else { remote.port };
+        let port = if is_echo { inside.0.port } else { remote.port };
         let image = Endpoint6::new(prefix.embed(remote.address)?, port);
         // The sender is shown as itself, so that a route can be traced; RFC 7915 §4.1 translates even a source that is
         // illegal, but RFC 6052 §3.1 keeps the well-known prefix from it.

@@ -8,7 +8,6 @@ use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::SessionState;
 use crate::nat::sides::{Inside, Outside};
-use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
 impl<I: InsideKey> Engine<I> {
@@ -36,18 +35,26 @@ impl<I: InsideKey> Engine<I> {
     /// The inside endpoint of whom an error from outside is for: it is about a packet that went from `outside` to `remote`.
     ///
     /// # Errors
-    /// No binding has this outside endpoint, or it does not admit this remote address.
+    /// No binding has this outside endpoint, or it does not admit this remote endpoint.
     pub fn error_from_outside(
         &self,
         protocol: NatProtocol,
         outside: Outside<Endpoint4>,
-        remote: Ipv4Addr,
+        remote: Endpoint4,
     ) -> Result<Inside<I>, DropReason> {
         let bindings = &self.tables.bindings;
         let binding = bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
         let bound = bindings.get(binding);
-        let is_admitted =
-            bound.kind == BindingKind::Static || self.tables.permits.admits(protocol, outside, remote);
+        let permits = &self.tables.permits;
+        let is_admitted = bound.kind == BindingKind::Static
+            || if permits.are_sessions_alone() {
+                let found = self.tables.sessions.find_outside(outside, remote, protocol);
+                found.is_some_and(|slot| {
+                    self.tables.sessions.get(slot).state != SessionState::OutsideInitStored
+                })
+            } else {
+                permits.admits(protocol, outside, remote.address)
+            };
         if is_admitted { Ok(bound.inside) } else { Err(DropReason::NoSessionForError) }
     }
 }

@@ -226,11 +226,10 @@ fn behaves<I: InsideKey + Debug>(one: I, other: I) {
     assert_eq!(bench.udp_back(others, outside), Ok(Some(other)));
 
     // Errors are about the sender of the packet.
-    let remote = server.address;
     assert_eq!(bench.engine.error_from_inside(NatProtocol::Udp, Inside(one), server), Ok(Outside(outside)));
     let about_another = bench.engine.error_from_inside(NatProtocol::Udp, Inside(one), e4(SERVER, 54));
     assert_eq!(about_another, Err(DropReason::NoSessionForError));
-    let inward = bench.engine.error_from_outside(NatProtocol::Udp, Outside(outside), remote);
+    let inward = bench.engine.error_from_outside(NatProtocol::Udp, Outside(outside), server);
     assert_eq!(inward, Ok(Inside(one)));
 
     // Expiry: all of it is forgotten, and what comes then finds nothing.

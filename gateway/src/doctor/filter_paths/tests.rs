@@ -160,3 +160,26 @@ fn without_an_uplink_nothing_can_be_tried() {
     let config = crate::sample::config(NAT64);
     assert_eq!(plan(&config, &Facts { outside: None, ..facts() }, Vec::new()), None);
 }
+
+const NAT44: &str = "[gateway]\nipv4_address = \"192.0.2.254\"\n[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n[nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"main\"\n";
+
+#[test]
+fn every_path_of_a_nat44_is_tried_where_its_inside_hosts_are() {
+    let mut facts = facts();
+    facts.inside.clear();
+    let (plan, paths) = tried(NAT44, &facts);
+    let expected = [
+        "IPv4 packets from lan0 to sixway0",
+        "IPv4 packets from sixway0 to lan0",
+        "Fragmentation Needed from sixway0 to lan0",
+        "IPv4 packets from sixway0 to eth0",
+        "IPv4 packets from eth0 to sixway0",
+        "Fragmentation Needed from eth0 to sixway0",
+    ];
+    assert_eq!(names(&paths), expected);
+    assert_eq!(paths[0].nft, "iifname \"lan0\" oifname \"sixway0\" accept");
+    assert_eq!((paths[2].within, paths[5].within), (Some(1), Some(4)));
+    assert!(plan.interfaces.iter().any(|(name, _)| name == "lan0"), "{:?}", plan.interfaces);
+    let (_, elsewhere) = tried(&format!("{NAT44}interfaces = [\"lan1\"]\n"), &facts);
+    assert_eq!(names(&elsewhere), expected[3..]);
+}

@@ -59,7 +59,9 @@ fn a_static_binding_lets_everyone_in_whatever_the_filtering() {
     let outside = e4("192.0.2.1", 53);
     let binding =
         StaticBinding { protocol: NatProtocol::Udp, inside: Inside(e6(HOST, 53)), outside: Outside(outside) };
-    for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
+    for filtering in
+        [Filtering::EndpointIndependent, Filtering::AddressDependent, Filtering::AddressAndPortDependent]
+    {
         let mut bench = Harness::new(&Nat64Config { filtering, static_bindings: vec![binding], ..config() });
         assert_eq!(bench.sent_in(&udp_in(STRANGER, 999, outside)).1, e6(HOST, 53));
         bench.wait(UDP_DEFAULT);
