@@ -303,7 +303,7 @@ fn a_wrong_command_line_has_exit_status_two() {
         assert!(!error.is_empty());
     }
     let (_, _, error) = sixway(&["show", "sessions", "--inside", "foo"]);
-    let wanted = "an IPv6 address, prefix or [ADDRESS]:PORT; write one such as 2001:db8:1::/64";
+    let wanted = "an address, prefix, [ADDRESS]:PORT or IPv4 ADDRESS:PORT; write one such as 2001:db8:1::/64 or 10.0.0.0/8";
     assert_eq!(error, format!("--inside foo: not {wanted}\n"));
     assert_eq!(sixway(&["--version"]).0, 0);
     assert_eq!(sixway(&["show", "--help"]).0, 0);
