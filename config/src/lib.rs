@@ -105,5 +105,5 @@ pub use static_rules::StaticRules;
 pub use surroundings::{Learnt, Surroundings};
 pub use translation::{HeaderByte, Translation, UdpZeroChecksum};
 pub use tunnels::{Steering, Tunnels};
-pub use untracked::Untracked;
+pub use untracked::{Untracked, UntrackedInside};
 pub use word::Word;

@@ -29,12 +29,25 @@ pub struct Untracked {
     pub routed4: bool,
     /// IPv6: whatever is routed into the device, too.
     pub routed6: bool,
+    /// Packets of NAT44's inside hosts, which are routed into the device whatever their destination.
+    pub inside4: Option<UntrackedInside>,
     /// Pools whose packets stay tracked, since masquerading behind them is usual. The fast path does not carry them.
     pub tracked: Vec<Prefix4>,
     /// This host's addresses at which tunnels end: protocol 41 to them and from them.
     pub ends: Vec<Ipv4Addr>,
     /// This host's addresses that are shared, and the ports of them that are the gateway's. The host's own stack must not see them.
     pub shared: Vec<(Ipv4Addr, Ports)>,
+}
+
+/// Inside hosts of a NAT44.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UntrackedInside {
+    /// Their prefixes.
+    pub sources: Vec<Prefix4>,
+    /// Destinations on the way to which nothing is translated.
+    pub except: Vec<Prefix4>,
+    /// Interfaces by which their packets come in; empty: any.
+    pub interfaces: Vec<String>,
 }
 
 impl Config {
@@ -83,6 +96,11 @@ impl Config {
             v6,
             routed4: routed4 || own_routes,
             routed6: routed6 || own_routes,
+            inside4: self.nat44.as_ref().map(|nat44| UntrackedInside {
+                sources: nat44.inside.clone(),
+                except: nat44.inside.iter().chain(&nat44.except).copied().collect(),
+                interfaces: nat44.interfaces.clone(),
+            }),
             tracked: self.siit.iter().filter_map(|siit| siit.dynamic_pool).collect(),
             ends,
             shared,

@@ -177,7 +177,7 @@ fn values_out_of_range_are_told_the_range() {
     fault_in(
         NAT64,
         "filtering = \"address-dependant\"",
-        "nat64.filtering = \"address-dependant\"  is not valid; write \"endpoint-independent\" or \"address-dependent\"; did you mean \"address-dependent\"?",
+        "nat64.filtering = \"address-dependant\"  is not valid; write \"endpoint-independent\", \"address-dependent\" or \"address-and-port-dependent\"; did you mean \"address-dependent\"?",
     );
     for (line, said) in [
         ("udp_default = \"119 s\"", "is out of range; write 2 min to 365 d"),

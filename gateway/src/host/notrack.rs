@@ -6,12 +6,14 @@
 //!       prerouting, raw   to prefixes of NAT64s, from sources without a route back                    ▶ drop
 //!       prerouting, raw   from and to dynamic pools                                                   ▶ accept
 //!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
+//!       prerouting, raw   from inside hosts of a NAT44, but for the site's own destinations            ▶ notrack
 //!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
 //!       input             ports of shared addresses, which are steered before they come so far        ▶ drop
 //! ```
 
 use super::nft::{self, NftError};
-use crate::config::Untracked;
+use crate::config::{Untracked, UntrackedInside};
+use sixway_wire::Prefix4;
 use std::fmt::{Display, Write as _};
 
 /// How a device is named in rules.
@@ -122,8 +124,23 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
     let ends = any_of("ip daddr", &untracked.ends);
     matches.extend(ends.into_iter().map(|these| format!("{these} ip protocol 41")));
     matches.extend(ports(untracked));
+    matches.extend(untracked.inside4.iter().flat_map(from_inside));
     let untracked_ones = matches.into_iter().map(|these| format!("{these} {UNTRACKED}"));
     reverse_path(untracked).chain(tracked).chain(untracked_ones).collect()
+}
+
+/// What rules by source route into the device: neither to this host, nor to destinations that are excepted.
+fn from_inside(inside: &UntrackedInside) -> Vec<String> {
+    let plain = |name: &&String| matches!(Device::of(name, 0), Device::Name(_));
+    let interfaces: Vec<String> =
+        inside.interfaces.iter().filter(plain).map(|name| format!("\"{name}\"")).collect();
+    let by = match interfaces.len() {
+        0 => String::new(),
+        _ => format!("iifname {{ {} }} ", interfaces.join(", ")),
+    };
+    let list = |prefixes: &[Prefix4]| prefixes.iter().map(Prefix4::to_string).collect::<Vec<_>>().join(", ");
+    let (sources, except) = (list(&inside.sources), list(&inside.except));
+    vec![format!("{by}ip saddr {{ {sources} }} ip daddr != {{ {except} }} fib daddr type unicast")]
 }
 
 fn output(device: &Device, untracked: &Untracked) -> Vec<String> {

@@ -22,6 +22,11 @@ pub const TESTS: &[Interop] = &[
     Interop::new("nat44_passes_bulk_tcp_over_a_narrow_link", &["sixway", "iperf3"], narrow_link),
     Interop::new("nat44_is_seen_by_tracepath", &["sixway", "tracepath"], tracepath),
     Interop::new("nat44_shares_the_only_address_of_its_host", &["sixway", "ping", "nginx", "curl"], shared),
+    Interop::new(
+        "nat44_passes_a_stateful_firewall_although_its_packets_are_not_tracked",
+        &["sixway", "ping", "nginx", "curl", "nft"],
+        firewall,
+    ),
     Interop::new("nat44_leaks_no_inside_address_after_a_crash", &["sixway", "ping", "nft"], crash),
     Interop::new("nat44_survives_its_device_going_down_and_up", &["sixway", "ping"], down_and_up),
 ];
@@ -201,6 +206,44 @@ const WATCH: &str = "table ip watch {
   chain in {
     type filter hook prerouting priority 0
     ip saddr 192.168.0.0/16 counter name private
+  }
+}
+";
+
+/// Next to a shared pool, what enters and leaves the device is not tracked: in neither direction.
+fn firewall() -> Result<()> {
+    let network = network()?;
+    let rules = network.file("firewall.nft", FIREWALL)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    run_sixway(&network, SHARED)?;
+    pings(&network, "client", SERVER)?;
+    serve_page(&network, "server", SERVER, "from the server")?;
+    assert_eq!(fetch(&network, "client", &format!("http://{SERVER}/"))?.body, "from the server");
+    // The host's own services, and what is not translated, are tracked as before.
+    serve_page(&network, "neighbour", "192.168.2.2", "from the neighbour")?;
+    assert_eq!(fetch(&network, "client", "http://192.168.2.2/")?.body, "from the neighbour");
+    serve_page(&network, "gateway", "192.168.1.1", "from the gateway")?;
+    assert_eq!(fetch(&network, "client", "http://192.168.1.1/")?.body, "from the gateway");
+    Ok(())
+}
+
+const FIREWALL: &str = "table inet filter {
+  chain input {
+    type filter hook input priority 0; policy drop
+    ct state invalid drop
+    ct state established,related accept
+    iifname lo accept
+    iifname { in0, in1 } accept
+    ip protocol icmp accept
+  }
+  chain forward {
+    type filter hook forward priority 0; policy drop
+    ct state invalid drop
+    ct state established,related accept
+    iifname { in0, in1 } accept
+    iifname sixway0 oifname { in0, in1, out0 } accept
   }
 }
 ";

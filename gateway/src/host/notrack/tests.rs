@@ -176,3 +176,18 @@ fn sources_are_checked_before_anything_is_accepted_and_also_if_everything_is_tra
     let text = text("a", &Device::of("sixway0", 7), &untracked);
     assert!(text.contains(strict) && !text.contains("notrack") && !text.contains("output"), "{text}");
 }
+
+#[test]
+fn of_a_nat44_its_pool_and_what_its_inside_hosts_send_elsewhere() {
+    let pool = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n";
+    let nat44 = "[nat44]\ninside = [\"10.0.0.0/8\"]\nexcept = [\"172.20.0.0/16\"]\ninterfaces = [\"lan0\"]\npool = \"main\"\n";
+    let expected = [
+        FROM,
+        "ip daddr 192.0.2.0/28 notrack accept",
+        "ip daddr 192.0.2.254/32 notrack accept",
+        "ip6 daddr 2001:db8::fe/128 notrack accept",
+        "iifname { \"lan0\" } ip saddr { 10.0.0.0/8 } ip daddr != { 10.0.0.0/8, 172.20.0.0/16 } fib daddr type unicast notrack accept",
+        INTO,
+    ];
+    assert_eq!(rules(&format!("{pool}{nat44}")), expected);
+}
