@@ -2,10 +2,17 @@
 
 use crate::support;
 use crate::support::{Build, Gateway, checksum_is_right, icmp4, v4};
+use sixway_dataplane::engine::{Engine, TunnelConfig};
+use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
-use sixway_dataplane::nat::{Filtering, Inside, NatProtocol, Outside, StaticBinding, StaticBindingError};
-use sixway_dataplane::{DropReason, Frame, Outbox, Verdict, WorkerId};
+use sixway_dataplane::nat::{
+    Filtering, Inside, NatProtocol, NotAdopted, Outside, SavedSession, Selection, StaticBinding,
+    StaticBindingError,
+};
+use sixway_dataplane::tunnel::TunnelPolicy;
+use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -436,6 +443,32 @@ fn next_to_a_stateless_translator_inside_hosts_are_translated_by_the_nat() {
 }
 
 #[test]
+fn behind_a_tunnel_and_at_another_translators_pool_an_inside_host_is_known_as_it_should_be() {
+    let mut gateway = support::gateway(|config| {
+        config.nat44.push(support::nat44());
+        let mut nat64 = support::nat64();
+        nat64.pool.addresses = vec!["192.0.2.8/30".parse().unwrap()];
+        config.nat64.push(nat64);
+        config.tunnels.push(TunnelConfig::IpInIp(IpInIpConfig {
+            local: "2001:db8:aaaa::1".parse().unwrap(),
+            remote: "2001:db8:bbbb::1".parse().ok(),
+            prefixes4: vec!["172.20.0.0/16".parse().unwrap()],
+            prefixes6: Vec::new(),
+            strict_sources: true,
+            policy: TunnelPolicy::default(),
+        }));
+    });
+    // Another site of the owner.
+    let packet = v4(HOST, "172.20.0.1").udp(4_001, 53, b"question");
+    gateway.receives(packet.clone());
+    let sent = gateway.sent();
+    assert!(sent[0] >> 4 == 6 && sent.ends_with(&packet.octets()), "{sent:x?}");
+    // The kernel routes it back, for the NAT64 to look at its outside address.
+    gateway.receives(v4(HOST, "192.0.2.9").udp(4_001, 53, b"question"));
+    assert!(source(&gateway.sent()).0.starts_with("192.0.2."));
+}
+
+#[test]
 fn a_batch_and_single_packets_are_decided_alike() {
     let mut single = gateway(|_| {});
     let packets: Vec<Build> = (0..40).map(|n| v4(HOST, SERVER).udp(4_000 + n, 53, b"question")).collect();
@@ -480,40 +513,175 @@ fn a_subscriber_is_an_address_and_has_its_limit() {
     assert_eq!(gateway.last, Verdict::Forward);
 }
 
-/// Frames of several workers' engines, handed over as the rings do.
-struct Workers(Vec<Gateway>);
+/// Several workers' engines, which hand frames over as the rings do.
+struct Workers {
+    engines: Vec<Engine>,
+    now: Instant,
+}
 
 impl Workers {
     fn new(count: u8) -> Self {
-        let worker = |worker| {
-            support::gateway(|config| {
-                let mut nat44 = support::nat44();
-                with_door(&mut nat44);
-                config.nat44.push(nat44);
-                (config.worker, config.workers) = (WorkerId(worker), count);
-            })
-        };
-        Self((0..count).map(worker).collect())
+        Self::with(count, with_door)
     }
 
-    /// A packet comes in at a worker; what leaves, from whichever.
+    fn with(count: u8, edit: fn(&mut Nat44Config)) -> Self {
+        let engine = |worker| {
+            let gateway = support::gateway(|config| {
+                let mut nat44 = support::nat44();
+                edit(&mut nat44);
+                config.nat44.push(nat44);
+                (config.worker, config.workers) = (WorkerId(worker), count);
+            });
+            gateway.engine
+        };
+        Self { engines: (0..count).map(engine).collect(), now: Instant::from_secs(1_000) }
+    }
+
+    /// A packet comes in at a worker: what leaves, from whichever.
     fn receive(&mut self, at: usize, packet: Vec<u8>) -> Vec<u8> {
+        match self.take(at, packet) {
+            Ok(sent) => sent,
+            Err(verdict) => panic!("{verdict:?}"),
+        }
+    }
+
+    fn take(&mut self, at: usize, packet: Vec<u8>) -> Result<Vec<u8>, Verdict> {
         let mut frame = Frame::holding(&packet);
-        let now = self.0[at].now;
         let mut out = Outbox::new(64);
-        self.0[at].engine.process(std::slice::from_mut(&mut frame), now, &mut out);
+        self.engines[at].process(std::slice::from_mut(&mut frame), self.now, &mut out);
         for _ in 0..4 {
             match frame.verdict {
-                Verdict::Forward => return frame.bytes().to_vec(),
+                Verdict::Forward => return Ok(frame.bytes().to_vec()),
                 Verdict::HandOver(worker) => {
-                    let engine = &mut self.0[usize::from(worker.0)].engine;
-                    engine.take_over(std::slice::from_mut(&mut frame), now, &mut out);
+                    let engine = &mut self.engines[usize::from(worker.0)];
+                    engine.take_over(std::slice::from_mut(&mut frame), self.now, &mut out);
                 }
-                verdict => panic!("{verdict:?}"),
+                verdict => return Err(verdict),
             }
         }
         panic!("it is handed over and over");
     }
+
+    /// The sessions, as another process gets them.
+    fn export(&mut self) -> Vec<(Identity, SavedSession)> {
+        let mut all = Vec::new();
+        for engine in &mut self.engines {
+            for translator in engine.stateful() {
+                let mut saved = Vec::new();
+                assert_eq!(translator.export(0, u32::MAX, self.now, &mut saved), None);
+                all.extend(saved.into_iter().map(|one| (translator.identity(), one)));
+            }
+        }
+        all
+    }
+
+    /// Restores sessions; how many, and why others were not.
+    fn restore(&mut self, sessions: &[(Identity, SavedSession)]) -> (usize, Vec<NotAdopted>) {
+        let Some((identity, _)) = sessions.first() else { return (0, Vec::new()) };
+        let ends = sessions.iter().map(|(_, one)| (one.inside, one.protocol, one.outside));
+        Engine::unite(&mut self.engines, *identity, ends);
+        let (mut restored, mut refused) = (0, Vec::new());
+        for (identity, session) in sessions {
+            let outcomes = self.engines.iter_mut().map(|engine| {
+                let found = engine.stateful_of(*identity, session.outside.0.address);
+                let (translator, counters) = found.unwrap();
+                translator.restore(session, self.now, counters)
+            });
+            match outcomes.into_iter().find(|outcome| *outcome != Err(NotAdopted::OtherWorker)) {
+                Some(Ok(())) => restored += 1,
+                other => refused.push(other.map_or(NotAdopted::OtherWorker, |why| why.unwrap_err())),
+            }
+        }
+        (restored, refused)
+    }
+}
+
+#[test]
+fn sessions_continue_in_another_process_with_another_number_of_workers() {
+    for (before, after) in [(1, 3), (4, 1), (2, 2)] {
+        let mut old = Workers::new(before);
+        let hosts: Vec<String> = (1..=32).map(|n| format!("10.0.{n}.1")).collect();
+        let outsides: Vec<_> = hosts
+            .iter()
+            .map(|host| source(&old.receive(0, v4(host, SERVER).udp(4_001, 53, b"question").octets())))
+            .collect();
+        let saved = old.export();
+        assert_eq!(saved.len(), hosts.len());
+        let mut new = Workers::new(after);
+        assert_eq!(new.restore(&saved), (hosts.len(), Vec::new()), "from {before} to {after} workers");
+        for (host, (outside, port)) in hosts.iter().zip(&outsides) {
+            let answer = v4(SERVER, outside).udp(53, *port, b"answer").octets();
+            let expected = v4(SERVER, host).hops(63).udp(53, 4_001, b"answer").octets();
+            assert_eq!(new.receive(0, answer), expected);
+            let sent = new.receive(0, v4(host, SERVER).udp(4_001, 53, b"more").octets());
+            assert_eq!(source(&sent), (outside.clone(), *port));
+        }
+    }
+}
+
+#[test]
+fn sessions_of_who_is_not_inside_any_more_end_with_the_process() {
+    let mut old = Workers::new(1);
+    old.receive(0, v4(HOST, SERVER).udp(4_001, 53, b"question").octets());
+    old.receive(0, v4("10.1.0.1", SERVER).udp(4_001, 53, b"question").octets());
+    old.receive(0, v4(HOST, STRANGER).udp(4_002, 53, b"question").octets());
+    let saved = old.export();
+    let mut new = Workers::with(1, |nat44| {
+        nat44.inside = vec!["10.0.0.0/16".parse().unwrap()];
+        nat44.excluded = vec![format!("{STRANGER}/32").parse().unwrap()];
+    });
+    assert_eq!(new.restore(&saved), (1, vec![NotAdopted::AddressRefused; 2]));
+}
+
+#[test]
+fn rows_are_selected_by_the_mapped_addresses_of_inside_hosts() {
+    let mut gateway = gateway(with_door);
+    for host in [HOST, "10.1.0.1"] {
+        gateway.receives(v4(host, SERVER).udp(4_001, 53, b"question"));
+    }
+    let now = gateway.now;
+    let mut rows = |inside: Option<&str>| {
+        let selection = Selection { inside: inside.map(|it| it.parse().unwrap()), ..Selection::default() };
+        let (translator, _) = gateway.engine.stateful_at(0).unwrap();
+        let (mut sessions, mut bindings) = (Vec::new(), Vec::new());
+        assert_eq!(translator.sessions(0, u32::MAX, &selection, now, &mut sessions), None);
+        assert_eq!(translator.bindings(0, u32::MAX, &selection, &mut bindings), None);
+        let hosts = sessions.iter().map(|row| row.inside.unwrap().0.address.to_string());
+        (hosts.collect::<Vec<_>>(), bindings.len())
+    };
+    assert_eq!(rows(None), (vec!["::ffff:10.0.0.1".to_owned(), "::ffff:10.1.0.1".to_owned()], 5));
+    assert_eq!(rows(Some("::ffff:10.0.0.0/112")), (vec!["::ffff:10.0.0.1".to_owned()], 4));
+    assert_eq!(rows(Some("2001:db8::/32")), (vec![], 0));
+}
+
+#[test]
+fn an_operator_ends_sessions_and_bindings() {
+    let mut gateway = gateway(with_door);
+    let (outside, port) = opened(&mut gateway);
+    let mapped = |address: &str, port| {
+        Inside(Endpoint6::new(address.parse::<Ipv4Addr>().unwrap().to_ipv6_mapped(), port))
+    };
+    let server = Endpoint4::new(SERVER.parse().unwrap(), 53);
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    assert!(!translator.end_session(NatProtocol::Udp, mapped(OTHER, 4_001), server, counters));
+    assert!(translator.end_session(NatProtocol::Udp, mapped(HOST, 4_001), server, counters));
+    let (outside, port) = {
+        gateway.receives(v4(SERVER, &outside).udp(53, port, b"late"));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoBinding));
+        gateway.sent();
+        opened(&mut gateway)
+    };
+    let ended = Outside(Endpoint4::new(outside.parse().unwrap(), port));
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    assert_eq!(translator.end_binding(NatProtocol::Udp, ended, 8, counters), Some(true));
+    let binding = StaticBinding {
+        protocol: NatProtocol::Udp,
+        inside: mapped(OTHER, 80),
+        outside: Outside(Endpoint4::new(DOOR.parse().unwrap(), DOOR_PORT)),
+    };
+    assert_eq!(translator.remove_static(&binding, 8, counters), Some(true));
+    assert_eq!(translator.remove_static(&binding, 8, counters), None);
+    assert_eq!(translator.occupancy().bindings, 2, "those of TCP and ICMP");
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod doctor;
 mod fast_path;
 mod identity;
 mod ip_in_ip;
+mod nat44;
 mod network;
 mod npt66;
 mod others;

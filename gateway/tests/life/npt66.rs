@@ -5,8 +5,17 @@ use super::network::{Network, SIXWAY};
 const SITE: &str =
     "[npt66]\ninside = \"2001:db8:1::/48\"\noutside = \"2001:db8:aaaa::/48\"\nexcept = [\"fd0e::/16\"]\n";
 
+/// The rules, and what is in the device's own table.
 fn rules(network: &Network) -> String {
-    network.ip(&["-n", &network.host("gateway"), "-6", "rule", "show"])
+    rules_of("-6", network)
+}
+
+pub(crate) fn rules_of(family: &str, network: &Network) -> String {
+    let host = network.host("gateway");
+    let rules = network.ip(&["-n", &host, family, "rule", "show"]);
+    let routes = network.ip(&["-n", &host, family, "route", "show", "table", "all"]);
+    let own = routes.lines().filter(|line| line.contains("table 6296")).map(|line| format!("{line}\n"));
+    rules + &own.collect::<String>()
 }
 
 #[track_caller]
@@ -16,6 +25,7 @@ fn are_there(network: &Network) {
         "6296:\tfrom 2001:db8:1::/48 to 2001:db8:1::/48 lookup main",
         "6296:\tfrom 2001:db8:1::/48 to fd0e::/16 lookup main",
         "6297:\tfrom 2001:db8:1::/48 lookup 6296",
+        "unreachable default dev lo table 6296",
     ] {
         assert!(shown.contains(rule), "{rule}\nin:\n{shown}");
     }
