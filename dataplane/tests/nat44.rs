@@ -404,12 +404,83 @@ fn addresses_that_the_operator_excludes_and_this_hosts_have_no_sessions() {
         ("198.18.0.1", DropReason::ExcludedIpv4),
         ("172.16.0.1", DropReason::DestinationIsHost),
         ("169.254.169.254", DropReason::LinkLocalIpv4),
+        ("240.0.0.1", DropReason::MartianDestination),
     ] {
         gateway.receives(v4(HOST, destination).udp(4_001, 80, b""));
         assert_eq!(gateway.last, Verdict::Dropped(reason), "{destination}");
     }
-    gateway.receives(v4("198.18.0.1", &outside).udp(80, port, b""));
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ExcludedIpv4));
+    for (from, reason) in
+        [("198.18.0.1", DropReason::ExcludedIpv4), ("169.254.0.1", DropReason::LinkLocalIpv4)]
+    {
+        gateway.receives(v4(from, &outside).udp(80, port, b""));
+        assert_eq!(gateway.last, Verdict::Dropped(reason), "{from}");
+    }
+}
+
+#[test]
+fn the_pool_may_be_this_hosts_own_address() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat44 = support::nat44();
+        with_door(&mut nat44);
+        config.nat44.push(nat44);
+        config.host4 = vec![DOOR.parse().unwrap()];
+    });
+    gateway.receives(v4(HOST, DOOR).tcp(4_001, DOOR_PORT, SYN, b""));
+    assert_eq!(gateway.sent()[16..20], [10, 0, 0, 2]);
+}
+
+#[test]
+fn a_fragment_from_outside_is_held_only_for_an_address_with_bindings() {
+    let mut gateway = gateway(|_| {});
+    let (outside, _) = opened(&mut gateway);
+    let unused = (0..4).map(|last| format!("192.0.2.{last}")).find(|address| *address != outside).unwrap();
+    let part = |to: &str| v4(SERVER, to).udp(53, 9, &[0; 64]).fragment(1, 0, true).part(0, 32);
+    gateway.receives(part(&unused));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoBinding));
+    gateway.sent();
+    gateway.receives(part(&outside));
+    assert_eq!(gateway.last, Verdict::Held);
+    gateway.receives(v4(SERVER, &outside).protocol(47, &[0; 64], None).fragment(2, 0, true).part(0, 32));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::ProtocolUnsupported));
+}
+
+#[test]
+fn an_error_from_inside_about_an_echo_reply_has_its_identifier() {
+    let mut gateway = gateway(|_| {});
+    gateway.receives(v4(HOST, SERVER).echo(7, 1, b"ping"));
+    let (outside, identifier) = source(&gateway.sent());
+    let seen = v4(SERVER, HOST).hops(60).echo_reply(7, 1, b"ping").octets();
+    gateway.receives(v4(HOST, SERVER).icmp(icmp4(3, 2, [0; 4], &seen)));
+    let quote = v4(SERVER, &outside).hops(60).echo_reply(identifier, 1, b"ping").octets();
+    gateway.sends(v4(&outside, SERVER).hops(63).icmp(icmp4(3, 2, [0; 4], &quote)));
+}
+
+#[test]
+fn an_error_about_a_stored_syn_is_not_the_inside_hosts() {
+    let mut gateway = gateway(|nat44| nat44.filtering = Filtering::AddressAndPortDependent);
+    gateway.receives(v4(HOST, SERVER).tcp(4_001, 443, SYN, b""));
+    let (outside, port) = source(&gateway.sent());
+    gateway.receives(v4(STRANGER, &outside).tcp(5_001, port, SYN, b""));
+    assert_eq!(gateway.last, Verdict::Held);
+    let seen = v4(&outside, STRANGER).tcp(port, 5_001, SYN | ACK, b"").octets();
+    gateway.counted_before();
+    gateway.refuses(
+        v4("198.51.100.9", &outside).icmp(icmp4(3, 1, [0; 4], &seen)),
+        DropReason::NoSessionForError,
+    );
+}
+
+#[test]
+fn the_fast_path_gets_no_session() {
+    let mut gateway = gateway(|_| {});
+    let fast_path = support::fast_path::MemoryFastPath::new(8);
+    gateway.engine.set_fast_path(Box::new(fast_path.clone()), 1);
+    for _ in 0..20 {
+        opened(&mut gateway);
+        gateway.engine.emptied(gateway.now);
+        gateway.engine.settle(gateway.now);
+    }
+    assert_eq!((fast_path.len(), fast_path.table().asked), (0, 0));
 }
 
 #[test]
@@ -631,6 +702,34 @@ fn sessions_of_who_is_not_inside_any_more_end_with_the_process() {
         nat44.excluded = vec![format!("{STRANGER}/32").parse().unwrap()];
     });
     assert_eq!(new.restore(&saved), (1, vec![NotAdopted::AddressRefused; 2]));
+    let mut at_home = Workers::new(1);
+    at_home.engines[0].set_tunnels(&[], &[SERVER.parse().unwrap()], &[]);
+    assert_eq!(
+        at_home.restore(&saved),
+        (1, vec![NotAdopted::AddressRefused; 2]),
+        "the server's address is this host's"
+    );
+}
+
+#[test]
+fn of_two_translators_the_one_with_the_outside_address_has_the_session() {
+    let engine = || {
+        let gateway = support::gateway(|config| {
+            let mut other = support::nat44();
+            other.inside = vec!["172.16.0.0/12".parse().unwrap()];
+            other.pool.addresses = vec!["192.0.2.8/30".parse().unwrap()];
+            config.nat44 = vec![support::nat44(), other];
+        });
+        Workers { engines: vec![gateway.engine], now: Instant::from_secs(1_000) }
+    };
+    let mut old = engine();
+    for host in [HOST, "172.16.0.1"] {
+        old.receive(0, v4(host, SERVER).udp(4_001, 53, b"question").octets());
+    }
+    let saved = old.export();
+    let mut new = engine();
+    assert_eq!(new.restore(&saved), (2, Vec::new()));
+    assert_eq!(new.engines[0].stateful().map(|one| one.occupancy().sessions).collect::<Vec<_>>(), [1, 1]);
 }
 
 #[test]
@@ -694,6 +793,11 @@ fn whichever_worker_a_packet_comes_to_its_owner_decides() {
         for at in 0..4 {
             let sent = workers.receive(at, v4(SERVER, &outside).udp(53, port, b"answer").octets());
             assert_eq!(sent, v4(SERVER, &host).hops(63).udp(53, 4_001, b"answer").octets());
+            let ping = v4(&host, SERVER).echo(7, 1, b"ping").octets();
+            let (pinger, identifier) = source(&workers.receive(at, ping));
+            let reply = v4(SERVER, &pinger).echo_reply(identifier, 1, b"ping").octets();
+            let expected = v4(SERVER, &host).hops(63).echo_reply(7, 1, b"ping").octets();
+            assert_eq!(workers.receive(at, reply), expected);
             let seen = v4(&outside, SERVER).udp(port, 53, b"question").octets();
             let error = v4("10.255.0.1", &outside).icmp(icmp4(11, 0, [0; 4], &seen)).octets();
             let quote = v4(&host, SERVER).udp(4_001, 53, b"question").octets();

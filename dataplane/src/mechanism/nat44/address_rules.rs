@@ -58,9 +58,9 @@ impl Mechanism<Endpoint4> for AddressRules {
     }
 
     fn may_go_out(&self, _inside: Inside<Endpoint4>, remote: Ipv4Addr) -> Result<(), DropReason> {
+        // Addresses that are valid nowhere were refused before, with the rest of the packet's.
         refuse_link_local(remote)?;
-        self.remotes.refuse_destination(remote)?;
-        if is_martian4(remote) { Err(DropReason::MartianDestination) } else { Ok(()) }
+        self.remotes.refuse_destination(remote)
     }
 
     fn may_come_in(&self, remote: Ipv4Addr) -> Result<(), DropReason> {
