@@ -9,16 +9,17 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{self, AddressesInUse, PoolConfig};
 use sixway_dataplane::translate;
 use sixway_dataplane::{Limits, WorkerId};
-use sixway_wire::{Endpoint4, Prefix4};
+use sixway_wire::Prefix4;
 use std::sync::Arc;
 
 use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
 use crate::mechanism::Mechanism;
-use crate::nat44::{Nat44, Static44};
-use crate::nat64::{Nat64, Static, Timeouts};
+use crate::nat44::Nat44;
+use crate::nat64::{Nat64, Timeouts};
 use crate::pool::Pool;
 use crate::siit::Siit;
+use crate::static_binding::Static;
 use crate::surroundings::Surroundings;
 use crate::translation::Translation;
 
@@ -88,21 +89,11 @@ impl Nat44 {
             allow_own: self.allow_own.clone(),
             pool: pool.map(Pool::engine).unwrap_or_default(),
             filtering: self.filtering,
-            static_bindings: self.static_bindings.iter().map(Static44::engine).collect(),
+            static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
             limits: self.limits.of_each_worker(workers),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
             in_use: None,
-        }
-    }
-}
-
-impl Static44 {
-    fn engine(&self) -> nat::StaticBinding<Endpoint4> {
-        nat::StaticBinding {
-            protocol: self.protocol,
-            inside: nat::Inside(self.inside),
-            outside: nat::Outside(self.outside),
         }
     }
 }
@@ -113,8 +104,8 @@ impl Pool {
     }
 }
 
-impl Static {
-    fn engine(&self) -> nat::StaticBinding {
+impl<E: Copy> Static<E> {
+    fn engine(&self) -> nat::StaticBinding<E> {
         nat::StaticBinding {
             protocol: self.protocol,
             inside: nat::Inside(self.inside),

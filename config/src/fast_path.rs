@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::fault::Report;
 use crate::host::HostFacts;
-use crate::interface_name::read_interfaces;
+use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
 use crate::schema::LEAST_FLOWS;
 use crate::section::Reader;
 use crate::text;
@@ -115,7 +115,8 @@ fn interfaces(
 ) -> Option<Vec<String>> {
     let place = list.place.clone();
     let until = "the program is attached when the interface appears";
-    let read = read_interfaces(list, (device, host), until, report)?;
+    let list_of = InterfaceList { device, host, refused: NO_FORWARDED, until };
+    let read = read_interfaces(list, list_of, |_| None, report)?;
     if read.len() > FAST_PATH_INTERFACES {
         report.fault(&place, format!("are {} interfaces; {FAST_PATH_INTERFACES} at most", read.len()));
         return None;

@@ -1,37 +1,26 @@
 //! `[nat44]`: the traditional NAT (RFC 3022, RFC 4787).
 
+use std::net::Ipv4Addr;
+
 use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
-use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
+use sixway_wire::{Endpoint4, Prefix4};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
-use crate::interface_name::read_interfaces;
+use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
 use crate::limits;
-use crate::nat64::{Filtering, NatProtocol, Timeouts, find_pool};
-use crate::pool::{Pool, ReadPool};
+use crate::nat64::{Filtering, Timeouts, find_pool};
+use crate::pool::ReadPool;
 use crate::schema::{NAT44_STATIC, NAT44_TIMEOUTS};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
+use crate::static_binding::{Static, read_static};
 use crate::static_rules::StaticRules;
 use crate::text;
 use crate::translator_prefix::read_prefixes4;
-use crate::word::{self, Word as _};
-
-/// A binding that is always there.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Static44 {
-    /// Its protocol.
-    #[serde(serialize_with = "word::serialize")]
-    pub protocol: NatProtocol,
-    /// The host inside and its port.
-    #[serde(serialize_with = "text::one")]
-    pub inside: Endpoint4,
-    /// The address of the pool and the port that represent it.
-    #[serde(serialize_with = "text::one")]
-    pub outside: Endpoint4,
-}
+use crate::word;
 
 /// A NAT44, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,7 +56,7 @@ pub struct Nat44 {
     pub timeouts: Timeouts,
     /// Bindings that are always there.
     #[serde(rename = "static")]
-    pub static_bindings: Vec<Static44>,
+    pub static_bindings: Vec<Static<Endpoint4>>,
 }
 
 /// What a NAT44 is read with.
@@ -103,7 +92,10 @@ impl Nat44 {
         let until = "packets of inside hosts are not translated until it appears";
         let interfaces = match section.value("interfaces", report) {
             None => Some(Vec::new()),
-            Some(v) => read_interfaces(v, (device, host), until, report),
+            Some(v) => {
+                let list = InterfaceList { device, host, refused: NO_FORWARDED, until };
+                read_interfaces(v, list, |_| None, report)
+            }
         };
         let pool = section.value("pool", report).and_then(|v| {
             let name = v.text(report)?;
@@ -121,7 +113,11 @@ impl Nat44 {
             [] => Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
         };
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
-        let static_bindings = read_static(section, inside.as_deref(), known_pool, report);
+        // Who is inside may not be known, which was reported.
+        let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
+        let inside4 = Some(inside.as_deref().unwrap_or(&anyone));
+        let rules = StaticRules { prefix: None, inside4, pool: known_pool };
+        let static_bindings = read_static(section, &NAT44_STATIC, &rules, report);
         let (pool, _) = pool?;
         Some(Self {
             name: name.unwrap_or_else(|| Some("nat44".into()))?,
@@ -157,51 +153,4 @@ impl Nat44 {
         }
         rules
     }
-}
-
-fn read_static(
-    section: &Reader,
-    inside: Option<&[Prefix4]>,
-    pool: Option<&Pool>,
-    report: &mut Report,
-) -> Vec<Static44> {
-    let rules = StaticRules { prefix: None, inside4: inside, pool };
-    let mut bindings: Vec<(Static44, Place)> = Vec::new();
-    for row in section.sections("static", &NAT44_STATIC, report) {
-        let protocol = row.value("protocol", report).and_then(|v| v.word(report));
-        let host = row.value("inside", report).and_then(|v| {
-            let host = v.endpoint4(report)?;
-            if inside.is_some() {
-                let mapped = Endpoint6::new(host.address.to_ipv6_mapped(), host.port);
-                rules.inside(mapped).unwrap_or_else(|what| report.fault(&v.place, what));
-            }
-            Some((host, v.place))
-        });
-        let outside = row.value("outside", report).and_then(|v| {
-            let outside = v.endpoint4(report)?;
-            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
-            Some((outside, v.place))
-        });
-        let ports = [host.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        let is_icmp = protocol == Some(NatProtocol::Icmp);
-        for (port, place) in ports.into_iter().flatten() {
-            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
-        }
-        let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, host, outside) else {
-            continue;
-        };
-        let same = bindings.iter().find(|(other, _)| {
-            other.protocol == protocol && (other.outside == outside || other.inside == inside)
-        });
-        if let Some((other, place)) = same {
-            let what = if other.outside == outside { outside } else { inside };
-            let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
-            report.fault(
-                row.place(),
-                format!("{protocol} {what} already has a static binding ({there}); remove one"),
-            );
-        }
-        bindings.push((Static44 { protocol, inside, outside }, row.place().clone()));
-    }
-    bindings.into_iter().map(|(binding, _)| binding).collect()
 }

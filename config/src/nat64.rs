@@ -6,7 +6,7 @@ use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::non_global::non_global_part;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use sixway_wire::{Prefix4, Prefix6};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report, did_you_mean};
@@ -14,21 +14,14 @@ use crate::limits;
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{STATIC, TIMEOUTS};
 use crate::section::Reader;
+use crate::static_binding::{Static, read_static};
 use crate::static_rules::StaticRules;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
-use crate::word::{self, Word, words, words_of};
+use crate::word::{self, words, words_of};
 
 pub use sixway_dataplane::nat::{Filtering, NatProtocol};
-
-words_of! {
-    NatProtocol {
-        Tcp = "tcp",
-        Udp = "udp",
-        Icmp = "icmp",
-    }
-}
 
 words_of! {
     Filtering {
@@ -48,20 +41,6 @@ words! {
         /// Any.
         Off = "off",
     }
-}
-
-/// A binding that is always there.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Static {
-    /// Its protocol.
-    #[serde(serialize_with = "word::serialize")]
-    pub protocol: NatProtocol,
-    /// The host inside and its port.
-    #[serde(serialize_with = "text::one")]
-    pub inside: Endpoint6,
-    /// The address of the pool and the port that represent it.
-    #[serde(serialize_with = "text::one")]
-    pub outside: Endpoint4,
 }
 
 /// When a silent session ends (RFC 6146 §4).
@@ -163,7 +142,8 @@ impl Nat64 {
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
         };
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
-        let static_bindings = read_static(section, prefix.map(|p| p.prefix()), known_pool, report);
+        let rules = StaticRules { prefix: prefix.map(|p| p.prefix()), inside4: None, pool: known_pool };
+        let static_bindings = read_static(section, &STATIC, &rules, report);
         let (pool, _) = pool?;
         Some(Self {
             name: name.unwrap_or(Some(default_name))?,
@@ -239,49 +219,4 @@ impl Timeouts {
             icmp_default: icmp_default?,
         })
     }
-}
-
-fn read_static(
-    section: &Reader,
-    prefix: Option<Prefix6>,
-    pool: Option<&Pool>,
-    report: &mut Report,
-) -> Vec<Static> {
-    let rules = StaticRules { prefix, inside4: None, pool };
-    let mut bindings: Vec<(Static, Place)> = Vec::new();
-    for row in section.sections("static", &STATIC, report) {
-        let protocol = row.value("protocol", report).and_then(|v| v.word(report));
-        let inside = row.value("inside", report).and_then(|v| {
-            let inside = v.endpoint6(report)?;
-            rules.inside(inside).unwrap_or_else(|what| report.fault(&v.place, what));
-            Some((inside, v.place))
-        });
-        let outside = row.value("outside", report).and_then(|v| {
-            let outside = v.endpoint4(report)?;
-            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
-            Some((outside, v.place))
-        });
-        let ports = [inside.as_ref().map(|(e, p)| (e.port, p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        let is_icmp = protocol == Some(NatProtocol::Icmp);
-        for (port, place) in ports.into_iter().flatten() {
-            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
-        }
-        let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
-            continue;
-        };
-        let binding = Static { protocol, inside, outside };
-        let same = |other: &&(Static, Place)| {
-            other.0.protocol == protocol && (other.0.outside == outside || other.0.inside == inside)
-        };
-        if let Some((other, place)) = bindings.iter().find(same) {
-            let what = if other.outside == outside { outside.to_string() } else { inside.to_string() };
-            let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
-            report.fault(
-                row.place(),
-                format!("{protocol} {what} already has a static binding ({there}); remove one"),
-            );
-        }
-        bindings.push((binding, row.place().clone()));
-    }
-    bindings.into_iter().map(|(binding, _)| binding).collect()
 }

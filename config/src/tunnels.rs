@@ -6,9 +6,9 @@ use std::net::Ipv6Addr;
 use serde::Serialize;
 
 use crate::configured_tunnel::{ConfiguredTunnel, Remote};
-use crate::fault::{Place, Report, did_you_mean};
+use crate::fault::{Place, Report};
 use crate::host::HostFacts;
-use crate::interface_name::{NO_INTERFACE, is_interface_name};
+use crate::interface_name::{InterfaceList, read_interfaces};
 use crate::isatap::Isatap;
 use crate::local_address::{LocalAddress, LocalSource};
 use crate::pool::ReadPool;
@@ -50,40 +50,20 @@ impl Tunnels {
         let interfaces = match section.value("interfaces", report) {
             None => Some(Vec::new()),
             Some(v) => {
-                let items = v.items();
-                let known = || host.interfaces.iter().map(String::as_str);
-                let read = items.iter().filter_map(|item| {
-                    let name = item.text(report)?;
-                    if !is_interface_name(&name) {
-                        report.fault(&item.place, format!("\"{name}\" {NO_INTERFACE}"));
-                        return None;
-                    }
-                    if name == "lo" || Some(&*name) == device {
-                        let what = "tunnel packets do not arrive on it; write the interface that they arrive on";
-                        report.fault(&item.place, format!("\"{name}\" is this host's own: {what}"));
-                        return None;
-                    }
-                    if known().next().is_some() && !known().any(|own| own == name) {
-                        let others = known().filter(|own| !items.iter().any(|item| item.is_word(own)));
-                        let near = did_you_mean(&name, others);
-                        let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-                        let what = "nothing is steered until it appears";
-                        report.warn(&item.place, format!("interface \"{name}\" does not exist; {what}{near}"));
-                    } else if let Some(holders) = holders_but(&name, tunnels) {
-                        let what = "remove it, unless their packets arrive on it";
-                        report.warn(
-                            &item.place,
-                            format!("\"{name}\" has none of the tunnels' addresses, which are on {holders}; {what}"),
-                        );
-                    }
-                    Some(name)
-                });
-                let mut read: Vec<String> = read.collect();
-                let whole = read.len() == items.len();
-                // The program is attached once to each.
-                read.sort_unstable();
-                read.dedup();
-                whole.then_some(read)
+                let list = InterfaceList {
+                    device,
+                    host,
+                    refused: "is this host's own: tunnel packets do not arrive on it; write the interface that they arrive on",
+                    until: "nothing is steered until it appears",
+                };
+                let elsewhere = |name: &str| {
+                    let holders = holders_but(name, tunnels)?;
+                    let what = "remove it, unless their packets arrive on it";
+                    Some(format!(
+                        "\"{name}\" has none of the tunnels' addresses, which are on {holders}; {what}"
+                    ))
+                };
+                read_interfaces(v, list, elsewhere, report)
             }
         };
         Some(Self { steering: steering?, interfaces: interfaces? })

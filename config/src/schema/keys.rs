@@ -197,6 +197,26 @@ const TRANSLATION: &[Key] = &[
     ),
 ];
 
+/// The pool of a stateful translator.
+pub(super) const POOL_NAME: Key =
+    key("pool", Kind::Text, Absent::Fault, "Name of the pool whose addresses the inside hosts share.");
+
+/// The bound on its sessions.
+pub(super) const MAX_SESSIONS: Key = key(
+    "max_sessions",
+    Kind::Integer { min: 1_024, max: 64 << 20 },
+    Absent::Default("1048576"),
+    "Maximum number of sessions, all workers together; about 300 octets of memory each. When the table is full, new sessions are refused and existing ones stay.",
+);
+
+/// The bound on its bindings.
+pub(super) const MAX_BINDINGS: Key = key(
+    "max_bindings",
+    Kind::Integer { min: 1_024, max: 64 << 20 },
+    Absent::Default("1048576"),
+    "Maximum number of bindings, all workers together. When the table is full, new bindings are refused and existing ones stay.",
+);
+
 /// `[nat64]`.
 pub(crate) static NAT64: Section = Section {
     name: "nat64",
@@ -239,12 +259,7 @@ pub(crate) static NAT64: Section = Section {
                 Absent::Default("\"off\""),
                 "Check the source of packets to `prefix` where they come in, in the packet filter: `\"strict\"` drops those whose source is not routed to the interface that they came in by, `\"loose\"` those without any route (RFC 3704 §2). Forged sources otherwise get past `max_bindings_per_subscriber`. Needs nft.",
             ),
-            key(
-                "pool",
-                Kind::Text,
-                Absent::Fault,
-                "Name of the pool whose addresses the inside hosts share.",
-            ),
+            POOL_NAME,
             key(
                 "filtering",
                 Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
@@ -257,18 +272,8 @@ pub(crate) static NAT64: Section = Section {
                 Absent::Means("none"),
                 "Static bindings, for servers inside.",
             ),
-            key(
-                "max_sessions",
-                Kind::Integer { min: 1_024, max: 64 << 20 },
-                Absent::Default("1048576"),
-                "Maximum number of sessions, all workers together; about 300 octets of memory each. When the table is full, new sessions are refused and existing ones stay.",
-            ),
-            key(
-                "max_bindings",
-                Kind::Integer { min: 1_024, max: 64 << 20 },
-                Absent::Default("1048576"),
-                "Maximum number of bindings, all workers together. When the table is full, new bindings are refused and existing ones stay.",
-            ),
+            MAX_SESSIONS,
+            MAX_BINDINGS,
             key(
                 "max_bindings_per_subscriber",
                 Kind::Integer { min: 0, max: 64 << 20 },
@@ -319,24 +324,26 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
 pub(crate) static TIMEOUTS: Section =
     Section { name: "nat64.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
 
+/// Its outside endpoint.
+pub(super) const STATIC_OUTSIDE: Key =
+    key("outside", Kind::Endpoint4, Absent::Fault, "An address of the pool, with a port from 1 to 65535.");
+
+/// The protocol of a static binding.
+pub(super) const STATIC_PROTOCOL: Key = key(
+    "protocol",
+    Kind::Choice(&["tcp", "udp", "icmp"]),
+    Absent::Fault,
+    "Protocol; for `\"icmp\"` the ports are query identifiers.",
+);
+
 /// `nat64.static`.
 pub(crate) static STATIC: Section = Section {
     name: "nat64.static",
     times: Times::Several,
     groups: &[&[
-        key(
-            "protocol",
-            Kind::Choice(&["tcp", "udp", "icmp"]),
-            Absent::Fault,
-            "Protocol; for `\"icmp\"` the ports are query identifiers.",
-        ),
+        STATIC_PROTOCOL,
         key("inside", Kind::Endpoint6, Absent::Fault, "The host inside and its port."),
-        key(
-            "outside",
-            Kind::Endpoint4,
-            Absent::Fault,
-            "An address of the pool, with a port from 1 to 65535.",
-        ),
+        STATIC_OUTSIDE,
     ]],
 };
 

@@ -1,7 +1,9 @@
 //! The keys of `[nat44]`.
 
 use super::key::{Absent, Kind, Section, Times, key};
-use super::keys::{TIMEOUT_KEYS, TRUE};
+use super::keys::{
+    MAX_BINDINGS, MAX_SESSIONS, POOL_NAME, STATIC_OUTSIDE, STATIC_PROTOCOL, TIMEOUT_KEYS, TRUE,
+};
 
 /// `[nat44]`.
 pub(crate) static NAT44: Section = Section {
@@ -39,7 +41,7 @@ pub(crate) static NAT44: Section = Section {
             Absent::Means("none"),
             "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
         ),
-        key("pool", Kind::Text, Absent::Fault, "Name of the pool whose addresses the inside hosts share."),
+        POOL_NAME,
         key(
             "filtering",
             Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
@@ -52,18 +54,8 @@ pub(crate) static NAT44: Section = Section {
             Absent::Means("none"),
             "Static bindings, for servers inside.",
         ),
-        key(
-            "max_sessions",
-            Kind::Integer { min: 1_024, max: 64 << 20 },
-            Absent::Default("1048576"),
-            "Maximum number of sessions, all workers together; about 300 octets of memory each. When the table is full, new sessions are refused and existing ones stay.",
-        ),
-        key(
-            "max_bindings",
-            Kind::Integer { min: 1_024, max: 64 << 20 },
-            Absent::Default("1048576"),
-            "Maximum number of bindings, all workers together. When the table is full, new bindings are refused and existing ones stay.",
-        ),
+        MAX_SESSIONS,
+        MAX_BINDINGS,
         key(
             "max_bindings_per_subscriber",
             Kind::Integer { min: 0, max: 64 << 20 },
@@ -89,18 +81,8 @@ pub(crate) static NAT44_STATIC: Section = Section {
     name: "nat44.static",
     times: Times::Several,
     groups: &[&[
-        key(
-            "protocol",
-            Kind::Choice(&["tcp", "udp", "icmp"]),
-            Absent::Fault,
-            "Protocol; for `\"icmp\"` the ports are query identifiers.",
-        ),
+        STATIC_PROTOCOL,
         key("inside", Kind::Endpoint4, Absent::Fault, "The host inside and its port."),
-        key(
-            "outside",
-            Kind::Endpoint4,
-            Absent::Fault,
-            "An address of the pool, with a port from 1 to 65535.",
-        ),
+        STATIC_OUTSIDE,
     ]],
 };

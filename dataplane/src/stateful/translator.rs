@@ -47,6 +47,12 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         translator
     }
 
+    /// Step two of a packet's lookup: the session's line; of a packet without session, what its binding is looked up by.
+    #[inline]
+    pub fn warm(&self, probe: &mut nat::Probe<I>) {
+        self.nat.warm(probe);
+    }
+
     /// Shares with the other workers which addresses of the pool have bindings.
     pub(crate) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
         self.nat.set_in_use(in_use);

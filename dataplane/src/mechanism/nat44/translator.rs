@@ -61,12 +61,6 @@ impl Nat44 {
         }
     }
 
-    /// Step two: the session's line; of a packet without session, what its binding is looked up by.
-    #[inline]
-    pub fn warm(&self, probe: &mut Probe) {
-        self.nat.warm(probe);
-    }
-
     /// Decides on a packet. `probe` is the result of [`Nat44::probe`] for this packet.
     ///
     /// # Errors

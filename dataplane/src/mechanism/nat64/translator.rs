@@ -82,12 +82,6 @@ impl Nat64 {
         }
     }
 
-    /// Step two: the session's line; of a packet without session, what its binding is looked up by.
-    #[inline]
-    pub fn warm(&self, probe: &mut Probe) {
-        self.nat.warm(probe);
-    }
-
     /// Decides on a packet (RFC 6146 §3.4 to §3.6). `probe` is the result of [`Nat64::probe`] for this packet.
     ///
     /// # Errors
