@@ -43,7 +43,8 @@ fn ports(header: &[u8], tcp_flags: u8) -> Result<Transport, DropReason> {
     })
 }
 
-/// A function of its own, so that ports have the registers.
+/// A function of its own, out of the way of ports.
+#[cold]
 #[inline(never)]
 fn icmp_message(v4: bool, header: &[u8; ICMP_HEADER]) -> Transport {
     let (kind, code) = (header[0], header[1]);
