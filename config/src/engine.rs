@@ -16,11 +16,12 @@ use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
 use crate::mechanism::Mechanism;
 use crate::nat44::Nat44;
-use crate::nat64::{Nat64, Timeouts};
+use crate::nat64::Nat64;
 use crate::pool::Pool;
 use crate::siit::Siit;
 use crate::static_binding::Static;
 use crate::surroundings::Surroundings;
+use crate::timeouts::{OfPorts, Timeouts};
 use crate::translation::Translation;
 
 impl Config {
@@ -120,8 +121,11 @@ impl Timeouts {
             udp: self.udp_default,
             icmp: self.icmp_default,
             tcp_est: self.tcp_est,
-            tcp_trans: self.tcp_trans,
+            tcp_opening: self.tcp_opening,
+            tcp_closing: self.tcp_closing,
             tcp_incoming_syn: self.tcp_incoming_syn,
+            quarantine: self.quarantine,
+            ports: self.port.iter().flat_map(OfPorts::engine).collect(),
         }
     }
 }

@@ -11,14 +11,15 @@ use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
 use crate::limits;
-use crate::nat64::{Filtering, Timeouts, find_pool};
+use crate::nat64::{Filtering, find_pool};
 use crate::pool::ReadPool;
-use crate::schema::{NAT44_STATIC, NAT44_TIMEOUTS};
+use crate::schema::{NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
 use crate::static_binding::{Static, read_static};
 use crate::static_rules::StaticRules;
 use crate::text;
+use crate::timeouts::Timeouts;
 use crate::translator_prefix::read_prefixes4;
 use crate::word;
 
@@ -108,10 +109,7 @@ impl Nat44 {
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
-        let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
-            [written, ..] => Timeouts::read(written, report),
-            [] => Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
-        };
+        let timeouts = Timeouts::read(section, (&NAT44_TIMEOUTS, &NAT44_PORT_TIMEOUT), report);
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         // Who is inside may not be known, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];

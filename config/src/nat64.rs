@@ -1,7 +1,5 @@
 //! `[[nat64]]`: stateful translation (RFC 6146).
 
-use std::time::Duration;
-
 use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::translate::address::non_global::non_global_part;
@@ -12,11 +10,12 @@ use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report, did_you_mean};
 use crate::limits;
 use crate::pool::{Pool, ReadPool};
-use crate::schema::{STATIC, TIMEOUTS};
+use crate::schema::{PORT_TIMEOUT, STATIC, TIMEOUTS};
 use crate::section::Reader;
 use crate::static_binding::{Static, read_static};
 use crate::static_rules::StaticRules;
 use crate::text;
+use crate::timeouts::Timeouts;
 use crate::translation::Translation;
 use crate::translator_prefix::{read_prefix, read_prefixes4};
 use crate::word::{self, words, words_of};
@@ -41,26 +40,6 @@ words! {
         /// Any.
         Off = "off",
     }
-}
-
-/// When a silent session ends (RFC 6146 §4).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Timeouts {
-    /// UDP_DEFAULT.
-    #[serde(serialize_with = "text::as_duration")]
-    pub udp_default: Duration,
-    /// TCP_EST, without the TCP_TRANS that follows it.
-    #[serde(serialize_with = "text::as_duration")]
-    pub tcp_est: Duration,
-    /// TCP_TRANS.
-    #[serde(serialize_with = "text::as_duration")]
-    pub tcp_trans: Duration,
-    /// TCP_INCOMING_SYN.
-    #[serde(serialize_with = "text::as_duration")]
-    pub tcp_incoming_syn: Duration,
-    /// ICMP_DEFAULT.
-    #[serde(serialize_with = "text::as_duration")]
-    pub icmp_default: Duration,
 }
 
 /// A NAT64, resolved.
@@ -137,10 +116,7 @@ impl Nat64 {
         let reverse_path = section.value("reverse_path", report).and_then(|v| v.word(report));
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
-        let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
-            [written, ..] => Timeouts::read(written, report),
-            [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), report),
-        };
+        let timeouts = Timeouts::read(section, (&TIMEOUTS, &PORT_TIMEOUT), report);
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let rules = StaticRules { prefix: prefix.map(|p| p.prefix()), inside4: None, pool: known_pool };
         let static_bindings = read_static(section, &STATIC, &rules, report);
@@ -204,19 +180,4 @@ fn warn_of_non_global(pool: &Pool, place: &Place, report: &mut Report) {
             row.purpose
         ),
     );
-}
-
-impl Timeouts {
-    pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
-        let mut read = |name: &str| section.value(name, report).and_then(|v| v.duration(report));
-        let (udp_default, tcp_est, tcp_trans) = (read("udp_default"), read("tcp_est"), read("tcp_trans"));
-        let (tcp_incoming_syn, icmp_default) = (read("tcp_incoming_syn"), read("icmp_default"));
-        Some(Self {
-            udp_default: udp_default?,
-            tcp_est: tcp_est?,
-            tcp_trans: tcp_trans?,
-            tcp_incoming_syn: tcp_incoming_syn?,
-            icmp_default: icmp_default?,
-        })
-    }
 }

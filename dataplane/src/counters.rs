@@ -100,6 +100,8 @@ counters! {
     bindings_made = "nat.bindings.made",
     /// Bindings ended.
     bindings_ended = "nat.bindings.ended",
+    /// Ports given to another subscriber, or free again, before their quarantine was over, because no other was free, or the quarantine full.
+    quarantines_cut_short = "nat.quarantines.cut_short",
     /// Sessions created.
     sessions_made = "nat.sessions.made",
     /// Sessions ended.

@@ -415,6 +415,8 @@ fn the_ledger_knows_what_is_bound_and_what_is_in_quarantine() {
     assert!(gateway.engine.quarantine(NatProtocol::Tcp, outside("192.0.2.2", 77), Instant::from_secs(9_000)));
     assert_eq!(ledger.ports().len(), 3, "the administrator's binding is not among them");
     gateway.waits(301 * SECOND);
+    assert_eq!(ledger.ports().len(), 3, "the ports of bindings that have ended are in quarantine");
+    gateway.waits(120 * SECOND);
     assert_eq!(ledger.ports(), [77]);
     gateway.waits(8_000 * SECOND);
     assert_eq!(ledger.ports(), []);
@@ -429,7 +431,7 @@ fn narrow() -> Gateway {
 }
 
 #[test]
-fn a_port_in_quarantine_is_not_given_until_its_time() {
+fn a_port_in_quarantine_is_not_given_until_its_time_unless_no_other_is_left() {
     let mut gateway = narrow();
     let until = gateway.now + 120 * SECOND;
     for port in 4_000..=4_002 {
@@ -446,17 +448,20 @@ fn a_port_in_quarantine_is_not_given_until_its_time() {
     gateway.receives(v6(HOST, SERVER6).udp(1_000, 53, b""));
     assert_eq!(rows(&mut gateway)[0].outside, outside("192.0.2.1", 4_003));
     gateway.sent();
-    gateway.refuses_new_session(1_001);
-    gateway.receives(v6(HOST, SERVER6).tcp(1_001, 80, SYN, b""));
+    gateway.receives(v6(HOST, SERVER6).udp(1_001, 53, b""));
     gateway.sent();
+    assert!(rows(&mut gateway).iter().any(|row| row.outside == outside("192.0.2.1", 4_000)), "the oldest");
+    assert_eq!(gateway.engine.counters().quarantines_cut_short, 1);
     gateway.waits(119 * SECOND);
-    gateway.refuses_new_session(1_001);
+    assert_eq!(gateway.engine.nat64()[0].quarantined(), 2);
     gateway.waits(SECOND);
-    for port in 1_001..=1_003 {
+    assert_eq!(gateway.engine.nat64()[0].quarantined(), 0);
+    for port in 1_002..=1_003 {
         gateway.receives(v6(HOST, SERVER6).udp(port, 53, b""));
         gateway.sent();
     }
-    assert_eq!(gateway.engine.nat64()[0].quarantined(), 0);
+    assert_eq!(gateway.engine.counters().quarantines_cut_short, 1);
+    gateway.refuses_new_session(1_004);
 }
 
 trait Refuses {

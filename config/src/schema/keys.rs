@@ -217,6 +217,14 @@ pub(super) const MAX_BINDINGS: Key = key(
     "Maximum number of bindings, all workers together. When the table is full, new bindings are refused and existing ones stay.",
 );
 
+/// The bound on ports in quarantine.
+pub(super) const MAX_QUARANTINED: Key = key(
+    "max_quarantined_ports",
+    Kind::Integer { min: 0, max: 64 << 20 },
+    Absent::Default("1048576"),
+    "Maximum number of ports in quarantine, all workers together (RFC 6888 REQ-8); about 60 octets of memory each. When it is reached, the one that is there longest leaves early.",
+);
+
 /// `[nat64]`.
 pub(crate) static NAT64: Section = Section {
     name: "nat64",
@@ -274,6 +282,7 @@ pub(crate) static NAT64: Section = Section {
             ),
             MAX_SESSIONS,
             MAX_BINDINGS,
+            MAX_QUARANTINED,
             key(
                 "max_bindings_per_subscriber",
                 Kind::Integer { min: 0, max: 64 << 20 },
@@ -307,6 +316,18 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
         "TCP_TRANS: timeout of a TCP session that is opening or closing, was reset, or did not answer after TCP_EST (RFC 6146 §4).",
     ),
     key(
+        "tcp_opening",
+        Kind::Duration { min: 10, max: YEAR },
+        Absent::Means("`tcp_trans`"),
+        "Timeout of a TCP session that is opening: less than 4 min frees ports earlier while someone scans (RFC 7857 §2.1).",
+    ),
+    key(
+        "tcp_closing",
+        Kind::Duration { min: 240, max: YEAR },
+        Absent::Means("`tcp_trans`"),
+        "Timeout of a TCP session that is closing, was reset, or did not answer after TCP_EST (RFC 7857 §2.1).",
+    ),
+    key(
         "tcp_incoming_syn",
         Kind::Duration { min: 6, max: 600 },
         Absent::Default("\"6 s\""),
@@ -318,11 +339,45 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
         Absent::Default("\"60 s\""),
         "ICMP_DEFAULT: timeout of an ICMP query session (RFC 6146 §4).",
     ),
+    key(
+        "quarantine",
+        Kind::Duration { min: 0, max: DAY },
+        Absent::Default("\"2 min\""),
+        "How long a UDP port or ICMP identifier is not given to another subscriber after its binding has ended, so that late answers do not reach the wrong host (RFC 6888 REQ-8); `\"0 s\"`: disabled. TCP ports, and all with another `filtering` than `\"endpoint-independent\"`, are exempt. When no other port is free, those that are there longest are given early (`nat.quarantines.cut_short`).",
+    ),
 ];
 
 /// `[nat64.timeouts]`.
-pub(crate) static TIMEOUTS: Section =
-    Section { name: "nat64.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
+pub(crate) static TIMEOUTS: Section = Section {
+    name: "nat64.timeouts",
+    times: Times::Once,
+    groups: &[TIMEOUT_KEYS, &[key("port", Kind::Tables(&PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)]],
+};
+
+/// `nat64.timeouts.port`.
+pub(crate) static PORT_TIMEOUT: Section =
+    Section { name: "nat64.timeouts.port", times: Times::Several, groups: &[PORT_TIMEOUT_KEYS] };
+
+/// What the rows are for.
+pub(super) const PORT_HELP: &str =
+    "Other timeouts for sessions with certain remote ports; the first row that fits (RFC 4787 REQ-5 a).";
+
+/// A timeout of certain ports.
+pub(super) const PORT_TIMEOUT_KEYS: &[Key] = &[
+    key(
+        "protocol",
+        Kind::Choice(&["tcp", "udp"]),
+        Absent::Fault,
+        "Which sessions: `\"udp\"`, or `\"tcp\"` for established ones.",
+    ),
+    key("ports", Kind::Ports, Absent::Fault, "Remote ports: numbers and ranges, separated by commas."),
+    key(
+        "timeout",
+        Kind::Duration { min: 10, max: YEAR },
+        Absent::Fault,
+        "Their timeout: for UDP at least 10 s for ports below 1024 and 2 min for others, for TCP at least 2 h.",
+    ),
+];
 
 /// Its outside endpoint.
 pub(super) const STATIC_OUTSIDE: Key =

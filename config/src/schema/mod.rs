@@ -14,10 +14,10 @@ pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_
 pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
-    EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN,
+    EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,
 };
 pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
-pub(crate) use nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
+pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

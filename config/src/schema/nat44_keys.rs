@@ -2,7 +2,8 @@
 
 use super::key::{Absent, Kind, Section, Times, key};
 use super::keys::{
-    MAX_BINDINGS, MAX_SESSIONS, POOL_NAME, STATIC_OUTSIDE, STATIC_PROTOCOL, TIMEOUT_KEYS, TRUE,
+    MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_HELP, PORT_TIMEOUT_KEYS, STATIC_OUTSIDE,
+    STATIC_PROTOCOL, TIMEOUT_KEYS, TRUE,
 };
 
 /// `[nat44]`.
@@ -56,6 +57,7 @@ pub(crate) static NAT44: Section = Section {
         ),
         MAX_SESSIONS,
         MAX_BINDINGS,
+        MAX_QUARANTINED,
         key(
             "max_bindings_per_subscriber",
             Kind::Integer { min: 0, max: 64 << 20 },
@@ -73,8 +75,18 @@ pub(crate) static NAT44: Section = Section {
 };
 
 /// `[nat44.timeouts]`.
-pub(crate) static NAT44_TIMEOUTS: Section =
-    Section { name: "nat44.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
+pub(crate) static NAT44_TIMEOUTS: Section = Section {
+    name: "nat44.timeouts",
+    times: Times::Once,
+    groups: &[
+        TIMEOUT_KEYS,
+        &[key("port", Kind::Tables(&NAT44_PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)],
+    ],
+};
+
+/// `nat44.timeouts.port`.
+pub(crate) static NAT44_PORT_TIMEOUT: Section =
+    Section { name: "nat44.timeouts.port", times: Times::Several, groups: &[PORT_TIMEOUT_KEYS] };
 
 /// `nat44.static`.
 pub(crate) static NAT44_STATIC: Section = Section {

@@ -1,21 +1,28 @@
 //! The binding information bases (RFC 6146 §3.1): inside endpoint ⇄ outside endpoint, for each protocol.
 //!
-//! One mapping serves every remote (endpoint-independent mapping). A dynamic binding lives as long as it has a session; a
-//! static one until the administrator removes it. All bindings of an inside host share an outside address as long as that
+//! One mapping serves every remote (endpoint-independent mapping). A dynamic binding lives as long as it has a session that a packet from
+//! inside created or answered; a static one until the administrator removes it. All bindings of an inside host share an outside address as long as that
 //! has ports (§3.5.2.3; RFC 4787 REQ-2). The table is bounded; when it is full new bindings are refused.
+//!
+//! The port of a binding that has ended is quarantined (RFC 6888 REQ-8), unless packets from outside are filtered, which keeps late answers
+//! from the next host; TCP's are not, since sessions track the connection.
 
+use super::config::Config;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
+use super::permit::Filtering;
 use super::pool::{Pool, PoolSlot};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
-use super::quarantine::{MOST_QUARANTINED, Quarantine};
+use super::quarantine::{FormerOwner, Quarantine, Wanted};
 use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
+use super::state_limits::StateLimits;
 use super::subscriber::Subscribers;
+use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use core::fmt;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -32,6 +39,10 @@ pub(crate) struct Binding<I> {
     /// Its sessions, a linked list.
     pub(super) first: u32,
     pub(crate) sessions: u32,
+    /// Those that keep it: sessions from inside, and those that a packet from inside has answered (RFC 7857 §7).
+    pub(super) keeping: u32,
+    /// Whether none keeps it, and the rest of its sessions waits to be ended.
+    pub(super) is_ending: bool,
 }
 
 /// Who made a binding.
@@ -39,7 +50,7 @@ pub(crate) struct Binding<I> {
 pub(crate) enum BindingKind {
     /// The slot holds none.
     Free,
-    /// A packet from inside; it ends with its last session.
+    /// A packet from inside; it ends with the last session that a packet from inside created or answered.
     Dynamic,
     /// The administrator.
     Static,
@@ -110,12 +121,16 @@ pub(crate) struct BindingTable<I: InsideKey> {
     subscribers: Subscribers<I::Host>,
     pool: Pool,
     quarantine: Quarantine,
+    /// Seconds that a port is quarantined.
+    quarantined_for: u32,
     ledger: Option<Box<dyn PortLedger>>,
 }
 
 impl<I: InsideKey> BindingTable<I> {
-    /// For `most` bindings, and `most_of_each` dynamic ones of each subscriber, who has a prefix of `bits`; 0: as many as there may be.
-    pub(super) fn new(most: u32, (most_of_each, bits): (u32, u8), pool: Pool, seed: [u64; 2]) -> Self {
+    /// Of this configuration, with this pool.
+    pub(super) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
+        let StateLimits { bindings: most, bindings_per_subscriber, quarantined_ports, .. } = config.limits;
+        let is_quarantined = config.filtering == Filtering::EndpointIndependent;
         Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
@@ -125,9 +140,10 @@ impl<I: InsideKey> BindingTable<I> {
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
-            subscribers: Subscribers::new(bits, most_of_each, most, seed),
+            subscribers: Subscribers::new(config.subscriber_bits, bindings_per_subscriber, most, seed),
             pool,
-            quarantine: Quarantine::new(MOST_QUARANTINED),
+            quarantine: Quarantine::new(quarantined_ports, seed),
+            quarantined_for: if is_quarantined { config.timeouts.quarantine_seconds() } else { 0 },
             ledger: None,
         }
     }
@@ -219,7 +235,12 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Creates a dynamic binding for an inside endpoint without one.
-    pub(super) fn bind(&mut self, protocol: NatProtocol, inside: Inside<I>) -> Result<u32, DropReason> {
+    pub(super) fn bind(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
         }
@@ -228,14 +249,32 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let host = self.find_host(Inside(inside.0.host()));
         let paired = host.map(|host| self.hosts[host].paired);
-        let (slot, outside) =
-            self.pool.allocate(paired, protocol, inside.0.port()).ok_or(DropReason::PortPoolEmpty)?;
+        let (slot, outside) = match self.pool.allocate(paired, protocol, inside.0.port()) {
+            Some(free) => free,
+            None => self.give_early(paired, protocol, inside, counters).ok_or(DropReason::PortPoolEmpty)?,
+        };
         let binding = self
             .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
             .ok_or(DropReason::BindingTableFull)?;
         self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         Ok(binding)
+    }
+
+    /// No port is free: a quarantined one is given.
+    #[cold]
+    fn give_early(
+        &mut self,
+        paired: Option<PoolSlot>,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        counters: &mut Counters,
+    ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
+        let owner = FormerOwner::hashed(self.subscribers.tag_of(inside.0.host()));
+        let wanted = Wanted { protocol, inside_port: inside.0.port(), owner, at: paired };
+        let early = self.quarantine.give(wanted)?;
+        counters.quarantines_cut_short += u64::from(!early.was_own);
+        Some((early.slot, early.outside))
     }
 
     /// Restores a dynamic binding of another process; neither endpoint has a binding.
@@ -260,7 +299,7 @@ impl<I: InsideKey> BindingTable<I> {
         binding.ok_or(NotAdopted::TableFull)
     }
 
-    /// Quarantines a free endpoint of the pool until this second. Whether it was quarantined.
+    /// Quarantines a free endpoint of the pool, of an earlier process, until this second. Whether it was quarantined.
     pub(crate) fn quarantine(
         &mut self,
         protocol: NatProtocol,
@@ -271,7 +310,7 @@ impl<I: InsideKey> BindingTable<I> {
             return false;
         }
         let Some(slot) = self.pool.take(protocol, outside) else { return false };
-        self.quarantine.insert((protocol, outside), slot, until);
+        self.quarantine.insert((protocol, outside), slot, FormerOwner::UNKNOWN, until);
         self.given(protocol, outside);
         true
     }
@@ -348,7 +387,18 @@ impl<I: InsideKey> BindingTable<I> {
             }
         };
         self.hosts[host].bindings += 1;
-        let binding = Binding { inside, outside, protocol, kind, pool_slot, host, first: NONE, sessions: 0 };
+        let binding = Binding {
+            inside,
+            outside,
+            protocol,
+            kind,
+            pool_slot,
+            host,
+            first: NONE,
+            sessions: 0,
+            keeping: 0,
+            is_ending: false,
+        };
         let slot = self.bindings.insert(binding)?;
         self.by_inside.insert(self.tag_inside(protocol, inside), slot);
         self.by_outside.insert_late(self.tag_outside(protocol, outside), slot);
@@ -369,18 +419,51 @@ impl<I: InsideKey> BindingTable<I> {
         }
     }
 
-    /// Removes a binding without sessions; its port is free again.
-    pub(super) fn remove(&mut self, slot: u32) {
+    /// Removes a binding without sessions. Its port is free again, or quarantined from this second on.
+    pub(super) fn remove(&mut self, slot: u32, second: u32, counters: &mut Counters) {
+        let binding = self.take_out(slot);
+        let is_exempt = binding.kind != BindingKind::Dynamic || binding.protocol == NatProtocol::Tcp;
+        if is_exempt || self.quarantined_for == 0 {
+            return self.free(&binding);
+        }
+        if self.quarantine.is_full()
+            && let Some(((protocol, outside), pool_slot)) = self.quarantine.pop_first()
+        {
+            counters.quarantines_cut_short += 1;
+            self.pool.release(pool_slot, protocol, outside.0.port);
+            self.is_free_again(protocol, outside);
+        }
+        let owner = FormerOwner::hashed(self.subscribers.tag_of(binding.inside.0.host()));
+        let until = second.saturating_add(self.quarantined_for);
+        if !self.quarantine.insert((binding.protocol, binding.outside), binding.pool_slot, owner, until) {
+            self.free(&binding);
+        }
+    }
+
+    /// Removes a binding that no packet has used.
+    pub(super) fn undo(&mut self, slot: u32) {
+        let binding = self.take_out(slot);
+        self.free(&binding);
+    }
+
+    /// The port of a binding that is no longer in the table may be given to anyone.
+    fn free(&mut self, binding: &Binding<I>) {
+        if binding.kind == BindingKind::Dynamic {
+            self.is_free_again(binding.protocol, binding.outside);
+        }
+        self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
+    }
+
+    /// Takes a binding out of the table. Its port stays taken.
+    fn take_out(&mut self, slot: u32) -> Binding<I> {
         let binding = self.bindings[slot];
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
         if binding.kind == BindingKind::Dynamic {
             self.subscribers.has_fewer(binding.inside.0.host());
-            self.is_free_again(binding.protocol, binding.outside);
         }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);
-        self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
         let host = &mut self.hosts[binding.host];
         host.bindings -= 1;
         if host.bindings == 0 {
@@ -388,6 +471,7 @@ impl<I: InsideKey> BindingTable<I> {
             self.by_host.remove(self.tag_host(address), binding.host);
             self.hosts.release(binding.host);
         }
+        binding
     }
 
     /// Memory in octets.
@@ -404,69 +488,4 @@ impl<I: InsideKey> BindingTable<I> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nat::ownership::Ownership;
-    use crate::nat::pool::PoolConfig;
-    use crate::verdict::WorkerId;
-    use core::net::Ipv6Addr;
-
-    fn table(most: u32) -> BindingTable<Endpoint6> {
-        let config =
-            PoolConfig { addresses: vec!["192.0.2.0/28".parse().unwrap()], ports: vec![1_024..=65_535] };
-        BindingTable::new(
-            most,
-            (0, 64),
-            Pool::new(
-                &config,
-                &Ownership::<Ipv6Addr>::striped(1, crate::nat::Spread::new([1, 2], 64)),
-                WorkerId(0),
-                [1, 2],
-            ),
-            [1, 2],
-        )
-    }
-
-    fn inside(host: u16, port: u16) -> Inside<Endpoint6> {
-        Inside(Endpoint6::new(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host), port))
-    }
-
-    #[test]
-    fn a_host_keeps_its_outside_address_in_every_bib_as_long_as_it_has_bindings() {
-        let mut table = table(100);
-        let slots: Vec<u32> = (0..30)
-            .map(|n| table.bind(NatProtocol::ALL[usize::from(n % 3)], inside(1, 5_000 + n)).unwrap())
-            .collect();
-        let address = table.get(slots[0]).outside.0.address;
-        assert!(slots.iter().all(|slot| table.get(*slot).outside.0.address == address));
-        for slot in slots {
-            table.remove(slot);
-        }
-        assert_eq!((table.len(), table.hosts.len()), (0, 0));
-    }
-
-    #[test]
-    fn a_full_table_refuses_and_forgets_nothing() {
-        let mut table = table(2);
-        let one = table.bind(NatProtocol::Udp, inside(1, 1)).unwrap();
-        table.bind(NatProtocol::Udp, inside(2, 1)).unwrap();
-        assert_eq!(table.bind(NatProtocol::Udp, inside(3, 1)), Err(DropReason::BindingTableFull));
-        assert_eq!(table.find_inside(NatProtocol::Udp, inside(1, 1)), Some(one));
-        assert_eq!(table.find_outside(NatProtocol::Udp, table.get(one).outside), Some(one));
-    }
-
-    #[test]
-    fn a_static_binding_says_why_it_cannot_be_made() {
-        let mut table = table(2);
-        let at = |address: &str, port| Outside(Endpoint4::new(address.parse().unwrap(), port));
-        let new =
-            |host, outside| StaticBinding { protocol: NatProtocol::Tcp, inside: inside(host, 80), outside };
-        table.bind_static(&new(1, at("192.0.2.1", 80))).unwrap();
-        let refused = |table: &mut BindingTable<Endpoint6>, new| table.bind_static(&new).unwrap_err();
-        assert_eq!(refused(&mut table, new(1, at("192.0.2.1", 81))), StaticBindingError::InsideInUse);
-        assert_eq!(refused(&mut table, new(2, at("192.0.2.1", 80))), StaticBindingError::OutsideInUse);
-        assert_eq!(refused(&mut table, new(2, at("198.51.100.1", 80))), StaticBindingError::NotInPool);
-        table.bind_static(&new(2, at("192.0.2.2", 80))).unwrap();
-        assert_eq!(refused(&mut table, new(3, at("192.0.2.3", 80))), StaticBindingError::TableFull);
-    }
-}
+mod tests;

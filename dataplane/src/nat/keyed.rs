@@ -60,6 +60,8 @@ pub enum Purpose {
     Permits,
     /// Placing subscribers.
     Subscribers,
+    /// Placing quarantined ports.
+    Quarantine,
 }
 
 /// A stream of numbers that cannot be predicted without the seed.

@@ -50,7 +50,6 @@ pub use pool::PoolConfig;
 pub use port_ledger::PortLedger;
 pub use port_plane::PortRange;
 pub use protocol::NatProtocol;
-pub use quarantine::MOST_QUARANTINED;
 pub use revival::SavedSession;
 pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
 pub use session_state::{Segment, SessionState, Timer, next_state};
@@ -60,8 +59,8 @@ pub use state_limits::StateLimits;
 pub use state_tables::SilentSession;
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
 pub use timeouts::{
-    FRAGMENT_MIN, ICMP_DEFAULT, TCP_EST, TCP_INCOMING_SYN, TCP_TRANS, TimeoutTooShort, Timeouts, UDP_DEFAULT,
-    UDP_MIN,
+    FRAGMENT_MIN, ICMP_DEFAULT, PortTimeout, QUARANTINE, TCP_EST, TCP_INCOMING_SYN, TCP_OPENING_MIN,
+    TCP_TRANS, TimeoutTooShort, Timeouts, UDP_DEFAULT, UDP_MIN, UDP_WELL_KNOWN_MIN,
 };
 
 pub(crate) use engine::Entry;

@@ -1,74 +1,246 @@
-//! Quarantined ports: after an unclean stop remote hosts may still send to the previous owners.
+//! Quarantined ports (RFC 6888 REQ-8): a port that was an inside host's is not another subscriber's for a while, so that late answers
+//! do not reach the wrong host.
+//!
+//! ```text
+//!     first to leave                              last to leave
+//!     udp   ──▶ ■ ──▶ ■ ──▶ ■ ──▶ ■               by time, for each protocol
+//!               │           │
+//!     192.0.2.1 ■ ────────▶ ■                     the same entries, for each outside address
+//! ```
+//!
+//! The pool takes a quarantined port for one in use. When no port is left, a quarantined one is given early: one of the same subscriber if there
+//! is one among the first, else the first.
 
+use super::index::Index;
+use super::inside_key::address_word;
+use super::keyed::{Purpose, TupleHash};
 use super::pool::PoolSlot;
+use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
+use super::session::NONE;
 use super::sides::Outside;
+use super::slab::Slab;
 use sixway_wire::Endpoint4;
-use std::collections::BTreeMap;
 
-/// Endpoints in quarantine at a time; further ones are refused, and may be given.
-pub const MOST_QUARANTINED: usize = 1 << 20;
+/// Entries that are examined for one of the same subscriber.
+const EXAMINED: usize = 64;
 
 /// Whose port it is.
 pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 
-/// Those in quarantine, in the order in which they leave it.
+/// Whose port it was: a hash of the subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FormerOwner(u32);
+
+impl FormerOwner {
+    /// Of a port of an earlier process.
+    pub(super) const UNKNOWN: Self = Self(0);
+
+    /// The subscriber with this hash.
+    pub(super) const fn hashed(tag: u32) -> Self {
+        Self(if tag == 0 { 1 } else { tag })
+    }
+}
+
+/// A port that may be given early, for a host's inside port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) protocol: NatProtocol,
+    pub(super) inside_port: u16,
+    pub(super) owner: FormerOwner,
+    /// The host's outside address; `None`: any.
+    pub(super) at: Option<PoolSlot>,
+}
+
+/// A port given early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Early {
+    pub(super) slot: PoolSlot,
+    pub(super) outside: Outside<Endpoint4>,
+    /// Whether it was the same subscriber's.
+    pub(super) was_own: bool,
+}
+
+/// Neighbours in a list.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    next: u32,
+    previous: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    key: Key,
+    slot: PoolSlot,
+    owner: FormerOwner,
+    /// The second in which its time is over.
+    until: u32,
+    /// By time, and at its address.
+    links: [Links; 2],
+}
+
+/// The lists that an entry is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+enum List {
+    Time = 0,
+    Address = 1,
+}
+
+/// The ends of a list.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+const EMPTY: Ends = Ends { first: NONE, last: NONE };
+
+/// The ports in quarantine, by protocol in the order in which they leave it.
 #[derive(Clone, Debug)]
 pub(super) struct Quarantine {
-    most: usize,
-    held: BTreeMap<Key, PoolSlot>,
-    /// By the second in which their time is over. What left before its time is also here.
-    buckets: BTreeMap<u32, Vec<Key>>,
+    held: Slab<Held>,
+    by_key: Index,
+    hash: TupleHash,
+    by_time: [Ends; 3],
+    /// By outside address.
+    by_address: Vec<[Ends; 3]>,
 }
 
 impl Quarantine {
-    /// A quarantine for `most` endpoints.
-    pub(super) const fn new(most: usize) -> Self {
-        Self { most, held: BTreeMap::new(), buckets: BTreeMap::new() }
+    /// A quarantine for `most` ports.
+    pub(super) fn new(most: u32, seed: [u64; 2]) -> Self {
+        Self {
+            held: Slab::new(most),
+            by_key: Index::compact(most),
+            hash: TupleHash::new(seed, Purpose::Quarantine),
+            by_time: [EMPTY; 3],
+            by_address: Vec::new(),
+        }
     }
 
     /// Whether there is no room left.
     pub(super) fn is_full(&self) -> bool {
-        self.held.len() >= self.most
+        self.held.is_full()
     }
 
-    /// Number of endpoints.
+    /// Number of ports.
     pub(super) fn len(&self) -> usize {
-        self.held.len()
+        self.held.len() as usize
     }
 
-    /// Keeps an endpoint until this second.
-    pub(super) fn insert(&mut self, key: Key, slot: PoolSlot, until: u32) {
-        if self.held.insert(key, slot).is_none() {
-            self.buckets.entry(until).or_default().push(key);
+    fn tag(&self, (protocol, outside): Key) -> u32 {
+        self.hash.pair(address_word(outside.0.address), u64::from(outside.0.port) << 8 | protocol as u64)
+    }
+
+    fn find(&self, key: Key) -> Option<u32> {
+        self.by_key.find(self.tag(key), |at| self.held[at].key == key)
+    }
+
+    /// Keeps a port until this second, or until those of its protocol that came before have left. Whether there was room.
+    pub(super) fn insert(&mut self, key: Key, slot: PoolSlot, owner: FormerOwner, until: u32) -> bool {
+        let last = self.by_time[key.0 as usize].last;
+        let until = if last == NONE { until } else { until.max(self.held[last].until) };
+        let links = [Links { next: NONE, previous: NONE }; 2];
+        let Some(at) = self.held.insert(Held { key, slot, owner, until, links }) else { return false };
+        self.by_key.insert(self.tag(key), at);
+        if self.by_address.len() <= slot.0 as usize {
+            self.by_address.resize(slot.0 as usize + 1, [EMPTY; 3]);
         }
+        self.append(List::Time, at);
+        self.append(List::Address, at);
+        true
     }
 
-    /// Lets an endpoint go before its time; `None`: it is not here.
+    /// Lets a port go before its time; `None`: it is not here.
     pub(super) fn remove(&mut self, key: Key) -> Option<PoolSlot> {
-        self.held.remove(&key)
+        let at = self.find(key)?;
+        Some(self.take(at).slot)
     }
 
-    /// Lets the next endpoint go whose time is over.
+    /// Lets a port go whose time is over.
     pub(super) fn pop(&mut self, second: u32) -> Option<(Key, PoolSlot)> {
-        while let Some(mut bucket) = self.buckets.first_entry().filter(|bucket| *bucket.key() <= second) {
-            match bucket.get_mut().pop() {
-                Some(key) => {
-                    if let Some(slot) = self.held.remove(&key) {
-                        return Some((key, slot));
-                    }
-                }
-                None => {
-                    bucket.remove();
+        let is_over = |ends: &&Ends| ends.first != NONE && self.held[ends.first].until <= second;
+        let first = self.by_time.iter().find(is_over)?.first;
+        let held = self.take(first);
+        Some((held.key, held.slot))
+    }
+
+    /// Lets the port go whose time is over next.
+    pub(super) fn pop_first(&mut self) -> Option<(Key, PoolSlot)> {
+        let firsts = self.by_time.iter().map(|ends| ends.first).filter(|first| *first != NONE);
+        let first = firsts.min_by_key(|first| self.held[*first].until)?;
+        let held = self.take(first);
+        Some((held.key, held.slot))
+    }
+
+    /// Gives a port early. It stays taken in the pool.
+    pub(super) fn give(&mut self, wanted: Wanted) -> Option<Early> {
+        let protocol = wanted.protocol as usize;
+        let (list, ends) = match wanted.at {
+            Some(slot) => (List::Address, self.by_address.get(slot.0 as usize)?[protocol]),
+            None => (List::Time, self.by_time[protocol]),
+        };
+        let ranges = PortRange::preference(wanted.protocol, wanted.inside_port);
+        let (mut at, mut first) = (ends.first, None);
+        for _ in 0..EXAMINED {
+            let Some(held) = self.held.get(at).filter(|_| at != NONE) else { break };
+            if ranges.contains(&PortRange::of(held.key.1.0.port)) {
+                first = first.or(Some(at));
+                if held.owner == wanted.owner {
+                    first = Some(at);
+                    break;
                 }
             }
+            at = held.links[list as usize].next;
         }
-        None
+        let held = self.take(first?);
+        Some(Early { slot: held.slot, outside: held.key.1, was_own: held.owner == wanted.owner })
+    }
+
+    fn ends(&mut self, list: List, held: &Held) -> &mut Ends {
+        let protocol = held.key.0 as usize;
+        match list {
+            List::Time => &mut self.by_time[protocol],
+            List::Address => &mut self.by_address[held.slot.0 as usize][protocol],
+        }
+    }
+
+    fn append(&mut self, list: List, at: u32) {
+        let held = self.held[at];
+        let ends = self.ends(list, &held);
+        let last = std::mem::replace(&mut ends.last, at);
+        if last == NONE {
+            ends.first = at;
+        } else {
+            self.held[last].links[list as usize].next = at;
+        }
+        self.held[at].links[list as usize].previous = last;
+    }
+
+    fn take(&mut self, at: u32) -> Held {
+        let held = self.held[at];
+        self.by_key.remove(self.tag(held.key), at);
+        for list in [List::Time, List::Address] {
+            let Links { next, previous } = held.links[list as usize];
+            if next != NONE {
+                self.held[next].links[list as usize].previous = previous;
+            } else {
+                self.ends(list, &held).last = previous;
+            }
+            if previous != NONE {
+                self.held[previous].links[list as usize].next = next;
+            } else {
+                self.ends(list, &held).first = next;
+            }
+        }
+        self.held.release(at);
+        held
     }
 
     /// Memory in octets.
     pub(super) fn memory(&self) -> usize {
-        self.held.len() * 2 * (size_of::<(Key, PoolSlot)>() + size_of::<Key>())
+        self.held.memory() + self.by_key.memory() + self.by_address.capacity() * size_of::<[Ends; 3]>()
     }
 }
 
@@ -76,24 +248,92 @@ impl Quarantine {
 mod tests {
     use super::*;
 
+    const ONE: FormerOwner = FormerOwner::hashed(1);
+    const TWO: FormerOwner = FormerOwner::hashed(2);
+
     fn key(port: u16) -> Key {
         (NatProtocol::Udp, Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)))
     }
 
+    fn wanted(owner: FormerOwner, at: Option<PoolSlot>) -> Wanted {
+        Wanted { protocol: NatProtocol::Udp, inside_port: 5_000, owner, at }
+    }
+
+    fn ports(quarantine: &mut Quarantine, second: u32) -> Vec<u16> {
+        std::iter::from_fn(|| quarantine.pop(second)).map(|((_, outside), _)| outside.0.port).collect()
+    }
+
     #[test]
-    fn endpoints_leave_in_the_order_of_their_time_and_not_before_it() {
-        let mut quarantine = Quarantine::new(3);
-        quarantine.insert(key(2), PoolSlot(0), 20);
-        quarantine.insert(key(1), PoolSlot(0), 10);
-        quarantine.insert(key(3), PoolSlot(0), 10);
-        quarantine.insert(key(3), PoolSlot(0), 30);
-        assert!(quarantine.is_full());
+    fn ports_leave_in_the_order_in_which_they_came_and_not_before_their_time() {
+        let mut quarantine = Quarantine::new(3, [1, 2]);
+        assert!(quarantine.insert(key(1), PoolSlot(0), ONE, 10));
+        assert!(quarantine.insert(key(2), PoolSlot(0), ONE, 20));
+        assert!(quarantine.insert(key(3), PoolSlot(1), ONE, 15));
+        assert!(quarantine.is_full() && !quarantine.insert(key(4), PoolSlot(0), ONE, 30));
         assert_eq!(quarantine.pop(9), None);
         assert_eq!(quarantine.remove(key(1)), Some(PoolSlot(0)));
-        assert!(!quarantine.is_full());
-        assert_eq!(quarantine.pop(15), Some((key(3), PoolSlot(0))));
-        assert_eq!(quarantine.pop(15), None);
-        assert_eq!(quarantine.pop(100), Some((key(2), PoolSlot(0))));
-        assert_eq!((quarantine.pop(100), quarantine.len()), (None, 0));
+        assert_eq!(quarantine.remove(key(1)), None);
+        assert_eq!(ports(&mut quarantine, 19), []);
+        assert_eq!(ports(&mut quarantine, 20), [2, 3]);
+        assert_eq!(quarantine.len(), 0);
+    }
+
+    #[test]
+    fn the_same_subscriber_has_its_own_port_first_and_else_the_oldest_at_the_address() {
+        let mut quarantine = Quarantine::new(10, [1, 2]);
+        for (port, slot, owner) in [
+            (5_001, 1, TWO),
+            (5_002, 0, TWO),
+            (80, 0, ONE),
+            (5_003, 0, TWO),
+            (5_004, 0, ONE),
+            (5_005, 0, ONE),
+        ] {
+            quarantine.insert(key(port), PoolSlot(slot), owner, 10);
+        }
+        let mut give = |owner, at| {
+            quarantine
+                .give(wanted(owner, at))
+                .map(|early| (early.outside.0.port, early.slot.0, early.was_own))
+        };
+        let here = Some(PoolSlot(0));
+        assert_eq!(give(ONE, here), Some((5_004, 0, true)));
+        assert_eq!(give(ONE, here), Some((5_005, 0, true)));
+        assert_eq!(give(ONE, here), Some((5_002, 0, false)), "a high port gets no well-known one");
+        assert_eq!(give(ONE, None), Some((5_001, 1, false)));
+        assert_eq!(give(FormerOwner::UNKNOWN, here), Some((5_003, 0, false)));
+        assert_eq!(give(ONE, here), None);
+        assert_eq!(give(ONE, Some(PoolSlot(9))), None);
+        assert_eq!(ports(&mut quarantine, 10), [80]);
+    }
+
+    #[test]
+    fn a_full_quarantine_lets_the_port_go_whose_time_is_over_next() {
+        let mut quarantine = Quarantine::new(3, [1, 2]);
+        let tcp = (NatProtocol::Tcp, key(7).1);
+        quarantine.insert(key(1), PoolSlot(0), ONE, 20);
+        quarantine.insert(tcp, PoolSlot(0), ONE, 10);
+        quarantine.insert(key(2), PoolSlot(0), ONE, 30);
+        assert_eq!(quarantine.pop_first(), Some((tcp, PoolSlot(0))));
+        assert_eq!(quarantine.pop_first(), Some((key(1), PoolSlot(0))));
+        assert_eq!(quarantine.pop_first(), Some((key(2), PoolSlot(0))));
+        assert_eq!(quarantine.pop_first(), None);
+    }
+
+    #[test]
+    fn the_lists_hold_after_any_order_of_leaving() {
+        for leaving in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0u16]] {
+            let mut quarantine = Quarantine::new(4, [1, 2]);
+            (0..3).for_each(|port| assert!(quarantine.insert(key(5_000 + port), PoolSlot(0), ONE, 10)));
+            for port in leaving {
+                assert_eq!(quarantine.remove(key(5_000 + port)), Some(PoolSlot(0)));
+            }
+            quarantine.insert(key(6_000), PoolSlot(0), ONE, 11);
+            assert_eq!(
+                quarantine.give(wanted(TWO, Some(PoolSlot(0)))).map(|early| early.outside),
+                Some(key(6_000).1)
+            );
+            assert_eq!(quarantine.pop(100), None);
+        }
     }
 }

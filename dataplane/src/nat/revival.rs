@@ -36,7 +36,7 @@ pub struct SavedSession<I = Endpoint6> {
     pub packets: [u64; 2],
     /// Octets out and in.
     pub octets: [u64; 2],
-    /// Whether a packet from outside created it.
+    /// Whether a packet from outside created it, and none from inside has answered it.
     pub from_outside: bool,
 }
 
@@ -61,7 +61,8 @@ impl<I: InsideKey> StateTables<I> {
         clock: Clock,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        let SavedSession { protocol, state, inside, outside, remote, from_outside, .. } = revival.saved;
+        let SavedSession { protocol, inside, outside, remote, .. } = revival.saved;
+        let (state, from_outside) = state_of(&revival.saved);
         let opened = if from_outside { Direction::In } else { Direction::Out };
         let is_known = self.sessions.find_inside(inside, remote, protocol).is_some()
             || self.sessions.find_outside(outside, remote, protocol).is_some();
@@ -120,7 +121,7 @@ impl<I: InsideKey> StateTables<I> {
         let since = |second: u32| Duration::from_secs(clock.floor.saturating_sub(second).into());
         Some(SavedSession {
             protocol: session.protocol,
-            state: session.state,
+            state: session.state.answered(),
             inside: session.inside,
             outside: session.outside,
             remote: session.remote,
@@ -130,6 +131,17 @@ impl<I: InsideKey> StateTables<I> {
             octets: present.octets,
             from_outside: links.from_outside,
         })
+    }
+}
+
+/// The state, and whether no packet from inside has answered the session: between processes it is in the open state all the same.
+const fn state_of<I>(saved: &SavedSession<I>) -> (SessionState, bool) {
+    use SessionState as S;
+    match (saved.from_outside, saved.state) {
+        (true, S::Udp | S::UdpUnanswered) => (S::UdpUnanswered, true),
+        (true, S::Icmp | S::IcmpUnanswered) => (S::IcmpUnanswered, true),
+        (true, S::OutsideInit) => (S::OutsideInit, true),
+        (_, state) => (state, false),
     }
 }
 

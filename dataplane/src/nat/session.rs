@@ -65,7 +65,7 @@ pub(super) struct SessionLinks {
     packets: [u64; 2],
     /// Slot of its stored SYN, or [`NONE`].
     pub(super) stored: u32,
-    /// Whether a packet from outside created it.
+    /// Whether a packet from outside created it, and none from inside has answered it.
     pub(super) from_outside: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
@@ -135,7 +135,7 @@ pub(crate) struct SessionTable<I: InsideKey> {
     wheel: Wheel,
     lifetimes: Lifetimes,
     notable: Notable,
-    /// Sessions that packets from outside made, and the most of them.
+    /// Sessions that packets from outside made and none from inside has answered, and the most of them.
     from_outside: u32,
     most_from_outside: u32,
 }
@@ -286,19 +286,19 @@ impl<I: InsideKey> SessionTable<I> {
     /// The second in which the session's lifetime ends.
     #[inline]
     pub(crate) fn ends(&self, session: &Session<I>) -> u32 {
-        session.started.saturating_add(self.lifetimes.of(session.state))
+        session.started.saturating_add(self.lifetimes.of(session.state, session.remote.port))
     }
 
     /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
     pub(crate) fn closes(&self, session: &Session<I>) -> u32 {
-        session.started.saturating_add(self.longest(session.state))
+        session.started.saturating_add(self.longest(session.state, session.remote.port))
     }
 
     /// Seconds that a session lives from the start of its lifetime in this state, if no packet comes.
-    pub(crate) const fn longest(&self, state: SessionState) -> u32 {
-        let lifetime = self.lifetimes.of(state);
+    pub(crate) fn longest(&self, state: SessionState, remote_port: u16) -> u32 {
+        let lifetime = self.lifetimes.of(state, remote_port);
         if matches!(state, SessionState::Established) {
-            return lifetime.saturating_add(self.lifetimes.of(SessionState::Trans));
+            return lifetime.saturating_add(self.lifetimes.of(SessionState::Trans, remote_port));
         }
         lifetime
     }
@@ -306,6 +306,15 @@ impl<I: InsideKey> SessionTable<I> {
     /// Whether the lifetime is over.
     #[inline]
     pub(crate) fn is_overdue(&self, slot: u32, clock: Clock) -> bool {
+        let session = &self.hot[slot];
+        clock.floor >= session.started.saturating_add(self.lifetimes.least(session.state))
+            && self.is_past_its_end(slot, clock)
+    }
+
+    /// The same, by the lifetime that holds for the remote port.
+    #[cold]
+    #[inline(never)]
+    fn is_past_its_end(&self, slot: u32, clock: Clock) -> bool {
         clock.floor >= self.ends(&self.hot[slot])
     }
 
@@ -497,10 +506,19 @@ impl<I: InsideKey> SessionTable<I> {
         self.by_inside.insert(self.tag_inside(inside, remote, protocol), slot);
     }
 
-    /// The session is no longer one of those that packets from outside made.
-    fn forget_outside(&mut self, slot: u32) {
+    /// The inside endpoint of a session with a stored SYN is not known any more.
+    pub(super) fn forget_inside(&mut self, slot: u32) {
+        let Session { inside, remote, protocol, .. } = self.hot[slot];
+        self.by_inside.remove(self.tag_inside(inside, remote, protocol), slot);
+        self.hot[slot].inside = Inside(I::UNSPECIFIED);
+        self.links[slot as usize].binding = NONE;
+    }
+
+    /// The session is no longer one of those that packets from outside made; whether it was.
+    pub(super) fn forget_outside(&mut self, slot: u32) -> bool {
         let was_from_outside = std::mem::take(&mut self.links[slot as usize].from_outside);
         self.from_outside -= u32::from(was_from_outside);
+        was_from_outside
     }
 
     /// Takes a session out and returns what it was.

@@ -24,10 +24,11 @@
 //! A RST alone does not end a session: the peer may not accept it, so the session becomes transitory and a later packet
 //! brings it back (RFC 7857 §2.2 is content with this).
 
+use super::protocol::NatProtocol;
 use crate::direction::Direction;
 use crate::parse::{FIN, RST, SYN};
 
-/// The state of a session. UDP and ICMP have one each.
+/// The state of a session. UDP and ICMP have one each, and one for sessions that no inside host has answered (RFC 7857 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum SessionState {
@@ -53,11 +54,15 @@ pub enum SessionState {
     FinFromBoth,
     /// A RST came, or the lifetime is down to TCP_TRANS. RFC 6146: TRANS.
     Trans,
+    /// A UDP session that a packet from outside created and none from inside has answered.
+    UdpUnanswered,
+    /// The same of ICMP.
+    IcmpUnanswered,
 }
 
 impl SessionState {
     /// Every state.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Free,
         Self::Udp,
         Self::Icmp,
@@ -69,7 +74,27 @@ impl SessionState {
         Self::FinFromInside,
         Self::FinFromBoth,
         Self::Trans,
+        Self::UdpUnanswered,
+        Self::IcmpUnanswered,
     ];
+
+    /// The state, as if a packet from inside had answered the session: between processes a flag says that none has.
+    pub const fn answered(self) -> Self {
+        match self {
+            Self::UdpUnanswered => Self::Udp,
+            Self::IcmpUnanswered => Self::Icmp,
+            other => other,
+        }
+    }
+
+    /// Whether the lifetime in this state may depend on the remote port, for this protocol.
+    pub(super) const fn has_port_timeout(self, protocol: NatProtocol) -> bool {
+        match protocol {
+            NatProtocol::Udp => matches!(self, Self::Udp | Self::UdpUnanswered),
+            NatProtocol::Tcp => matches!(self, Self::Established),
+            NatProtocol::Icmp => false,
+        }
+    }
 
     /// Its name in output.
     pub const fn name(self) -> &'static str {
@@ -84,6 +109,7 @@ impl SessionState {
             Self::FinFromInside => "fin from inside",
             Self::FinFromBoth => "fin from both",
             Self::Trans => "trans",
+            Self::UdpUnanswered | Self::IcmpUnanswered => "unanswered",
         }
     }
 }
@@ -135,6 +161,9 @@ pub const fn next_state(state: SessionState, from: Direction, segment: Segment) 
     match (state, from, segment) {
         (S::Free, _, _) => (S::Free, Keep),
         (S::Udp | S::Icmp, _, _) => (state, Restart),
+        (S::UdpUnanswered, Out, _) => (S::Udp, Restart),
+        (S::IcmpUnanswered, Out, _) => (S::Icmp, Restart),
+        (S::UdpUnanswered | S::IcmpUnanswered, In, _) => (state, Restart),
 
         (S::OutsideInitStored | S::OutsideInit, Out, Segment::Syn) => (S::Established, Restart),
         (S::OutsideInitStored | S::OutsideInit, _, _) => (state, Keep),
@@ -149,6 +178,8 @@ pub const fn next_state(state: SessionState, from: Direction, segment: Segment) 
         (S::Established, _, Segment::Syn | Segment::Data) => (S::Established, Restart),
 
         (S::FinFromOutside, Out, Segment::Fin) => (S::FinFromBoth, Restart),
+        // RFC 7857 §7.1: a RST from inside answers a host that is not wanted any more.
+        (S::FinFromOutside | S::FinFromInside, Out, Segment::Rst) => (state, Keep),
         (S::FinFromOutside, _, _) => (S::FinFromOutside, Restart),
         (S::FinFromInside, In, Segment::Fin) => (S::FinFromBoth, Restart),
         (S::FinFromInside, _, _) => (S::FinFromInside, Restart),
@@ -167,7 +198,7 @@ mod tests {
     use super::*;
     use crate::parse::ACK;
 
-    /// Every row of RFC 6146 §3.5.2.2 for packets of an existing session, both directions.
+    /// Every row of RFC 6146 §3.5.2.2 for packets of an existing session, both directions; with RFC 7857 §7.1 for RSTs from inside.
     #[test]
     fn every_row_of_the_tcp_state_machine() {
         use Segment::{Data, Fin, Rst, Syn};
@@ -206,7 +237,7 @@ mod tests {
             (Established, Out, Data, Established, Restart),
             (FinFromOutside, Out, Fin, FinFromBoth, Restart),
             (FinFromOutside, Out, Syn, FinFromOutside, Restart),
-            (FinFromOutside, Out, Rst, FinFromOutside, Restart),
+            (FinFromOutside, Out, Rst, FinFromOutside, Keep),
             (FinFromOutside, Out, Data, FinFromOutside, Restart),
             (FinFromOutside, In, Fin, FinFromOutside, Restart),
             (FinFromOutside, In, Syn, FinFromOutside, Restart),
@@ -218,7 +249,7 @@ mod tests {
             (FinFromInside, In, Data, FinFromInside, Restart),
             (FinFromInside, Out, Fin, FinFromInside, Restart),
             (FinFromInside, Out, Syn, FinFromInside, Restart),
-            (FinFromInside, Out, Rst, FinFromInside, Restart),
+            (FinFromInside, Out, Rst, FinFromInside, Keep),
             (FinFromInside, Out, Data, FinFromInside, Restart),
             (FinFromBoth, Out, Data, FinFromBoth, Keep),
             (FinFromBoth, Out, Syn, FinFromBoth, Keep),
@@ -256,6 +287,14 @@ mod tests {
     fn udp_and_icmp_start_their_lifetime_again_with_every_packet() {
         for (state, from) in [(Udp, In), (Udp, Out), (Icmp, In), (Icmp, Out)] {
             assert_eq!(next_state(state, from, Segment::Data), (state, Restart));
+        }
+    }
+
+    #[test]
+    fn a_session_from_outside_is_unanswered_until_a_packet_from_inside() {
+        for (state, answered) in [(UdpUnanswered, Udp), (IcmpUnanswered, Icmp)] {
+            assert_eq!(next_state(state, In, Segment::Data), (state, Restart));
+            assert_eq!(next_state(state, Out, Segment::Data), (answered, Restart));
         }
     }
 

@@ -9,12 +9,14 @@ pub struct StateLimits {
     pub bindings: u32,
     /// Dynamic bindings of a subscriber (RFC 6888 REQ-4); 0: unlimited.
     pub bindings_per_subscriber: u32,
+    /// Ports in quarantine (RFC 6888 REQ-8). When it is reached, the one that is there longest leaves it early.
+    pub quarantined_ports: u32,
 }
 
 impl Default for StateLimits {
-    /// 1,048,576 sessions and bindings, unlimited for a subscriber.
+    /// 1,048,576 sessions, bindings and quarantined ports, bindings unlimited for a subscriber.
     fn default() -> Self {
-        Self { sessions: 1 << 20, bindings: 1 << 20, bindings_per_subscriber: 0 }
+        Self { sessions: 1 << 20, bindings: 1 << 20, bindings_per_subscriber: 0, quarantined_ports: 1 << 20 }
     }
 }
 
@@ -26,6 +28,7 @@ impl StateLimits {
         Self {
             sessions: self.sessions.div_ceil(workers as u32),
             bindings: self.bindings.div_ceil(workers as u32),
+            quarantined_ports: self.quarantined_ports.div_ceil(workers as u32),
             ..self
         }
     }

@@ -10,7 +10,6 @@ use super::protocol::NatProtocol;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
-use super::state_limits::StateLimits;
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::Clock;
 use crate::counters::Counters;
@@ -18,6 +17,9 @@ use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::VecDeque;
+
+/// Sessions that are ended with the last one that kept their binding. Further ones wait for [`StateTables::expire`].
+const ENDED_WITH_BINDING: usize = 16;
 
 /// Sessions that one attempt to make room examines.
 const SETTLED_FOR_ROOM: usize = 32;
@@ -64,19 +66,21 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(super) offloading: Offloading,
     /// To be probed at the next expiry.
     silent: VecDeque<SilentSession<I>>,
+    /// Bindings that no session keeps, with sessions that are to be ended.
+    ending: VecDeque<u32>,
 }
 
 impl<I: InsideKey> StateTables<I> {
     pub(crate) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
-        let StateLimits { sessions, bindings, bindings_per_subscriber } = config.limits;
-        let of_subscriber = (bindings_per_subscriber, config.subscriber_bits);
+        let sessions = config.limits.sessions;
         Self {
             sessions: SessionTable::new(sessions, config.timeouts.lifetimes(), seed),
-            bindings: BindingTable::new(bindings, of_subscriber, pool, seed),
+            bindings: BindingTable::new(config, pool, seed),
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
             silent: VecDeque::new(),
+            ending: VecDeque::new(),
         }
     }
 
@@ -102,11 +106,11 @@ impl<I: InsideKey> StateTables<I> {
         let binding = match found {
             Some(binding) => binding,
             None => {
-                let binding = match self.bindings.bind(protocol, inside) {
+                let binding = match self.bindings.bind(protocol, inside, counters) {
                     Ok(binding) => binding,
                     Err(_) => {
                         self.make_room(clock, counters);
-                        self.bindings.bind(protocol, inside)?
+                        self.bindings.bind(protocol, inside, counters)?
                     }
                 };
                 counters.bindings_made += 1;
@@ -124,7 +128,7 @@ impl<I: InsideKey> StateTables<I> {
             None => self.open(binding, remote, (state, Direction::Out), clock, counters),
         };
         if opened.is_err() && found.is_none() {
-            self.bindings.remove(binding);
+            self.bindings.undo(binding);
             counters.bindings_ended += 1;
         }
         opened
@@ -233,6 +237,22 @@ impl<I: InsideKey> StateTables<I> {
         Ok(())
     }
 
+    /// A packet from inside has changed the state of a session.
+    #[cold]
+    pub(crate) fn changed_from_inside(&mut self, slot: u32, before: SessionState, counters: &mut Counters) {
+        let state = self.sessions.get(slot).state;
+        if !matches!(state, SessionState::Established | SessionState::Udp | SessionState::Icmp) {
+            return;
+        }
+        if before == SessionState::OutsideInitStored {
+            self.answered_from_inside(slot, counters);
+        }
+        let binding = self.sessions.links(slot).binding;
+        if self.sessions.forget_outside(slot) && binding != NONE {
+            self.bindings.get_mut(binding).keeping += 1;
+        }
+    }
+
     /// A SYN from inside came for a session that waited for it: the stored one is silently dropped (RFC 5382 REQ-4).
     pub(crate) fn answered_from_inside(&mut self, slot: u32, counters: &mut Counters) {
         let stored = std::mem::replace(&mut self.sessions.links_mut(slot).stored, NONE);
@@ -249,6 +269,7 @@ impl<I: InsideKey> StateTables<I> {
         let next = std::mem::replace(&mut bound.first, slot);
         bound.sessions += 1;
         let links = self.sessions.links_mut(slot);
+        bound.keeping += u32::from(!links.from_outside);
         (links.binding, links.next, links.previous) = (binding, next, NONE);
         if next != NONE {
             self.sessions.links_mut(next).previous = slot;
@@ -259,7 +280,7 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         while self.sessions.is_overdue(slot, clock) && !self.lives_elsewhere(slot, clock, counters) {
             if self.sessions.get(slot).state != SessionState::Established {
-                self.end(slot, Ending::Lifetime, counters);
+                self.end(slot, Ending::Lifetime, clock, counters);
                 return false;
             }
             let ended = self.sessions.ends(self.sessions.get(slot));
@@ -268,7 +289,66 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
+    fn end(&mut self, slot: u32, why: Ending, clock: Clock, counters: &mut Counters) {
+        if let Some(binding) = self.take_out(slot, why, counters) {
+            self.end_unkept(binding, clock, counters);
+        }
+    }
+
+    /// Ends a dynamic binding that no session keeps any more, and a bounded number of its sessions before it.
+    fn end_unkept(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
+        let binding = self.bindings.get(slot);
+        if binding.keeping > 0 || binding.kind != BindingKind::Dynamic {
+            return;
+        }
+        for _ in 0..ENDED_WITH_BINDING {
+            let first = self.bindings.get(slot).first;
+            if first == NONE {
+                self.bindings.remove(slot, clock.ceil, counters);
+                counters.bindings_ended += 1;
+                return;
+            }
+            if self.sessions.links(first).stored == NONE {
+                self.take_out(first, Ending::Lifetime, counters);
+            } else {
+                // The SYN waits as one to an endpoint without a binding.
+                self.unlink(first);
+                self.sessions.forget_inside(first);
+            }
+        }
+        if !std::mem::replace(&mut self.bindings.get_mut(slot).is_ending, true) {
+            self.ending.push_back(slot);
+        }
+    }
+
+    /// Goes on with the bindings whose sessions were too numerous, if no packet from inside has come meanwhile.
+    fn end_more(&mut self, budget: usize, clock: Clock, counters: &mut Counters) {
+        for _ in 0..budget.div_ceil(ENDED_WITH_BINDING) {
+            let Some(slot) = self.ending.pop_front() else { break };
+            if std::mem::take(&mut self.bindings.get_mut(slot).is_ending) {
+                self.end_unkept(slot, clock, counters);
+            }
+        }
+    }
+
+    /// Takes a session out of its binding's list.
+    fn unlink(&mut self, slot: u32) {
+        let links = *self.sessions.links(slot);
+        if links.next != NONE {
+            self.sessions.links_mut(links.next).previous = links.previous;
+        }
+        if links.previous != NONE {
+            self.sessions.links_mut(links.previous).next = links.next;
+        }
+        let binding = self.bindings.get_mut(links.binding);
+        if binding.first == slot {
+            binding.first = links.next;
+        }
+        binding.sessions -= 1;
+    }
+
+    /// Ends a session, and returns its binding.
+    fn take_out(&mut self, slot: u32, why: Ending, counters: &mut Counters) -> Option<u32> {
         // No packet may go by its entry when its port is another's.
         self.take_back(slot);
         let links = *self.sessions.links(slot);
@@ -284,47 +364,43 @@ impl<I: InsideKey> StateTables<I> {
             self.permits.remove(session.protocol, session.outside, session.remote.address);
         }
         if links.binding == NONE {
-            return;
+            return None;
         }
-        if links.next != NONE {
-            self.sessions.links_mut(links.next).previous = links.previous;
-        }
-        if links.previous != NONE {
-            self.sessions.links_mut(links.previous).next = links.next;
-        }
-        let binding = self.bindings.get_mut(links.binding);
-        if binding.first == slot {
-            binding.first = links.next;
-        }
-        binding.sessions -= 1;
-        if binding.sessions == 0 && binding.kind == BindingKind::Dynamic {
-            self.bindings.remove(links.binding);
-            counters.bindings_ended += 1;
-        }
+        self.bindings.get_mut(links.binding).keeping -= u32::from(!links.from_outside);
+        self.unlink(slot);
+        Some(links.binding)
     }
 
     /// Ends a session by order.
-    pub(crate) fn end_session(&mut self, slot: u32, counters: &mut Counters) {
-        self.end(slot, Ending::Order, counters);
+    pub(crate) fn end_session(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
+        self.end(slot, Ending::Order, clock, counters);
     }
 
     /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it is gone: else the rest
     /// waits for the next call.
-    pub(crate) fn end_binding(&mut self, slot: u32, budget: usize, counters: &mut Counters) -> bool {
+    pub(crate) fn end_binding(
+        &mut self,
+        slot: u32,
+        budget: usize,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> bool {
         for _ in 0..budget {
-            let binding = *self.bindings.get(slot);
-            if binding.first == NONE {
+            let first = self.bindings.get(slot).first;
+            if first == NONE {
                 break;
             }
-            self.end(binding.first, Ending::Order, counters);
-            if binding.sessions == 1 && binding.kind == BindingKind::Dynamic {
-                return true;
-            }
+            self.take_out(first, Ending::Order, counters);
         }
         if self.bindings.get(slot).sessions > 0 {
+            let binding = self.bindings.get_mut(slot);
+            let is_unkept = binding.keeping == 0 && binding.kind == BindingKind::Dynamic;
+            if is_unkept && !std::mem::replace(&mut binding.is_ending, true) {
+                self.ending.push_back(slot);
+            }
             return false;
         }
-        self.bindings.remove(slot);
+        self.bindings.remove(slot, clock.ceil, counters);
         counters.bindings_ended += 1;
         true
     }
@@ -366,6 +442,7 @@ impl<I: InsideKey> StateTables<I> {
                 tell(Fired::Silent(silent));
             }
         }
+        self.end_more(budget, clock, counters);
         for _ in 0..budget {
             if !self.bindings.end_quarantine(clock.floor) {
                 break;
@@ -390,7 +467,7 @@ impl<I: InsideKey> StateTables<I> {
 
     /// Memory in octets.
     pub(crate) fn memory(&self) -> usize {
-        let silent = self.silent.capacity() * size_of::<SilentSession<I>>();
+        let silent = self.silent.capacity() * size_of::<SilentSession<I>>() + self.ending.capacity() * 4;
         self.sessions.memory()
             + self.bindings.memory()
             + self.permits.memory()

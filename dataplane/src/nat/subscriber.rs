@@ -47,6 +47,11 @@ impl<H: InsideHost> Subscribers<H> {
         self.hash.pair(a, b)
     }
 
+    /// A hash of the host's subscriber.
+    pub(super) fn tag_of(&self, host: H) -> u32 {
+        self.tag(host.subscriber(self.bits))
+    }
+
     fn find(&self, subscriber: Subscriber) -> Option<u32> {
         self.by_subscriber.find(self.tag(subscriber), |slot| {
             self.known.get(slot).is_some_and(|known| known.subscriber == subscriber)

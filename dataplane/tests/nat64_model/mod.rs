@@ -65,8 +65,15 @@ impl Pair {
             )
         };
         let real = Nat64::new(&config, PolicyId(0), WorkerId(0), 1, seed);
-        let model =
-            Model { filtering, now: 0, bindings: Vec::new(), sessions: Vec::new(), homes: BTreeMap::new() };
+        let model = Model {
+            filtering,
+            now: 0,
+            bindings: Vec::new(),
+            sessions: Vec::new(),
+            homes: BTreeMap::new(),
+            quarantined: Vec::new(),
+            cut_short: 0,
+        };
         Self { real, effects: Effects::default(), model }
     }
 
@@ -281,6 +288,7 @@ impl Pair {
         match made {
             Ok(()) => {
                 assert_eq!(faults, []);
+                self.model.quarantined.retain(|q| !q.is_of(protocol, outside));
                 self.model.bind(Binding { protocol, inside, outside, is_static: true });
             }
             Err(fault) => assert!(faults.contains(&fault), "{fault:?} is not of {faults:?}"),
@@ -317,7 +325,7 @@ impl Pair {
             .map(|s| {
                 let trans = if s.state == State::Established { 240 } else { 0 };
                 let ends_in = Duration::from_secs(s.started + s.lifetime() + trans - self.model.now / SECOND);
-                (s.protocol, s.inside, s.outside, s.remote, name(s.state), ends_in)
+                (s.protocol, s.inside, s.outside, s.remote, name(s), ends_in)
             })
             .collect();
         real.sort();
@@ -355,11 +363,14 @@ impl Pair {
         );
         let stored = self.model.sessions.iter().filter(|s| s.state == State::SynStored).count();
         assert_eq!(self.effects.counters.held, stored as u64, "held frames");
+        assert_eq!(self.real.quarantined(), self.model.quarantined.len(), "ports in quarantine");
+        assert_eq!(self.effects.counters.quarantines_cut_short, self.model.cut_short, "ended early");
     }
 }
 
-fn name(state: State) -> &'static str {
-    match state {
+fn name(session: &Session) -> &'static str {
+    match session.state {
+        State::Open if session.from_outside => "unanswered",
         State::Open => "open",
         State::SynStored => "outside init, syn stored",
         State::V4Init => "outside init",

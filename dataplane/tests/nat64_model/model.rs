@@ -39,7 +39,7 @@ pub(crate) struct Session {
     pub(crate) state: State,
     /// The second its lifetime last started.
     pub(crate) started: u64,
-    /// Whether a packet from outside made it, and no SYN from inside has answered it since.
+    /// Whether a packet from outside made it, and none from inside has answered it since.
     pub(crate) from_outside: bool,
 }
 
@@ -67,6 +67,8 @@ impl Session {
     }
 
     /// RFC 6146 §3.5.2.2, in the order of its text.
+    /// RFC 7857 §7: once a packet from inside has answered a session from outside, it is as one from inside; §7.1: a RST from inside
+    /// refreshes nothing.
     pub(crate) fn packet(&mut self, from_v6: bool, flags: u8, now: u64) {
         let rst = flags & RST != 0;
         let syn = flags & SYN != 0 && !rst;
@@ -100,13 +102,13 @@ impl Session {
                 if from_v6 && fin {
                     self.state = State::BothFin;
                 }
-                restart = true;
+                restart = !(from_v6 && rst);
             }
             State::V6Fin => {
                 if !from_v6 && fin {
                     self.state = State::BothFin;
                 }
-                restart = true;
+                restart = !(from_v6 && rst);
             }
             State::BothFin => {}
             State::Trans => {
@@ -119,10 +121,35 @@ impl Session {
         if restart {
             self.started = now.div_ceil(SECOND);
         }
+        if from_v6 && matches!(self.state, State::Open | State::Established) {
+            self.from_outside = false;
+        }
     }
 }
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// A port that was a host's until lately (RFC 6888 REQ-8).
+#[derive(Clone, Debug)]
+pub(crate) struct Quarantined {
+    protocol: NatProtocol,
+    outside: Endpoint4,
+    /// The /64 that it belonged to.
+    subscriber: u64,
+    /// The second in which it may be another one's.
+    until: u64,
+}
+
+impl Quarantined {
+    pub(crate) fn is_of(&self, protocol: NatProtocol, outside: Endpoint4) -> bool {
+        self.protocol == protocol && self.outside == outside
+    }
+}
+
+/// The subscriber of a host.
+fn subscriber(host: Ipv6Addr) -> u64 {
+    (host.to_bits() >> 64) as u64
+}
 
 /// What the model expects of a packet.
 #[derive(Debug)]
@@ -139,6 +166,9 @@ pub(crate) struct Model {
     pub(crate) sessions: Vec<Session>,
     /// The outside address that a host was given with the oldest of the bindings that it has had without a break.
     pub(crate) homes: BTreeMap<Ipv6Addr, Ipv4Addr>,
+    pub(crate) quarantined: Vec<Quarantined>,
+    /// How many ports another subscriber got before their time.
+    pub(crate) cut_short: u64,
 }
 
 impl Model {
@@ -154,15 +184,57 @@ impl Model {
         self.binding_of_outside(protocol, outside).is_none()
     }
 
+    fn may_be_given(&self, protocol: NatProtocol, outside: Endpoint4) -> bool {
+        let is_it = |q: &Quarantined| q.protocol == protocol && q.outside == outside;
+        self.is_free(protocol, outside) && !self.quarantined.iter().any(is_it)
+    }
+
+    /// The quarantined ports of which an inside endpoint may get one if no other is left: its own subscriber's, or else those that are there
+    /// longest.
+    fn early(&self, protocol: NatProtocol, inside: Endpoint6) -> Vec<Quarantined> {
+        let home = self.homes.get(&inside.address).copied();
+        let is_usable = |q: &&Quarantined| {
+            q.protocol == protocol
+                && home.is_none_or(|home| home == q.outside.address)
+                && (q.outside.port >= 1_024 || inside.port < 1_024 || protocol == NatProtocol::Icmp)
+        };
+        let usable: Vec<_> = self.quarantined.iter().filter(is_usable).cloned().collect();
+        let is_own = |q: &&Quarantined| q.subscriber == subscriber(inside.address);
+        let own: Vec<_> = usable.iter().filter(is_own).cloned().collect();
+        let first = usable.iter().map(|q| q.until).min();
+        if own.is_empty() { usable.into_iter().filter(|q| Some(q.until) == first).collect() } else { own }
+    }
+
+    /// Whether a port is left at the host's address, or at any if it has none.
+    fn is_port_left(&self, protocol: NatProtocol, inside: Endpoint6) -> bool {
+        let home = self.homes.get(&inside.address).copied();
+        let has_port = |address| self.usable(protocol, address, inside.port).iter().any(|p| !p.is_empty());
+        POOL.into_iter().any(|one| home.is_none_or(|home| home == one) && has_port(one))
+    }
+
+    /// A quarantined port is given.
+    fn give_early(&mut self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) -> bool {
+        let Some(at) = self.quarantined.iter().position(|q| q.protocol == protocol && q.outside == outside)
+        else {
+            return false;
+        };
+        assert!(!self.is_port_left(protocol, inside), "{outside} for {inside}: another port is free");
+        let early = self.early(protocol, inside);
+        assert!(early.iter().any(|q| q.outside == outside), "{outside} for {inside} is not of {early:?}");
+        let given = self.quarantined.remove(at);
+        self.cut_short += u64::from(given.subscriber != subscriber(inside.address));
+        true
+    }
+
     /// Free ports of an address that an inside port may get, the preferred range first.
     pub(crate) fn usable(&self, protocol: NatProtocol, address: Ipv4Addr, inside_port: u16) -> Vec<Vec<u16>> {
         let free = |low: bool| -> Vec<u16> {
             let in_range = PORTS.filter(|port| (*port < 1_024) == low);
-            in_range.filter(|port| self.is_free(protocol, Endpoint4::new(address, *port))).collect()
+            in_range.filter(|port| self.may_be_given(protocol, Endpoint4::new(address, *port))).collect()
         };
         match protocol {
             NatProtocol::Icmp => {
-                vec![PORTS.filter(|p| self.is_free(protocol, Endpoint4::new(address, *p))).collect()]
+                vec![PORTS.filter(|p| self.may_be_given(protocol, Endpoint4::new(address, *p))).collect()]
             }
             _ if inside_port < 1_024 => vec![free(true), free(false)],
             _ => vec![free(false)],
@@ -197,17 +269,41 @@ impl Model {
         self.bindings.push(binding);
     }
 
-    /// Dynamic bindings end with their last session (§3.1).
+    /// Dynamic bindings end with the last session (§3.1) that a packet from inside made or answered (RFC 7857 §7), and the others with them. Their
+    /// ports are quarantined.
     pub(crate) fn tidy(&mut self) {
+        let is_of = |s: &Session, b: &Binding| {
+            s.protocol == b.protocol && s.outside == b.outside && s.inside == Some(b.inside)
+        };
         let sessions = &self.sessions;
-        self.bindings.retain(|b| {
-            b.is_static
-                || sessions
-                    .iter()
-                    .any(|s| s.protocol == b.protocol && s.outside == b.outside && s.inside == Some(b.inside))
-        });
+        let is_kept = |b: &Binding| b.is_static || sessions.iter().any(|s| is_of(s, b) && !s.from_outside);
+        let (kept, over): (Vec<_>, Vec<_>) = self.bindings.iter().cloned().partition(is_kept);
+        self.bindings = kept;
+        for binding in over {
+            self.quarantine(&binding);
+            self.sessions.retain_mut(|s| {
+                let is_its = is_of(s, &binding);
+                if is_its && s.state == State::SynStored {
+                    s.inside = None;
+                }
+                !is_its || s.state == State::SynStored
+            });
+        }
         let bindings = &self.bindings;
         self.homes.retain(|host, _| bindings.iter().any(|b| b.inside.address == *host));
+    }
+
+    /// A dynamic binding has ended.
+    pub(crate) fn quarantine(&mut self, binding: &Binding) {
+        if self.filtering != Filtering::EndpointIndependent || binding.protocol == NatProtocol::Tcp {
+            return;
+        }
+        self.quarantined.push(Quarantined {
+            protocol: binding.protocol,
+            outside: binding.outside,
+            subscriber: subscriber(binding.inside.address),
+            until: self.now.div_ceil(SECOND) + 120,
+        });
     }
 
     /// Time passes: how many stored SYNs are to be answered, and connections to be probed.
@@ -227,6 +323,7 @@ impl Model {
             !over
         });
         self.tidy();
+        self.quarantined.retain(|q| q.until > now / SECOND);
         (unanswered, probes)
     }
 
@@ -315,11 +412,8 @@ impl Model {
         if known.is_none() && self.bindings.len() == MOST_BINDINGS {
             refusals.push(DropReason::BindingTableFull);
         }
-        let has_port = |address| self.usable(protocol, address, inside.port).iter().any(|p| !p.is_empty());
         // RFC 7857 §4: a host gets no other address than the one that it has.
-        let home = self.homes.get(&inside.address).copied();
-        if known.is_none()
-            && !POOL.into_iter().any(|one| home.is_none_or(|home| home == one) && has_port(one))
+        if known.is_none() && !self.is_port_left(protocol, inside) && self.early(protocol, inside).is_empty()
         {
             refusals.push(DropReason::PortPoolEmpty);
         }
@@ -327,7 +421,9 @@ impl Model {
             return Expected::Refused(refusals);
         };
         let binding = known.unwrap_or_else(|| {
-            self.check_lawful(protocol, inside, outside);
+            if !self.give_early(protocol, inside, outside) {
+                self.check_lawful(protocol, inside, outside);
+            }
             let binding = Binding { protocol, inside, outside, is_static: false };
             self.bind(binding.clone());
             binding

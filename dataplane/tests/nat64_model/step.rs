@@ -112,7 +112,8 @@ pub(crate) fn step() -> impl Strategy<Value = Step> {
 }
 
 pub(crate) fn host(number: u8) -> Ipv6Addr {
-    Ipv6Addr::from_bits((0x2001_0db8 << 96) + u128::from(number) + 1)
+    let subscriber = u128::from(number % 2) << 64;
+    Ipv6Addr::from_bits((0x2001_0db8 << 96) + subscriber + u128::from(number) + 1)
 }
 
 /// The third and fourth remote are the pool's own addresses: hairpins.

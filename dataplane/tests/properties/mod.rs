@@ -314,6 +314,7 @@ fn the_packets_of_these_properties_reach_what_they_should() {
         "punted",
         "to_control",
         "gso.joined",
+        "nat.quarantines.cut_short",
     ];
     let is_elsewhere = |name: &str| {
         name.ends_with(".encap")

@@ -90,7 +90,7 @@ fn file(directory: &Path, name: &str) -> PathBuf {
 /// As long as a session that is silent, or closing.
 fn hold_down(config: &Config, protocol: NatProtocol) -> Duration {
     let times = config.nat64.iter().map(|nat64| match protocol {
-        NatProtocol::Tcp => nat64.timeouts.tcp_trans,
+        NatProtocol::Tcp => nat64.timeouts.tcp_closing,
         NatProtocol::Udp => nat64.timeouts.udp_default,
         NatProtocol::Icmp => nat64.timeouts.icmp_default,
     });

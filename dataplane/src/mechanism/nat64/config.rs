@@ -59,7 +59,7 @@ impl Nat64Config {
             pool: self.pool.clone(),
             filtering: self.filtering,
             static_bindings: self.static_bindings.clone(),
-            timeouts: self.timeouts,
+            timeouts: self.timeouts.clone(),
             limits: self.limits,
             subscriber_bits: Config::<sixway_wire::Endpoint6>::SUBSCRIBER_BITS,
         }

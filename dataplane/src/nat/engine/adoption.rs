@@ -175,7 +175,9 @@ impl<I: InsideKey> Engine<I> {
         let second = |ago: Duration| u32::try_from(ago.as_secs()).unwrap_or(u32::MAX);
         let started = self.clock.ceil.saturating_sub(second(saved.age));
         let last_packet = self.clock.floor.saturating_sub(second(saved.idle));
-        if self.clock.floor >= started.saturating_add(self.tables.sessions.longest(saved.state)) {
+        if self.clock.floor
+            >= started.saturating_add(self.tables.sessions.longest(saved.state, saved.remote.port))
+        {
             return Err(NotAdopted::Expired);
         }
         let revival = Revival { saved: *saved, started, last_packet, flow };
@@ -191,7 +193,7 @@ impl<I: InsideKey> Engine<I> {
 
     /// Quarantines a free endpoint of the pool until `until`: after an unclean stop someone may still send to whom it
     /// belonged. Whether it is kept: it is not if it belongs to a binding, is another worker's or none of the pool's, or if there is no room
-    /// ([`crate::nat::MOST_QUARANTINED`]). Restore sessions first.
+    /// ([`crate::nat::StateLimits::quarantined_ports`]). Restore sessions first.
     pub fn quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>, until: Instant) -> bool {
         self.owns_outside(outside.0.address)
             && self.ownership.worker_of_outside(protocol, outside.0) == self.worker

@@ -102,8 +102,8 @@ impl<I: InsideKey> Engine<I> {
             NatProtocol::Tcp if is_syn => SessionState::OutsideInit,
             // §3.5.2.2, CLOSED, any other packet: forwarded if there is a binding, and nothing is remembered.
             NatProtocol::Tcp => return Ok(Found::Binding(inside)),
-            NatProtocol::Udp => SessionState::Udp,
-            NatProtocol::Icmp => SessionState::Icmp,
+            NatProtocol::Udp => SessionState::UdpUnanswered,
+            NatProtocol::Icmp => SessionState::IcmpUnanswered,
         };
         self.tables.open_from_outside(binding, remote, state, self.clock, counters).map(Found::Session)
     }

@@ -49,12 +49,12 @@ impl<I: InsideKey> Engine<I> {
         if is_notable | (segment != Segment::Data) {
             self.offload_or_reclaim(slot, Direction::Out, arrival, probe, counters);
         }
-        let waited = self.tables.sessions.get(slot).state == SessionState::OutsideInitStored;
+        let before = self.tables.sessions.get(slot).state;
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);
-        if waited && state == SessionState::Established {
-            self.tables.answered_from_inside(slot, counters);
+        if state != before {
+            self.tables.changed_from_inside(slot, before, counters);
         }
         Ok(self.outward(outside, probe, mechanism))
     }
