@@ -185,10 +185,34 @@ fn values_out_of_range_are_told_the_range() {
         ("tcp_trans = \"3 min\"", "is out of range; write 4 min to 365 d"),
         ("tcp_incoming_syn = \"5 s\"", "is out of range; write 6 s to 10 min"),
         ("icmp_default = \"59 s\"", "is out of range; write 1 min to 365 d"),
+        ("tcp_opening = \"9 s\"", "is out of range; write 10 s to 365 d"),
+        ("tcp_closing = \"3 min\"", "is out of range; write 4 min to 365 d"),
+        ("quarantine = \"25 h\"", "is out of range; write 0 s to 1 d"),
     ] {
         fault_in(&format!("{NAT64}[nat64.timeouts]\n"), line, &format!("nat64.timeouts.{line}  {said}"));
     }
     fault_in(NAT64, "tos = 256", "nat64.tos = 256  is out of range; write 0 to 255");
+}
+
+#[test]
+fn a_timeout_of_ports_that_is_too_short_is_named_with_its_clause() {
+    for (row, said) in [
+        (
+            "protocol = \"udp\", ports = \"53,5353\", timeout = \"10 s\"",
+            "is too short; write at least 2 min (RFC 4787 REQ-5 for ports from 1024 on)",
+        ),
+        (
+            "protocol = \"tcp\", ports = 22, timeout = \"1 h\"",
+            "is too short; write at least 2 h (RFC 5382 REQ-5)",
+        ),
+    ] {
+        let timeout = row.split("timeout = ").last().unwrap();
+        fault_in(
+            &format!("{NAT64}[nat64.timeouts]\n"),
+            &format!("port = [{{ {row} }}]"),
+            &format!("nat64.timeouts.port[0].timeout = {timeout}  {said}"),
+        );
+    }
 }
 
 #[test]

@@ -35,7 +35,7 @@ pool = "main"
 filtering = "address-dependent"
 translate_non_global = true
 static = [{ protocol = "tcp", inside = "[2001:db8::80]:80", outside = "192.0.2.1:80" }]
-timeouts = { tcp_est = "2 h 4 min" }
+timeouts = { tcp_est = "2 h 4 min", tcp_trans = "5 min", tcp_opening = "30 s", quarantine = "0 s", port = [{ protocol = "udp", ports = "53,123", timeout = "10 s" }] }
 
 [siit]
 prefix = "2001:db8:64::/96"
@@ -66,6 +66,12 @@ fn a_full_configuration_is_read_whole() {
     assert_eq!(nat64.filtering, Filtering::AddressDependent);
     assert_eq!(nat64.timeouts.tcp_est.as_secs(), 7_440);
     assert_eq!(nat64.timeouts.udp_default.as_secs(), 300);
+    assert_eq!((nat64.timeouts.tcp_opening.as_secs(), nat64.timeouts.tcp_closing.as_secs()), (30, 300));
+    let engine = config.engines([0, 0], &Surroundings::default()).remove(0);
+    let timeouts = &engine.nat64[0].timeouts;
+    assert!(timeouts.quarantine.is_zero());
+    let ports: Vec<_> = timeouts.ports.iter().map(|row| (row.ports.clone(), row.timeout.as_secs())).collect();
+    assert_eq!(ports, [(53..=53, 10), (123..=123, 10)]);
     assert_eq!(nat64.static_bindings[0].inside.to_string(), "[2001:db8::80]:80");
     let pool = config.pool(&nat64.pool).unwrap();
     assert_eq!((pool.address_count(), pool.ports.count()), (32, 64_513));
