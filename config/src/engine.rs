@@ -75,6 +75,7 @@ impl Nat64 {
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
             limits: self.limits.of_each_worker(workers),
+            subscribers: self.subscribers.engine(),
             policy: self.translation.engine(),
             in_use: None,
         }
@@ -93,6 +94,7 @@ impl Nat44 {
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
             limits: self.limits.of_each_worker(workers),
+            subscribers: self.subscribers.engine(),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
             in_use: None,
         }

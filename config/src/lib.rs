@@ -83,6 +83,7 @@ pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
 pub use host::{HostAddress, HostFacts, KernelTunnel};
 pub use isatap::{Isatap, IsatapRole};
+pub use limits::Subscribers;
 pub use local_address::{LocalAddress, LocalSource};
 pub use mechanism::Mechanism;
 pub use mechanisms::Mechanisms;

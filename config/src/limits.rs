@@ -1,30 +1,92 @@
-//! The keys of a NAT that bound its tables: `max_sessions` and so on.
+//! The keys of a NAT that bound its tables, `max_sessions` and so on, and what one subscriber may have.
 
 use crate::fault::Report;
 use crate::section::Reader;
-use serde::Serializer;
+use crate::text;
+use crate::translator_prefix::read_prefixes4;
 use serde::ser::SerializeMap;
-use sixway_dataplane::nat::StateLimits;
+use serde::{Serialize, Serializer};
+use sixway_dataplane::nat::{NatProtocol, StateLimits, SubscriberLimits, SubscriberPolicy};
+use sixway_wire::Prefix4;
+use std::fmt::Display;
 
 pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<StateLimits> {
     let mut read = |key| section.value(key, report).and_then(|v| v.integer(report));
     let (sessions, bindings) = (read("max_sessions"), read("max_bindings"));
     let quarantined_ports = read("max_quarantined_ports");
-    let bindings_per_subscriber = read("max_bindings_per_subscriber");
+    let of_subscriber = SUBSCRIBER.map(|(key, _)| read(key));
+    let mut limits = SubscriberLimits::NONE;
+    for ((_, place), limit) in SUBSCRIBER.into_iter().zip(of_subscriber) {
+        *place(&mut limits) = limit?;
+    }
     Some(StateLimits {
         sessions: sessions?,
         bindings: bindings?,
-        bindings_per_subscriber: bindings_per_subscriber?,
         quarantined_ports: quarantined_ports?,
+        of_subscriber: limits,
     })
 }
 
+/// The keys of a subscriber's limits, and where each is.
+const SUBSCRIBER: [(&str, fn(&mut SubscriberLimits) -> &mut u32); 7] = [
+    ("max_bindings_per_subscriber", |limits| &mut limits.bindings),
+    ("max_tcp_bindings_per_subscriber", |limits| &mut limits.bindings_of[NatProtocol::Tcp as usize]),
+    ("max_udp_bindings_per_subscriber", |limits| &mut limits.bindings_of[NatProtocol::Udp as usize]),
+    ("max_icmp_bindings_per_subscriber", |limits| &mut limits.bindings_of[NatProtocol::Icmp as usize]),
+    ("max_sessions_per_subscriber", |limits| &mut limits.sessions),
+    ("max_new_bindings_per_second", |limits| &mut limits.new_bindings_per_second),
+    ("max_new_sessions_per_second", |limits| &mut limits.new_sessions_per_second),
+];
+
 /// With the names of the keys.
 pub(crate) fn serialize<S: Serializer>(limits: &StateLimits, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(4))?;
+    let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("max_sessions", &limits.sessions)?;
     map.serialize_entry("max_bindings", &limits.bindings)?;
     map.serialize_entry("max_quarantined_ports", &limits.quarantined_ports)?;
-    map.serialize_entry("max_bindings_per_subscriber", &limits.bindings_per_subscriber)?;
+    let mut of_subscriber = limits.of_subscriber;
+    for (key, place) in SUBSCRIBER {
+        map.serialize_entry(key, place(&mut of_subscriber))?;
+    }
     map.end()
+}
+
+/// Who is a subscriber, and whom limits do not hold for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(bound = "P: Display")]
+pub struct Subscribers<P> {
+    /// Length of a subscriber's prefix.
+    #[serde(rename = "subscriber_prefix_length")]
+    pub prefix_length: u8,
+    /// Prefixes whose subscribers no limit holds for.
+    #[serde(
+        rename = "exempt_subscribers",
+        serialize_with = "text::many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub exempt: Vec<P>,
+    /// Destinations whose sessions do not count.
+    #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
+    pub exempt_destinations: Vec<Prefix4>,
+}
+
+impl<P: Clone> Subscribers<P> {
+    /// `exempt` are the prefixes of `exempt_subscribers`.
+    pub(crate) fn read(section: &Reader, exempt: Option<Vec<P>>, report: &mut Report) -> Option<Self> {
+        let prefix_length = section.value("subscriber_prefix_length", report).and_then(|v| v.integer(report));
+        let exempt_destinations = read_prefixes4(section, "exempt_destinations", report);
+        Some(Self {
+            prefix_length: prefix_length?,
+            exempt: exempt?,
+            exempt_destinations: exempt_destinations?,
+        })
+    }
+
+    pub(crate) fn engine(&self) -> SubscriberPolicy<P> {
+        SubscriberPolicy {
+            bits: self.prefix_length,
+            exempt: self.exempt.clone(),
+            exempt_destinations: self.exempt_destinations.clone(),
+        }
+    }
 }

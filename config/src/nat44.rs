@@ -10,7 +10,7 @@ use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
-use crate::limits;
+use crate::limits::{self, Subscribers};
 use crate::nat64::{Filtering, find_pool};
 use crate::pool::ReadPool;
 use crate::schema::{NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
@@ -51,6 +51,9 @@ pub struct Nat44 {
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv4 address, at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
+    /// Who is a subscriber.
+    #[serde(flatten)]
+    pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
     /// When a silent session ends.
@@ -108,6 +111,8 @@ impl Nat44 {
         let allow_own = read_prefixes4(section, "allow_own", report);
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
+        let exempt = read_prefixes4(section, "exempt_subscribers", report);
+        let subscribers = Subscribers::read(section, exempt, report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
         let timeouts = Timeouts::read(section, (&NAT44_TIMEOUTS, &NAT44_PORT_TIMEOUT), report);
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
@@ -127,6 +132,7 @@ impl Nat44 {
             pool,
             filtering: filtering?,
             limits: limits?,
+            subscribers: subscribers?,
             clamp_mss: clamp_mss?,
             timeouts: timeouts?,
             static_bindings,

@@ -8,7 +8,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report, did_you_mean};
-use crate::limits;
+use crate::limits::{self, Subscribers};
 use crate::pool::{Pool, ReadPool};
 use crate::schema::{PORT_TIMEOUT, STATIC, TIMEOUTS};
 use crate::section::Reader;
@@ -69,6 +69,9 @@ pub struct Nat64 {
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
+    /// Who is a subscriber.
+    #[serde(flatten)]
+    pub subscribers: Subscribers<Prefix6>,
     /// The choices of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,
@@ -116,6 +119,9 @@ impl Nat64 {
         let reverse_path = section.value("reverse_path", report).and_then(|v| v.word(report));
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
+        let exempt = section.value("exempt_subscribers", report).map(|v| v.items()).unwrap_or_default();
+        let exempt = exempt.iter().map(|item| item.prefix6(report)).collect();
+        let subscribers = Subscribers::read(section, exempt, report);
         let timeouts = Timeouts::read(section, (&TIMEOUTS, &PORT_TIMEOUT), report);
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let rules = StaticRules { prefix: prefix.map(|p| p.prefix()), inside4: None, pool: known_pool };
@@ -131,6 +137,7 @@ impl Nat64 {
             pool,
             filtering: filtering?,
             limits: limits?,
+            subscribers: subscribers?,
             translation: translation?,
             timeouts: timeouts?,
             static_bindings,

@@ -216,9 +216,12 @@ drop_reasons! {
     SynAwaitsInside => silent,
     /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
     PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
-    /// The sender's network (an IPv6 /64) or IPv4 address has reached the limit of bindings, or of dynamic pool addresses, per subscriber (RFC 6888
-    /// REQ-4, REQ-11).
+    /// The sender's subscriber (an IPv6 prefix or an IPv4 address) has reached one of its limits: bindings, sessions, new ones a second, or dynamic
+    /// pool addresses (RFC 6888 REQ-4, REQ-5, REQ-11).
     SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),
+    /// The sender's subscriber has several times more sessions than are left, or ports than are left at its outside address: these are for
+    /// others (RFC 6888 REQ-4).
+    SubscriberShare => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of bindings is full. Live bindings are never evicted.
     BindingTableFull => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of sessions is full. Live sessions are never evicted.

@@ -162,7 +162,7 @@ fn a_flow_that_the_configuration_would_not_make_is_not_adopted() {
 #[test]
 fn a_flow_that_is_in_the_way_of_another_or_of_a_limit_is_not_adopted() {
     let mut gateway = gateway(|nat64| {
-        nat64.limits.bindings_per_subscriber = 1;
+        nat64.limits.of_subscriber.bindings = 1;
         nat64.limits.sessions = 3;
         nat64.static_bindings.push(StaticBinding {
             protocol: NatProtocol::Udp,

@@ -158,23 +158,23 @@ fn a_packet_that_goes_nowhere_costs_the_dynamic_pool_no_address() {
 
 #[test]
 fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port() {
-    let mut gateway = stateful(|config| config.limits.sessions = 100);
+    let mut gateway = stateful(|config| config.limits.sessions = 80);
     let port = outside_port(&mut gateway, v6(HOST, SERVER6).udp(4_000, 53, b"question"));
     gateway.counted_before();
-    for remote_port in 1..=200 {
+    for remote_port in 1..=180 {
         gateway.receives(v4(SERVER4, "192.0.2.1").udp(1_000 + remote_port, port, b"flood"));
     }
     gateway.counted([
-        ("nat.sessions.made", 75),
-        ("nat64.v4_to_v6", 75),
-        ("OutsideSessionsFull", 125),
-        ("icmp_errors.made", 125),
+        ("nat.sessions.made", 60),
+        ("nat64.v4_to_v6", 60),
+        ("OutsideSessionsFull", 120),
+        ("icmp_errors.made", 120),
     ]);
-    for inside_port in 0..24 {
+    for inside_port in 0..19 {
         gateway.receives(v6(OTHER, SERVER6).udp(inside_port, 53, b"question"));
         assert_eq!(gateway.last, Verdict::Forward);
     }
-    gateway.receives(v6(OTHER, SERVER6).udp(24, 53, b"question"));
+    gateway.receives(v6(OTHER, SERVER6).udp(19, 53, b"question"));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SessionTableFull));
     gateway.now = gateway.now + Duration::from_secs(301);
     gateway.receives(v4(SERVER4, "192.0.2.1").udp(9, port, b"hello"));
@@ -183,7 +183,7 @@ fn one_outside_host_cannot_take_all_sessions_of_a_nat64_through_one_inside_port(
 
 #[test]
 fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_inside() {
-    let mut gateway = stateful(|config| config.limits.sessions = 100);
+    let mut gateway = stateful(|config| config.limits.sessions = 80);
     let port = outside_port(&mut gateway, v6(HOST, SERVER6).tcp(4_000, 80, SYN, b""));
     for remote_port in 1_000..1_200 {
         gateway.receives(v4(SERVER4, "192.0.2.1").tcp(remote_port, port, SYN, b""));
@@ -197,8 +197,8 @@ fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_insi
 
 #[test]
 fn a_table_full_of_sessions_that_are_overdue_is_not_full() {
-    let mut gateway = stateful(|config| config.limits.sessions = 200);
-    for n in 0..200 {
+    let mut gateway = stateful(|config| config.limits.sessions = 60);
+    for n in 0..60 {
         gateway.receives(v6(HOST, SERVER6).udp(4_000 + n, 53, b"question"));
     }
     gateway.receives(v6(OTHER, SERVER6).udp(4_000, 53, b"question"));
@@ -275,7 +275,7 @@ fn a_source_under_another_nat64s_prefix_is_dropped_too() {
 #[test]
 fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
     let mut gateway = stateful(|config| {
-        config.limits.bindings_per_subscriber = 10;
+        config.limits.of_subscriber.bindings = 10;
         config.static_bindings = vec![StaticBinding {
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new("2001:db8:1::80".parse().unwrap(), 53)),

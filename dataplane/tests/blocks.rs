@@ -158,7 +158,7 @@ fn a_lone_host_has_the_ports_of_all_workers() {
             let mut gateway = workers(count, ports);
             let host = gateway.host(usize::from(count) / 2, 0);
             let got = gateway.fills(host);
-            assert!(got * 100 >= all * 95, "{count} workers: {got} of {all}");
+            assert!(got * 100 >= all * 92, "{count} workers: {got} of {all}");
         }
     }
 }
@@ -174,7 +174,7 @@ fn a_lone_host_has_the_ports_of_a_whole_address() {
             gateway.all_arrive();
         }
     }
-    assert!(got * 100 >= 64_512 * 95, "{got} of 64,512");
+    assert!(got * 100 >= 64_512 * 92, "{got} of 64,512");
 }
 
 #[test]

@@ -421,9 +421,14 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (after(gateway, [packet(1_024), packet(1_026)]), six)
         }
         DropReason::SubscriberLimit => {
-            let gateway = stateful_with(|config, _| config.limits.bindings_per_subscriber = 1);
+            let gateway = stateful_with(|config, _| config.limits.of_subscriber.bindings = 1);
             let packet = |host| v6(host, NAT_PEER6).udp(4_000, 53, b"data");
             (after(gateway, [packet("2001:db8:1::1"), packet("2001:db8:1::2")]), six)
+        }
+        DropReason::SubscriberShare => {
+            let gateway = stateful_with(|_, _| ());
+            let packet = |port| v6(HOST6, NAT_PEER6).udp(1_024, port, b"data");
+            (after(gateway, std::array::from_fn::<_, 91, _>(|port| packet(port as u16 + 1))), six)
         }
         DropReason::BindingTableFull => {
             let gateway = stateful_with(|config, _| config.limits.bindings = 1);
@@ -604,9 +609,13 @@ fn both_families_are_told_where_the_list_tells_both() {
         }
         // Hosts with IPv4 addresses inside: none of the mechanisms that are configured here has them. The NAT itself is asked in
         // `nat/engine/tests.rs`.
-        if [DropReason::PortPoolEmpty, DropReason::SubscriberLimit, DropReason::BindingTableFull]
-            .contains(&reason)
-        {
+        let of_the_nat = [
+            DropReason::PortPoolEmpty,
+            DropReason::SubscriberLimit,
+            DropReason::SubscriberShare,
+            DropReason::BindingTableFull,
+        ];
+        if of_the_nat.contains(&reason) {
             continue;
         }
         let name = reason.name();

@@ -484,7 +484,7 @@ fn a_full_fast_path_is_asked_again_when_a_session_has_had_twice_as_many_packets(
 #[test]
 fn thousands_of_flows_move_at_a_time() {
     let mut pair = pair_with(5_000, |nat64| {
-        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.bindings_per_subscriber) =
+        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.of_subscriber.bindings) =
             (5_000, 5_000, 5_000);
     });
     for port in 1_000..3_000 {
@@ -507,7 +507,7 @@ fn thousands_of_flows_move_at_a_time() {
 /// This number of UDP sessions, given to the fast path in one batch; none of their packets is under way.
 fn a_batch_of_ripe_sessions(last: u16) -> Pair {
     let mut pair = pair_with(5_000, |nat64| {
-        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.bindings_per_subscriber) =
+        (nat64.limits.sessions, nat64.limits.bindings, nat64.limits.of_subscriber.bindings) =
             (5_000, 5_000, 5_000);
     });
     for port in 1_000..=last {

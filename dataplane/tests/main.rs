@@ -26,6 +26,7 @@ mod nat44_lifetimes;
 mod nat64_hairpinning;
 mod nat64_model;
 mod nat64_packets;
+mod nat_shares;
 mod npt66;
 mod order;
 mod properties;

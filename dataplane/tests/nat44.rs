@@ -575,7 +575,7 @@ fn a_static_binding_of_a_host_that_is_not_inside_is_refused() {
 #[test]
 fn a_subscriber_is_an_address_and_has_its_limit() {
     // RFC 6888 REQ-4.
-    let mut gateway = gateway(|nat44| nat44.limits.bindings_per_subscriber = 10);
+    let mut gateway = gateway(|nat44| nat44.limits.of_subscriber.bindings = 10);
     for port in 0..11 {
         gateway.receives(v4(HOST, SERVER).udp(4_000 + port, 53, b""));
     }

@@ -167,6 +167,7 @@ impl Choice {
             }],
             timeouts: Timeouts::default(),
             limits: sixway_dataplane::nat::StateLimits { sessions: 32, bindings: 24, ..Default::default() },
+            subscribers: sixway_dataplane::nat::SubscriberPolicy::new(64),
             policy,
             in_use: None,
         }

@@ -225,6 +225,51 @@ pub(super) const MAX_QUARANTINED: Key = key(
     "Maximum number of ports in quarantine, all workers together (RFC 6888 REQ-8); about 60 octets of memory each. When it is reached, the one that is there longest leaves early.",
 );
 
+/// The limits of one subscriber (RFC 6888 REQ-4, REQ-5).
+pub(super) const SUBSCRIBER_KEYS: &[Key] = &[
+    key(
+        "max_bindings_per_subscriber",
+        LIMIT,
+        NO_LIMIT_SET,
+        "Maximum number of bindings of one subscriber, static bindings not counted (RFC 6888 REQ-4); 0: no limit.",
+    ),
+    key("max_tcp_bindings_per_subscriber", LIMIT, NO_LIMIT_SET, "The same of its TCP bindings; 0: no limit."),
+    key("max_udp_bindings_per_subscriber", LIMIT, NO_LIMIT_SET, "The same of its UDP bindings; 0: no limit."),
+    key(
+        "max_icmp_bindings_per_subscriber",
+        LIMIT,
+        NO_LIMIT_SET,
+        "The same of its ICMP bindings; 0: no limit.",
+    ),
+    key(
+        "max_sessions_per_subscriber",
+        LIMIT,
+        NO_LIMIT_SET,
+        "Maximum number of sessions that one subscriber has opened or answered (RFC 6888 REQ-5); packets from outside may create a quarter as many in addition. 0: no limit.",
+    ),
+    key(
+        "max_new_bindings_per_second",
+        LIMIT,
+        NO_LIMIT_SET,
+        "Maximum number of new bindings of one subscriber a second (RFC 6888 REQ-4 c); 0: no limit.",
+    ),
+    key(
+        "max_new_sessions_per_second",
+        LIMIT,
+        NO_LIMIT_SET,
+        "Maximum number of new sessions of one subscriber a second, from inside (RFC 6888 REQ-5 b); 0: no limit.",
+    ),
+    key(
+        "exempt_destinations",
+        Kind::Prefixes4,
+        Absent::Means("none"),
+        "Remote IPv4 addresses whose sessions do not count to a subscriber's limits, such as the operator's DNS servers.",
+    ),
+];
+
+const LIMIT: Kind = Kind::Integer { min: 0, max: 64 << 20 };
+const NO_LIMIT_SET: Absent = Absent::Default("0");
+
 /// `[nat64]`.
 pub(crate) static NAT64: Section = Section {
     name: "nat64",
@@ -284,13 +329,20 @@ pub(crate) static NAT64: Section = Section {
             MAX_BINDINGS,
             MAX_QUARANTINED,
             key(
-                "max_bindings_per_subscriber",
-                Kind::Integer { min: 0, max: 64 << 20 },
-                Absent::Default("0"),
-                "Maximum number of bindings of one subscriber (an IPv6 /64), static bindings not counted (RFC 6888 REQ-4); 0: no limit.",
+                "subscriber_prefix_length",
+                Kind::Integer { min: 32, max: 128 },
+                Absent::Default("64"),
+                "Length of the IPv6 prefix that one subscriber has, such as 56 where each customer has a /56. Limits hold for all hosts of it together.",
+            ),
+            key(
+                "exempt_subscribers",
+                Kind::Prefixes6,
+                Absent::Means("none"),
+                "Inside prefixes whose subscribers no limit holds for.",
             ),
             key("timeouts", Kind::Table(&TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
         ],
+        SUBSCRIBER_KEYS,
         TRANSLATION,
     ],
 };

@@ -3,75 +3,84 @@
 use super::key::{Absent, Kind, Section, Times, key};
 use super::keys::{
     MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_HELP, PORT_TIMEOUT_KEYS, STATIC_OUTSIDE,
-    STATIC_PROTOCOL, TIMEOUT_KEYS, TRUE,
+    STATIC_PROTOCOL, SUBSCRIBER_KEYS, TIMEOUT_KEYS, TRUE,
 };
 
 /// `[nat44]`.
 pub(crate) static NAT44: Section = Section {
     name: "nat44",
     times: Times::Once,
-    groups: &[&[
-        key("name", Kind::Text, Absent::Means("`nat44`"), "Name in `sixway show` and in metrics."),
-        key(
-            "inside",
-            Kind::Prefixes4,
-            Absent::FaultSuch("[\"192.168.1.0/24\"]"),
-            "Prefixes of the inside hosts. Packets with these sources are routed into the device by policy rules, but for those to `inside` and `except`.",
-        ),
-        key(
-            "interfaces",
-            Kind::Texts,
-            Absent::Means("any, and this host's own packets with a source in `inside`"),
-            "Interfaces by which packets of inside hosts come in: the policy rules then apply to these alone.",
-        ),
-        key(
-            "except",
-            Kind::Prefixes4,
-            Absent::Means("none"),
-            "Destinations that inside hosts reach with their own addresses, such as another site behind a VPN.",
-        ),
-        key(
-            "exclude_ipv4",
-            Kind::Prefixes4,
-            Absent::Means("none"),
-            "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`).",
-        ),
-        key(
-            "allow_own",
-            Kind::Prefixes4,
-            Absent::Means("none"),
-            "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
-        ),
-        POOL_NAME,
-        key(
-            "filtering",
-            Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
-            Absent::Default("\"endpoint-independent\""),
-            "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
-        ),
-        key(
-            "static",
-            Kind::Tables(&NAT44_STATIC),
-            Absent::Means("none"),
-            "Static bindings, for servers inside.",
-        ),
-        MAX_SESSIONS,
-        MAX_BINDINGS,
-        MAX_QUARANTINED,
-        key(
-            "max_bindings_per_subscriber",
-            Kind::Integer { min: 0, max: 64 << 20 },
-            Absent::Default("0"),
-            "Maximum number of bindings of one subscriber (an IPv4 address), static bindings not counted (RFC 6888 REQ-4); 0: no limit.",
-        ),
-        key(
-            "clamp_mss",
-            Kind::Boolean,
-            TRUE,
-            "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
-        ),
-        key("timeouts", Kind::Table(&NAT44_TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
-    ]],
+    groups: &[
+        &[
+            key("name", Kind::Text, Absent::Means("`nat44`"), "Name in `sixway show` and in metrics."),
+            key(
+                "inside",
+                Kind::Prefixes4,
+                Absent::FaultSuch("[\"192.168.1.0/24\"]"),
+                "Prefixes of the inside hosts. Packets with these sources are routed into the device by policy rules, but for those to `inside` and `except`.",
+            ),
+            key(
+                "interfaces",
+                Kind::Texts,
+                Absent::Means("any, and this host's own packets with a source in `inside`"),
+                "Interfaces by which packets of inside hosts come in: the policy rules then apply to these alone.",
+            ),
+            key(
+                "except",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "Destinations that inside hosts reach with their own addresses, such as another site behind a VPN.",
+            ),
+            key(
+                "exclude_ipv4",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`).",
+            ),
+            key(
+                "allow_own",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
+            ),
+            POOL_NAME,
+            key(
+                "filtering",
+                Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
+                Absent::Default("\"endpoint-independent\""),
+                "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
+            ),
+            key(
+                "static",
+                Kind::Tables(&NAT44_STATIC),
+                Absent::Means("none"),
+                "Static bindings, for servers inside.",
+            ),
+            MAX_SESSIONS,
+            MAX_BINDINGS,
+            MAX_QUARANTINED,
+            key(
+                "subscriber_prefix_length",
+                Kind::Integer { min: 8, max: 32 },
+                Absent::Default("32"),
+                "Length of the IPv4 prefix that one subscriber has. Limits hold for all hosts of it together.",
+            ),
+            key(
+                "exempt_subscribers",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "Inside prefixes whose subscribers no limit holds for.",
+            ),
+            key(
+                "clamp_mss",
+                Kind::Boolean,
+                TRUE,
+                "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
+            ),
+            key("timeouts", Kind::Table(&NAT44_TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
+        ],
+        SUBSCRIBER_KEYS,
+    ],
 };
 
 /// `[nat44.timeouts]`.

@@ -34,6 +34,16 @@ prefix = "64:ff9b::/96"
 pool = "main"
 filtering = "address-dependent"
 translate_non_global = true
+subscriber_prefix_length = 56
+exempt_subscribers = ["2001:db8:99::/48"]
+exempt_destinations = ["9.9.9.9"]
+max_bindings_per_subscriber = 100
+max_tcp_bindings_per_subscriber = 1
+max_udp_bindings_per_subscriber = 2
+max_icmp_bindings_per_subscriber = 3
+max_sessions_per_subscriber = 4
+max_new_bindings_per_second = 5
+max_new_sessions_per_second = 6
 static = [{ protocol = "tcp", inside = "[2001:db8::80]:80", outside = "192.0.2.1:80" }]
 timeouts = { tcp_est = "2 h 4 min", tcp_trans = "5 min", tcp_opening = "30 s", quarantine = "0 s", port = [{ protocol = "udp", ports = "53,123", timeout = "10 s" }] }
 
@@ -66,10 +76,17 @@ fn a_full_configuration_is_read_whole() {
     assert_eq!(nat64.filtering, Filtering::AddressDependent);
     assert_eq!(nat64.timeouts.tcp_est.as_secs(), 7_440);
     assert_eq!(nat64.timeouts.udp_default.as_secs(), 300);
+    assert_eq!(nat64.subscribers.prefix_length, 56);
+    let limits = nat64.limits.of_subscriber;
+    assert_eq!((limits.bindings, limits.bindings_of, limits.sessions), (100, [1, 2, 3], 4));
+    assert_eq!((limits.new_bindings_per_second, limits.new_sessions_per_second), (5, 6));
     assert_eq!((nat64.timeouts.tcp_opening.as_secs(), nat64.timeouts.tcp_closing.as_secs()), (30, 300));
     let engine = config.engines([0, 0], &Surroundings::default()).remove(0);
     let timeouts = &engine.nat64[0].timeouts;
     assert!(timeouts.quarantine.is_zero());
+    let subscribers = &engine.nat64[0].subscribers;
+    assert_eq!((subscribers.bits, &subscribers.exempt[..]), (56, &["2001:db8:99::/48".parse().unwrap()][..]));
+    assert_eq!(subscribers.exempt_destinations, ["9.9.9.9/32".parse().unwrap()]);
     let ports: Vec<_> = timeouts.ports.iter().map(|row| (row.ports.clone(), row.timeout.as_secs())).collect();
     assert_eq!(ports, [(53..=53, 10), (123..=123, 10)]);
     assert_eq!(nat64.static_bindings[0].inside.to_string(), "[2001:db8::80]:80");
@@ -155,8 +172,8 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
     assert_eq!((nat64.filtering, nat64.policy), (nat::Filtering::default(), translate::Policy::default()));
     let usual = Nat64Config::new(nat64.prefix, nat64.pool.clone());
     assert_eq!(
-        (nat64.limits.sessions * 2, nat64.limits.bindings * 2, nat64.limits.bindings_per_subscriber),
-        (usual.limits.sessions, usual.limits.bindings, usual.limits.bindings_per_subscriber),
+        (nat64.limits.sessions * 2, nat64.limits.bindings * 2, nat64.limits.of_subscriber),
+        (usual.limits.sessions, usual.limits.bindings, usual.limits.of_subscriber),
         "two workers share them"
     );
     let pool = engine.siit[0].dynamic_pool.clone().unwrap();

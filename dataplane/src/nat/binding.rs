@@ -21,7 +21,8 @@ use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
 use super::state_limits::StateLimits;
-use super::subscriber::Subscribers;
+use super::subscriber_table::{SubscriberRow, SubscriberTable};
+use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use core::fmt;
@@ -61,6 +62,8 @@ pub(crate) enum BindingKind {
 struct Host<H> {
     address: Inside<H>,
     paired: PoolSlot,
+    /// Its subscriber.
+    subscriber: u32,
     /// Zero: the slot holds none.
     bindings: u32,
 }
@@ -118,7 +121,9 @@ pub(crate) struct BindingTable<I: InsideKey> {
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
-    subscribers: Subscribers<I::Host>,
+    subscribers: SubscriberTable<I::Host>,
+    /// Hosts whose subscribers no limit holds for.
+    exempt: Vec<I::Network>,
     pool: Pool,
     quarantine: Quarantine,
     /// Seconds that a port is quarantined.
@@ -129,7 +134,7 @@ pub(crate) struct BindingTable<I: InsideKey> {
 impl<I: InsideKey> BindingTable<I> {
     /// Of this configuration, with this pool.
     pub(super) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
-        let StateLimits { bindings: most, bindings_per_subscriber, quarantined_ports, .. } = config.limits;
+        let StateLimits { bindings: most, of_subscriber, quarantined_ports, .. } = config.limits;
         let is_quarantined = config.filtering == Filtering::EndpointIndependent;
         Self {
             bindings: Slab::new(most),
@@ -140,7 +145,8 @@ impl<I: InsideKey> BindingTable<I> {
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
-            subscribers: Subscribers::new(config.subscriber_bits, bindings_per_subscriber, most, seed),
+            subscribers: SubscriberTable::new(config.subscribers.bits, of_subscriber, most, seed),
+            exempt: config.subscribers.exempt.clone(),
             pool,
             quarantine: Quarantine::new(quarantined_ports, seed),
             quarantined_for: if is_quarantined { config.timeouts.quarantine_seconds() } else { 0 },
@@ -234,21 +240,30 @@ impl<I: InsideKey> BindingTable<I> {
         self.find_host(address).is_some()
     }
 
-    /// Creates a dynamic binding for an inside endpoint without one.
+    /// Creates a dynamic binding for an inside endpoint without one. `is_free`: no limit holds for the packet's destination.
     pub(super) fn bind(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<I>,
+        (is_free, clock): (bool, Clock),
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
             return Err(DropReason::BindingTableFull);
         }
-        if !self.subscribers.may_have_more(inside.0.host()) {
-            return Err(DropReason::SubscriberLimit);
-        }
         let host = self.find_host(Inside(inside.0.host()));
         let paired = host.map(|host| self.hosts[host].paired);
+        let subscriber = match host {
+            Some(host) => Some(self.hosts[host].subscriber),
+            None => self.subscribers.find(inside.0.host()),
+        };
+        if let Some(subscriber) = subscriber {
+            let left = paired.map_or(u32::MAX, |slot| self.left_at(slot, protocol));
+            if self.subscribers.is_near_share(subscriber, protocol, left) {
+                self.pool.want();
+            }
+            self.subscribers.may_bind(subscriber, protocol, (left, is_free), clock)?;
+        }
         let (slot, outside) = match self.pool.allocate(paired, protocol, inside.0.port()) {
             Some(free) => free,
             None => self.give_early(paired, protocol, inside, counters).ok_or(DropReason::PortPoolEmpty)?,
@@ -256,9 +271,56 @@ impl<I: InsideKey> BindingTable<I> {
         let binding = self
             .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
             .ok_or(DropReason::BindingTableFull)?;
-        self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         Ok(binding)
+    }
+
+    /// Ports of a protocol at an outside address that may be given, those in quarantine included.
+    fn left_at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
+        self.pool.free_at(slot, protocol) + self.quarantine.at(slot, protocol)
+    }
+
+    /// Whether a binding's subscriber may have one more session, from inside; `left`: sessions that are left for all.
+    pub(super) fn may_open(
+        &mut self,
+        slot: u32,
+        (left, is_free): (u32, bool),
+        clock: Clock,
+    ) -> Result<(), DropReason> {
+        let subscriber = self.subscriber_of(slot);
+        self.subscribers.may_open(subscriber, (left, is_free), clock)
+    }
+
+    /// Whether packets from outside may create one more session of a binding.
+    pub(super) fn may_open_from_outside(&self, slot: u32, left: u32) -> Result<(), DropReason> {
+        self.subscribers.may_open_from_outside(self.subscriber_of(slot), left)
+    }
+
+    /// The subscribers, to count what a binding's has.
+    pub(super) fn subscribers_mut(&mut self, slot: u32) -> (&mut SubscriberTable<I::Host>, u32) {
+        let subscriber = self.subscriber_of(slot);
+        (&mut self.subscribers, subscriber)
+    }
+
+    /// An inside endpoint was refused a session or binding because of its subscriber.
+    pub(super) fn was_refused(&mut self, inside: Inside<I>) {
+        self.subscribers.was_refused(inside.0.host());
+    }
+
+    fn subscriber_of(&self, slot: u32) -> u32 {
+        self.hosts[self.bindings[slot].host].subscriber
+    }
+
+    /// Slots of subscribers that were ever used: dumps run from zero to here.
+    pub(crate) fn subscriber_slots(&self) -> u32 {
+        self.subscribers.slots()
+    }
+
+    /// A subscriber, for display; `None`: the slot holds none.
+    pub(crate) fn subscriber(&self, slot: u32, second: u32) -> Option<SubscriberRow> {
+        let (place, row) = self.subscribers.row(slot, second)?;
+        let address = I::mapped_prefix(place, row.bits)?;
+        Some(SubscriberRow { address, ..row })
     }
 
     /// No port is free: a quarantined one is given.
@@ -287,14 +349,14 @@ impl<I: InsideKey> BindingTable<I> {
         if self.bindings.is_full() {
             return Err(NotAdopted::TableFull);
         }
-        if !self.subscribers.may_have_more(inside.0.host()) {
+        let subscriber = self.subscribers.find(inside.0.host());
+        if subscriber.is_some_and(|subscriber| self.subscribers.is_at_limit(subscriber, protocol)) {
             return Err(NotAdopted::SubscriberLimit);
         }
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
         let host = self.find_host(Inside(inside.0.host()));
         let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host));
-        self.subscribers.has_more(inside.0.host());
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
     }
@@ -381,7 +443,9 @@ impl<I: InsideKey> BindingTable<I> {
             Some(host) => host,
             None => {
                 let address = Inside(inside.0.host());
-                let host = self.hosts.insert(Host { address, paired: pool_slot, bindings: 0 })?;
+                let is_exempt = self.exempt.iter().any(|network| inside.0.is_in(*network));
+                let subscriber = self.subscribers.join(address.0, is_exempt)?;
+                let host = self.hosts.insert(Host { address, paired: pool_slot, subscriber, bindings: 0 })?;
                 self.by_host.insert(self.tag_host(address), host);
                 host
             }
@@ -402,6 +466,9 @@ impl<I: InsideKey> BindingTable<I> {
         let slot = self.bindings.insert(binding)?;
         self.by_inside.insert(self.tag_inside(protocol, inside), slot);
         self.by_outside.insert_late(self.tag_outside(protocol, outside), slot);
+        if kind == BindingKind::Dynamic {
+            self.subscribers.has_bound(self.hosts[host].subscriber, protocol);
+        }
         Some(slot)
     }
 
@@ -459,8 +526,9 @@ impl<I: InsideKey> BindingTable<I> {
         let binding = self.bindings[slot];
         self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
         self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
+        let subscriber = self.hosts[binding.host].subscriber;
         if binding.kind == BindingKind::Dynamic {
-            self.subscribers.has_fewer(binding.inside.0.host());
+            self.subscribers.has_unbound(subscriber, binding.protocol);
         }
         self.bindings[slot].kind = BindingKind::Free;
         self.bindings.release(slot);
@@ -470,6 +538,7 @@ impl<I: InsideKey> BindingTable<I> {
             let address = host.address;
             self.by_host.remove(self.tag_host(address), binding.host);
             self.hosts.release(binding.host);
+            self.subscribers.leave(subscriber);
         }
         binding
     }

@@ -6,12 +6,12 @@ use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
 use crate::nat::state_limits::StateLimits;
 use crate::nat::timeouts::Timeouts;
-use sixway_wire::Endpoint6;
+use sixway_wire::{Endpoint6, Prefix4};
 use std::collections::BTreeSet;
 
 /// Configuration of a NAT.
 #[derive(Clone, Debug)]
-pub struct Config<I = Endpoint6> {
+pub struct Config<I: InsideKey = Endpoint6> {
     /// The outside addresses and ports.
     pub pool: PoolConfig,
     /// Which packets from outside are admitted.
@@ -22,12 +22,30 @@ pub struct Config<I = Endpoint6> {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become.
     pub limits: StateLimits,
+    /// Who is a subscriber, and whom limits do not hold for.
+    pub subscribers: SubscriberPolicy<I::Network>,
+}
+
+/// Who is a subscriber, and whom limits do not hold for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubscriberPolicy<N> {
     /// Bits of the inside prefix that a subscriber has.
-    pub subscriber_bits: u8,
+    pub bits: u8,
+    /// Hosts whose subscribers no limit holds for; their share does.
+    pub exempt: Vec<N>,
+    /// Destinations whose sessions do not count to a subscriber's limits.
+    pub exempt_destinations: Vec<Prefix4>,
+}
+
+impl<N> SubscriberPolicy<N> {
+    /// Subscribers with prefixes of this length, none of them exempt.
+    pub const fn new(bits: u8) -> Self {
+        Self { bits, exempt: Vec::new(), exempt_destinations: Vec::new() }
+    }
 }
 
 impl<I: InsideKey> Config<I> {
-    /// Bits of a subscriber's prefix, unless something else is wanted.
+    /// Bits of a subscriber's prefix, unless something else is configured.
     pub const SUBSCRIBER_BITS: u8 = <I::Host as InsideHost>::SUBSCRIBER_BITS;
 
     /// The static bindings that cannot be created, by their index in the list.

@@ -41,6 +41,10 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The endpoint again. `None`: it is of another kind.
     fn of_mapped(mapped: Inside6) -> Option<Self>;
 
+    /// The first address of the prefix of this length that holds a host, by its place ([`InsideHost::place`]), as [`InsideKey::mapped`] gives
+    /// addresses. `None`: it cannot be expressed so.
+    fn mapped_prefix(place: u128, bits: u8) -> Option<Ipv6Addr>;
+
     /// The hosts of this kind whose addresses, as [`InsideKey::mapped`] gives them, are in this prefix. `None`: no host's is.
     fn network_of_mapped(network: Prefix6) -> Option<Self::Network>;
 
@@ -137,6 +141,10 @@ impl InsideKey for Endpoint6 {
         Some(mapped.0)
     }
 
+    fn mapped_prefix(place: u128, bits: u8) -> Option<Ipv6Addr> {
+        Some(Prefix6::holding(Ipv6Addr::from_bits(place), bits.min(128)).address())
+    }
+
     fn network_of_mapped(network: Prefix6) -> Option<Prefix6> {
         Some(network)
     }
@@ -182,6 +190,11 @@ impl InsideKey for Endpoint4 {
 
     fn of_mapped(Inside(mapped): Inside6) -> Option<Self> {
         Some(Self::new(mapped.address.to_ipv4_mapped()?, mapped.port))
+    }
+
+    fn mapped_prefix(place: u128, bits: u8) -> Option<Ipv6Addr> {
+        let address = Ipv4Addr::from_bits((place >> 96) as u32);
+        Some(Prefix4::holding(address, bits.min(32)).address().to_ipv6_mapped())
     }
 
     fn network_of_mapped(network: Prefix6) -> Option<Prefix4> {
@@ -233,6 +246,10 @@ impl InsideKey for Softwire {
     }
 
     fn of_mapped(_: Inside6) -> Option<Self> {
+        None
+    }
+
+    fn mapped_prefix(_: u128, _: u8) -> Option<Ipv6Addr> {
         None
     }
 

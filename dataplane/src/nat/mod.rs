@@ -23,6 +23,7 @@ mod port_ledger;
 mod port_plane;
 mod protocol;
 mod quarantine;
+mod rate;
 mod revival;
 mod rows;
 mod session;
@@ -33,14 +34,15 @@ mod spread;
 mod state_limits;
 mod state_tables;
 mod stored_syn;
-mod subscriber;
+mod subscriber_counts;
+mod subscriber_table;
 mod timeouts;
 mod wheel;
 
 pub use crate::direction::Direction;
 pub use addresses_in_use::AddressesInUse;
 pub use binding::{StaticBinding, StaticBindingError};
-pub use config::Config;
+pub use config::{Config, SubscriberPolicy};
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
 pub use not_adopted::NotAdopted;
@@ -55,9 +57,10 @@ pub use rows::{BindingRow, Occupancy, Selection, SessionRow};
 pub use session_state::{Segment, SessionState, Timer, next_state};
 pub use sides::{Inside, Outside};
 pub use spread::Spread;
-pub use state_limits::StateLimits;
+pub use state_limits::{StateLimits, SubscriberLimits};
 pub use state_tables::SilentSession;
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
+pub use subscriber_table::SubscriberRow;
 pub use timeouts::{
     FRAGMENT_MIN, ICMP_DEFAULT, PortTimeout, QUARANTINE, TCP_EST, TCP_INCOMING_SYN, TCP_OPENING_MIN,
     TCP_TRANS, TimeoutTooShort, Timeouts, UDP_DEFAULT, UDP_MIN, UDP_WELL_KNOWN_MIN,
@@ -66,4 +69,4 @@ pub use timeouts::{
 pub(crate) use engine::Entry;
 pub(crate) use keyed::siphash_word;
 pub(crate) use state_tables::Fired;
-pub(crate) use subscriber::Subscribers;
+pub(crate) use subscriber_counts::SubscriberCounts;

@@ -164,6 +164,18 @@ impl Pool {
         PortRange::ALL.iter().map(|range| self.untouched.free(*range)).sum()
     }
 
+    /// Free ports of a protocol at an open address that this worker may give.
+    pub fn free_at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
+        let plane =
+            self.open[slot.0 as usize].planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
+        PortRange::ALL.iter().map(|range| plane.free(*range)).sum()
+    }
+
+    /// Requests another block.
+    pub const fn want(&mut self) {
+        self.wants = true;
+    }
+
     /// Endpoints that are taken, by protocol ([`NatProtocol`]).
     pub fn taken(&self) -> [u64; 3] {
         let mut sums = [0; 3];

@@ -92,9 +92,10 @@ enum List {
 struct Ends {
     first: u32,
     last: u32,
+    count: u32,
 }
 
-const EMPTY: Ends = Ends { first: NONE, last: NONE };
+const EMPTY: Ends = Ends { first: NONE, last: NONE, count: 0 };
 
 /// The ports in quarantine, by protocol in the order in which they leave it.
 #[derive(Clone, Debug)]
@@ -174,6 +175,11 @@ impl Quarantine {
         Some((held.key, held.slot))
     }
 
+    /// Number of ports of a protocol at an outside address.
+    pub(super) fn at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
+        self.by_address.get(slot.0 as usize).map_or(0, |ends| ends[protocol as usize].count)
+    }
+
     /// Gives a port early. It stays taken in the pool.
     pub(super) fn give(&mut self, wanted: Wanted) -> Option<Early> {
         let protocol = wanted.protocol as usize;
@@ -209,6 +215,7 @@ impl Quarantine {
     fn append(&mut self, list: List, at: u32) {
         let held = self.held[at];
         let ends = self.ends(list, &held);
+        ends.count += 1;
         let last = std::mem::replace(&mut ends.last, at);
         if last == NONE {
             ends.first = at;
@@ -223,6 +230,7 @@ impl Quarantine {
         self.by_key.remove(self.tag(held.key), at);
         for list in [List::Time, List::Address] {
             let Links { next, previous } = held.links[list as usize];
+            self.ends(list, &held).count -= 1;
             if next != NONE {
                 self.held[next].links[list as usize].previous = previous;
             } else {

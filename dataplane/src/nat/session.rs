@@ -67,6 +67,8 @@ pub(super) struct SessionLinks {
     pub(super) stored: u32,
     /// Whether a packet from outside created it, and none from inside has answered it.
     pub(super) from_outside: bool,
+    /// Whether it counts to its subscriber's limits.
+    pub(super) is_counted: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
 }
@@ -278,6 +280,16 @@ impl<I: InsideKey> SessionTable<I> {
         self.from_outside >= self.most_from_outside
     }
 
+    /// Sessions that are left.
+    pub(super) fn left(&self) -> u32 {
+        self.hot.most() - self.hot.len()
+    }
+
+    /// Sessions that are left for packets from outside.
+    pub(super) const fn left_for_outside(&self) -> u32 {
+        self.most_from_outside.saturating_sub(self.from_outside)
+    }
+
     /// Slots that were ever used: dumps run from zero to here.
     pub(crate) fn slots(&self) -> u32 {
         self.hot.slots()
@@ -484,6 +496,7 @@ impl<I: InsideKey> SessionTable<I> {
             packets: [0; 2],
             stored: NONE,
             from_outside,
+            is_counted: false,
             flow: NONE,
         };
         match self.links.get_mut(slot as usize) {

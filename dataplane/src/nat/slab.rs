@@ -15,6 +15,12 @@ impl<T> Slab<T> {
         Self { values: Vec::with_capacity(most as usize), free: Vec::with_capacity(most as usize), most }
     }
 
+    /// The most values.
+    #[inline]
+    pub const fn most(&self) -> u32 {
+        self.most
+    }
+
     /// Number of values.
     #[inline]
     pub fn len(&self) -> u32 {

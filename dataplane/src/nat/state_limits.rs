@@ -7,16 +7,47 @@ pub struct StateLimits {
     pub sessions: u32,
     /// Bindings.
     pub bindings: u32,
-    /// Dynamic bindings of a subscriber (RFC 6888 REQ-4); 0: unlimited.
-    pub bindings_per_subscriber: u32,
+    /// What one subscriber may have.
+    pub of_subscriber: SubscriberLimits,
     /// Ports in quarantine (RFC 6888 REQ-8). When it is reached, the one that is there longest leaves it early.
     pub quarantined_ports: u32,
 }
 
+/// What one subscriber may have (RFC 6888 REQ-4, REQ-5); 0: unlimited.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SubscriberLimits {
+    /// Dynamic bindings.
+    pub bindings: u32,
+    /// Dynamic bindings of each protocol ([`super::NatProtocol`]).
+    pub bindings_of: [u32; 3],
+    /// Sessions from inside. Packets from outside may create a quarter of it in addition.
+    pub sessions: u32,
+    /// New bindings a second.
+    pub new_bindings_per_second: u32,
+    /// New sessions from inside a second.
+    pub new_sessions_per_second: u32,
+}
+
+impl SubscriberLimits {
+    /// Nothing is limited.
+    pub const NONE: Self = Self {
+        bindings: 0,
+        bindings_of: [0; 3],
+        sessions: 0,
+        new_bindings_per_second: 0,
+        new_sessions_per_second: 0,
+    };
+}
+
 impl Default for StateLimits {
-    /// 1,048,576 sessions, bindings and quarantined ports, bindings unlimited for a subscriber.
+    /// 1,048,576 sessions, bindings and quarantined ports, and nothing limited for a subscriber.
     fn default() -> Self {
-        Self { sessions: 1 << 20, bindings: 1 << 20, bindings_per_subscriber: 0, quarantined_ports: 1 << 20 }
+        Self {
+            sessions: 1 << 20,
+            bindings: 1 << 20,
+            of_subscriber: SubscriberLimits::NONE,
+            quarantined_ports: 1 << 20,
+        }
     }
 }
 

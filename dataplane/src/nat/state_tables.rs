@@ -7,7 +7,7 @@ use super::offloading::Offloading;
 use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
-use super::session::{NONE, NewSession, Session, SessionTable};
+use super::session::{NONE, NewSession, Session, SessionLinks, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
@@ -15,7 +15,7 @@ use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::collections::VecDeque;
 
 /// Sessions that are ended with the last one that kept their binding. Further ones wait for [`StateTables::expire`].
@@ -64,6 +64,8 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
+    /// Destinations that sessions do not count to a subscriber's limits with.
+    exempt_destinations: Vec<Prefix4>,
     /// To be probed at the next expiry.
     silent: VecDeque<SilentSession<I>>,
     /// Bindings that no session keeps, with sessions that are to be ended.
@@ -79,6 +81,7 @@ impl<I: InsideKey> StateTables<I> {
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
+            exempt_destinations: config.subscribers.exempt_destinations.clone(),
             silent: VecDeque::new(),
             ending: VecDeque::new(),
         }
@@ -102,36 +105,82 @@ impl<I: InsideKey> StateTables<I> {
         }
         self.sessions.touch_next();
         self.bindings.touch_next();
+        let is_free = self.is_free(remote);
+        let admitted = match self.admit(protocol, inside, (is_free, clock), counters) {
+            Ok(admitted) => Ok(admitted),
+            Err(_) => {
+                // An expired session takes no room, and no part of a limit.
+                self.make_room(clock, counters);
+                self.admit(protocol, inside, (is_free, clock), counters)
+            }
+        };
+        if let Err(DropReason::SubscriberLimit | DropReason::SubscriberShare) = admitted {
+            self.bindings.was_refused(inside);
+        }
+        let (binding, is_new) = admitted?;
+        let opened = self.open_or_answer(binding, (inside, remote), state, clock, counters);
+        if opened.is_err() && is_new {
+            self.undo(binding, counters);
+        }
+        opened
+    }
+
+    /// The binding of an inside endpoint, if its subscriber may have one more session; and whether it was made for this.
+    fn admit(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        (is_free, clock): (bool, Clock),
+        counters: &mut Counters,
+    ) -> Result<(u32, bool), DropReason> {
         let found = self.bindings.find_inside(protocol, inside);
         let binding = match found {
             Some(binding) => binding,
             None => {
-                let binding = match self.bindings.bind(protocol, inside, counters) {
-                    Ok(binding) => binding,
-                    Err(_) => {
-                        self.make_room(clock, counters);
-                        self.bindings.bind(protocol, inside, counters)?
-                    }
-                };
+                let binding = self.bindings.bind(protocol, inside, (is_free, clock), counters)?;
                 counters.bindings_made += 1;
                 binding
             }
         };
-        let opened = match self.waiting_for(binding, remote, clock, counters) {
-            Some(waiting) => {
-                self.sessions.set_inside(waiting, inside);
-                self.link(waiting, binding);
-                self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
-                self.answered_from_inside(waiting, counters);
-                Ok(waiting)
+        let left = self.sessions.left();
+        if let Err(reason) = self.bindings.may_open(binding, (left, is_free), clock) {
+            if found.is_none() {
+                self.undo(binding, counters);
             }
-            None => self.open(binding, remote, (state, Direction::Out), clock, counters),
-        };
-        if opened.is_err() && found.is_none() {
-            self.bindings.undo(binding);
-            counters.bindings_ended += 1;
+            return Err(reason);
         }
-        opened
+        Ok((binding, found.is_none()))
+    }
+
+    /// Removes a binding that no packet has used.
+    #[cold]
+    fn undo(&mut self, binding: u32, counters: &mut Counters) {
+        self.bindings.undo(binding);
+        counters.bindings_ended += 1;
+    }
+
+    /// A packet from inside makes a session of a binding, or answers the one that waits for it.
+    fn open_or_answer(
+        &mut self,
+        binding: u32,
+        (inside, remote): (Inside<I>, Endpoint4),
+        state: SessionState,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> Result<u32, DropReason> {
+        let Some(waiting) = self.waiting_for(binding, remote, clock, counters) else {
+            return self.open(binding, remote, (state, Direction::Out), clock, counters);
+        };
+        self.sessions.set_inside(waiting, inside);
+        self.link(waiting, binding, clock);
+        self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
+        self.answered_from_inside(waiting, counters);
+        Ok(waiting)
+    }
+
+    /// Whether sessions with this remote endpoint do not count to a subscriber's limits.
+    fn is_free(&self, remote: Endpoint4) -> bool {
+        self.exempt_destinations.iter().any(|prefix| prefix.contains(remote.address))
     }
 
     /// The session without inside endpoint that waits for a SYN of this binding.
@@ -186,6 +235,7 @@ impl<I: InsideKey> StateTables<I> {
         if self.sessions.is_full_for_outside() && !self.sessions.is_full() {
             return Err(DropReason::OutsideSessionsFull);
         }
+        self.bindings.may_open_from_outside(binding, self.sessions.left_for_outside())?;
         self.open(binding, remote, (state, Direction::In), clock, counters)
     }
 
@@ -203,7 +253,7 @@ impl<I: InsideKey> StateTables<I> {
         let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
-        self.link(slot, binding);
+        self.link(slot, binding, clock);
         if state != SessionState::OutsideInitStored {
             self.permits.add(protocol, outside, remote.address);
         }
@@ -247,9 +297,13 @@ impl<I: InsideKey> StateTables<I> {
         if before == SessionState::OutsideInitStored {
             self.answered_from_inside(slot, counters);
         }
-        let binding = self.sessions.links(slot).binding;
+        let SessionLinks { binding, is_counted, .. } = *self.sessions.links(slot);
         if self.sessions.forget_outside(slot) && binding != NONE {
             self.bindings.get_mut(binding).keeping += 1;
+            if is_counted {
+                let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
+                subscribers.has_answered(subscriber);
+            }
         }
     }
 
@@ -264,15 +318,23 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    pub(super) fn link(&mut self, slot: u32, binding: u32) {
+    pub(super) fn link(&mut self, slot: u32, binding: u32, clock: Clock) {
+        let is_counted = !self.is_free(self.sessions.get(slot).remote);
+
         let bound = self.bindings.get_mut(binding);
         let next = std::mem::replace(&mut bound.first, slot);
         bound.sessions += 1;
         let links = self.sessions.links_mut(slot);
         bound.keeping += u32::from(!links.from_outside);
         (links.binding, links.next, links.previous) = (binding, next, NONE);
+        links.is_counted = is_counted;
+        let from_outside = links.from_outside;
         if next != NONE {
             self.sessions.links_mut(next).previous = slot;
+        }
+        if is_counted {
+            let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
+            subscribers.has_opened(subscriber, from_outside, clock.floor);
         }
     }
 
@@ -312,7 +374,8 @@ impl<I: InsideKey> StateTables<I> {
                 self.take_out(first, Ending::Lifetime, counters);
             } else {
                 // The SYN waits as one to an endpoint without a binding.
-                self.unlink(first);
+                let links = *self.sessions.links(first);
+                self.unlink(&links, first);
                 self.sessions.forget_inside(first);
             }
         }
@@ -332,8 +395,11 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     /// Takes a session out of its binding's list.
-    fn unlink(&mut self, slot: u32) {
-        let links = *self.sessions.links(slot);
+    fn unlink(&mut self, links: &SessionLinks, slot: u32) {
+        if links.is_counted {
+            let (subscribers, subscriber) = self.bindings.subscribers_mut(links.binding);
+            subscribers.has_closed(subscriber, links.from_outside);
+        }
         if links.next != NONE {
             self.sessions.links_mut(links.next).previous = links.previous;
         }
@@ -367,7 +433,7 @@ impl<I: InsideKey> StateTables<I> {
             return None;
         }
         self.bindings.get_mut(links.binding).keeping -= u32::from(!links.from_outside);
-        self.unlink(slot);
+        self.unlink(&links, slot);
         Some(links.binding)
     }
 

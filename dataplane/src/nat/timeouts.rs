@@ -225,6 +225,10 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The first instant.
+    #[cfg(test)]
+    pub const START: Self = Self::at(Instant(0));
+
     /// The clock at this instant.
     pub const fn at(now: Instant) -> Self {
         let floor = now.as_secs();

@@ -6,11 +6,11 @@ use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     BindingRow, BlockMove, Blocks, Inside, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger,
-    SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 /// A stateful translator. An inside host with an IPv4 address goes by its IPv4-mapped IPv6 address here (RFC 4291 §2.5.5.2).
 pub trait Stateful {
@@ -40,6 +40,16 @@ pub trait Stateful {
         slots: u32,
         selection: &Selection,
         rows: &mut Vec<BindingRow>,
+    ) -> Option<u32>;
+
+    /// See [`crate::nat::Engine::subscribers`].
+    fn subscribers(
+        &self,
+        cursor: u32,
+        slots: u32,
+        inside: Option<Prefix6>,
+        now: Instant,
+        rows: &mut Vec<SubscriberRow>,
     ) -> Option<u32>;
 
     /// See [`crate::nat::Engine::end_session`].

@@ -8,11 +8,11 @@ use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     BindingRow, BlockMove, Blocks, Entry, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy, Outside,
-    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
 
 impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn identity(&self) -> Identity {
@@ -58,6 +58,17 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         };
         rows.extend(found.iter().filter_map(BindingRow::mapped));
         next
+    }
+
+    fn subscribers(
+        &self,
+        cursor: u32,
+        slots: u32,
+        inside: Option<Prefix6>,
+        now: Instant,
+        rows: &mut Vec<SubscriberRow>,
+    ) -> Option<u32> {
+        self.nat.subscribers(cursor, slots, inside, now, rows)
     }
 
     fn end_session(

@@ -1,7 +1,8 @@
 //! The configuration of a NAT44.
 
 use crate::nat::{
-    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts,
+    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError,
+    SubscriberPolicy, Timeouts,
 };
 use crate::translate::Policy;
 use alloc::sync::Arc;
@@ -29,6 +30,8 @@ pub struct Nat44Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv4 address.
     pub limits: StateLimits,
+    /// Who is a subscriber, and whom limits do not hold for.
+    pub subscribers: SubscriberPolicy<Prefix4>,
     /// Options of the translation; of them, NAT44 uses `clamp_mss`.
     pub policy: Policy,
     /// What the workers share about the addresses of the pool.
@@ -48,6 +51,7 @@ impl Nat44Config {
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             limits: StateLimits::default(),
+            subscribers: SubscriberPolicy::new(Config::<Endpoint4>::SUBSCRIBER_BITS),
             policy: Policy::default(),
             in_use: None,
         }
@@ -61,7 +65,7 @@ impl Nat44Config {
             static_bindings: self.static_bindings.clone(),
             timeouts: self.timeouts.clone(),
             limits: self.limits,
-            subscriber_bits: Config::<Endpoint4>::SUBSCRIBER_BITS,
+            subscribers: self.subscribers.clone(),
         }
     }
 

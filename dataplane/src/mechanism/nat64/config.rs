@@ -1,12 +1,13 @@
 //! The configuration of a NAT64.
 
 use crate::nat::{
-    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError, Timeouts,
+    AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError,
+    SubscriberPolicy, Timeouts,
 };
 use crate::translate::Policy;
 use crate::translate::address::rfc6052::Rfc6052;
 use alloc::sync::Arc;
-use sixway_wire::{Prefix4, Prefix6};
+use sixway_wire::{Endpoint6, Prefix4, Prefix6};
 
 /// Configuration of one NAT64.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Nat64Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv6 /64.
     pub limits: StateLimits,
+    /// Who is a subscriber, and whom limits do not hold for.
+    pub subscribers: SubscriberPolicy<Prefix6>,
     /// Translation options.
     pub policy: Policy,
     /// What the workers share about the addresses of the pool.
@@ -48,6 +51,7 @@ impl Nat64Config {
             static_bindings: Vec::new(),
             timeouts: Timeouts::default(),
             limits: StateLimits::default(),
+            subscribers: SubscriberPolicy::new(Config::<Endpoint6>::SUBSCRIBER_BITS),
             policy: Policy::default(),
             in_use: None,
         }
@@ -61,7 +65,7 @@ impl Nat64Config {
             static_bindings: self.static_bindings.clone(),
             timeouts: self.timeouts.clone(),
             limits: self.limits,
-            subscriber_bits: Config::<sixway_wire::Endpoint6>::SUBSCRIBER_BITS,
+            subscribers: self.subscribers.clone(),
         }
     }
 

@@ -25,7 +25,7 @@ pub use record::{Record, RecordError, WallClock, parse_records, write_records};
 
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::Subscribers;
+use crate::nat::SubscriberCounts;
 use crate::verdict::WorkerId;
 use core::convert::Infallible;
 use core::fmt;
@@ -234,7 +234,7 @@ pub struct DynamicPool {
     by_address: Vec<u32>,
     wheel: ReleaseWheel,
     /// How many live hosts each has.
-    subscribers: Subscribers<Ipv6Addr>,
+    subscribers: SubscriberCounts<Ipv6Addr>,
     /// Number of the address, host, and when it was heard.
     changes: Vec<(u32, u128, u32)>,
     changes_lost: bool,
@@ -268,7 +268,7 @@ impl DynamicPool {
             by_host: HostIndex::new(hosts, seed),
             by_address: vec![0; size.saturating_sub(worker).div_ceil(workers) as usize],
             wheel: ReleaseWheel::new(seconds(config.lifetime)),
-            subscribers: Subscribers::new(SUBSCRIBER_BITS, config.hosts_per_subscriber, hosts, seed),
+            subscribers: SubscriberCounts::new(SUBSCRIBER_BITS, config.hosts_per_subscriber, hosts, seed),
             free,
             changes: Vec::new(),
             changes_lost: false,

@@ -14,7 +14,7 @@ fn config() -> Config {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         limits: StateLimits { bindings: 100, ..StateLimits::default() },
-        subscriber_bits: 64,
+        subscribers: crate::nat::SubscriberPolicy::new(64),
     }
 }
 
@@ -35,12 +35,15 @@ fn inside(host: u16, port: u16) -> Inside<Endpoint6> {
     Inside(Endpoint6::new(Ipv6Addr::new(0x2001, 0xdb8, 0, host, 0, 0, 0, host), port))
 }
 
+/// Of a destination that is not exempt.
+const PLAIN: (bool, Clock) = (false, Clock::START);
+
 fn bind(
     table: &mut BindingTable<Endpoint6>,
     protocol: NatProtocol,
     inside: Inside<Endpoint6>,
 ) -> Result<u32, DropReason> {
-    table.bind(protocol, inside, &mut Counters::default())
+    table.bind(protocol, inside, PLAIN, &mut Counters::default())
 }
 
 fn port(table: &BindingTable<Endpoint6>, slot: u32) -> u16 {
@@ -123,16 +126,19 @@ fn a_port_is_another_subscribers_after_the_quarantine_or_if_no_other_is_free() {
     let mut table = table(&narrow());
     let first = use_port(&mut table, NatProtocol::Udp, 1);
     let mut counters = Counters::default();
-    let second = table.bind(NatProtocol::Udp, inside(2, 6_000), &mut counters).unwrap();
+    let second = table.bind(NatProtocol::Udp, inside(2, 6_000), PLAIN, &mut counters).unwrap();
     assert_ne!(port(&table, second), first, "the other one is free");
     assert_eq!(counters.quarantines_cut_short, 0);
-    let early = table.bind(NatProtocol::Udp, inside(3, 6_000), &mut counters).unwrap();
+    let early = table.bind(NatProtocol::Udp, inside(3, 6_000), PLAIN, &mut counters).unwrap();
     assert_eq!((port(&table, early), counters.quarantines_cut_short), (first, 1));
-    assert_eq!(table.bind(NatProtocol::Udp, inside(4, 6_000), &mut counters), Err(DropReason::PortPoolEmpty));
+    assert_eq!(
+        table.bind(NatProtocol::Udp, inside(4, 6_000), PLAIN, &mut counters),
+        Err(DropReason::PortPoolEmpty)
+    );
     table.remove(early, 10, &mut counters);
     assert!(!table.end_quarantine(129), "120 s from second 10");
     assert!(table.end_quarantine(130) && !table.end_quarantine(130));
-    let slot = table.bind(NatProtocol::Udp, inside(4, 6_000), &mut counters).unwrap();
+    let slot = table.bind(NatProtocol::Udp, inside(4, 6_000), PLAIN, &mut counters).unwrap();
     assert_eq!((port(&table, slot), counters.quarantines_cut_short), (first, 1), "it is free");
 }
 
@@ -142,7 +148,7 @@ fn the_same_subscriber_has_its_port_again_and_that_is_not_counted() {
     let _others = use_port(&mut table, NatProtocol::Udp, 2);
     let own = use_port(&mut table, NatProtocol::Udp, 1);
     let mut counters = Counters::default();
-    let slot = table.bind(NatProtocol::Udp, inside(1, 7_000), &mut counters).unwrap();
+    let slot = table.bind(NatProtocol::Udp, inside(1, 7_000), PLAIN, &mut counters).unwrap();
     assert_eq!((port(&table, slot), counters.quarantines_cut_short), (own, 0));
 }
 
@@ -152,7 +158,7 @@ fn a_full_quarantine_frees_the_oldest_port() {
     let mut table = table(&Config { limits, ..config() });
     let mut counters = Counters::default();
     let slots: Vec<u32> = (1..=3)
-        .map(|host| table.bind(NatProtocol::Udp, inside(host, 6_000), &mut counters).unwrap())
+        .map(|host| table.bind(NatProtocol::Udp, inside(host, 6_000), PLAIN, &mut counters).unwrap())
         .collect();
     let outside: Vec<_> = slots.iter().map(|slot| table.get(*slot).outside).collect();
     slots.into_iter().for_each(|slot| table.remove(slot, 10, &mut counters));

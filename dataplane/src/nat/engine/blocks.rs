@@ -9,7 +9,7 @@
 //! block for B's; B hands its packets over. A block is never two workers': who gives it has lost it before it is offered.
 //!
 //! A twentieth of all blocks is reserved: a worker gives its share of the reserve only to a worker without any block. So one
-//! subscriber can use 95 % of an address, and never takes the last blocks from the other workers' subscribers.
+//! subscriber can use 92 % of an address (95 % by blocks, less what its share leaves), and never takes the last blocks from the other workers' subscribers.
 
 use super::Engine;
 use crate::nat::inside_key::InsideKey;

@@ -9,9 +9,10 @@ use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::{BindingRow, Selection, SessionRow};
 use crate::nat::session_state::SessionState;
 use crate::nat::sides::{Inside, Outside};
+use crate::nat::subscriber_table::SubscriberRow;
 use crate::nat::timeouts::Clock;
 use core::time::Duration;
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix6};
 
 impl<I: InsideKey> Engine<I> {
     /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
@@ -84,6 +85,22 @@ impl<I: InsideKey> Engine<I> {
             }
         }
         (end < bindings.slots()).then_some(end)
+    }
+
+    /// Adds the subscribers in a prefix, given as [`InsideKey::mapped`] gives addresses, to `rows`, as [`Engine::sessions`] does.
+    pub fn subscribers(
+        &self,
+        cursor: u32,
+        slots: u32,
+        inside: Option<Prefix6>,
+        now: Instant,
+        rows: &mut Vec<SubscriberRow>,
+    ) -> Option<u32> {
+        let (bindings, second) = (&self.tables.bindings, Clock::at(now).floor);
+        let end = cursor.saturating_add(slots).min(bindings.subscriber_slots());
+        let found = (cursor..end).filter_map(|slot| bindings.subscriber(slot, second));
+        rows.extend(found.filter(|row| inside.is_none_or(|prefix| prefix.contains(row.address))));
+        (end < bindings.subscriber_slots()).then_some(end)
     }
 
     /// Ends a session; whether there was one.

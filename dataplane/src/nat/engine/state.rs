@@ -43,7 +43,7 @@ impl<I: InsideKey> Engine<I> {
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
-        let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscriber_bits));
+        let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscribers.bits));
         let ownership = Ownership::striped(workers, spread);
         let pool = Pool::new(&config.pool, &ownership, worker, seed);
         let mut engine = Self {

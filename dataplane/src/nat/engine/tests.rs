@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::StateLimits;
+use crate::nat::SubscriberLimits;
 use crate::nat::config::Config;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::inside_key::{Softwire, SoftwireId};
@@ -104,7 +105,7 @@ fn config<I: InsideKey>() -> Config<I> {
         static_bindings: Vec::new(),
         timeouts: Timeouts::default(),
         limits: StateLimits { sessions: 1_000, bindings: 1_000, ..StateLimits::default() },
-        subscriber_bits: Config::<I>::SUBSCRIBER_BITS,
+        subscribers: crate::nat::SubscriberPolicy::new(Config::<I>::SUBSCRIBER_BITS),
     }
 }
 
@@ -300,7 +301,10 @@ fn with_address_dependent_filtering_a_stranger_is_kept_out_of_a_softwire() {
 #[test]
 fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
     let mut bench = Harness::new(&Config {
-        limits: StateLimits { bindings_per_subscriber: 2, ..StateLimits::default() },
+        limits: StateLimits {
+            of_subscriber: SubscriberLimits { bindings: 2, ..SubscriberLimits::NONE },
+            ..StateLimits::default()
+        },
         ..config()
     });
     let other = Softwire { id: SoftwireId(1), endpoint: e4("10.0.0.2", 5_000) };
@@ -313,8 +317,11 @@ fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
 #[test]
 fn a_subscriber_of_nat44_has_a_prefix_of_the_configured_length() {
     let mut bench = Harness::new(&Config {
-        limits: StateLimits { bindings_per_subscriber: 1, ..StateLimits::default() },
-        subscriber_bits: 24,
+        limits: StateLimits {
+            of_subscriber: SubscriberLimits { bindings: 1, ..SubscriberLimits::NONE },
+            ..StateLimits::default()
+        },
+        subscribers: crate::nat::SubscriberPolicy::new(24),
         ..config::<Endpoint4>()
     });
     bench.udp(e4("10.0.0.1", 5_000), e4(SERVER, 53)).unwrap();
@@ -329,7 +336,10 @@ fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
         (
             DropReason::SubscriberLimit,
             Config {
-                limits: StateLimits { bindings_per_subscriber: 1, ..StateLimits::default() },
+                limits: StateLimits {
+                    of_subscriber: SubscriberLimits { bindings: 1, ..SubscriberLimits::NONE },
+                    ..StateLimits::default()
+                },
                 ..config()
             },
         ),

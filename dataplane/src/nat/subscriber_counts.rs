@@ -1,4 +1,4 @@
-//! Subscribers inside, and how many each has of what they share: bindings (RFC 6888 REQ-4), addresses of a dynamic pool.
+//! How many each subscriber has of what they share: addresses of a dynamic pool. A NAT counts more: [`super::subscriber_table`].
 //!
 //! A subscriber is a prefix: by default an IPv6 /64, in which a host may have as many addresses as it likes, or one IPv4 address.
 //! Nothing is stored where there is no limit.
@@ -18,7 +18,7 @@ struct Known {
 
 /// Those who have some. `H` is what their hosts are known by.
 #[derive(Clone, Debug)]
-pub(crate) struct Subscribers<H> {
+pub(crate) struct SubscriberCounts<H> {
     /// Bits of a subscriber's prefix.
     bits: u8,
     /// The most that each may have; zero: no limit.
@@ -29,7 +29,7 @@ pub(crate) struct Subscribers<H> {
     hosts: PhantomData<H>,
 }
 
-impl<H: InsideHost> Subscribers<H> {
+impl<H: InsideHost> SubscriberCounts<H> {
     /// Each has a prefix of this number of bits, and may have `limit`, 0 for no limit, of `most` that there are in all.
     pub(crate) fn new(bits: u8, limit: u32, most: u32, seed: [u64; 2]) -> Self {
         let most = if limit == 0 { 0 } else { most };
@@ -45,11 +45,6 @@ impl<H: InsideHost> Subscribers<H> {
 
     fn tag(&self, Subscriber([a, b]): Subscriber) -> u32 {
         self.hash.pair(a, b)
-    }
-
-    /// A hash of the host's subscriber.
-    pub(super) fn tag_of(&self, host: H) -> u32 {
-        self.tag(host.subscriber(self.bits))
     }
 
     fn find(&self, subscriber: Subscriber) -> Option<u32> {
@@ -108,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_network_is_forgotten_with_its_last_one_and_the_limit_is_its_own() {
-        let mut subscribers = Subscribers::new(64, 2, 10, [1, 2]);
+        let mut subscribers = SubscriberCounts::new(64, 2, 10, [1, 2]);
         let host = |text: &str| text.parse::<Ipv6Addr>().unwrap();
         let (one, two, other) = (host("2001:db8::1"), host("2001:db8::2"), host("2001:db8:0:1::1"));
         subscribers.has_more(one);
@@ -127,12 +122,12 @@ mod tests {
 
     #[test]
     fn a_subscriber_of_a_longer_or_shorter_prefix_has_a_limit_of_its_own() {
-        let mut subscribers = Subscribers::new(56, 1, 10, [1, 2]);
+        let mut subscribers = SubscriberCounts::new(56, 1, 10, [1, 2]);
         let host = |text: &str| text.parse::<Ipv6Addr>().unwrap();
         subscribers.has_more(host("2001:db8:0:1::1"));
         assert!(!subscribers.may_have_more(host("2001:db8:0:ff::1")));
         assert!(subscribers.may_have_more(host("2001:db8:0:100::1")));
-        let mut subscribers = Subscribers::new(32, 1, 10, [1, 2]);
+        let mut subscribers = SubscriberCounts::new(32, 1, 10, [1, 2]);
         let host = |text: &str| text.parse::<Ipv4Addr>().unwrap();
         subscribers.has_more(host("10.0.0.1"));
         assert!(!subscribers.may_have_more(host("10.0.0.1")) && subscribers.may_have_more(host("10.0.0.2")));
@@ -140,7 +135,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_is_kept() {
-        let mut subscribers = Subscribers::<Ipv6Addr>::new(64, 0, 1 << 20, [1, 2]);
+        let mut subscribers = SubscriberCounts::<Ipv6Addr>::new(64, 0, 1 << 20, [1, 2]);
         let host = "2001:db8::1".parse().unwrap();
         for _ in 0..100 {
             subscribers.has_more(host);

@@ -1,0 +1,303 @@
+//! Subscribers inside, what each of them has, and whether it may have more (RFC 6888 REQ-4, REQ-5).
+//!
+//! A subscriber is a prefix of configured length: an IPv6 /64 or one IPv4 address, unless something else is configured. All of its hosts belong
+//! to one worker, so its counts and limits are exact.
+//!
+//! Two things bound what a subscriber has. Limits are what the operator configures. The share holds always: who has much may have more only while
+//! several times less than that is left for others (the dynamic thresholds of Choudhury and Hahne, 1998).
+//!
+//! ```text
+//!     one subscriber that takes all it can   ████████████████████████████████░░░░   8/9 of the sessions
+//!     two                                    ████████████████▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓░░     8/17 each
+//! ```
+//!
+//! So someone with few sessions or ports always finds room, whatever the others do.
+
+use super::index::Index;
+use super::inside_key::{InsideHost, Subscriber};
+use super::keyed::{Purpose, TupleHash};
+use super::protocol::NatProtocol;
+use super::rate::{NewRate, RateLimit};
+use super::slab::Slab;
+use super::state_limits::SubscriberLimits;
+use super::timeouts::Clock;
+use crate::drop_reason::DropReason;
+use core::marker::PhantomData;
+use core::net::Ipv6Addr;
+
+/// A subscriber has at most this many times the sessions that are left.
+const SESSIONS_PER_LEFT: u32 = 8;
+
+/// And at most this many times the ports that are left at the outside address that it shares with others.
+const PORTS_PER_LEFT: u32 = 32;
+
+/// Who has fewer may have more as long as there is any left.
+const FEW: u32 = 64;
+
+/// Of the limit on sessions, the part that packets from outside may create in addition.
+const OUTSIDE_PART: u32 = 4;
+
+/// Whether a subscriber that has `has` may have one more while `left` are left.
+const fn is_within_share(has: u32, left: u32, times: u32) -> bool {
+    has < FEW || has / times <= left
+}
+
+/// What a subscriber has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    subscriber: Subscriber,
+    /// A host of it, by its place ([`InsideHost::place`]).
+    host: u128,
+    hosts: u32,
+    /// Dynamic bindings, by protocol.
+    bindings: [u32; 3],
+    /// Sessions from inside, and those that a packet from inside has answered.
+    sessions: u32,
+    /// Sessions from outside that none has answered.
+    from_outside: u32,
+    new_bindings: RateLimit,
+    new_sessions: RateLimit,
+    rate: NewRate,
+    /// New sessions since it has had a binding without a break.
+    made: u64,
+    /// New sessions and bindings that its limits or its share refused.
+    refused: u64,
+    /// Whether no limit holds for it.
+    is_exempt: bool,
+}
+
+/// A subscriber, for display.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriberRow {
+    /// The prefix, as [`super::InsideKey::mapped`] gives addresses.
+    pub address: Ipv6Addr,
+    /// Its length.
+    pub bits: u8,
+    /// Hosts with bindings.
+    pub hosts: u32,
+    /// Dynamic bindings, by protocol.
+    pub bindings: [u32; 3],
+    /// Sessions, those from outside included.
+    pub sessions: u32,
+    /// Sessions from outside that no packet from inside has answered.
+    pub from_outside: u32,
+    /// New sessions since it has had a binding without a break.
+    pub made: u64,
+    /// New sessions a second, in the last ten to twenty seconds.
+    pub per_second: u32,
+    /// New sessions and bindings that its limits or its share refused.
+    pub refused: u64,
+}
+
+/// The table.
+#[derive(Clone, Debug)]
+pub(super) struct SubscriberTable<H> {
+    bits: u8,
+    limits: SubscriberLimits,
+    rows: Slab<Row>,
+    by_subscriber: Index,
+    hash: TupleHash,
+    hosts: PhantomData<H>,
+}
+
+impl<H: InsideHost> SubscriberTable<H> {
+    /// Each has a prefix of `bits` bits; there are at most `most`.
+    pub(super) fn new(bits: u8, limits: SubscriberLimits, most: u32, seed: [u64; 2]) -> Self {
+        Self {
+            bits,
+            limits,
+            rows: Slab::new(most),
+            by_subscriber: Index::compact(most),
+            hash: TupleHash::new(seed, Purpose::Subscribers),
+            hosts: PhantomData,
+        }
+    }
+
+    fn tag(&self, Subscriber([a, b]): Subscriber) -> u32 {
+        self.hash.pair(a, b)
+    }
+
+    /// A hash of the host's subscriber.
+    pub(super) fn tag_of(&self, host: H) -> u32 {
+        self.tag(host.subscriber(self.bits))
+    }
+
+    /// The row of the host's subscriber.
+    pub(super) fn find(&self, host: H) -> Option<u32> {
+        let subscriber = host.subscriber(self.bits);
+        self.by_subscriber.find(self.tag(subscriber), |slot| self.rows[slot].subscriber == subscriber)
+    }
+
+    /// A host has its first binding; the row of its subscriber. `None`: the table is full.
+    pub(super) fn join(&mut self, host: H, is_exempt: bool) -> Option<u32> {
+        if let Some(slot) = self.find(host) {
+            self.rows[slot].hosts += 1;
+            return Some(slot);
+        }
+        let subscriber = host.subscriber(self.bits);
+        let slot = self.rows.insert(Row {
+            subscriber,
+            host: host.place(),
+            hosts: 1,
+            bindings: [0; 3],
+            sessions: 0,
+            from_outside: 0,
+            new_bindings: RateLimit::default(),
+            new_sessions: RateLimit::default(),
+            rate: NewRate::default(),
+            made: 0,
+            refused: 0,
+            is_exempt,
+        })?;
+        self.by_subscriber.insert(self.tag(subscriber), slot);
+        Some(slot)
+    }
+
+    /// A host has no binding any more.
+    pub(super) fn leave(&mut self, slot: u32) {
+        let row = &mut self.rows[slot];
+        row.hosts -= 1;
+        if row.hosts == 0 {
+            let subscriber = row.subscriber;
+            self.by_subscriber.remove(self.tag(subscriber), slot);
+            self.rows.release(slot);
+        }
+    }
+
+    /// Whether a subscriber may have one more dynamic binding of a protocol; `left`: ports that are left at its address. `is_free`: no limit
+    /// holds for the packet's destination.
+    pub(super) fn may_bind(
+        &mut self,
+        slot: u32,
+        protocol: NatProtocol,
+        (left, is_free): (u32, bool),
+        clock: Clock,
+    ) -> Result<(), DropReason> {
+        let is_at_limit = self.is_at_limit(slot, protocol);
+        let row = &mut self.rows[slot];
+        if !is_within_share(row.bindings[protocol as usize], left, PORTS_PER_LEFT) {
+            return Err(DropReason::SubscriberShare);
+        }
+        if is_free || row.is_exempt {
+            return Ok(());
+        }
+        let may = !is_at_limit && row.new_bindings.takes(self.limits.new_bindings_per_second, clock);
+        if may { Ok(()) } else { Err(DropReason::SubscriberLimit) }
+    }
+
+    /// Whether the share of a subscriber is nearly reached: more ports should be requested.
+    pub(super) fn is_near_share(&self, slot: u32, protocol: NatProtocol, left: u32) -> bool {
+        let has = self.rows[slot].bindings[protocol as usize];
+        !is_within_share(has, left.saturating_sub(2 * FEW), PORTS_PER_LEFT)
+    }
+
+    /// Whether a subscriber has all the bindings that it may have, rates left aside.
+    pub(super) fn is_at_limit(&self, slot: u32, protocol: NatProtocol) -> bool {
+        let row = &self.rows[slot];
+        let is_at = |limit: u32, has: u32| limit > 0 && has >= limit;
+        let limits = &self.limits;
+        !row.is_exempt
+            && (is_at(limits.bindings, row.bindings.iter().sum())
+                || is_at(limits.bindings_of[protocol as usize], row.bindings[protocol as usize]))
+    }
+
+    /// Whether a subscriber may have one more session from inside; `left`: sessions that are left for all.
+    pub(super) fn may_open(
+        &mut self,
+        slot: u32,
+        (left, is_free): (u32, bool),
+        clock: Clock,
+    ) -> Result<(), DropReason> {
+        let row = &mut self.rows[slot];
+        if !is_within_share(row.sessions, left, SESSIONS_PER_LEFT) {
+            return Err(DropReason::SubscriberShare);
+        }
+        if is_free || row.is_exempt {
+            return Ok(());
+        }
+        let limits = &self.limits;
+        let may = (limits.sessions == 0 || row.sessions < limits.sessions)
+            && row.new_sessions.takes(limits.new_sessions_per_second, clock);
+        if may { Ok(()) } else { Err(DropReason::SubscriberLimit) }
+    }
+
+    /// Whether packets from outside may create one more session for a subscriber; `left`: such sessions that are left for all.
+    pub(super) fn may_open_from_outside(&self, slot: u32, left: u32) -> Result<(), DropReason> {
+        let row = &self.rows[slot];
+        let limit = self.limits.sessions;
+        let is_below = limit == 0 || row.is_exempt || row.from_outside < (limit / OUTSIDE_PART).max(1);
+        if is_below && is_within_share(row.from_outside, left, SESSIONS_PER_LEFT) {
+            return Ok(());
+        }
+        Err(DropReason::OutsideSessionsFull)
+    }
+
+    /// A host's subscriber was refused a session or binding.
+    pub(super) fn was_refused(&mut self, host: H) {
+        if let Some(slot) = self.find(host) {
+            self.rows[slot].refused += 1;
+        }
+    }
+
+    /// A subscriber has one more dynamic binding.
+    pub(super) fn has_bound(&mut self, slot: u32, protocol: NatProtocol) {
+        self.rows[slot].bindings[protocol as usize] += 1;
+    }
+
+    /// A subscriber has one dynamic binding less.
+    pub(super) fn has_unbound(&mut self, slot: u32, protocol: NatProtocol) {
+        self.rows[slot].bindings[protocol as usize] -= 1;
+    }
+
+    /// A subscriber has one more session.
+    pub(super) fn has_opened(&mut self, slot: u32, from_outside: bool, second: u32) {
+        let row = &mut self.rows[slot];
+        row.made += 1;
+        row.rate.count(second);
+        let sessions = if from_outside { &mut row.from_outside } else { &mut row.sessions };
+        *sessions += 1;
+    }
+
+    /// A packet from inside has answered a session from outside.
+    pub(super) fn has_answered(&mut self, slot: u32) {
+        let row = &mut self.rows[slot];
+        (row.sessions, row.from_outside) = (row.sessions + 1, row.from_outside - 1);
+    }
+
+    /// A subscriber has one session less.
+    pub(super) fn has_closed(&mut self, slot: u32, from_outside: bool) {
+        let row = &mut self.rows[slot];
+        let sessions = if from_outside { &mut row.from_outside } else { &mut row.sessions };
+        *sessions -= 1;
+    }
+
+    /// Rows that were ever used: dumps run from zero to here.
+    pub(super) fn slots(&self) -> u32 {
+        self.rows.slots()
+    }
+
+    /// A row for display, of a subscriber that has hosts: the address of one of them by its place.
+    pub(super) fn row(&self, slot: u32, second: u32) -> Option<(u128, SubscriberRow)> {
+        let row = self.rows.get(slot).filter(|row| row.hosts > 0)?;
+        let shown = SubscriberRow {
+            address: Ipv6Addr::UNSPECIFIED,
+            bits: self.bits,
+            hosts: row.hosts,
+            bindings: row.bindings,
+            sessions: row.sessions + row.from_outside,
+            from_outside: row.from_outside,
+            made: row.made,
+            per_second: row.rate.per_second(second),
+            refused: row.refused,
+        };
+        Some((row.host, shown))
+    }
+
+    /// Memory in octets.
+    pub(super) fn memory(&self) -> usize {
+        self.rows.memory() + self.by_subscriber.memory()
+    }
+}
+
+#[cfg(test)]
+mod tests;
