@@ -2,7 +2,7 @@
 //! write the IPv4 address.
 
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 
 /// Bits of the prefix of IPv4-mapped addresses, ::ffff:0:0/96.
 const MAPPED_BITS: u8 = 96;
@@ -13,6 +13,15 @@ pub(crate) fn text(endpoint: Endpoint6) -> String {
         Some(address) => Endpoint4::new(address, endpoint.port).to_string(),
         None => endpoint.to_string(),
     }
+}
+
+/// A prefix of this length, of either family; without its length if it has one address. `bits` of an IPv4 prefix are those of IPv4.
+pub(crate) fn prefix_text(address: Ipv6Addr, bits: u8) -> String {
+    let (address, bits, all) = match address.to_ipv4_mapped() {
+        Some(address) => (address.to_string(), if bits > 32 { bits - MAPPED_BITS } else { bits }, 32),
+        None => (address.to_string(), bits, 128),
+    };
+    if bits == all { address } else { format!("{address}/{bits}") }
 }
 
 /// The endpoint of such a text.
@@ -47,6 +56,21 @@ mod tests {
         }
         assert_eq!(endpoint("10.0.0.1:80").unwrap().address.to_string(), "::ffff:10.0.0.1");
         assert_eq!(endpoint("10.0.0.1"), None);
+    }
+
+    #[test]
+    fn prefixes_of_both_families_are_written_as_people_write_them() {
+        let text = |address: &str, bits| prefix_text(address.parse().unwrap(), bits);
+        assert_eq!(text("2001:db8::", 56), "2001:db8::/56");
+        assert_eq!(text("2001:db8::1", 128), "2001:db8::1");
+        assert_eq!(
+            (text("::ffff:10.0.0.1", 32), text("::ffff:10.0.0.1", 128)),
+            ("10.0.0.1".into(), "10.0.0.1".into())
+        );
+        assert_eq!(
+            (text("::ffff:10.0.0.0", 24), text("::ffff:10.0.0.0", 104)),
+            ("10.0.0.0/24".into(), "10.0.0.0/8".into())
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The admin API over a Unix socket, with a fake gateway behind it.
 
-use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, router};
+use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, Ranking, router};
 use sixway::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -51,6 +51,16 @@ impl Backend for Fake {
     }
     async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
         Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
+    }
+    async fn subscribers(&self, ranking: Ranking) -> Result<Subscribers, AdminError> {
+        let row = SubscriberRow { subscriber: format!("{ranking:?}"), ..SubscriberRow::default() };
+        Ok(Subscribers { rows: vec![row], total: 1 })
+    }
+    async fn end_subscriber(&self, inside: sixway_wire::Prefix6) -> Result<Ended, AdminError> {
+        match inside.length() {
+            128 => Ok(Ended { bindings: 7 }),
+            _ => Err(AdminError::NotFound(inside.to_string())),
+        }
     }
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {
         named.binding().map(|_| ()).map_err(AdminError::BadRequest)
@@ -324,4 +334,30 @@ fn the_configuration_file_is_named_with_or_without_its_option() {
     let (status, out, error) = sixway(&["check", good.to_str().unwrap()]);
     std::fs::remove_file(&good).unwrap();
     assert_eq!((status, out.as_str()), (0, "No errors.\n"), "{error}");
+}
+
+#[test]
+fn subscribers_are_asked_for_by_prefix_order_and_number() {
+    let served = served();
+    let client = Client::new(&served.socket);
+    let ask = |query: &[(&str, Option<String>)]| client.get::<Subscribers>("/v1/subscribers", query);
+    let found = ask(&[]).unwrap();
+    assert_eq!(found.rows[0].subscriber, "Ranking { inside: None, by: None, top: Some(20) }");
+    let some = |text: &str| Some(text.to_owned());
+    let query = [("inside", some("10.0.0.0/8")), ("by", some("rate")), ("top", some("3"))];
+    let shown = ask(&query).unwrap().rows.remove(0).subscriber;
+    assert_eq!(shown, "Ranking { inside: Some(\"10.0.0.0/8\"), by: Some(Rate), top: Some(3) }");
+    for (query, said) in [
+        (("top", some("0")), "top = 0 is out of range; write 1 to 10000"),
+        (("by", some("size")), "unknown variant `size`"),
+        (("inside", some("nobody")), "write one such as"),
+    ] {
+        let Err(ClientError::Refused(400, what)) = ask(&[query]) else { panic!("{said}") };
+        assert!(what.contains(said), "{what}");
+    }
+    let end = |inside: &[(&str, Option<String>)]| client.delete::<Ended>("/v1/subscribers", inside);
+    assert_eq!(end(&[("inside", some("10.0.0.1"))]).unwrap().bindings, 7);
+    assert!(matches!(end(&[("inside", some("10.0.0.0/24"))]), Err(ClientError::Refused(404, _))));
+    let Err(ClientError::Refused(400, what)) = end(&[]) else { panic!() };
+    assert!(what.contains("inside is missing"), "{what}");
 }

@@ -3,7 +3,7 @@
 use sixway::admin::{Edit, Filter};
 use sixway::worker::{
     BindingEntry, Clock, Command, Dump, DumpPage, Edited, Handover, Inlet, Position, Post, Scan,
-    SessionEntry, Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
+    SessionEntry, SubscriberEntry, Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::identity::Identity;
@@ -95,6 +95,9 @@ impl Translator for Fake {
         (slot < self.table).then_some(Position { slot, ..from })
     }
     fn bindings(&mut self, _: Scan<'_>, _: &mut Vec<BindingEntry>) -> Option<Position> {
+        None
+    }
+    fn subscribers(&mut self, _: Scan<'_>, _: &mut Vec<SubscriberEntry>) -> Option<Position> {
         None
     }
     fn pool_changes(&mut self, _: u16, _: WallClock) -> Changes {

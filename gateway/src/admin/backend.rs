@@ -4,11 +4,13 @@ use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
 use super::live::LiveFilter;
+use super::ranking::Ranking;
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
+use sixway_wire::Prefix6;
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
@@ -33,6 +35,10 @@ pub trait Backend: Send + Sync + 'static {
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.
     fn bindings(&self, query: Query) -> impl Future<Output = Result<Page<BindingRow>, AdminError>> + Send;
+    /// The first subscribers.
+    fn subscribers(&self, ranking: Ranking) -> impl Future<Output = Result<Subscribers, AdminError>> + Send;
+    /// Ends the dynamic bindings of all hosts in a prefix, with their sessions.
+    fn end_subscriber(&self, inside: Prefix6) -> impl Future<Output = Result<Ended, AdminError>> + Send;
     /// Makes a static binding.
     fn make_binding(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Ends the binding of an outside endpoint.

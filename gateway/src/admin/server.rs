@@ -6,6 +6,7 @@ use super::error::AdminError;
 use super::filter::Query;
 use super::live::{LiveQuery, MAX_LIVE};
 use super::metrics_route::metrics_route;
+use super::ranking::{DEFAULT_TOP, MAX_TOP, Ranking};
 use crate::trace::Detail;
 use crate::view::{Fault, Flush, Leaving, NewRemote, RouterAdvertisementRow, SixRdRow};
 use axum::body::Body;
@@ -56,6 +57,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/pools", get(pools::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
+        .route("/v1/subscribers", get(subscribers::<B>).delete(end_subscriber::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
         .route("/v1/router-advertisements", get(router_advertisements::<B>))
         .route("/v1/dns64", get(dns64::<B>))
@@ -128,6 +130,28 @@ async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> 
 
 async fn bindings<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
     backend.bindings(limited(query)?).await.map(Json)
+}
+
+type Ranked = Result<UrlQuery<Ranking>, QueryRejection>;
+
+fn ranked(asked: Ranked) -> Result<Ranking, AdminError> {
+    let UrlQuery(ranking) = asked.map_err(|rejection| AdminError::BadRequest(rejection.body_text()))?;
+    let top = ranking.top.unwrap_or(DEFAULT_TOP);
+    if !(1..=MAX_TOP).contains(&top) {
+        return Err(AdminError::BadRequest(format!("top = {top} is out of range; write 1 to {MAX_TOP}")));
+    }
+    ranking.prefix().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+    Ok(Ranking { top: Some(top), ..ranking })
+}
+
+async fn subscribers<B: Backend>(State(backend): State<Arc<B>>, asked: Ranked) -> Answer<impl Serialize> {
+    backend.subscribers(ranked(asked)?).await.map(Json)
+}
+
+async fn end_subscriber<B: Backend>(State(backend): State<Arc<B>>, asked: Ranked) -> Answer<impl Serialize> {
+    let prefix = ranked(asked)?.prefix().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+    let which = "inside is missing; write the subscriber's prefix or address";
+    backend.end_subscriber(prefix.ok_or_else(|| AdminError::BadRequest(which.into()))?).await.map(Json)
 }
 
 async fn make_binding<B: Backend>(

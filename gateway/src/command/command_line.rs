@@ -3,7 +3,7 @@
 use super::configuration_file::named_or_default;
 use super::dns64::{self, Dns64Command};
 use super::doctor;
-use super::edit::{self, BindingCommand, SessionCommand};
+use super::edit::{self, BindingCommand, SessionCommand, SubscriberCommand};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
@@ -56,6 +56,9 @@ enum Command {
     /// End a session of a running gateway.
     #[command(subcommand)]
     Session(SessionCommand),
+    /// End the bindings of a subscriber of a running gateway.
+    #[command(subcommand)]
+    Subscriber(SubscriberCommand),
     /// Say what the gateway does with a packet, and why; nothing is sent or changed.
     Trace {
         /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
@@ -158,6 +161,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cleanup => cleanup(),
         Command::Binding(command) => edit::binding(command),
         Command::Session(command) => edit::session(command),
+        Command::Subscriber(command) => edit::subscriber(command),
         Command::Show(arguments) => show::run(arguments),
         Command::Trace { config, packet } => {
             load_quietly(config.as_deref()).and_then(|config| trace::run(packet, &config))

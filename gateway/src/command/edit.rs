@@ -1,10 +1,12 @@
-//! `sixway binding` and `sixway session`: changes bindings and sessions of a running gateway.
+//! `sixway binding`, `sixway session` and `sixway subscriber`: changes what a running gateway has in its tables.
 
 use super::failure::Failure;
 use super::output::say;
 use super::run_directory::RUN_DIRECTORY;
 use super::show::{failure, only_socket};
-use crate::admin::{Client, Named};
+use crate::admin::{Client, Named, Ranking};
+use crate::show::plural;
+use crate::view::Ended;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,17 @@ pub(super) enum SessionCommand {
         inside: String,
         /// The remote endpoint: ADDRESS:PORT; for icmp the port is 0.
         remote: String,
+        #[command(flatten)]
+        gateway: Socket,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SubscriberCommand {
+    /// End all dynamic bindings of a subscriber's hosts, with their sessions; static bindings stay. Its next packets make new ones.
+    End {
+        /// The subscriber: ADDRESS or PREFIX/LENGTH.
+        inside: String,
         #[command(flatten)]
         gateway: Socket,
     },
@@ -96,5 +109,16 @@ pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
     ];
     gateway.client()?.delete::<()>("/v1/sessions", &query).map_err(failure)?;
     say(&format!("the session of {protocol} {inside} with {remote} ended"));
+    Ok(())
+}
+
+/// Runs `sixway subscriber`.
+pub(super) fn subscriber(command: &SubscriberCommand) -> Result<(), Failure> {
+    let SubscriberCommand::End { inside, gateway } = command;
+    let ranking = Ranking { inside: Some(inside.clone()), ..Ranking::default() };
+    ranking.prefix().map_err(|error| Failure::Wrong(error.to_string()))?;
+    let query = [("inside", Some(inside.clone()))];
+    let ended: Ended = gateway.client()?.delete("/v1/subscribers", &query).map_err(failure)?;
+    say(&format!("{} of {inside} ended", plural(ended.bindings, "binding")));
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, PoolRow, RouterAdvertisementRow,
-    SessionRow, SixRdRow, Status,
+    SessionRow, SixRdRow, Status, Subscribers,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::Sessions) => {
             arguments.pages::<SessionRow>(&client, "/v1/sessions", query, show::sessions)
         }
+        Some(ShowKind::Subscribers) => arguments.subscribers(&client),
         Some(ShowKind::Bindings) => {
             arguments.pages::<BindingRow>(&client, "/v1/bindings", query, show::bindings)
         }
@@ -97,12 +98,21 @@ impl ShowArguments {
     /// A filter that would be ignored is a mistake, and silence would hide it.
     fn refuse_filters_that_mean_nothing(&self, query: &Query) -> Result<(), Failure> {
         let filtered = Query { limit: None, ..query.clone() } != Query::default();
+        if self.kind != Some(ShowKind::Subscribers) && (self.top.is_some() || self.by.is_some()) {
+            return Err(Failure::Wrong("--top and --by apply only to `show subscribers`".into()));
+        }
         match self.kind {
             Some(ShowKind::Sessions) => Ok(()),
             Some(ShowKind::Bindings) if query.remote.is_some() => Err(Failure::Wrong(
                 "bindings have no remote endpoint: omit --remote, or use `show sessions`".into(),
             )),
             Some(ShowKind::Bindings) => Ok(()),
+            Some(ShowKind::Subscribers)
+                if Query { inside: None, limit: None, ..query.clone() } != Query::default() =>
+            {
+                Err(Failure::Wrong("of the filters, only --inside applies to `show subscribers`".into()))
+            }
+            Some(ShowKind::Subscribers) => Ok(()),
             None
             | Some(
                 ShowKind::Counters
@@ -130,6 +140,17 @@ impl ShowArguments {
     ) -> Result<String, ClientError> {
         let value: T = client.get(path, &[])?;
         Ok(self.print(&value, table))
+    }
+
+    /// Asks for the first subscribers.
+    fn subscribers(&self, client: &Client) -> Result<String, ClientError> {
+        let parameters = [
+            ("inside", self.inside.clone()),
+            ("by", self.by.map(|by| by.name().to_owned())),
+            ("top", self.top.map(|top| top.to_string())),
+        ];
+        let found: Subscribers = client.get("/v1/subscribers", &parameters)?;
+        Ok(self.print(&found, show::subscribers))
     }
 
     /// Asks page by page until the limit is reached or the table ends.

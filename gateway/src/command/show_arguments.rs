@@ -1,5 +1,6 @@
 //! What `sixway show` takes.
 
+use crate::admin::By;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -29,6 +30,12 @@ pub(super) struct ShowArguments {
     /// Maximum number of rows.
     #[arg(long, default_value_t = 1_000)]
     pub(super) limit: usize,
+    /// Of `show subscribers`: the most rows [default: 20].
+    #[arg(long)]
+    pub(super) top: Option<usize>,
+    /// Of `show subscribers`: what they are ordered by [default: ports].
+    #[arg(long)]
+    pub(super) by: Option<By>,
     /// The admin socket of the gateway; needed if several gateways run on this host.
     #[arg(long)]
     pub(super) socket: Option<PathBuf>,
@@ -40,6 +47,8 @@ pub(super) enum ShowKind {
     Bindings,
     /// Sessions: inside, outside and remote endpoints, state and lifetime.
     Sessions,
+    /// Subscribers with the most ports, sessions or new sessions a second (--by, --top).
+    Subscribers,
     /// All counters.
     Counters,
     /// Dropped packets by reason.

@@ -5,17 +5,18 @@ use super::gateway::{Gateway, sum};
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
-use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query};
+use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query, Ranking};
 use crate::inside_endpoint;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Flush, Flushed, LiveRow, MechanismRow, NewRemote,
-    Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, MechanismRow,
+    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
 use sixway_dataplane::mechanism::table::Kind;
+use sixway_wire::Prefix6;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{Receiver, channel};
@@ -102,6 +103,14 @@ impl Backend for Gateway {
         let (rows, next) =
             self.page(&query, Command::Bindings, |worker, entry| self.binding_row(worker, entry)).await?;
         Ok(Page { rows, total, next })
+    }
+
+    async fn subscribers(&self, ranking: Ranking) -> Result<Subscribers, AdminError> {
+        self.first_subscribers(&ranking).await
+    }
+
+    async fn end_subscriber(&self, inside: Prefix6) -> Result<Ended, AdminError> {
+        self.end_bindings_of(inside).await
     }
 
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {

@@ -125,7 +125,12 @@ impl Gateway {
     }
 
     /// Repeats a change until it is done; whether there was anything to change.
-    async fn edit_whole(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<bool, AdminError> {
+    pub(super) async fn edit_whole(
+        &self,
+        worker: usize,
+        mechanism: u16,
+        edit: Edit,
+    ) -> Result<bool, AdminError> {
         loop {
             match self.edit(worker, mechanism, edit).await? {
                 Edited::Done => return Ok(true),

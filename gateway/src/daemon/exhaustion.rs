@@ -17,30 +17,30 @@ struct Bound {
     cure: &'static str,
 }
 
-const BOUNDS: [Bound; 7] = [
+const BOUNDS: [Bound; 8] = [
     Bound {
         reason: DropReason::PortPoolEmpty,
         kind: ProblemKind::PortPoolEmpty,
         what: "a pool has no free ports: new bindings are refused",
-        cure: "add addresses to the pool, or set nat64.max_bindings_per_subscriber; sixway show pools names the pool",
+        cure: "add addresses to the pool, or set max_bindings_per_subscriber; sixway show pools names the pool, sixway show subscribers who has the ports",
     },
     Bound {
         reason: DropReason::SessionTableFull,
         kind: ProblemKind::SessionTableFull,
         what: "a session table is full: new sessions are refused",
-        cure: "raise nat64.max_sessions",
+        cure: "raise max_sessions; sixway show subscribers --by sessions lists who has them",
     },
     Bound {
         reason: DropReason::BindingTableFull,
         kind: ProblemKind::BindingTableFull,
         what: "a table of bindings is full: new bindings are refused",
-        cure: "raise nat64.max_bindings",
+        cure: "raise max_bindings; sixway show subscribers lists who has them",
     },
     Bound {
         reason: DropReason::OutsideSessionsFull,
         kind: ProblemKind::OutsideSessionsFull,
         what: "packets from outside have made three quarters of the sessions: further ones from outside are refused",
-        cure: "raise nat64.max_sessions, or look who sends them: sixway show sessions",
+        cure: "raise max_sessions, or look who sends them: sixway show sessions",
     },
     Bound {
         reason: DropReason::DynamicPoolEmpty,
@@ -57,8 +57,14 @@ const BOUNDS: [Bound; 7] = [
     Bound {
         reason: DropReason::SubscriberLimit,
         kind: ProblemKind::SubscriberLimit,
-        what: "a subscriber has reached its limit: its new bindings are refused",
-        cure: "raise nat64.max_bindings_per_subscriber if the use is legitimate; sixway show bindings lists who has them",
+        what: "a subscriber has reached a limit: its new bindings or sessions are refused",
+        cure: "sixway show subscribers --by refused names it; raise the limit if the use is legitimate",
+    },
+    Bound {
+        reason: DropReason::SubscriberShare,
+        kind: ProblemKind::SubscriberShare,
+        what: "a subscriber has most of a session table, or of an address's ports: the rest is kept for others",
+        cure: "sixway show subscribers --by refused names it; limit it (max_sessions_per_subscriber, max_bindings_per_subscriber), or raise max_sessions or add addresses",
     },
 ];
 
@@ -68,7 +74,9 @@ pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> V
     reached
         .map(|bound| match bound.reason {
             // One subscriber's trouble, which protects the others.
-            DropReason::SubscriberLimit => ProblemRow::warning(bound.kind, bound.what, bound.cure),
+            DropReason::SubscriberLimit | DropReason::SubscriberShare => {
+                ProblemRow::warning(bound.kind, bound.what, bound.cure)
+            }
             _ => ProblemRow::error(bound.kind, bound.what, bound.cure),
         })
         .collect()

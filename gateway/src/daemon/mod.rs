@@ -44,6 +44,7 @@ mod session_sample;
 mod setup;
 mod signals;
 mod start;
+mod subscribers;
 mod takeover;
 mod threads;
 mod told;

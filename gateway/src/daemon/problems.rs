@@ -50,7 +50,7 @@ pub(super) fn one_direction(name: &str, sample: &SampleCount, outward: bool) -> 
 /// Pools whose ports are nearly all in use; the fullest worker, where the pool as a whole has enough.
 pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::PoolPorts;
-    const ADVICE: &str = "add addresses to the pool, or set nat64.max_bindings_per_subscriber; sixway show bindings lists who has the ports";
+    const ADVICE: &str = "add addresses to the pool, or set max_bindings_per_subscriber; sixway show subscribers lists who has the ports";
     let problem = |row: &PoolRow| {
         let share = row.share();
         let (worker, fullest) = row.fullest()?;
@@ -332,8 +332,21 @@ mod tests {
                 assert!(is_key, "{section}.{key} in: {}", row.advice);
                 found += 1;
             }
+            // Both stateful translators have these.
+            let words = row.advice.split(|c: char| !c.is_ascii_alphanumeric() && !"._".contains(c));
+            for key in words.filter(|word| word.starts_with("max_")) {
+                for translator in ["nat64", "nat44"] {
+                    let keys = sections.iter().find(|(name, _)| *name == translator).map(|(_, keys)| keys);
+                    assert!(
+                        keys.is_some_and(|keys| keys.contains(&format!("| `{key}` |"))),
+                        "{key}: {}",
+                        row.advice
+                    );
+                }
+                found += 1;
+            }
         }
-        assert!(found >= 10, "{found}");
+        assert!(found >= 14, "{found}");
     }
 
     #[test]

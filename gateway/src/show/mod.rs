@@ -17,6 +17,6 @@ pub use dns64::dns64;
 pub use fast_path::fast_path;
 pub use problems::pools;
 pub(crate) use quantity::{count, plural};
-pub use sessions::{bindings, sessions};
+pub use sessions::{bindings, sessions, subscribers};
 pub use summary::summary;
 pub use tunnels::{router_advertisements, six_rd};

@@ -1,9 +1,9 @@
-//! `sixway show sessions` and `sixway show bindings`.
+//! `sixway show sessions`, `sixway show bindings` and `sixway show subscribers`.
 
 use super::colour::Colour;
 use super::quantity::{count, count_or_dash, duration};
 use super::table::Table;
-use crate::view::{BindingRow, Page, SessionRow};
+use crate::view::{BindingRow, Page, SessionRow, Subscribers};
 
 /// The table of sessions.
 pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
@@ -49,6 +49,41 @@ pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
         ]);
     }
     table.text(colour) + &shown(page)
+}
+
+/// The table of subscribers.
+pub fn subscribers(found: &Subscribers, colour: Colour) -> String {
+    let mut table = Table::new(&[
+        "SUBSCRIBER",
+        "HOSTS",
+        "TCP",
+        "UDP",
+        "ICMP",
+        "SESSIONS",
+        "FROM OUTSIDE",
+        "NEW/S",
+        "REFUSED",
+        "MECHANISM",
+        "WORKER",
+    ]);
+    for row in &found.rows {
+        let numbers = [
+            row.hosts.into(),
+            row.tcp_ports.into(),
+            row.udp_ports.into(),
+            row.icmp_identifiers.into(),
+            row.sessions.into(),
+            row.sessions_from_outside.into(),
+            row.new_sessions_per_second.into(),
+            row.refused,
+        ];
+        let mut cells = vec![row.subscriber.clone()];
+        cells.extend(numbers.map(count));
+        cells.extend([row.mechanism.clone(), row.worker.to_string()]);
+        table.row(cells);
+    }
+    let more = if (found.rows.len() as u64) < found.total { " (more: --top)" } else { "" };
+    table.text(colour) + &format!("{} of {}{more}\n", count(found.rows.len() as u64), count(found.total))
 }
 
 fn shown<T>(page: &Page<T>) -> String {

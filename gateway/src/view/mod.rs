@@ -11,7 +11,7 @@ pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow
 pub use problem_kind::ProblemKind;
 pub use problem_rows::{PoolRow, PoolShareRow, ProblemRow, Severity};
 pub use rows::{
-    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, FastPathRow, FastPathShare, Fault,
-    HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow, RestoredRow,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, Ended, FastPathRow, FastPathShare,
+    Fault, HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
+    RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };

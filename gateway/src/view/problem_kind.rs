@@ -42,8 +42,10 @@ problems! {
     DynamicPoolEmpty = "dynamic_pool_empty",
     /// The memory for fragments was exhausted, within the last minute.
     FragmentMemory = "fragment_memory",
-    /// A subscriber was at its limit of bindings, within the last minute.
+    /// A subscriber was at one of its limits, within the last minute.
     SubscriberLimit = "subscriber_limit",
+    /// A subscriber had most of a session table or of an address's ports, and the rest is kept for others, within the last minute.
+    SubscriberShare = "subscriber_share",
     /// 80 % of a pool's ports are in use, or 95 % of one worker's (a warning); 95 % of the pool (an error).
     PoolPorts = "pool_ports",
     /// A session table is 95 % full (a warning), or full (an error).

@@ -288,6 +288,51 @@ pub struct BindingRow {
     pub sessions: u64,
 }
 
+/// A subscriber of a stateful translator: a prefix, and what its hosts have together (RFC 6888 REQ-4).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SubscriberRow {
+    /// The mechanism.
+    pub mechanism: String,
+    /// The worker that it belongs to.
+    pub worker: usize,
+    /// The prefix; an address if it has no other.
+    pub subscriber: String,
+    /// Hosts with bindings.
+    pub hosts: u32,
+    /// Dynamic TCP bindings: ports that it has.
+    pub tcp_ports: u32,
+    /// Dynamic UDP bindings.
+    pub udp_ports: u32,
+    /// Dynamic ICMP bindings: identifiers that it has.
+    pub icmp_identifiers: u32,
+    /// Sessions, those from outside included.
+    pub sessions: u32,
+    /// Sessions from outside that no packet from inside has answered.
+    pub sessions_from_outside: u32,
+    /// New sessions a second, in the last ten to twenty seconds.
+    pub new_sessions_per_second: u32,
+    /// New sessions since it has had a binding without a break.
+    pub sessions_made: u64,
+    /// New sessions and bindings that its limits or its share refused.
+    pub refused: u64,
+}
+
+/// The first subscribers, in descending order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Subscribers {
+    /// The rows.
+    pub rows: Vec<SubscriberRow>,
+    /// How many subscribers there are, those of the filter.
+    pub total: u64,
+}
+
+/// What was ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Bindings, with their sessions.
+    pub bindings: u64,
+}
+
 /// A page of a table, and the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {

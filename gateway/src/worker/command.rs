@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::dump::Dump;
 use super::tap::{DropSample, Watch};
-use super::translator::{BindingEntry, Edited, Report, SessionEntry};
+use super::translator::{BindingEntry, Edited, Report, SessionEntry, SubscriberEntry};
 use super::tunnels::{Inlet, TunnelSet};
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
@@ -29,6 +29,8 @@ pub enum Command {
     Sessions(Dump<SessionEntry>),
     /// A page of bindings.
     Bindings(Dump<BindingEntry>),
+    /// A page of subscribers.
+    Subscribers(Dump<SubscriberEntry>),
     /// Changes of a mechanism's dynamic pool since the last call.
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a position, and where to continue.

@@ -1,7 +1,7 @@
 //! Reads a table while packets pass: some rows per batch, so that a million sessions do not stall the data path.
 
 use super::answer::Answer;
-use super::translator::{BindingEntry, Position, Scan, SessionEntry, Translator};
+use super::translator::{BindingEntry, Position, Scan, SessionEntry, SubscriberEntry, Translator};
 use crate::admin::Filter;
 use sixway_dataplane::Instant;
 use std::collections::VecDeque;
@@ -47,6 +47,7 @@ pub(super) struct Dumps {
 enum AnyDump {
     Sessions(Dump<SessionEntry>),
     Bindings(Dump<BindingEntry>),
+    Subscribers(Dump<SubscriberEntry>),
 }
 
 impl Dumps {
@@ -56,6 +57,10 @@ impl Dumps {
 
     pub(super) fn bindings(&mut self, dump: Dump<BindingEntry>) {
         self.add(AnyDump::Bindings(dump));
+    }
+
+    pub(super) fn subscribers(&mut self, dump: Dump<SubscriberEntry>) {
+        self.add(AnyDump::Subscribers(dump));
     }
 
     /// Refused when there are too many: the answer's sender is dropped, and who waits learns of it.
@@ -74,6 +79,9 @@ impl Dumps {
             }
             AnyDump::Bindings(dump) => {
                 dump.step(now, |scan, rows| translator.bindings(scan, rows)).map(AnyDump::Bindings)
+            }
+            AnyDump::Subscribers(dump) => {
+                dump.step(now, |scan, rows| translator.subscribers(scan, rows)).map(AnyDump::Subscribers)
             }
         };
         self.waiting.extend(unfinished);

@@ -1,7 +1,9 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
-use super::translator::{BindingEntry, Edited, Position, Scan, SessionEntry, Table, Translator};
+use super::translator::{
+    BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, Translator,
+};
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
@@ -128,6 +130,21 @@ impl Translator for Engine {
                 })
             })
         };
+        position(from, next, count)
+    }
+
+    fn subscribers(&mut self, scan: Scan<'_>, rows: &mut Vec<SubscriberEntry>) -> Option<Position> {
+        let Scan { from, budget, room, filter, now } = scan;
+        let count = self.stateful().count();
+        let inside = filter.inside.map(|(prefix, _)| prefix);
+        let translator = self.stateful().nth(from.mechanism.into())?;
+        let mut found = Vec::new();
+        let next = in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+            found.clear();
+            let next = translator.subscribers(slot, slots, inside, now, &mut found);
+            rows.extend(found.iter().map(|row| SubscriberEntry { mechanism: from.mechanism, row: *row }));
+            next
+        });
         position(from, next, count)
     }
 

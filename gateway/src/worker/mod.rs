@@ -26,5 +26,7 @@ pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
 pub use sixway_link::{Clock, Wake};
 pub use tap::{DropSample, Watch};
-pub use translator::{BindingEntry, Edited, Position, Report, Scan, SessionEntry, Table, Translator};
+pub use translator::{
+    BindingEntry, Edited, Position, Report, Scan, SessionEntry, SubscriberEntry, Table, Translator,
+};
 pub use tunnels::{ControlSender, Inlet, TunnelSet};

@@ -266,6 +266,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::Report(answer)) => give(answer, self.report()),
                 Ok(Command::Sessions(dump)) => self.dumps.sessions(dump),
                 Ok(Command::Bindings(dump)) => self.dumps.bindings(dump),
+                Ok(Command::Subscribers(dump)) => self.dumps.subscribers(dump),
                 Ok(Command::PoolChanges(mechanism, answer)) => {
                     let wall = self.clock.wall();
                     give(answer, self.translator.pool_changes(mechanism, wall));

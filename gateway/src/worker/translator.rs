@@ -4,7 +4,7 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
-use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
+use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession, SubscriberRow};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -51,6 +51,8 @@ pub trait Translator: Send + 'static {
     fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position>;
     /// The same for bindings.
     fn bindings(&mut self, scan: Scan<'_>, rows: &mut Vec<BindingEntry>) -> Option<Position>;
+    /// The same for subscribers of stateful mechanisms.
+    fn subscribers(&mut self, scan: Scan<'_>, rows: &mut Vec<SubscriberEntry>) -> Option<Position>;
     /// What has changed in a mechanism's dynamic pool since the last call.
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
@@ -157,6 +159,15 @@ pub struct BindingEntry {
     pub kind: &'static str,
     /// Sessions that use it.
     pub sessions: u64,
+}
+
+/// A subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubscriberEntry {
+    /// The mechanism, by its place in the configuration.
+    pub mechanism: u16,
+    /// What it has.
+    pub row: SubscriberRow,
 }
 
 /// What a worker reports.

@@ -417,6 +417,16 @@ fn bindings_and_sessions_are_changed_by_command() {
     let (code, said) = sixway(&["binding", "remove", "tcp", "192.0.2.5:80"]);
     assert!(code == 2 && !said.is_empty(), "{said}");
 
+    let (code, said) = sixway(&["subscriber", "end", "2001:db8:1::/64"]);
+    assert!(code == 2 && said.contains("no host in 2001:db8:1::/64 has a dynamic binding"), "{said}");
+    network.ping("64:ff9b::203.0.113.2");
+    let shown = network.show(&["subscribers", "--by", "sessions", "--top", "1"]);
+    assert!(shown.contains("2001:db8:1::/64") && shown.contains("1 of 1"), "{shown}");
+    let shown = network.show(&["subscribers", "--inside", "2001:db8:2::/48"]);
+    assert!(shown.contains("0 of 0"), "{shown}");
+    let (code, said) = sixway(&["subscriber", "end", "2001:db8:1::2"]);
+    assert!(code == 0 && said.contains("1 binding of 2001:db8:1::2 ended"), "{said}");
+    assert!(network.show(&["subscribers"]).contains("0 of 0"));
     network.ping("64:ff9b::203.0.113.2");
     let rows: serde_json::Value = serde_json::from_str(&network.show(&["sessions", "--json"])).unwrap();
     let text = |key: &str| rows["rows"][0][key].as_str().unwrap().to_owned();
