@@ -12,8 +12,8 @@ use median::median;
 use sixway_dataplane::effects::Effects;
 use sixway_dataplane::mechanism::contract::Arrival;
 use sixway_dataplane::mechanism::nat64::{Nat64, Nat64Config, Probe};
-use sixway_dataplane::nat::StateLimits;
 use sixway_dataplane::nat::{Filtering, NatProtocol, Outside, PoolConfig, Selection};
+use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
 use sixway_dataplane::parse::{Addresses, Packet, Transport};
 use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::translate::address::Rfc6052;
@@ -40,6 +40,7 @@ fn nat64(sessions: u32, pool: &str, filtering: Filtering) -> Nat64 {
     let config = Nat64Config {
         filtering,
         limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
+        subscribers: SubscriberPolicy::new(128),
         ..Nat64Config::new(
             Rfc6052::new("64:ff9b::/96".parse().unwrap(), false).unwrap(),
             PoolConfig { addresses: vec![pool.parse().unwrap()], ports: vec![1_024..=65_535] },

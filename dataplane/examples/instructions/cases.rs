@@ -6,7 +6,7 @@ use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::PoolConfig;
-use sixway_dataplane::nat::StateLimits;
+use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
@@ -116,6 +116,7 @@ fn siit() -> Engine {
 fn nat64(sessions: u32) -> Engine {
     let nat64 = Nat64Config {
         limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
+        subscribers: SubscriberPolicy::new(128),
         ..Nat64Config::new(
             rfc6052(NAT64_PREFIX, true),
             PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },

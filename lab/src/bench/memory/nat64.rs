@@ -9,8 +9,8 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::report::thousands;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
-use sixway_dataplane::nat::StateLimits;
-use sixway_dataplane::nat::{PoolConfig, UDP_DEFAULT};
+use sixway_dataplane::nat::{PoolConfig, QUARANTINE, UDP_DEFAULT};
+use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Endpoint4;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -62,6 +62,7 @@ fn machine(length: u8) -> Result<EngineBench> {
     let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
     let nat64 = Nat64Config {
         limits: StateLimits { sessions: 1 << 20, bindings: 1 << 20, ..StateLimits::default() },
+        subscribers: SubscriberPolicy::new(128),
         ..Nat64Config::new(
             Rfc6052::new(prefix, true).map_err(|error| fault(&format!("{error:?}")))?,
             PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] },
@@ -182,6 +183,7 @@ fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figu
         full.push(machine.measure(&after[..NEW as usize], RUN, write, yardstick)?);
         machine
             .rest(UDP_DEFAULT, |engine| engine.nat64().iter().all(|nat64| nat64.occupancy().bindings == 0))?;
+        machine.rest(QUARANTINE, |engine| engine.nat64().iter().all(|nat64| nat64.quarantined() == 0))?;
         empty.push(machine.measure(before, RUN, write, yardstick)?);
     }
     let dearer = |(full, empty): (&Round, &Round)| full.nanoseconds() / empty.nanoseconds();
