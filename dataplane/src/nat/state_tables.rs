@@ -7,6 +7,7 @@ use super::offloading::Offloading;
 use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
+use super::recording::Recording;
 use super::session::{NONE, NewSession, Session, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
@@ -62,6 +63,7 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
+    pub(super) recording: Recording,
     /// To be probed at the next expiry.
     silent: VecDeque<SilentSession<I>>,
 }
@@ -76,6 +78,7 @@ impl<I: InsideKey> StateTables<I> {
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
+            recording: Recording::default(),
             silent: VecDeque::new(),
         }
     }
@@ -110,6 +113,7 @@ impl<I: InsideKey> StateTables<I> {
                     }
                 };
                 counters.bindings_made += 1;
+                self.recording.binding_created(self.bindings.get(binding), clock);
                 binding
             }
         };
@@ -119,13 +123,13 @@ impl<I: InsideKey> StateTables<I> {
                 self.link(waiting, binding);
                 self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
                 self.answered_from_inside(waiting, counters);
+                self.recording.session_created(self.sessions.get(waiting), clock);
                 Ok(waiting)
             }
             None => self.open(binding, remote, (state, Direction::Out), clock, counters),
         };
         if opened.is_err() && found.is_none() {
-            self.bindings.remove(binding);
-            counters.bindings_ended += 1;
+            self.unbind(binding, clock, counters);
         }
         opened
     }
@@ -199,6 +203,7 @@ impl<I: InsideKey> StateTables<I> {
         let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
+        self.recording.session_created(self.sessions.get(slot), clock);
         self.link(slot, binding);
         if state != SessionState::OutsideInitStored {
             self.permits.add(protocol, outside, remote.address);
@@ -259,7 +264,7 @@ impl<I: InsideKey> StateTables<I> {
     pub(crate) fn settle(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         while self.sessions.is_overdue(slot, clock) && !self.lives_elsewhere(slot, clock, counters) {
             if self.sessions.get(slot).state != SessionState::Established {
-                self.end(slot, Ending::Lifetime, counters);
+                self.end(slot, Ending::Lifetime, clock, counters);
                 return false;
             }
             let ended = self.sessions.ends(self.sessions.get(slot));
@@ -268,12 +273,13 @@ impl<I: InsideKey> StateTables<I> {
         true
     }
 
-    fn end(&mut self, slot: u32, why: Ending, counters: &mut Counters) {
+    fn end(&mut self, slot: u32, why: Ending, clock: Clock, counters: &mut Counters) {
         // No packet may go by its entry when its port is another's.
         self.take_back(slot);
         let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
+        self.recording.session_deleted(&session, clock);
         if links.stored != NONE {
             match why {
                 Ending::Lifetime => self.stored.give_up(links.stored),
@@ -298,25 +304,37 @@ impl<I: InsideKey> StateTables<I> {
         }
         binding.sessions -= 1;
         if binding.sessions == 0 && binding.kind == BindingKind::Dynamic {
-            self.bindings.remove(links.binding);
-            counters.bindings_ended += 1;
+            self.unbind(links.binding, clock, counters);
         }
     }
 
+    /// Removes a binding without sessions.
+    fn unbind(&mut self, binding: u32, clock: Clock, counters: &mut Counters) {
+        self.recording.binding_deleted(self.bindings.get(binding), clock);
+        self.bindings.remove(binding);
+        counters.bindings_ended += 1;
+    }
+
     /// Ends a session by order.
-    pub(crate) fn end_session(&mut self, slot: u32, counters: &mut Counters) {
-        self.end(slot, Ending::Order, counters);
+    pub(crate) fn end_session(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
+        self.end(slot, Ending::Order, clock, counters);
     }
 
     /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it is gone: else the rest
     /// waits for the next call.
-    pub(crate) fn end_binding(&mut self, slot: u32, budget: usize, counters: &mut Counters) -> bool {
+    pub(crate) fn end_binding(
+        &mut self,
+        slot: u32,
+        budget: usize,
+        clock: Clock,
+        counters: &mut Counters,
+    ) -> bool {
         for _ in 0..budget {
             let binding = *self.bindings.get(slot);
             if binding.first == NONE {
                 break;
             }
-            self.end(binding.first, Ending::Order, counters);
+            self.end(binding.first, Ending::Order, clock, counters);
             if binding.sessions == 1 && binding.kind == BindingKind::Dynamic {
                 return true;
             }
@@ -324,14 +342,19 @@ impl<I: InsideKey> StateTables<I> {
         if self.bindings.get(slot).sessions > 0 {
             return false;
         }
-        self.bindings.remove(slot);
-        counters.bindings_ended += 1;
+        self.unbind(slot, clock, counters);
         true
     }
 
     /// Creates a static binding.
-    pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
-        self.bindings.bind_static(new).map(|_| ())
+    pub(crate) fn bind_static(
+        &mut self,
+        new: &StaticBinding<I>,
+        clock: Clock,
+    ) -> Result<(), StaticBindingError> {
+        let slot = self.bindings.bind_static(new)?;
+        self.recording.binding_created(self.bindings.get(slot), clock);
+        Ok(())
     }
 
     /// Keeps the endpoint of another worker's static binding from being allocated here.

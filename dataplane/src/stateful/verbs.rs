@@ -7,7 +7,7 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, Entry, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy, Outside,
+    BindingRow, BlockMove, Blocks, Entry, EventSink, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy, Outside,
     PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
 };
 use crate::verdict::WorkerId;
@@ -163,6 +163,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.nat.set_ledger(ledger);
+    }
+
+    fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
+        self.nat.set_event_sink(sink);
     }
 
     fn take_back_under_way(&mut self, counters: &mut Counters) {

@@ -96,7 +96,7 @@ impl<I: InsideKey> Engine<I> {
     ) -> bool {
         let found = self.tables.sessions.find_inside(inside, remote, protocol);
         if let Some(slot) = found {
-            self.tables.end_session(slot, counters);
+            self.tables.end_session(slot, self.clock, counters);
         }
         found.is_some()
     }
@@ -114,7 +114,7 @@ impl<I: InsideKey> Engine<I> {
         if self.tables.bindings.get(slot).kind != BindingKind::Dynamic {
             return None;
         }
-        Some(self.tables.end_binding(slot, budget, counters))
+        Some(self.tables.end_binding(slot, budget, self.clock, counters))
     }
 
     /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
@@ -126,7 +126,7 @@ impl<I: InsideKey> Engine<I> {
         let StaticBinding { protocol, inside, outside } = *binding;
         let owner = self.ownership.worker_of_inside(inside.0.host());
         if self.worker == owner {
-            self.tables.bind_static(binding)?;
+            self.tables.bind_static(binding, self.clock)?;
         } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
             if self.reserved.contains_key(&(protocol, outside)) {
                 return Err(StaticBindingError::OutsideInUse);
@@ -153,7 +153,7 @@ impl<I: InsideKey> Engine<I> {
             if bound.kind != BindingKind::Static || bound.inside != inside {
                 return None;
             }
-            if !self.tables.end_binding(slot, budget, counters) {
+            if !self.tables.end_binding(slot, budget, self.clock, counters) {
                 return Some(false);
             }
         } else if !self.ownership.is_static(protocol, outside) {
