@@ -1,0 +1,146 @@
+//! How messages go to a server: by UDP, each in a datagram, or by TCP.
+
+use super::record::Record;
+use crate::config::LogTransport;
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::time::Duration;
+
+/// How long connecting and sending may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Octets that are gathered before they are sent over a stream.
+const GATHERED: usize = 16 << 10;
+
+/// How records become messages.
+pub(super) trait Encode: Send {
+    /// Messages that come first on a connection; `now`: seconds since 1970.
+    fn connected(&mut self, now: u64) -> Vec<Vec<u8>>;
+
+    /// Adds a record to a message.
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>);
+
+    /// Whether several records may be in one message.
+    fn is_joined(&self) -> bool;
+
+    /// Whether a message has no room for more.
+    fn is_full(&self, out: &[u8]) -> bool {
+        out.len() >= GATHERED
+    }
+
+    /// Whether it writes such a record at all.
+    fn carries(&self, _record: &Record) -> bool {
+        true
+    }
+
+    /// The messages to send for these records.
+    fn finish(&mut self, records: usize, now: u64, out: Vec<u8>) -> Vec<Vec<u8>>;
+
+    /// The records of the last messages were not sent.
+    fn not_sent(&mut self, _records: usize) {}
+}
+
+/// The connection to a server.
+pub(super) struct Transport {
+    server: SocketAddr,
+    kind: LogTransport,
+    open: Option<Socket>,
+}
+
+enum Socket {
+    Udp(UdpSocket),
+    Tcp(TcpStream),
+}
+
+impl Transport {
+    pub(super) const fn new(server: SocketAddr, kind: LogTransport) -> Self {
+        Self { server, kind, open: None }
+    }
+
+    /// Whether there is a connection.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn connect(&mut self) -> io::Result<()> {
+        self.open = Some(match self.kind {
+            LogTransport::Udp => {
+                let any: IpAddr = match self.server {
+                    SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                    SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+                };
+                let socket = UdpSocket::bind((any, 0))?;
+                // Errors of ICMP come to a connected socket alone.
+                socket.connect(self.server)?;
+                socket.set_write_timeout(Some(PATIENCE))?;
+                Socket::Udp(socket)
+            }
+            LogTransport::Tcp => {
+                let stream = TcpStream::connect_timeout(&self.server, PATIENCE)?;
+                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                Socket::Tcp(stream)
+            }
+        });
+        Ok(())
+    }
+
+    /// What the kernel has heard of the last message: over UDP, that nobody was there for it. Then the connection is closed.
+    ///
+    /// # Errors
+    /// It was not received.
+    pub(super) fn fault(&mut self) -> io::Result<()> {
+        let fault = match &mut self.open {
+            None => Some(io::ErrorKind::NotConnected.into()),
+            Some(Socket::Udp(socket)) => socket.take_error()?,
+            Some(Socket::Tcp(stream)) => is_there(stream).err(),
+        };
+        match fault {
+            None => Ok(()),
+            Some(error) => {
+                self.open = None;
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends a message. After an error the connection is closed.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn send(&mut self, message: &[u8]) -> io::Result<()> {
+        let sent = match &mut self.open {
+            None => Err(io::ErrorKind::NotConnected.into()),
+            Some(Socket::Udp(socket)) => socket.send(message).map(|_| ()),
+            Some(Socket::Tcp(stream)) => is_there(stream).and_then(|()| stream.write_all(message)),
+        };
+        if sent.is_err() {
+            self.open = None;
+        }
+        sent
+    }
+}
+
+/// A server that has closed the connection would still be sent to once, in vain. What a server says is ignored.
+fn is_there(stream: &mut TcpStream) -> io::Result<()> {
+    let mut octets = [0; 512];
+    stream.set_nonblocking(true)?;
+    let seen = loop {
+        match stream.read(&mut octets) {
+            Ok(0) => {
+                break Err(io::Error::new(
+                    io::ErrorKind::ConnectionAborted,
+                    "the server closed the connection",
+                ));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    stream.set_nonblocking(false)?;
+    seen
+}
