@@ -101,6 +101,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     environment.host.started();
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
+    let gateway = gateway.with_event_log(environment.event_log.clone());
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
     let Environment { host, tunnels, pools, keeper, offload, seed, sessions, .. } = &mut environment;
     let reloads = Reloads::new(start, *seed, &gateway, *sessions);

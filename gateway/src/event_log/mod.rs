@@ -26,5 +26,4 @@ mod transport;
 mod who;
 
 pub use recorder::{EventLog, Source};
-pub use sink_state::SinkRow;
-pub use who::{Answer, Question, ask};
+pub use who::{Answer, Last, Question, ask};

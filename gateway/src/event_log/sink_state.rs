@@ -1,28 +1,11 @@
 //! How a sink of the log is: what it has written, what waits, what was lost, and since when it is away.
 
-use serde::{Deserialize, Serialize};
+use crate::view::SinkRow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// A sink of the log.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SinkRow {
-    /// Which: a path, or `syslog udp 192.0.2.5:514`.
-    pub name: String,
-    /// Records written or sent.
-    pub written: u64,
-    /// Octets in its spool.
-    pub spooled_octets: u64,
-    /// Records lost.
-    pub lost: u64,
-    /// Seconds since it went away; `None`: it is there.
-    pub away_seconds: Option<u64>,
-    /// Why it is away.
-    pub reason: Option<String>,
-}
-
-/// The same while it changes; its thread writes it.
+/// A sink's state; its thread writes it.
 #[derive(Debug)]
 pub(super) struct SinkState {
     pub(super) name: Arc<str>,
@@ -32,6 +15,8 @@ pub(super) struct SinkState {
     lost: AtomicU64,
     /// Those of them that no record tells of.
     untold: AtomicU64,
+    /// When records were lost last.
+    lost_last: Mutex<Option<Instant>>,
     away: Mutex<Option<(Instant, String)>>,
 }
 
@@ -43,6 +28,7 @@ impl SinkState {
             spooled: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             untold: AtomicU64::new(0),
+            lost_last: Mutex::new(None),
             away: Mutex::new(None),
         })
     }
@@ -54,6 +40,10 @@ impl SinkState {
 
     /// Records were lost.
     pub(super) fn lose(&self, records: u64) {
+        if records == 0 {
+            return;
+        }
+        *self.lost_last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.lost.fetch_add(records, Relaxed);
         self.untold.fetch_add(records, Relaxed);
     }
@@ -92,11 +82,13 @@ impl SinkState {
     /// As a row.
     pub(super) fn row(&self) -> SinkRow {
         let away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost_last = *self.lost_last.lock().unwrap_or_else(PoisonError::into_inner);
         SinkRow {
             name: self.name.to_string(),
             written: self.written.load(Relaxed),
             spooled_octets: self.spooled.load(Relaxed),
             lost: self.lost.load(Relaxed),
+            lost_seconds: lost_last.map(|at| at.elapsed().as_secs()),
             away_seconds: away.as_ref().map(|(since, _)| since.elapsed().as_secs()),
             reason: away.as_ref().map(|(_, why)| why.clone()),
         }
