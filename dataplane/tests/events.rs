@@ -1,4 +1,4 @@
-//! What begins and ends in a NAT is told to its event sink, once and with its time.
+//! What begins and ends in a NAT goes to its event sink, once and with its time.
 
 use crate::support;
 use crate::support::{Gateway, v4, v6};

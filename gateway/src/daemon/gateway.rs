@@ -137,6 +137,11 @@ impl Gateway {
         Self { event_log, ..self }
     }
 
+    /// The event log.
+    pub(super) fn event_log(&self) -> Option<&EventLog> {
+        self.event_log.as_deref()
+    }
+
     /// The sinks of the event log.
     pub(super) fn event_log_rows(&self) -> Vec<SinkRow> {
         self.event_log.as_ref().map(|log| log.rows()).unwrap_or_default()

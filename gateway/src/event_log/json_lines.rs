@@ -35,6 +35,8 @@ pub(super) struct JsonLines {
     run: GrowingRun,
     /// The number of the next full file.
     number: u64,
+    /// Files that became full since [`JsonLines::take_filled`].
+    filled: u64,
     state: Arc<SinkState>,
 }
 
@@ -62,11 +64,22 @@ impl JsonLines {
             indexed: 0,
             run: GrowingRun::default(),
             number,
+            filled: 0,
             state,
             path,
         };
         lines.index_the_rest()?;
         Ok(lines)
+    }
+
+    /// Files that became full since the last call.
+    pub(super) fn take_filled(&mut self) -> u64 {
+        std::mem::take(&mut self.filled)
+    }
+
+    /// Full files that are kept.
+    pub(super) const fn keeps(&self) -> u32 {
+        self.rotate_keep
     }
 
     pub(super) fn state(&self) -> &Arc<SinkState> {
@@ -183,6 +196,7 @@ impl JsonLines {
         self.file = self.access.open(&self.path)?;
         self.index = self.access.open(&index)?;
         (self.length, self.indexed, self.run) = (0, 0, GrowingRun::default());
+        self.filled += 1;
         self.number = rotation::prune(&self.path, self.rotate_keep)?;
         Ok(())
     }

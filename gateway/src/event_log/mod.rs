@@ -13,6 +13,7 @@ mod file_access;
 mod index;
 mod ipfix;
 mod json_lines;
+mod listing;
 mod record;
 mod recorder;
 mod remote;
@@ -25,5 +26,6 @@ mod syslog;
 mod transport;
 mod who;
 
+pub use listing::Listed;
 pub use recorder::{EventLog, Source};
 pub use who::{Answer, Last, Question, ask};

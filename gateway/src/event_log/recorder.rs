@@ -2,6 +2,7 @@
 
 use super::ipfix::Ipfix;
 use super::json_lines::JsonLines;
+use super::listing::{Listed, Listing};
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
 use super::ring::{RING, RingEnd, Timed, ring};
@@ -17,7 +18,7 @@ use sixway_link::Clock;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
@@ -36,8 +37,10 @@ const WORKERS: &str = "workers";
 /// The log while the gateway runs.
 pub struct EventLog {
     states: Vec<Arc<SinkState>>,
-    /// Records of the gateway itself; `None`: limits are not logged.
-    notes: Option<SyncSender<Record>>,
+    notes: SyncSender<Note>,
+    limits: bool,
+    /// Whether the bindings are to be listed again.
+    due: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -46,6 +49,14 @@ impl std::fmt::Debug for EventLog {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventLog").field("sinks", &self.states.len()).finish_non_exhaustive()
     }
+}
+
+/// What the gateway itself tells the thread.
+enum Note {
+    Record(Record),
+    ListingBegins,
+    Listed(Vec<Listed>),
+    ListingEnds,
 }
 
 /// What is logged: the engines, one for each worker, before they run.
@@ -65,7 +76,9 @@ pub struct Source<'a> {
 /// What the thread has.
 struct Recorder {
     rings: Vec<RingEnd>,
-    notes: Receiver<Record>,
+    notes: Receiver<Note>,
+    listing: Listing,
+    due: Arc<AtomicBool>,
     clock: Clock,
     bindings: bool,
     destinations: bool,
@@ -101,25 +114,65 @@ impl EventLog {
         let (note, notes) = sync_channel(NOTES);
         let (of_bindings, destinations) =
             (config.has(LoggedEvent::Bindings), config.has(LoggedEvent::Destinations));
-        let recorder =
-            Recorder { rings, notes, clock, bindings: of_bindings, destinations, file, remotes, workers };
-        let stop = Arc::new(AtomicBool::new(false));
+        let (stop, due) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let recorder = Recorder {
+            rings,
+            notes,
+            listing: Listing::new(names),
+            due: Arc::clone(&due),
+            clock,
+            bindings: of_bindings,
+            destinations,
+            file,
+            remotes,
+            workers,
+        };
         let stops = Arc::clone(&stop);
         let thread = Builder::new().name("event-log".into()).spawn(move || recorder.run(bindings, &stops));
         let thread = thread.map_err(|error| format!("log: no thread: {error}"))?;
-        let notes = config.has(LoggedEvent::Limits).then_some(note);
-        Ok(Self { states, notes, stop, thread: Mutex::new(Some(thread)) })
+        let limits = config.has(LoggedEvent::Limits);
+        Ok(Self { states, notes: note, limits, due, stop, thread: Mutex::new(Some(thread)) })
     }
 
     /// A limit was reached: packets were dropped for this reason.
     pub fn limit(&self, reason: &str, packets: u64) {
-        let Some(notes) = &self.notes else { return };
+        if !self.limits {
+            return;
+        }
         let record = Record { micros: micros(), event: Event::Limit(reason.into(), packets) };
-        if notes.try_send(record).is_err()
+        if self.notes.try_send(Note::Record(record)).is_err()
             && let Some(workers) = self.states.first()
         {
             workers.lose(1);
         }
+    }
+
+    /// Whether the bindings are to be listed again.
+    pub fn is_listing_due(&self) -> bool {
+        self.due.load(Relaxed)
+    }
+
+    /// The bindings are listed from now on. Whether the thread has taken note; if not, it has too much to do.
+    pub fn begin_listing(&self) -> bool {
+        self.notes.try_send(Note::ListingBegins).is_ok()
+    }
+
+    /// Bindings that there are.
+    ///
+    /// # Errors
+    /// The thread has too much to do: the bindings.
+    pub fn list(&self, bindings: Vec<Listed>) -> Result<(), Vec<Listed>> {
+        match self.notes.try_send(Note::Listed(bindings)) {
+            // At the end nobody lists any more.
+            Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
+            Err(TrySendError::Full(Note::Listed(bindings))) => Err(bindings),
+            Err(TrySendError::Full(Note::Record(_) | Note::ListingBegins | Note::ListingEnds)) => Ok(()),
+        }
+    }
+
+    /// All bindings were listed. Whether the thread has taken note.
+    pub fn end_listing(&self) -> bool {
+        !matches!(self.notes.try_send(Note::ListingEnds), Err(TrySendError::Full(_)))
     }
 
     /// How the sinks are. The first one are the rings of the workers, which are never away.
@@ -255,8 +308,7 @@ impl Recorder {
     /// Takes what is there, in the order of its time; how much.
     fn turn(&mut self) -> usize {
         let (now, wall) = (self.clock.now(), micros());
-        let mut records: Vec<Record> = self.notes.try_iter().take(NOTES).collect();
-        let mut lost = 0;
+        let (mut records, mut lost) = (Vec::new(), 0);
         for ring in &mut self.rings {
             for _ in 0..TURN {
                 let Some(timed) = ring.next() else { break };
@@ -278,11 +330,36 @@ impl Recorder {
             let event = Event::Lost(untold, Arc::clone(&self.workers.name));
             records.push(Record { micros: wall, event });
         }
+        // After the rings: whatever a listing has to know of has been taken.
+        let is_noted = self.notes(&mut records, wall);
         records.sort_by_key(|record| record.micros);
         let taken = records.len();
         self.give(records);
         self.flush();
-        taken
+        taken + usize::from(is_noted)
+    }
+
+    /// Takes the notes of the gateway itself; whether there were any.
+    fn notes(&mut self, records: &mut Vec<Record>, wall: u64) -> bool {
+        self.listing.note(records);
+        let mut any = false;
+        for note in self.notes.try_iter().take(NOTES) {
+            any = true;
+            match note {
+                Note::Record(record) => records.push(record),
+                Note::ListingBegins => {
+                    self.listing.begin(wall, records);
+                    self.due.store(false, Relaxed);
+                }
+                Note::Listed(rows) => {
+                    if let Some(file) = &mut self.file {
+                        file.write(&self.listing.records(&rows));
+                    }
+                }
+                Note::ListingEnds => self.listing.end(),
+            }
+        }
+        any
     }
 
     fn give(&mut self, records: Vec<Record>) {
@@ -303,6 +380,10 @@ impl Recorder {
         let Some(file) = &mut self.file else { return };
         file.flush();
         file.tell_of_losses(micros());
+        self.listing.filled(file.take_filled());
+        if self.bindings && self.listing.is_due(file.keeps()) {
+            self.due.store(true, Relaxed);
+        }
     }
 }
 

@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(
             sinks(&[good, away]),
             "event log: workers · 12,000 written\n\
-             event log: syslog udp 192.0.2.5:514 · 0 written · 2.5 MB in the spool · 7 lost · away for 1 min 5 s: Connection refused\n"
+             event log: syslog udp 192.0.2.5:514 · 0 written · 2.5 MB in the spool · 7 lost · away for 1 m 5 s: Connection refused\n"
         );
         assert_eq!(sinks(&[]), "");
     }

@@ -154,3 +154,31 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     }
     std::fs::remove_dir_all(directory).unwrap();
 }
+
+#[test]
+fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
+    let directory = directory("listed");
+    let mut engines = engines();
+    let log = start(&log(&directory, &[LoggedEvent::Bindings]), &mut engines);
+    assert!(!log.is_listing_due());
+    let row = |port| Listed {
+        translator: 0,
+        protocol: NatProtocol::Udp,
+        inside: Endpoint6::new("2001:db8:1::9".parse().unwrap(), port),
+        outside: Endpoint4::new("192.0.2.2".parse().unwrap(), port),
+        is_static: false,
+    };
+    assert!(log.begin_listing());
+    bind(&mut engines[0], 4_711);
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    while !lines(&directory).iter().any(|line| line.contains("4711")) && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    log.list(vec![row(4_711), row(4_712)]).unwrap();
+    assert!(log.end_listing());
+    log.end();
+    let lines = lines(&directory);
+    let listed: Vec<_> = lines.iter().filter(|line| line.contains("2001:db8:1::9")).collect();
+    assert!(listed.len() == 1 && listed[0].contains("192.0.2.2:4712"), "{lines:?}");
+    std::fs::remove_dir_all(directory).unwrap();
+}

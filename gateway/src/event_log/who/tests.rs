@@ -96,6 +96,19 @@ fn a_binding_goes_on_in_another_process_or_ends_with_its_own() {
 }
 
 #[test]
+fn a_binding_that_was_listed_again_is_known_without_its_beginning() {
+    let mut log = Written::new("listed", 1 << 20);
+    log.bound(100, Phase::Created, OTHER, "192.0.2.1:1");
+    log.bound(200, Phase::Continues, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 150), (Some(ONE.into()), None, None));
+    assert_eq!(log.who(OUTSIDE, 250), (Some(ONE.into()), None, None));
+    log.bound(300, Phase::Continues, ONE, OUTSIDE);
+    log.bound(400, Phase::Deleted, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 250), (Some(ONE.into()), None, Some(400)));
+    assert_eq!(log.who(OUTSIDE, 450), (None, None, None));
+}
+
+#[test]
 fn a_binding_that_is_older_than_the_log_is_known_by_its_end() {
     let mut log = Written::new("older", 1 << 20);
     log.bound(100, Phase::Created, OTHER, "192.0.2.1:1");
