@@ -308,6 +308,25 @@ mod tests {
     }
 
     #[test]
+    fn a_message_is_not_longer_than_a_packet() {
+        let mut ipfix = Ipfix::new(1, true);
+        let mut out = Vec::new();
+        // Each record has a set of its own.
+        for inside in ["10.0.0.1:5", "[2001:db8::1]:5"].into_iter().cycle() {
+            let remote = endpoint4("203.0.113.1:53");
+            ipfix.encode(
+                &record(Event::Session(Phase::Created, binding(inside, "192.0.2.1:7"), remote)),
+                &mut out,
+            );
+            if ipfix.is_full(&out) {
+                break;
+            }
+        }
+        let message = ipfix.finish(1, 1_000, out).pop().unwrap();
+        assert!((1_200..=1_260).contains(&message.len()), "{}", message.len());
+    }
+
+    #[test]
     fn events_have_their_numbers_and_others_are_left_out() {
         let number = |event| data(&record(event)).map(|(_, octets)| octets[8]);
         let (v4, v6) = (binding("10.0.0.1:5", "192.0.2.1:7"), binding("[2001:db8::1]:5", "192.0.2.1:7"));
