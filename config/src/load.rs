@@ -139,8 +139,7 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    let has_nat = !nat64.is_empty() || nat44.is_some();
-    let event_log = read_event_log(&sections, has_nat, report);
+    let event_log = read_event_log(&sections, !nat64.is_empty() || nat44.is_some(), report);
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
@@ -172,10 +171,7 @@ fn read<'a>(
         configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
-        event_log: match event_log {
-            Some(read) => Some(read?),
-            None => None,
-        },
+        event_log: event_log?,
         dns64: match table.get(schema::DNS64.name) {
             Some(_) => Some(dns64?),
             None => None,
@@ -239,10 +235,12 @@ fn read_nat44(
     Some(Nat44::read(&section, context))
 }
 
-/// `None`: there is no such section. `Some(None)`: it has faults.
+/// `Some(None)`: there is no such section. `None`: it has faults.
 fn read_event_log(sections: &Sections, has_nat: bool, report: &mut Report) -> Option<Option<EventLog>> {
-    let section = sections.all(&schema::LOG, report).pop()?;
-    Some(EventLog::read(&section, has_nat, report))
+    match sections.all(&schema::LOG, report).pop() {
+        Some(section) => EventLog::read(&section, has_nat, report).map(Some),
+        None => Some(None),
+    }
 }
 
 fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {

@@ -5,8 +5,8 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger,
-    SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    BindingRow, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy, Outside,
+    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};

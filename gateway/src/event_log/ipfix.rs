@@ -18,8 +18,13 @@ const SET_HEADER: usize = 4;
 const TEMPLATES: u16 = 2;
 /// Seconds after which templates are sent again over UDP (RFC 7011 §8.4).
 const TEMPLATE_SECONDS: u64 = 60;
-/// RFC 7011 §10.3.3: a message without knowledge of the path MTU has at most 512 octets of UDP payload; this fits IPv6's least MTU.
-const MOST_OCTETS: usize = 1_200;
+/// RFC 7011 §10.3.3: without knowledge of the path MTU, a packet should have at most 512 octets. What is left of it for sets, before the
+/// last record: without the headers of IPv6 and UDP, that of the message, and a set of one record.
+const MOST_OCTETS: usize = 512 - 48 - MESSAGE_HEADER - LONGEST_SET;
+/// A NAT64 session.
+const LONGEST_SET: usize = SET_HEADER + 40;
+/// The same over TCP, where the length of a message is the limit.
+const MOST_OCTETS_OF_A_STREAM: usize = 16_000;
 
 /// An Information Element: its number and its octets.
 type Element = (u16, u16);
@@ -165,7 +170,7 @@ impl Encode for Ipfix {
     }
 
     fn is_full(&self, out: &[u8]) -> bool {
-        out.len() >= MOST_OCTETS
+        out.len() > if self.repeats { MOST_OCTETS } else { MOST_OCTETS_OF_A_STREAM }
     }
 
     fn carries(&self, record: &Record) -> bool {
@@ -323,7 +328,8 @@ mod tests {
             }
         }
         let message = ipfix.finish(1, 1_000, out).pop().unwrap();
-        assert!((1_200..=1_260).contains(&message.len()), "{}", message.len());
+        let packet = 40 + 8 + message.len();
+        assert!((512 - LONGEST_SET..=512).contains(&packet), "{packet}");
     }
 
     #[test]
