@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
+use crate::domain_name::is_domain_name;
 use crate::fault::{Place, Report};
 use crate::schema::{LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use crate::section::{Reader, place_of};
 use crate::text;
+use crate::value::Value;
 use crate::word::words;
 
 words! {
@@ -32,6 +34,8 @@ words! {
         Udp = "udp",
         /// TCP.
         Tcp = "tcp",
+        /// TLS.
+        Tls = "tls",
     }
 }
 
@@ -128,6 +132,12 @@ pub struct SyslogServer {
     pub transport: LogTransport,
     /// Facility of the messages.
     pub facility: Facility,
+    /// The name of its certificate; there with TLS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Certificates of trusted authorities, as PEM; `None`: the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca: Option<PathBuf>,
 }
 
 /// An IPFIX collector.
@@ -143,6 +153,8 @@ pub struct IpfixCollector {
 
 /// The port of syslog (RFC 5426 §3.3), which servers also use with TCP.
 const SYSLOG_PORT: u16 = 514;
+/// The port of syslog over TLS (RFC 5425 §4.1).
+const SYSLOG_TLS_PORT: u16 = 6_514;
 /// The port of IPFIX (RFC 7011 §10.3.4).
 const IPFIX_PORT: u16 = 4_739;
 /// Maximum number of servers, and of collectors: each has a thread.
@@ -260,20 +272,51 @@ impl EventLogFile {
 
 impl SyslogServer {
     fn read(row: &Reader, report: &mut Report) -> Option<Self> {
-        let server = read_address(row, "server", SYSLOG_PORT, report);
         let transport = row.value("transport", report).and_then(|v| v.word(report));
+        let is_secured = transport == Some(LogTransport::Tls);
+        let port = if is_secured { SYSLOG_TLS_PORT } else { SYSLOG_PORT };
+        let server = read_address(row, "server", port, report);
         let facility = row.value("facility", report).and_then(|v| v.word(report));
-        Some(Self { server: server?, transport: transport?, facility: facility? })
+        let name = row.value("name", report);
+        let ca = row.value("ca", report);
+        for value in name.iter().chain(&ca).filter(|_| transport.is_some() && !is_secured) {
+            let what = "applies only to certificates; set transport = \"tls\", or remove it";
+            report.fault(&value.place, what);
+        }
+        if name.is_none() && is_secured {
+            let place = Place { key: format!("{}.name", row.place().key).into(), ..row.place().clone() };
+            let what = "is missing: it is compared with the certificate; write name = \"log.example\"";
+            report.fault(&place, what);
+        }
+        let name = name.map_or(Some(None), |v| read_name(&v, report).map(Some));
+        let ca = ca.map_or(Some(None), |v| v.path(report).map(Some));
+        Some(Self { server: server?, transport: transport?, facility: facility?, name: name?, ca: ca? })
     }
 }
 
 impl IpfixCollector {
     fn read(row: &Reader, report: &mut Report) -> Option<Self> {
         let collector = read_address(row, "collector", IPFIX_PORT, report);
-        let transport = row.value("transport", report).and_then(|v| v.word(report));
+        let transport = row.value("transport", report).and_then(|v| {
+            let transport = v.word(report)?;
+            if transport == LogTransport::Tls {
+                report.fault(&v.place, "is not supported for IPFIX; write \"udp\" or \"tcp\"");
+                return None;
+            }
+            Some(transport)
+        });
         let observation_domain = row.value("observation_domain", report).and_then(|v| v.integer(report));
         Some(Self { collector: collector?, transport: transport?, observation_domain: observation_domain? })
     }
+}
+
+fn read_name(value: &Value, report: &mut Report) -> Option<String> {
+    let name = value.text(report)?;
+    if !is_domain_name(&name) && name.parse::<IpAddr>().is_err() {
+        report.fault(&value.place, "is not a valid server name; write one such as log.example");
+        return None;
+    }
+    Some(name)
 }
 
 fn read_address(row: &Reader, key: &str, port: u16, report: &mut Report) -> Option<SocketAddr> {

@@ -78,12 +78,29 @@ pub(crate) static LOG_SYSLOG: Section = Section {
     name: "log.syslog",
     times: Times::Several,
     groups: &[&[
-        key("server", Kind::Server, Absent::Fault, "Address of the server; the usual port is 514."),
+        key(
+            "server",
+            Kind::Server,
+            Absent::Fault,
+            "Address of the server; the usual port is 514, that of TLS 6514.",
+        ),
         key(
             "transport",
-            Kind::Choice(&["udp", "tcp"]),
+            Kind::Choice(&["udp", "tcp", "tls"]),
             Absent::Default("\"udp\""),
-            "UDP (RFC 5426), or TCP with counted octets (RFC 6587 §3.4.1).",
+            "UDP (RFC 5426), TCP with counted octets (RFC 6587 §3.4.1), or TLS (RFC 5425).",
+        ),
+        key(
+            "name",
+            Kind::Text,
+            Absent::Means("required with TLS"),
+            "The name that the server's certificate must have.",
+        ),
+        key(
+            "ca",
+            Kind::Path,
+            Absent::Means("the system's"),
+            "PEM file with certificates of trusted authorities, for TLS.",
         ),
         key(
             "facility",

@@ -37,9 +37,11 @@ fn servers_and_collectors_have_their_usual_ports() {
         "[log]\nevents = [\"bindings\", \"sessions\", \"destinations\"]\n",
         "[[log.syslog]]\nserver = \"192.0.2.5\"\n",
         "[[log.syslog]]\nserver = \"[2001:db8::5]:5514\"\ntransport = \"tcp\"\nfacility = \"local7\"\n",
+        "[[log.syslog]]\nserver = \"192.0.2.7\"\ntransport = \"tls\"\nname = \"log.example\"\n",
         "[[log.ipfix]]\ncollector = \"2001:db8::6\"\nobservation_domain = 4294967295\n",
     ));
-    let [one, other] = &found.syslog[..] else { panic!("{found:?}") };
+    let [one, other, secured] = &found.syslog[..] else { panic!("{found:?}") };
+    assert_eq!((secured.server.port(), secured.name.as_deref()), (6_514, Some("log.example")));
     assert_eq!((one.server, one.transport), ("192.0.2.5:514".parse().unwrap(), LogTransport::Udp));
     assert_eq!((one.facility, one.facility.number()), (Facility::Local0, 16));
     assert_eq!((other.server, other.transport), ("[2001:db8::5]:5514".parse().unwrap(), LogTransport::Tcp));
@@ -67,6 +69,22 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     );
     let unicast = "is not a valid server address; write a unicast address";
     fault_in(&syslog, "server = \"224.0.0.1\"", &format!("log.syslog[0].server = \"224.0.0.1\"  {unicast}"));
+    let certificate = "applies only to certificates; set transport = \"tls\", or remove it";
+    for line in ["name = \"log.example\"", "ca = \"ca.pem\""] {
+        let section = before("[log]\n[[log.syslog]]\nserver = \"192.0.2.5\"\n");
+        fault_in(&section, line, &format!("log.syslog[0].{line}  {certificate}"));
+    }
+    let tls = before("[log]\n[[log.syslog]]\nserver = \"192.0.2.5\"\ntransport = \"tls\"\n");
+    let name = "log.syslog[0].name = \"a b\"  is not a valid server name; write one such as log.example";
+    fault_in(&tls, "name = \"a b\"", name);
+    let without = parse(&format!("{OWN}{POOL}{tls}")).unwrap_err().to_string();
+    assert!(
+        without.contains("log.syslog[0].name  is missing: it is compared with the certificate"),
+        "{without}"
+    );
+    let ipfix = before("[log]\n[[log.ipfix]]\ncollector = \"192.0.2.6\"\n");
+    let tls = "log.ipfix[0].transport = \"tls\"  is not supported for IPFIX; write \"udp\" or \"tcp\"";
+    fault_in(&ipfix, "transport = \"tls\"", tls);
     let events = before("[log]\nfile = { path = \"a\" }\n");
     let alone = "has \"destinations\" without \"sessions\", which they are part of; add \"sessions\"";
     fault_in(&events, "events = [\"destinations\"]", &format!("log.events  {alone}"));

@@ -51,7 +51,7 @@ fn with(section: &Section, line: &str) -> String {
         "dns64" => vec![("listen", "\"[2001:db8:ffff::7]:53\""), ("queries_per_second", "100")],
         "dns64.upstream" => vec![("address", "\"192.0.2.53\""), ("transport", "\"tls\"")],
         "log.file" => vec![("path", "\"events.jsonl\"")],
-        "log.syslog" => vec![("server", "\"192.0.2.5\"")],
+        "log.syslog" => vec![("server", "\"192.0.2.5\""), ("name", "\"log.example\"")],
         "log.ipfix" => vec![("collector", "\"192.0.2.6\"")],
         _ => vec![],
     };

@@ -23,6 +23,7 @@ mod search;
 mod sink_state;
 mod spool;
 mod syslog;
+mod tls;
 mod transport;
 mod who;
 

@@ -9,8 +9,9 @@ use super::ring::{RING, RingEnd, Timed, ring};
 use super::sink_state::SinkState;
 use super::spool::Spool;
 use super::syslog::Syslog;
-use super::transport::Transport;
-use crate::config::{self, LogTransport, LoggedEvent};
+use super::tls::Tls;
+use super::transport::{Transport, Way};
+use crate::config::{self, LogTransport, LoggedEvent, SyslogServer};
 use crate::view::SinkRow;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{BindingEvent, BindingRow, NatEvent, Selection, SessionEvent};
@@ -258,18 +259,29 @@ fn remotes(config: &config::EventLog, gateway: &str, confine: fn()) -> Result<Ve
         Ok::<(), String>(())
     };
     for syslog in &config.syslog {
-        let is_stream = syslog.transport == LogTransport::Tcp;
+        let is_stream = syslog.transport != LogTransport::Udp;
+        let way = way(syslog).map_err(|error| format!("log.syslog: {}: {error}", syslog.server))?;
         let name = format!("syslog {} {}", syslog.transport.as_str(), syslog.server);
         let encode = Box::new(Syslog::new(syslog.facility, &host, is_stream));
-        start(name, encode, Transport::new(syslog.server, syslog.transport))?;
+        start(name, encode, Transport::new(syslog.server, way))?;
     }
     for ipfix in &config.ipfix {
         let repeats = ipfix.transport == LogTransport::Udp;
         let name = format!("ipfix {} {}", ipfix.transport.as_str(), ipfix.collector);
         let encode = Box::new(Ipfix::new(ipfix.observation_domain, repeats));
-        start(name, encode, Transport::new(ipfix.collector, ipfix.transport))?;
+        start(name, encode, Transport::new(ipfix.collector, if repeats { Way::Udp } else { Way::Tcp }))?;
     }
     Ok(remotes)
+}
+
+/// By what messages go to a syslog server.
+fn way(syslog: &SyslogServer) -> io::Result<Way> {
+    Ok(match (syslog.transport, &syslog.name) {
+        (LogTransport::Udp, _) => Way::Udp,
+        (LogTransport::Tls, Some(name)) => Way::Tls(Tls::new(name, syslog.ca.as_deref())?),
+        // Without a name there is no TLS: the configuration was checked.
+        (LogTransport::Tcp | LogTransport::Tls, _) => Way::Tcp,
+    })
 }
 
 impl Recorder {

@@ -1,7 +1,7 @@
-//! How messages go to a server: by UDP, each in a datagram, or by TCP.
+//! How messages go to a server: by UDP, each in a datagram, by TCP, or by TLS.
 
 use super::record::Record;
-use crate::config::LogTransport;
+use super::tls::{Tls, TlsStream};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
@@ -42,18 +42,27 @@ pub(super) trait Encode: Send {
 /// The connection to a server.
 pub(super) struct Transport {
     server: SocketAddr,
-    kind: LogTransport,
+    way: Way,
     open: Option<Socket>,
+}
+
+/// By what messages go.
+#[derive(Clone)]
+pub(super) enum Way {
+    Udp,
+    Tcp,
+    Tls(Tls),
 }
 
 enum Socket {
     Udp(UdpSocket),
     Tcp(TcpStream),
+    Tls(Box<TlsStream>),
 }
 
 impl Transport {
-    pub(super) const fn new(server: SocketAddr, kind: LogTransport) -> Self {
-        Self { server, kind, open: None }
+    pub(super) const fn new(server: SocketAddr, way: Way) -> Self {
+        Self { server, way, open: None }
     }
 
     /// Whether there is a connection.
@@ -66,8 +75,8 @@ impl Transport {
     /// # Errors
     /// The kernel's.
     pub(super) fn connect(&mut self) -> io::Result<()> {
-        self.open = Some(match self.kind {
-            LogTransport::Udp => {
+        self.open = Some(match &self.way {
+            Way::Udp => {
                 let any: IpAddr = match self.server {
                     SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
                     SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -78,12 +87,8 @@ impl Transport {
                 socket.set_write_timeout(Some(PATIENCE))?;
                 Socket::Udp(socket)
             }
-            LogTransport::Tcp => {
-                let stream = TcpStream::connect_timeout(&self.server, PATIENCE)?;
-                stream.set_write_timeout(Some(PATIENCE))?;
-                stream.set_nodelay(true)?;
-                Socket::Tcp(stream)
-            }
+            Way::Tcp => Socket::Tcp(stream_to(self.server)?),
+            Way::Tls(tls) => Socket::Tls(Box::new(tls.connect(stream_to(self.server)?)?)),
         });
         Ok(())
     }
@@ -97,6 +102,7 @@ impl Transport {
             None => Some(io::ErrorKind::NotConnected.into()),
             Some(Socket::Udp(socket)) => socket.take_error()?,
             Some(Socket::Tcp(stream)) => is_there(stream).err(),
+            Some(Socket::Tls(stream)) => is_there_with_tls(stream).err(),
         };
         match fault {
             None => Ok(()),
@@ -116,6 +122,9 @@ impl Transport {
             None => Err(io::ErrorKind::NotConnected.into()),
             Some(Socket::Udp(socket)) => socket.send(message).map(|_| ()),
             Some(Socket::Tcp(stream)) => is_there(stream).and_then(|()| stream.write_all(message)),
+            Some(Socket::Tls(stream)) => is_there_with_tls(stream)
+                .and_then(|()| stream.write_all(message))
+                .and_then(|()| stream.flush()),
         };
         if sent.is_err() {
             self.open = None;
@@ -124,23 +133,43 @@ impl Transport {
     }
 }
 
+fn stream_to(server: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
 /// A server that has closed the connection would still be sent to once, in vain. What a server says is ignored.
 fn is_there(stream: &mut TcpStream) -> io::Result<()> {
-    let mut octets = [0; 512];
     stream.set_nonblocking(true)?;
-    let seen = loop {
-        match stream.read(&mut octets) {
-            Ok(0) => {
-                break Err(io::Error::new(
-                    io::ErrorKind::ConnectionAborted,
-                    "the server closed the connection",
-                ));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(()),
-            Err(error) => break Err(error),
-        }
-    };
+    let mut octets = [0; 512];
+    let seen = ignored(|| stream.read(&mut octets));
     stream.set_nonblocking(false)?;
     seen
+}
+
+/// The same over TLS.
+fn is_there_with_tls(stream: &mut TlsStream) -> io::Result<()> {
+    stream.sock.set_nonblocking(true)?;
+    let mut octets = [0; 512];
+    let seen = ignored(|| stream.read(&mut octets));
+    stream.sock.set_nonblocking(false)?;
+    seen
+}
+
+/// Reads until nothing more is there.
+fn ignored(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+    loop {
+        match read() {
+            Ok(0) => {
+                let what = "the server closed the connection";
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, what));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
 }

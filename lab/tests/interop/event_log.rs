@@ -17,6 +17,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("event_log_names_the_host_that_had_a_port_across_processes", &["sixway"], names_the_host),
     Interop::new("event_log_is_taken_by_rsyslog_over_udp_and_tcp", &["sixway", "rsyslogd"], rsyslog),
     Interop::new("event_log_is_taken_by_syslog_ng", &["sixway", SYSLOG_NG], syslog_ng),
+    Interop::new("event_log_is_taken_over_tls_by_openssl", &["sixway", "openssl"], over_tls),
     Interop::new("event_log_waits_for_a_server_that_is_away", &["sixway", "rsyslogd"], away),
     Interop::new("event_log_is_decoded_by_nfcapd", &["sixway", "nfcapd", "nfdump"], nfcapd),
 ];
@@ -216,6 +217,46 @@ fn rsyslog() -> Result<()> {
         line(&out, &["local0.info sixway binding_created [2001:db8:1::2]:4711 as 192.0.2."])?;
     }
     Ok(())
+}
+
+/// OpenSSL's server prints what it decrypts.
+fn over_tls() -> Result<()> {
+    let network = network()?;
+    let (key, certificate) = (network.folder().join("key.pem"), network.folder().join("certificate.pem"));
+    let mut make = command("openssl")?;
+    make.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]);
+    make.args(["-subj", "/CN=log.example", "-addext", "subjectAltName=DNS:log.example"]);
+    make.args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout"])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate);
+    network.host("server")?.run(make, PATIENCE)?.succeeded()?;
+    let mut server = command("openssl")?;
+    server.args(["s_server", "-accept", "6514", "-quiet", "-naccept", "9", "-key"]).arg(&key);
+    server.arg("-cert").arg(&certificate);
+    let server = network.start("server", server)?;
+    std::thread::sleep(Duration::from_secs(1));
+    let spool = network.folder().join("spool");
+    let section = format!(
+        "[log]\nspool = {spool:?}\n[[log.syslog]]\nserver = \"{SERVER}\"\ntransport = \"tls\"\n\
+         name = \"log.example\"\nca = {certificate:?}\n"
+    );
+    run_sixway(&network, &configuration(&section))?;
+    sends(&network, 4_711, false)?;
+    interrupt::wait_until(PATIENCE, "the binding at the server", || {
+        let said = network.with_process(server, |process| process.stdout())?;
+        Ok(said.contains(" binding_created ") && said.contains("udp 192.168.1.2:4711 as 192.0.2."))
+    })
 }
 
 /// The server is there only after the events.

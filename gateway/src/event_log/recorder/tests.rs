@@ -1,7 +1,7 @@
 //! From engines to the sinks.
 
 use super::*;
-use crate::config::{EventLogFile, Facility, IpfixCollector, SyslogServer};
+use crate::config::{EventLogFile, Facility, IpfixCollector};
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::path::PathBuf;
@@ -132,7 +132,13 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     };
     assert_eq!(refused, "log.file: /dev/full: not a regular file; write another path");
     config.file = None;
-    config.syslog.push(SyslogServer { server, transport: LogTransport::Tcp, facility: Facility::Local0 });
+    config.syslog.push(SyslogServer {
+        server,
+        transport: LogTransport::Tcp,
+        facility: Facility::Local0,
+        name: None,
+        ca: None,
+    });
     config.ipfix.push(IpfixCollector {
         collector: server,
         transport: LogTransport::Tcp,

@@ -1,10 +1,12 @@
 //! Servers that come, go, and never read.
 
 use super::super::syslog::Syslog;
+use super::super::tls::Tls;
+use super::super::transport::Way;
 use super::*;
-use crate::config::{Facility, LogTransport};
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use crate::config::Facility;
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::PathBuf;
 
 const NOBODY: fn() = || {};
@@ -15,10 +17,10 @@ fn spool_file(name: &str) -> PathBuf {
     path
 }
 
-fn remote(spool: &std::path::Path, most: u64, server: SocketAddr, kind: LogTransport) -> Remote {
-    let encode = Box::new(Syslog::new(Facility::Local0, "gw", kind == LogTransport::Tcp));
+fn remote(spool: &std::path::Path, most: u64, server: SocketAddr, way: Way) -> Remote {
+    let encode = Box::new(Syslog::new(Facility::Local0, "gw", !matches!(way, Way::Udp)));
     let spool = Spool::open(spool, most).unwrap();
-    Remote::start(encode, Transport::new(server, kind), spool, SinkState::new("test".into()), NOBODY).unwrap()
+    Remote::start(encode, Transport::new(server, way), spool, SinkState::new("test".into()), NOBODY).unwrap()
 }
 
 fn batch(numbers: std::ops::Range<u64>) -> Batch {
@@ -39,7 +41,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 /// The numbers of the messages of a stream.
-fn numbers(stream: TcpStream, count: usize) -> Vec<u64> {
+fn numbers(stream: impl Read, count: usize) -> Vec<u64> {
     let mut reader = BufReader::new(stream);
     let mut found = Vec::new();
     while found.len() < count {
@@ -62,7 +64,7 @@ fn what_a_server_missed_comes_when_it_is_there_and_in_order() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = listener.local_addr().unwrap();
     drop(listener);
-    let mut remote = remote(&path, 1 << 20, server, LogTransport::Tcp);
+    let mut remote = remote(&path, 1 << 20, server, Way::Tcp);
     remote.give(&batch(0..10));
     until("it is away", || remote.state().row().away_seconds.is_some());
     remote.give(&batch(10..20));
@@ -88,11 +90,11 @@ fn what_waits_at_the_end_is_sent_by_the_next_process() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = listener.local_addr().unwrap();
     drop(listener);
-    let mut one = remote(&path, 1 << 20, server, LogTransport::Tcp);
+    let mut one = remote(&path, 1 << 20, server, Way::Tcp);
     one.give(&batch(0..5));
     one.end();
     let listener = TcpListener::bind(server).unwrap();
-    let mut next = remote(&path, 1 << 20, server, LogTransport::Tcp);
+    let mut next = remote(&path, 1 << 20, server, Way::Tcp);
     let (stream, _) = listener.accept().unwrap();
     assert_eq!(numbers(stream, 5), [0, 1, 2, 3, 4]);
     next.end();
@@ -104,7 +106,7 @@ fn a_server_that_never_reads_costs_a_bounded_spool_and_then_a_number_that_is_log
     let path = spool_file("silent");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let most = 64 << 10;
-    let mut remote = remote(&path, most, listener.local_addr().unwrap(), LogTransport::Tcp);
+    let mut remote = remote(&path, most, listener.local_addr().unwrap(), Way::Tcp);
     // The kernel's buffers are large: it takes some before the server's silence is felt.
     let started = Instant::now();
     let mut given = 0;
@@ -148,7 +150,7 @@ fn nobody_at_a_port_of_udp_is_noticed_and_what_follows_waits() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = socket.local_addr().unwrap();
     drop(socket);
-    let mut remote = remote(&path, 1 << 20, server, LogTransport::Udp);
+    let mut remote = remote(&path, 1 << 20, server, Way::Udp);
     until("it is away", || {
         remote.give(&batch(0..1));
         remote.state().row().away_seconds.is_some()
@@ -167,4 +169,71 @@ fn nobody_at_a_port_of_udp_is_noticed_and_what_follows_waits() {
     assert_eq!(found, (100..110).collect::<Vec<_>>());
     remote.end();
     std::fs::remove_file(path).unwrap();
+}
+
+/// A server with a certificate of this name, signed by itself; the file of the certificate.
+fn with_certificate(name: &str) -> (Arc<rustls::ServerConfig>, PathBuf) {
+    use rustls::pki_types::PrivateKeyDer;
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let file = spool_file(&format!("{name}.pem"));
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key);
+    (Arc::new(config.unwrap()), file)
+}
+
+#[test]
+fn a_server_proves_its_name_by_tls() {
+    let (server, ca) = with_certificate("log.example");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let path = spool_file("tls");
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
+    remote.give(&batch(0..20));
+    let (stream, _) = listener.accept().unwrap();
+    let connection = rustls::ServerConnection::new(server).unwrap();
+    let mut stream = rustls::StreamOwned::new(connection, stream);
+    assert_eq!(numbers(&mut stream, 20), (0..20).collect::<Vec<_>>());
+    // It goes, in order, and comes again.
+    stream.conn.send_close_notify();
+    stream.conn.complete_io(&mut stream.sock).unwrap();
+    drop(stream);
+    until("it is away", || {
+        remote.give(&batch(20..21));
+        remote.state().row().away_seconds.is_some()
+    });
+    remote.end();
+    for file in [path, ca] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn a_server_of_another_name_gets_nothing() {
+    let (server, ca) = with_certificate("other.example");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let path = spool_file("tls-other");
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
+    remote.give(&batch(0..3));
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut connection = rustls::ServerConnection::new(server).unwrap();
+    let mut failed = false;
+    for _ in 0..10 {
+        failed |= connection.complete_io(&mut stream).is_err();
+    }
+    assert!(failed);
+    until("it is away", || remote.state().row().reason.is_some_and(|why| why.contains("ertificate")));
+    remote.end();
+    let row = remote.state().row();
+    assert!(row.written == 0 && row.spooled_octets > 0, "{row:?}");
+    assert!(Tls::new("log.example", Some(&path)).is_err(), "a file without certificates");
+    for file in [path, ca] {
+        std::fs::remove_file(file).unwrap();
+    }
 }
