@@ -17,7 +17,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("event_log_names_the_host_that_had_a_port_across_processes", &["sixway"], names_the_host),
     Interop::new("event_log_is_taken_by_rsyslog_over_udp_and_tcp", &["sixway", "rsyslogd"], rsyslog),
     Interop::new("event_log_is_taken_by_syslog_ng", &["sixway", SYSLOG_NG], syslog_ng),
-    Interop::new("event_log_is_taken_over_tls_by_openssl", &["sixway", "openssl"], over_tls),
+    Interop::new("event_log_is_taken_over_tls_by_openssl", &["sixway", "openssl", "python3"], over_tls),
     Interop::new("event_log_waits_for_a_server_that_is_away", &["sixway", "rsyslogd"], away),
     Interop::new("event_log_is_decoded_by_nfcapd", &["sixway", "nfcapd", "nfdump"], nfcapd),
 ];
@@ -219,7 +219,22 @@ fn rsyslog() -> Result<()> {
     Ok(())
 }
 
-/// OpenSSL's server prints what it decrypts.
+/// Prints what OpenSSL decrypts.
+const TLS_SERVER: &str = r#"
+import socket, ssl, sys
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1], sys.argv[2])
+listener = socket.create_server(("203.0.113.2", 6514))
+while True:
+    stream, _ = listener.accept()
+    try:
+        with context.wrap_socket(stream, server_side=True) as secured:
+            while octets := secured.recv(4096):
+                sys.stdout.write(octets.decode())
+    except ssl.SSLError as error:
+        print(error)
+"#;
+
 fn over_tls() -> Result<()> {
     let network = network()?;
     let (key, certificate) = (network.folder().join("key.pem"), network.folder().join("certificate.pem"));
@@ -241,9 +256,8 @@ fn over_tls() -> Result<()> {
         .arg("-out")
         .arg(&certificate);
     network.host("server")?.run(make, PATIENCE)?.succeeded()?;
-    let mut server = command("openssl")?;
-    server.args(["s_server", "-accept", "6514", "-quiet", "-naccept", "9", "-key"]).arg(&key);
-    server.arg("-cert").arg(&certificate);
+    let mut server = command("python3")?;
+    server.args(["-u", "-c", TLS_SERVER]).arg(&certificate).arg(&key);
     let server = network.start("server", server)?;
     std::thread::sleep(Duration::from_secs(1));
     let spool = network.folder().join("spool");
