@@ -205,6 +205,28 @@ fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
     assert_eq!(notes.since(start), [], "nobody's");
 }
 
+/// The endpoint of a stored SYN becomes that of a binding: the session that waits is the host's when it answers.
+#[test]
+fn a_session_that_waited_for_its_host_begins_when_the_host_answers() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat64 = support::nat64();
+        nat64.filtering = Filtering::AddressDependent;
+        config.nat64.push(nat64);
+    });
+    let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
+    gateway.receives(v4(SERVER, "192.0.2.1").tcp(80, 4_000, SYN, b""));
+    let inside = Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000));
+    let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000));
+    let door = StaticBinding { protocol: NatProtocol::Tcp, inside, outside };
+    gateway.engine.nat64()[0].add_static(&door).unwrap();
+    gateway.waits(SECOND);
+    gateway.receives(v6(HOST, SERVER6).tcp(1_000, 80, SYN, b""));
+    let host = "tcp [2001:db8:1::1]:1000";
+    let began =
+        [said(0, &format!("+binding static {host}")), said(1, &format!("+session {host} to 203.0.113.2:80"))];
+    assert_eq!(notes.since(start), began);
+}
+
 #[test]
 fn a_session_of_another_process_is_not_a_beginning_and_has_an_end() {
     let mut gateway = nat64();

@@ -2,7 +2,7 @@
 
 use crate::config::EventLogFile;
 use nix::unistd::{Group, User};
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::Path;
@@ -42,6 +42,22 @@ impl FileAccess {
     /// For this process alone.
     pub(super) const fn private() -> Self {
         Self { mode: 0o600, owner: None, group: None }
+    }
+
+    /// Opens a file that this process alone writes.
+    ///
+    /// # Errors
+    /// The kernel's, or another process writes it.
+    pub(super) fn open_alone(&self, path: &Path) -> io::Result<File> {
+        let file = self.open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                let what = "another process writes it; end that, or write another path";
+                Err(io::Error::new(io::ErrorKind::AddrInUse, what))
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// Opens a file for reading and writing, and its directory, which are made if they are not there.

@@ -130,19 +130,19 @@ impl GrowingRun {
     /// Appends it to the index, whose end is `end`, and begins another. The log is complete up to `to`. Returns the index's new end.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's. The run stays, and can be written again.
     pub(super) fn write(&mut self, index: &File, end: u64, to: u64) -> io::Result<u64> {
-        let done = std::mem::replace(self, Self::at(to));
-        if done.lines == 0 {
+        if self.lines == 0 {
             return Ok(end);
         }
-        let octets = octets(done.entries, (done.from, to), done.first);
+        let octets = octets(&mut self.entries, (self.from, to), self.first);
         index.write_all_at(&octets, end)?;
+        *self = Self::at(to);
         Ok(end + octets.len() as u64)
     }
 }
 
-fn octets(mut entries: Vec<(Key, u32)>, (from, to): (u64, u64), first: u64) -> Vec<u8> {
+fn octets(entries: &mut [(Key, u32)], (from, to): (u64, u64), first: u64) -> Vec<u8> {
     entries.sort_unstable();
     let mut octets = Vec::with_capacity(HEADER + entries.len() * ENTRY);
     octets.extend(MAGIC);
@@ -188,7 +188,7 @@ pub(super) fn merge(index: &File, log: u64, into: &mut File) -> io::Result<()> {
         );
     }
     if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
-        into.write_all(&octets(all, (first.from, last.to), first.first))?;
+        into.write_all(&octets(&mut all, (first.from, last.to), first.first))?;
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ impl JsonLines {
     pub(super) fn open(config: &EventLogFile) -> io::Result<Self> {
         let access = FileAccess::of(config)?;
         let path = config.path.clone();
-        let (file, index) = (access.open(&path)?, access.open(&index::path_of(&path))?);
+        let (file, index) = (access.open_alone(&path)?, access.open(&index::path_of(&path))?);
         let number = rotation::prune(&path, config.rotate_keep)?;
         let length = ended(&file)?;
         let state = SinkState::new(path.display().to_string());
@@ -184,21 +184,30 @@ impl JsonLines {
         Ok(())
     }
 
-    /// The file is full: it gets a number, and its runs become one.
+    /// The file is full: it gets a number, and its runs become one. If it fails halfway, it is tried again with the next lines, which are
+    /// still written to the file that has its number already.
     fn rotate(&mut self) -> io::Result<()> {
         self.indexed = self.run.write(&self.index, self.indexed, self.length)?;
         let full = rotation::numbered(&self.path, self.number);
-        std::fs::rename(&self.path, &full)?;
+        unless_done(std::fs::rename(&self.path, &full))?;
         let index = index::path_of(&self.path);
         let mut merged = self.access.open(&index::path_of(&full))?;
         index::merge(&self.index, self.length, &mut merged)?;
-        std::fs::remove_file(&index)?;
-        self.file = self.access.open(&self.path)?;
+        unless_done(std::fs::remove_file(&index))?;
+        self.file = self.access.open_alone(&self.path)?;
         self.index = self.access.open(&index)?;
         (self.length, self.indexed, self.run) = (0, 0, GrowingRun::default());
         self.filled += 1;
         self.number = rotation::prune(&self.path, self.rotate_keep)?;
         Ok(())
+    }
+}
+
+/// What is not there was renamed or removed before.
+fn unless_done(outcome: io::Result<()>) -> io::Result<()> {
+    match outcome {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        outcome => outcome,
     }
 }
 
@@ -294,10 +303,83 @@ mod tests {
         again.flush();
         let found = ports(&config.path);
         assert_eq!((found.len(), found.last()), (15_000, Some(&60_000)), "the line that was cut off is lost");
+        drop(again);
+        let indexed = std::fs::metadata(index::path_of(&config.path)).unwrap().len();
         std::fs::write(index::path_of(&config.path), "damaged").unwrap();
         let made_again = JsonLines::open(&config).unwrap();
-        assert_eq!(made_again.indexed, again.indexed);
+        assert_eq!(made_again.indexed, indexed);
         assert!(made_again.indexed > 8_000 * 12, "{}", made_again.indexed);
+        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    /// Every entry of an index leads to a line with its key.
+    fn check_index(log: &std::path::Path) -> usize {
+        let (text, file) = (std::fs::read(log).unwrap(), File::open(index::path_of(log)).unwrap());
+        let mut count = 0;
+        for run in index::runs(&file, text.len() as u64).unwrap() {
+            let mut octets = vec![0; run.entries as usize * index::ENTRY];
+            file.read_exact_at(&mut octets, run.at).unwrap();
+            for (key, place) in octets.chunks_exact(index::ENTRY).filter_map(index::entry) {
+                let line = text[run.from as usize + place as usize..]
+                    .split_inclusive(|octet| *octet == b'\n')
+                    .next();
+                let record = line.and_then(Record::read_json).unwrap();
+                assert_eq!(index::key(&record), Some(key));
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn lines_that_were_not_written_are_not_in_the_index() {
+        let config = config("index");
+        let mut lines = JsonLines::open(&config).unwrap();
+        lines.write(&records(1..3));
+        lines.flush();
+        let good = std::mem::replace(&mut lines.file, File::open(&config.path).unwrap());
+        lines.write(&records(3..10));
+        lines.flush();
+        lines.file = good;
+        lines.write(&records(10..40));
+        lines.flush();
+        let full = rotation::full_files(&config.path).unwrap();
+        assert_eq!(ports(&full[0].path)[..4], [1, 2, 10, 11]);
+        assert_eq!(check_index(&full[0].path), ports(&full[0].path).len());
+        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_rotation_that_fails_is_tried_again() {
+        let config = config("again");
+        let mut lines = JsonLines::open(&config).unwrap();
+        lines.write(&records(1..20));
+        lines.flush();
+        // In the way of the new file.
+        let good = std::mem::replace(&mut lines.path, config.path.join("nowhere"));
+        lines.write(&records(20..30));
+        lines.flush();
+        assert!(lines.state.row().away_seconds.is_some());
+        lines.path = good;
+        lines.write(&records(30..40));
+        lines.flush();
+        assert_eq!((lines.state.row().away_seconds, lines.state.row().lost), (None, 0));
+        let full = rotation::full_files(&config.path).unwrap();
+        let mut all = ports(&full[0].path);
+        assert_eq!(check_index(&full[0].path), all.len());
+        all.extend(ports(&config.path));
+        assert!(all.iter().copied().eq(1..40), "{all:?}");
+        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_file_has_one_writer() {
+        let config = config("alone");
+        let lines = JsonLines::open(&config).unwrap();
+        let refused = JsonLines::open(&config).err().map(|error| error.to_string());
+        assert_eq!(refused.as_deref(), Some("another process writes it; end that, or write another path"));
+        drop(lines);
+        assert!(JsonLines::open(&config).is_ok());
         std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
     }
 

@@ -25,7 +25,7 @@ impl Spool {
     /// # Errors
     /// The kernel's.
     pub(super) fn open(path: &Path, most: u64) -> io::Result<Self> {
-        let file = FileAccess::private().open(path)?;
+        let file = FileAccess::private().open_alone(path)?;
         let length = file.metadata()?.len();
         Ok(Self { file, done: 0, length, most })
     }

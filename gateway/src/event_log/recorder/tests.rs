@@ -175,6 +175,8 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
         is_static: false,
     };
     assert!(log.begin_listing());
+    // In another turn of the thread, most probably.
+    std::thread::sleep(10 * PAUSE);
     bind(&mut engines[0], 4_711);
     let until = std::time::Instant::now() + Duration::from_secs(10);
     while !lines(&directory).iter().any(|line| line.contains("4711")) && std::time::Instant::now() < until {

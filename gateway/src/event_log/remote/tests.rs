@@ -67,16 +67,19 @@ fn what_a_server_missed_comes_when_it_is_there_and_in_order() {
     let mut remote = remote(&path, 1 << 20, server, Way::Tcp);
     remote.give(&batch(0..10));
     until("it is away", || remote.state().row().away_seconds.is_some());
-    remote.give(&batch(10..20));
+    // More than is read from the spool at a time.
+    remote.give(&batch(10..5_000));
     until("it waits in the spool", || {
-        remote.state().row().spooled_octets > 0 && std::fs::metadata(&path).unwrap().len() > 1_500
+        remote.state().row().spooled_octets > 0 && std::fs::metadata(&path).unwrap().len() > 300_000
     });
     let listener = TcpListener::bind(server).unwrap();
     let (stream, _) = listener.accept().unwrap();
-    remote.give(&batch(20..30));
-    assert_eq!(numbers(stream, 30), (0..30).collect::<Vec<_>>());
+    for number in 5_000..5_030 {
+        remote.give(&batch(number..number + 1));
+    }
+    assert_eq!(numbers(stream, 5_030), (0..5_030).collect::<Vec<_>>());
     until("it is there", || remote.state().row().away_seconds.is_none());
-    until("all is sent", || remote.state().row().written == 30);
+    until("all is sent", || remote.state().row().written == 5_030);
     remote.end();
     let row = remote.state().row();
     assert_eq!((row.lost, row.spooled_octets), (0, 0));
@@ -167,6 +170,41 @@ fn nobody_at_a_port_of_udp_is_noticed_and_what_follows_waits() {
         found.extend((100..110).filter(|number| text.contains(&format!("\"N{number}\""))));
     }
     assert_eq!(found, (100..110).collect::<Vec<_>>());
+    remote.end();
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Numbers of messages of IPFIX (RFC 7011 §3.1) have no gap for what could not be sent.
+#[test]
+fn a_collector_that_was_away_misses_no_number() {
+    use super::super::ipfix::Ipfix;
+    use super::super::record::{Phase, tests::binding};
+    let path = spool_file("ipfix");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap();
+    drop(socket);
+    let spool = Spool::open(&path, 1 << 20).unwrap();
+    let (encode, transport) = (Box::new(Ipfix::new(1, true)), Transport::new(server, Way::Udp));
+    let mut remote = Remote::start(encode, transport, spool, SinkState::new("test".into()), NOBODY).unwrap();
+    let records = |ports: std::ops::Range<u16>| -> Batch {
+        let binding = |port| binding("10.0.0.1:5", &format!("192.0.2.1:{port}"));
+        ports.map(|port| Record { micros: 1, event: Event::Binding(Phase::Created, binding(port)) }).collect()
+    };
+    remote.give(&records(1..40));
+    until("it is away", || remote.state().row().away_seconds.is_some());
+    std::thread::sleep(RETRY + Duration::from_millis(300));
+    let socket = UdpSocket::bind(server).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut counted = 0;
+    while counted < 39 {
+        let mut octets = [0; 2_048];
+        let count = socket.recv(&mut octets).unwrap();
+        let sequence = u32::from_be_bytes(octets[8..12].try_into().unwrap());
+        assert_eq!(sequence, counted);
+        if octets[16..18] != [0, 2] {
+            counted += (count as u32 - 20) / 22;
+        }
+    }
     remote.end();
     std::fs::remove_file(path).unwrap();
 }

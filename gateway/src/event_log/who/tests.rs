@@ -77,6 +77,25 @@ fn the_host_is_found_that_had_the_endpoint_at_the_time() {
 }
 
 #[test]
+fn an_endpoint_that_was_bound_many_times_has_the_right_host_each_time() {
+    let mut log = Written::new("many", 1 << 20);
+    let inside = |number: u64| format!("[2001:db8::{number:x}]:5000");
+    for number in 1..=100 {
+        log.bound(number * 10, Phase::Created, &inside(number), OUTSIDE);
+        log.bound(number * 10 + 5, Phase::Deleted, &inside(number), OUTSIDE);
+    }
+    // Enough for a run, so that the index is searched and not the lines.
+    for number in 0..8_000 {
+        log.bound(2_000, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+    }
+    for number in 1..=100 {
+        let wanted = (Some(inside(number)), Some(number * 10), Some(number * 10 + 5));
+        assert_eq!(log.who(OUTSIDE, number * 10 + 4), wanted);
+        assert_eq!(log.who(OUTSIDE, number * 10 + 9).0, None, "{number}");
+    }
+}
+
+#[test]
 fn a_binding_goes_on_in_another_process_or_ends_with_its_own() {
     let mut log = Written::new("processes", 1 << 20);
     log.write(10, Event::Started);
