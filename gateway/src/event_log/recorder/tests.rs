@@ -190,3 +190,40 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
     assert!(listed.len() == 1 && listed[0].contains("192.0.2.2:4712"), "{lines:?}");
     std::fs::remove_dir_all(directory).unwrap();
 }
+
+#[test]
+fn what_the_rings_lost_is_counted_and_logged() {
+    let directory = directory("rings");
+    let (mut sink, end) = ring("nat64".into(), 3, false);
+    let (note, notes) = sync_channel(NOTES);
+    let mut recorder = Recorder {
+        rings: vec![end],
+        notes,
+        listing: Listing::new(Vec::new()),
+        due: Arc::default(),
+        clock: Clock::start(),
+        bindings: true,
+        destinations: false,
+        file: Some(JsonLines::open(&file(&directory)).unwrap()),
+        remotes: Vec::new(),
+        workers: SinkState::new(WORKERS.into()),
+    };
+    for port in 0..10 {
+        let event = BindingEvent {
+            protocol: NatProtocol::Udp,
+            inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), port)),
+            outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),
+            is_static: false,
+        };
+        sink.record(recorder.clock.now(), NatEvent::BindingCreated(event));
+    }
+    assert_eq!((recorder.turn(), recorder.turn()), (4, 0));
+    let lines = lines(&directory);
+    assert_eq!(lines.len(), 4);
+    let lost: Vec<_> = lines.iter().filter(|line| line.starts_with("events_lost\",\"count\":7,")).collect();
+    assert!(lost.len() == 1 && lost[0].ends_with("\"sink\":\"workers\"}"), "{lines:?}");
+    let row = recorder.workers.row();
+    assert_eq!((row.written, row.lost, row.lost_seconds), (3, 7, Some(0)));
+    drop(note);
+    std::fs::remove_dir_all(directory).unwrap();
+}
