@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer bookworm previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer bookworm syslog-ng previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -36,6 +36,9 @@ peer: deps ## builds the tunnel module with 6rd for the Linux guest of the inter
 
 bookworm: deps ## makes a bare Debian 12 for the test of the package, if it is missing (half a minute)
 	@packaging/build-bookworm $(CURDIR)/target
+
+syslog-ng: ## unpacks syslog-ng for an interop test of the event log, if it is missing (seconds)
+	@packaging/build-syslog-ng $(CURDIR)/target
 
 previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
 	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
@@ -64,6 +67,7 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 	@packaging/install-needs $$(target/debug/sixway-lab deps | sort -u) || echo "going on without: what needs them is shown as ignored"
 	@packaging/build-sit-6rd $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@packaging/build-bookworm $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
+	@packaging/build-syslog-ng $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	@ENGINE=$(CURDIR)/target/release/examples/oracle dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::Dns64;
+use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::gateway::{Fragments, Gateway, Tun};
 use crate::isatap::{Isatap, IsatapRole};
@@ -65,6 +66,9 @@ pub struct Config {
     /// The DNS64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns64: Option<Dns64>,
+    /// What is logged of the translators.
+    #[serde(rename = "log", skip_serializing_if = "Option::is_none")]
+    pub event_log: Option<EventLog>,
     /// What the kernel forwards.
     #[serde(rename = "fastpath", skip_serializing_if = "Option::is_none")]
     pub fast_path: Option<FastPath>,

@@ -24,6 +24,7 @@ mod domain_name;
 mod encapsulation;
 mod engine;
 mod engine_tunnels;
+mod event_log;
 mod fast_path;
 mod fault;
 mod gateway;
@@ -78,6 +79,9 @@ mod tests;
 pub use config::Config;
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
+pub use event_log::{
+    EventLog, EventLogFile, Facility, IpfixCollector, LogTransport, LoggedEvent, SyslogServer,
+};
 pub use fast_path::{FAST_PATH_INTERFACES, FastPath, FastPathMode};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};

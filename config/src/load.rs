@@ -12,6 +12,7 @@ use crate::config::{Config, MAX_EAM_ROUTES, eam_routes};
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::{self, Dns64, Translators};
 use crate::document::Document;
+use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::fault::{Faults, Place, Report, Warning};
 use crate::gateway::{Fragments, Gateway, Tun};
@@ -138,6 +139,7 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
+    let event_log = read_event_log(&sections, !nat64.is_empty() || nat44.is_some(), report);
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
@@ -169,6 +171,7 @@ fn read<'a>(
         configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
+        event_log: event_log?,
         dns64: match table.get(schema::DNS64.name) {
             Some(_) => Some(dns64?),
             None => None,
@@ -230,6 +233,14 @@ fn read_nat44(
     let section = sections.all(&schema::NAT44, report).pop()?;
     let context = nat44::Nat44Context { device, host, pools, taken, claims, report };
     Some(Nat44::read(&section, context))
+}
+
+/// `Some(None)`: there is no such section. `None`: it has faults.
+fn read_event_log(sections: &Sections, has_nat: bool, report: &mut Report) -> Option<Option<EventLog>> {
+    match sections.all(&schema::LOG, report).pop() {
+        Some(section) => EventLog::read(&section, has_nat, report).map(Some),
+        None => Some(None),
+    }
 }
 
 fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {

@@ -13,6 +13,7 @@ mod drop_reasons;
 mod drops_page;
 mod errors_from_non_global_sources;
 mod errors_of_routers;
+mod events;
 mod fast_path;
 mod fast_path_model;
 mod gateway_itself;

@@ -17,6 +17,7 @@ pub mod admin;
 pub mod command;
 pub mod daemon;
 pub mod doctor;
+pub mod event_log;
 pub mod fast_path;
 pub mod host;
 mod inside_endpoint;

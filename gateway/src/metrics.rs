@@ -2,6 +2,7 @@
 //! engine's own lists, and the fill of every bounded table, all by worker; and the gateway's own counters.
 
 mod dns64;
+mod event_log;
 mod fast_path;
 mod format;
 mod process;
@@ -9,7 +10,7 @@ mod process;
 pub use format::Format;
 pub use process::ProcessSample;
 
-use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow};
+use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -62,6 +63,8 @@ pub struct GatewaySample {
     pub fast_path: Option<FastPathRow>,
     /// What other programs changed on the host, if there is a device.
     pub host: Option<HostRow>,
+    /// The sinks of the event log.
+    pub event_log: Vec<SinkRow>,
     /// What the process uses.
     pub process: Option<ProcessSample>,
 }
@@ -125,6 +128,7 @@ impl Collector for GatewaySample {
         self.advertisements(&mut encoder)?;
         self.steered(&mut encoder)?;
         self.host(&mut encoder)?;
+        event_log::encode(&self.event_log, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
@@ -294,6 +298,7 @@ mod tests {
         let gateway = GatewaySample {
             advertisements: vec![row],
             steered,
+            event_log: vec![SinkRow { name: "workers".into(), lost: 5, ..SinkRow::default() }],
             process: ProcessSample::now(),
             ..GatewaySample::default()
         };
@@ -328,6 +333,7 @@ mod tests {
             text.contains("sixway_pool_ports_used{mechanism=\"nat64-0\",protocol=\"udp\",worker=\"1\"} 6\n")
         );
         assert!(text.contains("sixway_steered_packets_total 8\n"), "{text}");
+        assert!(text.contains("sixway_events_lost_total{sink=\"workers\"} 5\n"), "{text}");
         assert!(text.contains(concat!("sixway_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n")));
         assert!(
             text.contains("\nprocess_resident_memory_bytes ") && !text.contains("sixway_process"),

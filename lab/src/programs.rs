@@ -51,6 +51,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("chroot", "coreutils"),
     ("podman", "podman"),
     ("promtool", "prometheus"),
+    ("rsyslogd", "rsyslog"),
+    ("nfcapd", "nfdump"),
+    ("nfdump", "nfdump"),
     ("systemd-analyze", "systemd"),
 ];
 

@@ -28,6 +28,8 @@ pub(crate) enum Kind {
         max: u64,
     },
     Choice(&'static [&'static str]),
+    /// A list of these words.
+    Choices(&'static [&'static str]),
     /// Bounds in seconds.
     Duration {
         min: u64,
@@ -112,6 +114,7 @@ impl Kind {
                     Some(_) | None => words.join(" or "),
                 }
             }
+            Self::Choices(words) => format!("{a}list of {}", Self::Choice(words).phrase(sentence)),
             Self::Duration { min, max } => format!(
                 "{a}duration {from}{} to {}",
                 duration(Duration::from_secs(min)),
@@ -158,6 +161,7 @@ impl Kind {
             Self::Choice(words) | Self::NameOr(words) => {
                 words.first().map(|word| format!("\"{word}\"")).unwrap_or_default()
             }
+            Self::Choices(words) => format!("[\"{}\"]", words.first().unwrap_or(&"")),
             Self::Duration { min, .. } => format!("\"{}\"", duration(Duration::from_secs(min))),
             Self::DurationOr { word, .. } | Self::Addresses4Or(word) | Self::PathOr(word) => {
                 format!("\"{word}\"")

@@ -5,6 +5,7 @@ mod advertisement_keys;
 mod dns64_keys;
 mod key;
 mod keys;
+mod log_keys;
 mod mechanism_keys;
 mod nat44_keys;
 mod sections;
@@ -16,6 +17,7 @@ pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,
 };
+pub(crate) use log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
 pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
 pub(crate) use sections::SECTIONS;

@@ -4,12 +4,13 @@ use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVE
 use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
+use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use super::mechanism_keys::{IP_IN_IP, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 27] = [
+pub(crate) static SECTIONS: [&Section; 31] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -35,6 +36,10 @@ pub(crate) static SECTIONS: [&Section; 27] = [
     &UPSTREAM,
     &RULE,
     &DNSSEC,
+    &LOG,
+    &LOG_FILE,
+    &LOG_SYSLOG,
+    &LOG_IPFIX,
     &FRAGMENTS,
     &FASTPATH,
 ];

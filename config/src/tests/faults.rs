@@ -25,7 +25,7 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(
         NAT64,
         "[[vpn]]",
-        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [siit], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [router_advertisement], [dns64], [fragments], [fastpath]",
+        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [siit], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
     );
 }
 

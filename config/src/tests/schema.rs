@@ -50,6 +50,9 @@ fn with(section: &Section, line: &str) -> String {
         "router_advertisement.routes" => vec![("prefix", "\"2001:db8:73::/64\"")],
         "dns64" => vec![("listen", "\"[2001:db8:ffff::7]:53\""), ("queries_per_second", "100")],
         "dns64.upstream" => vec![("address", "\"192.0.2.53\""), ("transport", "\"tls\"")],
+        "log.file" => vec![("path", "\"events.jsonl\"")],
+        "log.syslog" => vec![("server", "\"192.0.2.5\""), ("name", "\"log.example\"")],
+        "log.ipfix" => vec![("collector", "\"192.0.2.6\"")],
         _ => vec![],
     };
     let write = |name: &str, lists: bool| {
@@ -106,6 +109,11 @@ fn every_word_and_bound_of_the_list_is_good() {
                 Kind::Prefix6Or(words) | Kind::NameOr(words) => {
                     words.iter().map(|word| format!("\"{word}\"")).collect()
                 }
+                Kind::Choices(words) => words
+                    .iter()
+                    .filter(|word| **word != "destinations")
+                    .map(|word| format!("[\"{word}\"]"))
+                    .collect(),
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
                 Kind::Integer { min, .. } => vec![min.to_string()],
                 Kind::Text

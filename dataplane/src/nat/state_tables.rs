@@ -7,6 +7,7 @@ use super::offloading::Offloading;
 use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
+use super::recording::Recording;
 use super::session::{NONE, NewSession, Session, SessionLinks, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
@@ -64,6 +65,7 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
+    pub(super) recording: Recording,
     /// Destinations that sessions do not count to a subscriber's limits with.
     exempt_destinations: Vec<Prefix4>,
     /// To be probed at the next expiry.
@@ -81,6 +83,7 @@ impl<I: InsideKey> StateTables<I> {
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
+            recording: Recording::default(),
             exempt_destinations: config.subscribers.exempt_destinations.clone(),
             silent: VecDeque::new(),
             ending: VecDeque::new(),
@@ -120,6 +123,7 @@ impl<I: InsideKey> StateTables<I> {
         let (binding, is_new) = admitted?;
         let opened = self.open_or_answer(binding, (inside, remote), state, clock, counters);
         if opened.is_err() && is_new {
+            self.recording.binding_deleted(self.bindings.get(binding), clock);
             self.undo(binding, counters);
         }
         opened
@@ -149,6 +153,9 @@ impl<I: InsideKey> StateTables<I> {
             }
             return Err(reason);
         }
+        if found.is_none() {
+            self.recording.binding_created(self.bindings.get(binding), clock);
+        }
         Ok((binding, found.is_none()))
     }
 
@@ -175,6 +182,7 @@ impl<I: InsideKey> StateTables<I> {
         self.link(waiting, binding, clock);
         self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
         self.answered_from_inside(waiting, counters);
+        self.recording.session_created(self.sessions.get(waiting), clock);
         Ok(waiting)
     }
 
@@ -253,6 +261,7 @@ impl<I: InsideKey> StateTables<I> {
         let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
+        self.recording.session_created(self.sessions.get(slot), clock);
         self.link(slot, binding, clock);
         if state != SessionState::OutsideInitStored {
             self.permits.add(protocol, outside, remote.address);
@@ -352,7 +361,7 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     fn end(&mut self, slot: u32, why: Ending, clock: Clock, counters: &mut Counters) {
-        if let Some(binding) = self.take_out(slot, why, counters) {
+        if let Some(binding) = self.take_out(slot, why, clock, counters) {
             self.end_unkept(binding, clock, counters);
         }
     }
@@ -366,14 +375,14 @@ impl<I: InsideKey> StateTables<I> {
         for _ in 0..ENDED_WITH_BINDING {
             let first = self.bindings.get(slot).first;
             if first == NONE {
-                self.bindings.remove(slot, clock.ceil, counters);
-                counters.bindings_ended += 1;
+                self.unbind(slot, clock, counters);
                 return;
             }
             if self.sessions.links(first).stored == NONE {
-                self.take_out(first, Ending::Lifetime, counters);
+                self.take_out(first, Ending::Lifetime, clock, counters);
             } else {
                 // The SYN waits as one to an endpoint without a binding.
+                self.recording.session_deleted(self.sessions.get(first), clock);
                 let links = *self.sessions.links(first);
                 self.unlink(&links, first);
                 self.sessions.forget_inside(first);
@@ -414,12 +423,13 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     /// Ends a session, and returns its binding.
-    fn take_out(&mut self, slot: u32, why: Ending, counters: &mut Counters) -> Option<u32> {
+    fn take_out(&mut self, slot: u32, why: Ending, clock: Clock, counters: &mut Counters) -> Option<u32> {
         // No packet may go by its entry when its port is another's.
         self.take_back(slot);
         let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
+        self.recording.session_deleted(&session, clock);
         if links.stored != NONE {
             match why {
                 Ending::Lifetime => self.stored.give_up(links.stored),
@@ -435,6 +445,13 @@ impl<I: InsideKey> StateTables<I> {
         self.bindings.get_mut(links.binding).keeping -= u32::from(!links.from_outside);
         self.unlink(&links, slot);
         Some(links.binding)
+    }
+
+    /// Removes a binding without sessions.
+    fn unbind(&mut self, binding: u32, clock: Clock, counters: &mut Counters) {
+        self.recording.binding_deleted(self.bindings.get(binding), clock);
+        self.bindings.remove(binding, clock.ceil, counters);
+        counters.bindings_ended += 1;
     }
 
     /// Ends a session by order.
@@ -456,7 +473,7 @@ impl<I: InsideKey> StateTables<I> {
             if first == NONE {
                 break;
             }
-            self.take_out(first, Ending::Order, counters);
+            self.take_out(first, Ending::Order, clock, counters);
         }
         if self.bindings.get(slot).sessions > 0 {
             let binding = self.bindings.get_mut(slot);
@@ -466,14 +483,19 @@ impl<I: InsideKey> StateTables<I> {
             }
             return false;
         }
-        self.bindings.remove(slot, clock.ceil, counters);
-        counters.bindings_ended += 1;
+        self.unbind(slot, clock, counters);
         true
     }
 
     /// Creates a static binding.
-    pub(crate) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<(), StaticBindingError> {
-        self.bindings.bind_static(new).map(|_| ())
+    pub(crate) fn bind_static(
+        &mut self,
+        new: &StaticBinding<I>,
+        clock: Clock,
+    ) -> Result<(), StaticBindingError> {
+        let slot = self.bindings.bind_static(new)?;
+        self.recording.binding_created(self.bindings.get(slot), clock);
+        Ok(())
     }
 
     /// Keeps the endpoint of another worker's static binding from being allocated here.

@@ -5,8 +5,8 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, Inside, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger,
-    SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
+    BindingRow, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy, Outside,
+    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -122,6 +122,9 @@ pub trait Stateful {
 
     /// Records the ports that are bound in this ledger from now on.
     fn set_ledger(&mut self, ledger: Box<dyn PortLedger>);
+
+    /// Records what begins and ends from now on.
+    fn set_event_sink(&mut self, sink: Box<dyn EventSink>);
 
     /// See [`crate::engine::Engine::take_back_under_way`].
     fn take_back_under_way(&mut self, counters: &mut Counters);

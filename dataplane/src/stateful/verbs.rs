@@ -7,8 +7,9 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, Entry, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy, Outside,
-    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
+    BindingRow, BlockMove, Blocks, Entry, EventSink, Inside, InsideKey, NatProtocol, NotAdopted, Occupancy,
+    Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -174,6 +175,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.nat.set_ledger(ledger);
+    }
+
+    fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
+        self.nat.set_event_sink(sink);
     }
 
     fn take_back_under_way(&mut self, counters: &mut Counters) {

@@ -7,6 +7,7 @@ use super::edit::{self, BindingCommand, SessionCommand, SubscriberCommand};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
+use super::nat::{self, NatCommand};
 use super::output::{complain, say};
 use super::reload::{self, ReloadArguments};
 use super::run_directory::RUN_DIRECTORY;
@@ -77,6 +78,9 @@ enum Command {
     },
     /// Write what a bug report needs to a text file: versions, configuration, state, and what this host's programs tell.
     Support(SupportArguments),
+    /// Search the event log of NAT64 and NAT44.
+    #[command(subcommand)]
+    Nat(NatCommand),
     /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
@@ -170,6 +174,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             load_quietly(config.as_deref()).and_then(|config| trace::run_replay(files, &config))
         }
         Command::Support(arguments) => support::run(arguments),
+        Command::Nat(command) => nat::run(command),
         Command::SixRd(command) => six_rd::run(command),
         Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),

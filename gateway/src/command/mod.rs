@@ -9,6 +9,7 @@ mod failure;
 mod fast_path;
 mod generate;
 mod live;
+mod nat;
 mod output;
 mod reload;
 mod run_directory;

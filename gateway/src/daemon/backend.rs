@@ -234,6 +234,7 @@ impl Backend for Gateway {
             dns64,
             fast_path,
             host: self.host_row(),
+            event_log: self.event_log_rows(),
             process: ProcessSample::now(),
         };
         metrics::encode(samples.collect(), gateway)
@@ -271,6 +272,7 @@ impl Gateway {
             metrics: self.facts.metrics.clone(),
             host: self.host_row(),
             problems: Vec::new(),
+            event_log: self.event_log_rows(),
             started_milliseconds: self.started_milliseconds,
             config_file: self.config_file.display().to_string(),
             reload: self.reload_row(),

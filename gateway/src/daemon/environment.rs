@@ -12,17 +12,18 @@ use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
 use super::signals::Signals;
 use super::start::Start;
-use super::threads::Threads;
+use super::threads::{Threads, confine};
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
 use crate::config::Config;
+use crate::event_log::{EventLog, Source};
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError, HostPlan};
 use crate::show::plural;
 use crate::view::Device;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
-use sixway_link::Tun;
+use sixway_link::{Duty, Tun};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(super) struct Environment<'c> {
     pub(super) offload: Option<Offload<'c>>,
     /// Why there is none although the configuration asks for one.
     without_fast_path: Option<String>,
+    pub(super) event_log: Option<Arc<EventLog>>,
     pub(super) pools: Vec<PoolKeeper>,
     pub(super) tunnels: Tunnels<'c>,
     pub(super) host: Host,
@@ -95,8 +97,19 @@ impl<'c> Environment<'c> {
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
             inheritance::steer(&mut engines, blocks);
         }
-        let environment =
-            Self { seed, clock, sessions, offload, without_fast_path, keeper, pools, tunnels, host };
+        let event_log = begin_log(config, &mut engines, clock)?;
+        let environment = Self {
+            seed,
+            clock,
+            sessions,
+            offload,
+            without_fast_path,
+            keeper,
+            event_log,
+            pools,
+            tunnels,
+            host,
+        };
         Ok(Some((environment, engines, tun)))
     }
 
@@ -187,7 +200,16 @@ impl<'c> Environment<'c> {
         self.tunnels.leave();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
-        threads.leave().await
+        let sessions = threads.leave().await;
+        self.end_log();
+        sessions
+    }
+
+    /// Writes what is left of the event log. The workers have ended.
+    fn end_log(&mut self) {
+        if let Some(log) = self.event_log.take() {
+            log.end();
+        }
     }
 
     /// Puts everything back.
@@ -202,6 +224,7 @@ impl<'c> Environment<'c> {
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.stop();
+        self.end_log();
         let left = self.host.end();
         drop(self.tunnels);
         tracing::info!("ended: {left}");
@@ -232,6 +255,21 @@ impl ApiSockets {
         };
         Ok(Self { socket, admin, metrics })
     }
+}
+
+/// The event log, if one is configured; the engines have the sessions of the previous process.
+fn begin_log(
+    config: &Config,
+    engines: &mut [Engine],
+    clock: Clock,
+) -> Result<Option<Arc<EventLog>>, RunError> {
+    let Some(log) = &config.event_log else { return Ok(None) };
+    let names = config.nat64.iter().map(|it| &it.name).chain(config.nat44.iter().map(|it| &it.name));
+    let translators: Vec<String> = names.cloned().collect();
+    let gateway = &config.gateway.name;
+    let source =
+        Source { engines, translators: &translators, clock, gateway, confine: || confine(Duty::Queries) };
+    EventLog::start(log, source).map(|log| Some(Arc::new(log))).map_err(RunError::EventLog)
 }
 
 /// The host with a device, if one is needed.

@@ -21,6 +21,8 @@ pub enum RunError {
     Dns64(String),
     /// The fast path is required by the configuration and did not start.
     FastPath(String),
+    /// The event log cannot be opened.
+    EventLog(String),
     /// Taking over from another process failed, or restarting this one.
     Takeover(String),
 }
@@ -35,6 +37,7 @@ impl fmt::Display for RunError {
             | Self::Tunnels(what)
             | Self::Dns64(what)
             | Self::FastPath(what)
+            | Self::EventLog(what)
             | Self::Takeover(what) => f.write_str(what),
         }
     }

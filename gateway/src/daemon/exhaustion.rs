@@ -82,6 +82,16 @@ pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> V
         .collect()
 }
 
+/// A bound that was reached.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Exhausted {
+    pub(super) reason: DropReason,
+    /// Packets dropped for it since it was told of last.
+    pub(super) packets: u64,
+    /// The same in words, with the cure.
+    pub(super) text: String,
+}
+
 /// What was told of each bound.
 #[derive(Debug, Default)]
 pub(super) struct ExhaustionLog {
@@ -97,17 +107,19 @@ struct Told {
 
 impl ExhaustionLog {
     /// The warnings that are due: of each bound at most one in a minute, with the drops since the last one.
-    pub(super) fn due(&mut self, counters: &Counters, now: Instant) -> Vec<String> {
+    pub(super) fn due(&mut self, counters: &Counters, now: Instant) -> Vec<Exhausted> {
         let mut due = Vec::new();
         for (told, bound) in self.bounds.iter_mut().zip(&BOUNDS) {
             let dropped = counters.dropped[bound.reason as usize];
             let is_new = dropped > told.dropped;
             if is_new && told.at.is_none_or(|at| now.duration_since(at) >= PAUSE) {
-                let packets = match dropped - told.dropped {
+                let packets = dropped - told.dropped;
+                let counted = match packets {
                     1 => "1 packet".to_owned(),
                     more => format!("{} packets", count(more)),
                 };
-                due.push(format!("{} ({packets}, {}): {}", bound.what, bound.reason.name(), bound.cure));
+                let text = format!("{} ({counted}, {}): {}", bound.what, bound.reason.name(), bound.cure);
+                due.push(Exhausted { reason: bound.reason, packets, text });
                 *told = Told { dropped, at: Some(now) };
             }
         }
@@ -119,6 +131,10 @@ impl ExhaustionLog {
 mod tests {
     use super::*;
 
+    fn texts(due: Vec<Exhausted>) -> Vec<String> {
+        due.into_iter().map(|one| one.text).collect()
+    }
+
     fn dropped(reason: DropReason, number: u64) -> Counters {
         let mut counters = Counters::default();
         counters.dropped[reason as usize] = number;
@@ -129,19 +145,28 @@ mod tests {
     fn exhaustion_is_told_once_in_a_minute_with_the_number_since() {
         let (mut log, start) = (ExhaustionLog::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(log.due(&Counters::default(), start), [""; 0]);
-        let first = log.due(&dropped(DropReason::PortPoolEmpty, 1), start);
+        assert_eq!(texts(log.due(&Counters::default(), start)), [""; 0]);
+        let first = texts(log.due(&dropped(DropReason::PortPoolEmpty, 1), start));
         assert!(
             first.len() == 1 && first[0].contains("(1 packet, PortPoolEmpty): add addresses"),
             "{first:?}"
         );
         for second in 1..60 {
-            assert_eq!(log.due(&dropped(DropReason::PortPoolEmpty, 1 + 100 * second), at(second)), [""; 0]);
+            assert_eq!(
+                texts(log.due(&dropped(DropReason::PortPoolEmpty, 1 + 100 * second), at(second))),
+                [""; 0]
+            );
         }
         let again = log.due(&dropped(DropReason::PortPoolEmpty, 6_001), at(60));
+        assert_eq!((again[0].reason, again[0].packets), (DropReason::PortPoolEmpty, 6_000));
+        let again = texts(again);
         assert!(again[0].contains("(6,000 packets, "), "{again:?}");
-        assert_eq!(log.due(&dropped(DropReason::PortPoolEmpty, 6_001), at(600)), [""; 0], "it is over");
-        assert_eq!(log.due(&dropped(DropReason::NoBinding, 9), at(700)), [""; 0], "not a bound");
+        assert_eq!(
+            texts(log.due(&dropped(DropReason::PortPoolEmpty, 6_001), at(600))),
+            [""; 0],
+            "it is over"
+        );
+        assert_eq!(texts(log.due(&dropped(DropReason::NoBinding, 9), at(700))), [""; 0], "not a bound");
     }
 
     #[test]

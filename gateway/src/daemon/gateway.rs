@@ -12,10 +12,11 @@ use super::session_sample::LastLook;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
+use crate::event_log::EventLog;
 use crate::host::{Restored, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, ReloadRow, RestoredRow};
+use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
@@ -60,6 +61,8 @@ pub struct Gateway {
     pub(super) reloads: ReloadRequests,
     /// The last reload, and when its trial ends.
     reload: Mutex<Option<(ReloadRow, Option<Instant>)>>,
+    /// The log of the translators.
+    event_log: Option<Arc<EventLog>>,
     /// The configuration file.
     pub(super) config_file: PathBuf,
     /// Milliseconds since 1970.
@@ -92,6 +95,7 @@ impl Gateway {
             outdated: tokio::sync::Notify::new(),
             reloads: ReloadRequests::new(),
             reload: Mutex::default(),
+            event_log: None,
             config_file: PathBuf::new(),
             started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
             edits: tokio::sync::Mutex::default(),
@@ -126,6 +130,21 @@ impl Gateway {
     /// With this fast path.
     pub fn with_fast_path(self, fast_path: Option<Arc<FastPathHandle>>) -> Self {
         Self { fast_path, ..self }
+    }
+
+    /// With this event log.
+    pub(super) fn with_event_log(self, event_log: Option<Arc<EventLog>>) -> Self {
+        Self { event_log, ..self }
+    }
+
+    /// The event log.
+    pub(super) fn event_log(&self) -> Option<&EventLog> {
+        self.event_log.as_deref()
+    }
+
+    /// The sinks of the event log.
+    pub(super) fn event_log_rows(&self) -> Vec<SinkRow> {
+        self.event_log.as_ref().map(|log| log.rows()).unwrap_or_default()
     }
 
     /// The channel of new tunnel remotes; `None` if already taken.
@@ -218,7 +237,12 @@ impl Gateway {
     /// Logs pools, tables and limits that are used up.
     fn warn_of_exhaustion(&self, reports: &[Report]) {
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
-        log.due(&sum(reports), Instant::now()).iter().for_each(|what| tracing::warn!("{what}"));
+        for exhausted in log.due(&sum(reports), Instant::now()) {
+            tracing::warn!("{}", exhausted.text);
+            if let Some(events) = &self.event_log {
+                events.limit(exhausted.reason.name(), exhausted.packets);
+            }
+        }
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

@@ -21,6 +21,7 @@ mod handover_file;
 mod ingress;
 mod inheritance;
 mod log;
+mod log_listing;
 mod narrow_paths;
 mod offload;
 mod orphans;

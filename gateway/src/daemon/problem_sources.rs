@@ -40,6 +40,7 @@ impl Gateway {
         found.extend(problems::host(status.host.as_ref().unwrap_or(&HostRow::default())));
         found.extend(problems::packet_filter(&self.filter_findings()));
         found.extend(status.reload.iter().filter_map(problems::reload));
+        found.extend(problems::event_log(&status.event_log));
         found.extend(problems::awaited(&self.tunnels().awaited));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         let carried = self.fast_path.as_ref();

@@ -5,7 +5,7 @@ use super::session_sample::SampleCount;
 use super::tunnel_view::ANY_INTERFACE;
 use crate::host::SilentRouter;
 use crate::show::{count, plural};
-use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow};
+use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow};
 use crate::worker::Table;
 use std::net::IpAddr;
 
@@ -13,6 +13,8 @@ use std::net::IpAddr;
 const NEARLY: f64 = 0.80;
 /// From this share on, it is full but for a rest.
 const ALMOST: f64 = 0.95;
+/// Seconds for which a loss is a problem.
+const LATELY: u64 = 60;
 /// Fewer sessions than this may have reasons of their own to get no answer.
 const FEW: u64 = 10;
 
@@ -187,6 +189,30 @@ pub(super) fn fast_path(
     missing.into_iter().chain(resting).chain(ended).chain(left_out).collect()
 }
 
+/// Sinks of the event log that are away, and those that lost events lately.
+pub(super) fn event_log(rows: &[SinkRow]) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::EventLog;
+    let lately = |row: &&SinkRow| row.lost_seconds.is_some_and(|seconds| seconds < LATELY);
+    let lost = rows.iter().filter(lately).map(|row| {
+        let text = format!("event log: {} lost {}", row.name, plural(row.lost, "event"));
+        ProblemRow::error(
+            KIND,
+            text,
+            "end what makes it slow or fail; log.spool_size bounds what waits for servers",
+        )
+    });
+    let away = rows.iter().filter_map(|row| {
+        let (reason, seconds) = (row.reason.as_ref()?, row.away_seconds?);
+        let text = format!("event log: {} is away for {seconds} s: {reason}", row.name);
+        Some(ProblemRow::warning(
+            KIND,
+            text,
+            "its events wait in log.spool, and are sent when it is there again",
+        ))
+    });
+    lost.chain(away).collect()
+}
+
 /// Tunnels and pools that wait for an address.
 pub(super) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow> {
     let row = |(name, interface): &(String, String)| {
@@ -321,6 +347,8 @@ mod tests {
         let mut all = tables(&mechanisms, &[full, full]);
         all.extend(dns64(&Dns64Row { upstreams, ..Dns64Row::default() }));
         all.extend(fast_path(Some("no BPF"), None, false, &["not eth2".into()]));
+        let away = SinkRow { reason: Some(String::new()), away_seconds: Some(1), ..SinkRow::default() };
+        all.extend(event_log(&[SinkRow { lost_seconds: Some(1), ..away }]));
         all.extend(exhaustion::problems(|_| Some(std::time::Duration::ZERO)));
         let sections = crate::config::tables();
         let mut found = 0;
@@ -366,6 +394,16 @@ mod tests {
         assert_eq!(said(&dns64(&row)), [(Severity::Error, text)]);
         row.upstreams.clear();
         assert_eq!(dns64(&row), []);
+    }
+
+    #[test]
+    fn a_sink_that_is_away_is_a_warning_and_a_loss_an_error_for_a_minute() {
+        let row = SinkRow { name: "syslog".into(), lost: 7, ..SinkRow::default() };
+        assert_eq!(event_log(&[SinkRow { lost_seconds: Some(60), ..row.clone() }]), []);
+        let lost = event_log(&[SinkRow { lost_seconds: Some(59), ..row.clone() }]);
+        assert_eq!(said(&lost), [(Severity::Error, "event log: syslog lost 7 events")]);
+        let away = event_log(&[SinkRow { away_seconds: Some(3), reason: Some("refused".into()), ..row }]);
+        assert_eq!(said(&away), [(Severity::Warning, "event log: syslog is away for 3 s: refused")]);
     }
 
     #[test]

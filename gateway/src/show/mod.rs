@@ -3,6 +3,7 @@
 mod colour;
 mod counters;
 mod dns64;
+mod event_log;
 mod fast_path;
 mod problems;
 mod quantity;

@@ -2,6 +2,7 @@
 
 use super::colour::Colour;
 use super::dns64;
+use super::event_log::sinks;
 use super::problems::problems;
 use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
@@ -33,6 +34,7 @@ pub fn summary(status: &Status, colour: Colour) -> String {
     }
     text.push_str(&reload(status));
     text.push_str(&host(status));
+    text.push_str(&sinks(&status.event_log));
     let mut table = Table::new(&["MECHANISM", "SERVES", "FRAMES/S", "STATE"]);
     for mechanism in &status.mechanisms {
         table.row(vec![

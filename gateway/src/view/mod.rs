@@ -2,12 +2,14 @@
 
 mod dns64;
 mod dns64_rows;
+mod log_rows;
 mod problem_kind;
 mod problem_rows;
 mod rows;
 
 pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
+pub use log_rows::SinkRow;
 pub use problem_kind::ProblemKind;
 pub use problem_rows::{PoolRow, PoolShareRow, ProblemRow, Severity};
 pub use rows::{

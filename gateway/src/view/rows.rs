@@ -1,6 +1,7 @@
 //! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
 
 use super::dns64_rows::Dns64Row;
+use super::log_rows::SinkRow;
 use super::problem_rows::ProblemRow;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,9 @@ pub struct Status {
     /// The configuration file.
     #[serde(default)]
     pub config_file: String,
+    /// The sinks of the event log; none without a log.
+    #[serde(default)]
+    pub event_log: Vec<SinkRow>,
     /// The last reload; `None`: there was none since the start.
     #[serde(default)]
     pub reload: Option<ReloadRow>,

@@ -10,6 +10,7 @@ mod dns64;
 mod dns64_clients;
 mod dns64_daemon;
 mod dns64_upstreams;
+mod event_log;
 mod experiments;
 mod fast_path;
 mod ip_in_ip;
@@ -39,6 +40,9 @@ const SIT_6RD: &str = "sit with 6rd (make peer)";
 
 /// In place of a program: a bare Debian 12, which `make bookworm` makes.
 const BOOKWORM: &str = "a bare Debian 12 (make bookworm)";
+
+/// In place of a program: syslog-ng, which cannot be installed next to rsyslog.
+const SYSLOG_NG: &str = "syslog-ng (make syslog-ng)";
 
 /// In place of a program: the gateway without shared libraries, which `make static` links.
 const STATIC: &str = "a static program (make static)";
@@ -137,6 +141,7 @@ impl Interop {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
             STATIC => container::static_program().is_file(),
+            SYSLOG_NG => event_log::unpacked_syslog_ng().join("complete").exists(),
             BOOKWORM => package::bookworm().join("complete").exists(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
             "linux.uml" => kernel_peer::why_not().is_none(),
@@ -176,6 +181,7 @@ fn all() -> Vec<Interop> {
         nat64::TESTS,
         siit::TESTS,
         nat44::TESTS,
+        event_log::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::identity::Identity;
 use crate::instant::Instant;
+use crate::nat::events::EventSink;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::not_adopted::NotAdopted;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
@@ -43,6 +44,11 @@ impl<I: InsideKey> Engine<I> {
     /// Records the ports that are bound in this ledger from now on.
     pub(crate) fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {
         self.tables.bindings.set_ledger(ledger);
+    }
+
+    /// Records events from now on.
+    pub(crate) fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
+        self.tables.recording.start(sink);
     }
 
     /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.

@@ -143,7 +143,7 @@ impl<I: InsideKey> Engine<I> {
         let StaticBinding { protocol, inside, outside } = *binding;
         let owner = self.ownership.worker_of_inside(inside.0.host());
         if self.worker == owner {
-            self.tables.bind_static(binding)?;
+            self.tables.bind_static(binding, self.clock)?;
         } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
             if self.reserved.contains_key(&(protocol, outside)) {
                 return Err(StaticBindingError::OutsideInUse);

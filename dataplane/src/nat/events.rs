@@ -1,0 +1,57 @@
+//! What begins and ends in a NAT, for a log.
+//!
+//! Only beginnings and ends are events. A session of another process that is restored, and its binding, began there: who keeps a log asks
+//! for the bindings once after the restoration ([`crate::stateful::Stateful::bindings`]).
+
+use super::protocol::NatProtocol;
+use super::sides::{Inside, Outside};
+use crate::instant::Instant;
+use sixway_wire::{Endpoint4, Endpoint6};
+
+/// Takes note of events. Its methods are called between packets and must not block.
+pub trait EventSink: Send {
+    /// Whether sessions are to be recorded; bindings always are.
+    fn wants_sessions(&self) -> bool;
+
+    /// This happened at this time: at the present packet, or when the end was noticed.
+    fn record(&mut self, at: Instant, event: NatEvent);
+}
+
+/// An event. An inside endpoint of IPv4 goes by its IPv4-mapped address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NatEvent {
+    /// A binding was made.
+    BindingCreated(BindingEvent),
+    /// A binding has ended.
+    BindingDeleted(BindingEvent),
+    /// A session was made.
+    SessionCreated(SessionEvent),
+    /// A session has ended.
+    SessionDeleted(SessionEvent),
+}
+
+/// The binding of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindingEvent {
+    /// Protocol.
+    pub protocol: NatProtocol,
+    /// Inside endpoint.
+    pub inside: Inside<Endpoint6>,
+    /// Outside endpoint.
+    pub outside: Outside<Endpoint4>,
+    /// Whether the administrator made it.
+    pub is_static: bool,
+}
+
+/// The session of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionEvent {
+    /// Protocol.
+    pub protocol: NatProtocol,
+    /// Inside endpoint.
+    pub inside: Inside<Endpoint6>,
+    /// Outside endpoint.
+    pub outside: Outside<Endpoint4>,
+    /// Remote endpoint; the port is 0 for ICMP.
+    pub remote: Endpoint4,
+}

@@ -1,0 +1,84 @@
+//! The tables tell their event sink what begins and ends.
+
+use super::binding::{Binding, BindingKind};
+use super::events::{BindingEvent, EventSink, NatEvent, SessionEvent};
+use super::inside_key::InsideKey;
+use super::session::Session;
+use super::sides::Inside;
+use super::timeouts::Clock;
+
+/// The sink, if there is one.
+#[derive(Default)]
+pub(super) struct Recording {
+    sink: Option<Box<dyn EventSink>>,
+    sessions: bool,
+}
+
+impl Recording {
+    /// Records events from now on.
+    pub(super) fn start(&mut self, sink: Box<dyn EventSink>) {
+        self.sessions = sink.wants_sessions();
+        self.sink = Some(sink);
+    }
+
+    /// A binding was made.
+    #[inline]
+    pub(super) fn binding_created<I: InsideKey>(&mut self, binding: &Binding<I>, clock: Clock) {
+        if self.sink.is_some() {
+            self.binding(binding, clock, NatEvent::BindingCreated);
+        }
+    }
+
+    /// A binding ends.
+    #[inline]
+    pub(super) fn binding_deleted<I: InsideKey>(&mut self, binding: &Binding<I>, clock: Clock) {
+        if self.sink.is_some() {
+            self.binding(binding, clock, NatEvent::BindingDeleted);
+        }
+    }
+
+    /// A session was made. One that waits for its inside endpoint is not told of before it has that.
+    #[inline]
+    pub(super) fn session_created<I: InsideKey>(&mut self, session: &Session<I>, clock: Clock) {
+        if self.sessions {
+            self.session(session, clock, NatEvent::SessionCreated);
+        }
+    }
+
+    /// A session ends.
+    #[inline]
+    pub(super) fn session_deleted<I: InsideKey>(&mut self, session: &Session<I>, clock: Clock) {
+        if self.sessions {
+            self.session(session, clock, NatEvent::SessionDeleted);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn binding<I: InsideKey>(
+        &mut self,
+        binding: &Binding<I>,
+        clock: Clock,
+        of: fn(BindingEvent) -> NatEvent,
+    ) {
+        let (Some(sink), Some(inside)) = (&mut self.sink, binding.inside.0.mapped()) else { return };
+        let is_static = binding.kind == BindingKind::Static;
+        let Binding { protocol, outside, .. } = *binding;
+        sink.record(clock.now(), of(BindingEvent { protocol, inside, outside, is_static }));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn session<I: InsideKey>(
+        &mut self,
+        session: &Session<I>,
+        clock: Clock,
+        of: fn(SessionEvent) -> NatEvent,
+    ) {
+        let (Some(sink), true) = (&mut self.sink, session.has_inside()) else { return };
+        let Inside(key) = session.inside;
+        let Some(inside) = key.mapped() else { return };
+        let Session { protocol, outside, remote, .. } = *session;
+        sink.record(clock.now(), of(SessionEvent { protocol, inside, outside, remote }));
+    }
+}

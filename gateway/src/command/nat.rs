@@ -1,0 +1,128 @@
+//! `sixway nat who`: who had an outside address and port at a time, from the event log; no running gateway is needed.
+
+use super::configuration_file::named_or_default;
+use super::failure::Failure;
+use super::output::say;
+use crate::config::Config;
+use crate::event_log::{Answer, Question, ask};
+use crate::host;
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NatCommand {
+    /// Find the inside host that had an outside address and port at a time, in the files of the event log.
+    Who(WhoArguments),
+}
+
+/// What `sixway nat who` takes.
+#[derive(Debug, Args)]
+pub(super) struct WhoArguments {
+    /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier.
+    outside: String,
+    /// tcp, udp or icmp.
+    #[arg(long)]
+    protocol: String,
+    /// The time in UTC, for example 2026-11-20T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    at: String,
+    /// The log's file [default: log.file.path of the configuration].
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    log: Option<PathBuf>,
+    /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
+    #[arg(short, long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks it up and prints.
+pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
+    let NatCommand::Who(arguments) = command;
+    let question = Question::read(&arguments.outside, &arguments.protocol, &arguments.at);
+    let question = question.map_err(Failure::Wrong)?;
+    let log = match &arguments.log {
+        Some(path) => path.clone(),
+        None => configured(arguments.config.as_deref())?,
+    };
+    let answer = ask(&log, &question).map_err(|error| Failure::Failed(error.to_string()))?;
+    match arguments.json {
+        // Strings and numbers have no reason to fail.
+        true => say(&serde_json::to_string_pretty(&answer).unwrap_or_default()),
+        false => say(&words(&answer)),
+    }
+    Ok(())
+}
+
+/// The log's file by the configuration.
+fn configured(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let file = named_or_default(named)?;
+    let (config, _) =
+        Config::load(&file, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    let log = config.event_log.and_then(|log| log.file);
+    log.map(|log| log.path).ok_or_else(|| {
+        let file = file.display();
+        Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
+    })
+}
+
+/// The answer for a person.
+fn words(answer: &Answer) -> String {
+    let Answer { outside, protocol, at, .. } = answer;
+    let mut text = match (&answer.inside, &answer.translator, &answer.kind) {
+        (Some(inside), Some(translator), Some(kind)) => {
+            let since = answer.since.as_deref().unwrap_or("before the log begins");
+            let until = answer.until.as_deref().unwrap_or("the end of the log, at least");
+            format!("{inside} ({translator}, {kind})\nsince  {since}\nuntil  {until}")
+        }
+        _ => format!("nobody: the log has no binding of {outside} ({protocol}) at {at}"),
+    };
+    if let Some(last) = &answer.last {
+        text.push_str(&format!("\nlast   {}, until {}", last.inside, last.until));
+    }
+    if answer.inside.is_none()
+        && answer.last.is_none()
+        && let Some(begins) = &answer.log_begins
+    {
+        text.push_str(&format!("\nthe log begins at {begins}"));
+    }
+    if answer.events_are_missing {
+        text.push_str("\nwarning: events of that time are missing in the log, so that this may be wrong");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event_log::Last;
+
+    #[test]
+    fn an_answer_says_who_since_when_and_until_when() {
+        let host = Answer {
+            outside: "192.0.2.1:4711".into(),
+            protocol: "udp".into(),
+            at: "2026-11-20T12:00:00.000000Z".into(),
+            inside: Some("[2001:db8:1::2]:50122".into()),
+            translator: Some("nat64".into()),
+            kind: Some("dynamic".into()),
+            since: Some("2026-11-20T11:00:00.000000Z".into()),
+            ..Answer::default()
+        };
+        assert_eq!(
+            words(&host),
+            "[2001:db8:1::2]:50122 (nat64, dynamic)\nsince  2026-11-20T11:00:00.000000Z\nuntil  the end of the log, at least"
+        );
+        let doubtful =
+            Answer { since: None, until: Some("later".into()), events_are_missing: true, ..host.clone() };
+        let text = words(&doubtful);
+        assert!(text.contains("since  before the log begins\nuntil  later\nwarning: events"), "{text}");
+        let last = Some(Last { inside: "10.0.0.1:5".into(), until: "then".into() });
+        let free = Answer { inside: None, last, ..host.clone() };
+        assert!(words(&free).starts_with("nobody: the log has no binding of 192.0.2.1:4711 (udp) at 2026"));
+        assert!(words(&free).ends_with("\nlast   10.0.0.1:5, until then"), "{}", words(&free));
+        let unknown = Answer { inside: None, log_begins: Some("yesterday".into()), ..host };
+        assert!(words(&unknown).ends_with("\nthe log begins at yesterday"));
+    }
+}

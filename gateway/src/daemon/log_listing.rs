@@ -1,0 +1,70 @@
+//! Lists the bindings in the event log again, when that asks for it.
+
+use super::gateway::Gateway;
+use crate::admin::{AdminError, Filter};
+use crate::event_log::{EventLog, Listed};
+use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position};
+use sixway_dataplane::nat::NatProtocol;
+use std::time::Duration;
+
+/// Between two looks at whether it is due.
+const LOOK: Duration = Duration::from_secs(5);
+/// While the log has too much to write.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Rows that are read together.
+const ROWS: usize = 1_000;
+
+/// Lists them whenever it is due, for ever.
+pub(super) async fn keep(gateway: &Gateway) {
+    let Some(log) = gateway.event_log() else { return std::future::pending().await };
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        look.tick().await;
+        if log.is_listing_due() {
+            list(gateway, log).await;
+        }
+    }
+}
+
+async fn list(gateway: &Gateway, log: &EventLog) {
+    if !log.begin_listing() {
+        return;
+    }
+    for worker in 0..gateway.workers() {
+        if let Err(error) = list_of(gateway, log, worker).await {
+            tracing::warn!("event log: the bindings of worker {worker} are not listed: {error}");
+        }
+    }
+    while !log.end_listing() {
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+async fn list_of(gateway: &Gateway, log: &EventLog, worker: usize) -> Result<(), AdminError> {
+    let mut from = Some(Position::default());
+    while let Some(place) = from {
+        let dump = |answer| {
+            let (filter, rows) = (Filter::default(), Vec::new());
+            Command::Bindings(Dump { filter, from: place, limit: ROWS, parts: None, rows, answer })
+        };
+        let page: DumpPage<BindingEntry> = gateway.ask(worker, dump).await?;
+        let mut rows: Vec<Listed> = page.rows.iter().filter_map(listed).collect();
+        while let Err(again) = log.list(rows) {
+            rows = again;
+            tokio::time::sleep(PAUSE).await;
+        }
+        from = page.next;
+    }
+    Ok(())
+}
+
+/// `None`: it is of a dynamic pool, which is not logged.
+fn listed(entry: &BindingEntry) -> Option<Listed> {
+    Some(Listed {
+        translator: entry.mechanism.into(),
+        protocol: NatProtocol::of(entry.protocol?)?,
+        inside: entry.inside,
+        outside: entry.outside,
+        is_static: entry.kind == "static",
+    })
+}

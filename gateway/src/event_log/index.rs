@@ -1,0 +1,256 @@
+//! The index of a log file: which lines are about an outside endpoint. Next to `events.jsonl` it is `events.jsonl.index`.
+//!
+//! ```text
+//!     run:   "6idx"  entries 4  from 8  to 8  first time 8         then, sorted:   key 8  place 4   …
+//! ```
+//!
+//! A run covers the octets of the log from `from` to `to`; `place` counts from `from`. A file that is being written gets a run for each
+//! 8,192 lines; when it is full these become one. Numbers are little end first. An index can always be made again from its log.
+
+use super::record::{Event, Record};
+use sixway_dataplane::nat::NatProtocol;
+use sixway_wire::{Endpoint4, protocol};
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+const MAGIC: [u8; 4] = *b"6idx";
+/// Octets before the entries of a run.
+pub(super) const HEADER: usize = 32;
+/// Octets of an entry.
+pub(super) const ENTRY: usize = 12;
+/// Lines that a run covers, unless its file is full.
+pub(super) const RUN_LINES: u32 = 8_192;
+
+/// What lines are found by.
+pub(super) type Key = u64;
+
+/// The beginnings of the log.
+pub(super) const STARTED: Key = 0;
+/// Gaps in it.
+pub(super) const LOST: Key = 1;
+
+/// An outside endpoint. No key of one is [`STARTED`] or [`LOST`]: the protocol's number is not 0.
+pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
+    let number = match nat {
+        NatProtocol::Tcp => protocol::TCP,
+        NatProtocol::Udp => protocol::UDP,
+        NatProtocol::Icmp => protocol::ICMPV4,
+    };
+    u64::from(outside.address.to_bits()) << 32 | u64::from(outside.port) << 16 | u64::from(number) << 8
+}
+
+/// The key of a record; `None`: it is not looked for. Sessions are not: their binding is.
+pub(super) fn key(record: &Record) -> Option<Key> {
+    match &record.event {
+        Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
+        Event::Started => Some(STARTED),
+        Event::Lost(..) => Some(LOST),
+        Event::Session(..) | Event::Stopped | Event::Limit(..) => None,
+    }
+}
+
+/// A run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) entries: u32,
+    /// The first octet of the log that it covers, and the first that it does not.
+    pub(super) from: u64,
+    pub(super) to: u64,
+    /// The time of its first line, microseconds since 1970.
+    pub(super) first: u64,
+    /// Where its entries begin in the index.
+    pub(super) at: u64,
+}
+
+impl Run {
+    /// Where the next run begins.
+    pub(super) const fn end(&self) -> u64 {
+        self.at + self.entries as u64 * ENTRY as u64
+    }
+
+    /// The run whose header this is, read at `place`.
+    pub(super) fn read(header: &[u8; HEADER], place: u64) -> Option<Self> {
+        let (magic, rest) = header.split_first_chunk::<4>()?;
+        let (entries, rest) = rest.split_first_chunk::<4>()?;
+        let mut numbers =
+            rest.chunks_exact(8).filter_map(|octets| Some(u64::from_le_bytes(octets.try_into().ok()?)));
+        let (from, to, first) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let at = place + HEADER as u64;
+        let run = Self { entries: u32::from_le_bytes(*entries), from, to, first, at };
+        (*magic == MAGIC && from <= to).then_some(run)
+    }
+}
+
+/// The octets of an entry.
+pub(super) fn entry(octets: &[u8]) -> Option<(Key, u32)> {
+    let (key, place) = octets.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*key), u32::from_le_bytes(*place.first_chunk()?)))
+}
+
+/// Where the index of a log file is.
+pub(super) fn path_of(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".index");
+    name.into()
+}
+
+/// The run that grows in memory.
+#[derive(Debug, Default)]
+pub(super) struct GrowingRun {
+    entries: Vec<(Key, u32)>,
+    lines: u32,
+    from: u64,
+    first: u64,
+}
+
+impl GrowingRun {
+    /// An empty one that begins at this octet of the log.
+    pub(super) fn at(from: u64) -> Self {
+        Self { from, ..Self::default() }
+    }
+
+    /// A line begins at this octet.
+    pub(super) fn add(&mut self, record: &Record, place: u64) {
+        if self.lines == 0 {
+            self.first = record.micros;
+        }
+        self.lines += 1;
+        if let (Some(key), Ok(place)) = (key(record), u32::try_from(place - self.from)) {
+            self.entries.push((key, place));
+        }
+    }
+
+    /// Whether it is to be written.
+    pub(super) const fn is_full(&self) -> bool {
+        self.lines >= RUN_LINES
+    }
+
+    /// Appends it to the index, whose end is `end`, and begins another. The log is complete up to `to`. Returns the index's new end.
+    ///
+    /// # Errors
+    /// The kernel's. The run stays, and can be written again.
+    pub(super) fn write(&mut self, index: &File, end: u64, to: u64) -> io::Result<u64> {
+        if self.lines == 0 {
+            return Ok(end);
+        }
+        let octets = octets(&mut self.entries, (self.from, to), self.first);
+        index.write_all_at(&octets, end)?;
+        *self = Self::at(to);
+        Ok(end + octets.len() as u64)
+    }
+}
+
+fn octets(entries: &mut [(Key, u32)], (from, to): (u64, u64), first: u64) -> Vec<u8> {
+    entries.sort_unstable();
+    let mut octets = Vec::with_capacity(HEADER + entries.len() * ENTRY);
+    octets.extend(MAGIC);
+    octets.extend((entries.len() as u32).to_le_bytes());
+    octets.extend([from, to, first].into_iter().flat_map(u64::to_le_bytes));
+    for (key, place) in entries {
+        octets.extend(key.to_le_bytes());
+        octets.extend(place.to_le_bytes());
+    }
+    octets
+}
+
+/// The runs of an index that fit together and cover no more than this many octets of the log.
+pub(super) fn runs(index: &File, log: u64) -> io::Result<Vec<Run>> {
+    let (mut runs, mut place, mut covered) = (Vec::new(), 0, 0);
+    let length = index.metadata()?.len();
+    let mut header = [0; HEADER];
+    while place + HEADER as u64 <= length {
+        index.read_exact_at(&mut header, place)?;
+        let Some(run) = Run::read(&header, place) else { break };
+        if run.from != covered || run.to > log || run.end() > length {
+            break;
+        }
+        (place, covered) = (run.end(), run.to);
+        runs.push(run);
+    }
+    Ok(runs)
+}
+
+/// Writes the runs of a full file as one, to another file.
+///
+/// # Errors
+/// The kernel's.
+pub(super) fn merge(index: &File, log: u64, into: &mut File) -> io::Result<()> {
+    let mut all = Vec::new();
+    let runs = runs(index, log)?;
+    for run in &runs {
+        let mut octets = vec![0; run.entries as usize * ENTRY];
+        index.read_exact_at(&mut octets, run.at)?;
+        let entries = octets.chunks_exact(ENTRY).filter_map(entry);
+        all.extend(
+            entries.filter_map(|(key, place)| Some((key, u32::try_from(run.from + u64::from(place)).ok()?))),
+        );
+    }
+    if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
+        into.write_all(&octets(&mut all, (first.from, last.to), first.first))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Phase;
+    use super::super::record::tests::binding;
+    use super::*;
+
+    fn record(micros: u64, port: u16) -> Record {
+        let binding = binding("[2001:db8::1]:5", &format!("192.0.2.1:{port}"));
+        Record { micros, event: Event::Binding(Phase::Created, binding) }
+    }
+
+    fn entries(index: &File, run: &Run) -> Vec<(Key, u32)> {
+        let mut octets = vec![0; run.entries as usize * ENTRY];
+        index.read_exact_at(&mut octets, run.at).unwrap();
+        octets.chunks_exact(ENTRY).filter_map(entry).collect()
+    }
+
+    #[test]
+    fn runs_are_written_one_after_the_other_and_become_one() {
+        let path = std::env::temp_dir().join(format!("sixway-index-{}", std::process::id()));
+        let open = |path: &Path| {
+            std::fs::OpenOptions::new().read(true).write(true).create(true).truncate(true).open(path).unwrap()
+        };
+        let index = open(&path);
+        let mut growing = GrowingRun::at(0);
+        growing.add(&record(100, 9), 0);
+        growing.add(&record(101, 7), 50);
+        let end = growing.write(&index, 0, 100).unwrap();
+        assert_eq!(growing.write(&index, end, 100).unwrap(), end, "an empty run is not written");
+        growing.add(&record(102, 7), 100);
+        let end = growing.write(&index, end, 150).unwrap();
+        let found = runs(&index, 150).unwrap();
+        let covered: Vec<_> = found.iter().map(|run| (run.from, run.to, run.first, run.entries)).collect();
+        assert_eq!(covered, [(0, 100, 100, 2), (100, 150, 102, 1)]);
+        let at = |port| key_of(NatProtocol::Udp, Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        assert_eq!(entries(&index, &found[0]), [(at(7), 50), (at(9), 0)]);
+        assert_eq!(runs(&index, 149).unwrap().len(), 1, "the log is shorter than it was");
+        let merged_path = path.with_extension("merged");
+        let mut merged = open(&merged_path);
+        merge(&index, 150, &mut merged).unwrap();
+        let one = runs(&merged, 150).unwrap();
+        assert_eq!((one.len(), one[0].first, one[0].to), (1, 100, 150));
+        assert_eq!(entries(&merged, &one[0]), [(at(7), 50), (at(7), 100), (at(9), 0)]);
+        index.set_len(end - 1).unwrap();
+        assert_eq!(runs(&index, 150).unwrap().len(), 1, "a run that was cut off");
+        for file in [path, merged_path] {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+
+    #[test]
+    fn keys_of_endpoints_are_different() {
+        let address = "255.255.255.255".parse().unwrap();
+        let keys: std::collections::BTreeSet<Key> = NatProtocol::ALL
+            .into_iter()
+            .flat_map(|protocol| [0, 1, 65_535].map(|port| key_of(protocol, Endpoint4::new(address, port))))
+            .chain([STARTED, LOST, key_of(NatProtocol::Icmp, Endpoint4::new("0.0.0.0".parse().unwrap(), 0))])
+            .collect();
+        assert_eq!(keys.len(), 12);
+    }
+}

@@ -1,0 +1,358 @@
+//! Messages of IPFIX (RFC 7011) with the templates of RFC 8158 §4.6.
+//!
+//! ```text
+//!     version 10 (2)  length (2)  export time (4)  sequence number (4)  observation domain (4)
+//!     set: template 2, or the template's number (2)  length (2)  records …
+//! ```
+
+use super::record::{Binding, Event, Phase, Record};
+use super::transport::Encode;
+use sixway_dataplane::nat::NatProtocol;
+use sixway_wire::protocol;
+
+/// RFC 7011 §3.1.
+const VERSION: u16 = 10;
+const MESSAGE_HEADER: usize = 16;
+const SET_HEADER: usize = 4;
+/// RFC 7011 §3.3.2: the Set ID of templates.
+const TEMPLATES: u16 = 2;
+/// Seconds after which templates are sent again over UDP (RFC 7011 §8.4).
+const TEMPLATE_SECONDS: u64 = 60;
+/// RFC 7011 §10.3.3: without knowledge of the path MTU, a packet should have at most 512 octets. What is left of it for sets, before the
+/// last record: without the headers of IPv6 and UDP, that of the message, and a set of one record.
+const MOST_OCTETS: usize = 512 - 48 - MESSAGE_HEADER - LONGEST_SET;
+/// A NAT64 session.
+const LONGEST_SET: usize = SET_HEADER + 40;
+/// The same over TCP, where the length of a message is the limit.
+const MOST_OCTETS_OF_A_STREAM: usize = 16_000;
+
+/// An Information Element: its number and its octets.
+type Element = (u16, u16);
+
+const TIME: Element = (323, 8);
+const NAT_EVENT: Element = (230, 1);
+const PROTOCOL: Element = (4, 1);
+const SOURCE4: Element = (8, 4);
+const SOURCE6: Element = (27, 16);
+const SOURCE_PORT: Element = (7, 2);
+const POST_SOURCE4: Element = (225, 4);
+const POST_SOURCE_PORT: Element = (227, 2);
+const POST_DESTINATION4: Element = (226, 4);
+const POST_DESTINATION_PORT: Element = (228, 2);
+
+/// A kind of record. Its number is that of its template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Template {
+    Nat44Binding = 256,
+    Nat64Binding = 257,
+    Nat44Session = 258,
+    Nat64Session = 259,
+}
+
+const BINDING44: [Element; 7] =
+    [TIME, NAT_EVENT, PROTOCOL, SOURCE4, SOURCE_PORT, POST_SOURCE4, POST_SOURCE_PORT];
+const BINDING64: [Element; 7] =
+    [TIME, NAT_EVENT, PROTOCOL, SOURCE6, SOURCE_PORT, POST_SOURCE4, POST_SOURCE_PORT];
+const SESSION44: [Element; 9] = [
+    TIME,
+    NAT_EVENT,
+    PROTOCOL,
+    SOURCE4,
+    SOURCE_PORT,
+    POST_SOURCE4,
+    POST_SOURCE_PORT,
+    POST_DESTINATION4,
+    POST_DESTINATION_PORT,
+];
+const SESSION64: [Element; 9] = [
+    TIME,
+    NAT_EVENT,
+    PROTOCOL,
+    SOURCE6,
+    SOURCE_PORT,
+    POST_SOURCE4,
+    POST_SOURCE_PORT,
+    POST_DESTINATION4,
+    POST_DESTINATION_PORT,
+];
+
+impl Template {
+    const ALL: [Self; 4] = [Self::Nat44Binding, Self::Nat64Binding, Self::Nat44Session, Self::Nat64Session];
+
+    const fn elements(self) -> &'static [Element] {
+        match self {
+            Self::Nat44Binding => &BINDING44,
+            Self::Nat64Binding => &BINDING64,
+            Self::Nat44Session => &SESSION44,
+            Self::Nat64Session => &SESSION64,
+        }
+    }
+}
+
+/// Writes messages of one observation domain.
+pub(super) struct Ipfix {
+    domain: u32,
+    /// Records sent (RFC 7011 §3.1), without templates.
+    sequence: u32,
+    /// Whether templates are repeated.
+    repeats: bool,
+    /// When they were sent last: seconds since 1970.
+    told: u64,
+    /// The set that the message ends with: its template, and where it begins.
+    open: Option<(Template, usize)>,
+}
+
+impl Ipfix {
+    /// `repeats`: for UDP, where a template may be lost.
+    pub(super) fn new(domain: u32, repeats: bool) -> Self {
+        Self { domain, sequence: 0, repeats, told: 0, open: None }
+    }
+
+    /// A message with the templates.
+    fn templates(&self, seconds: u64) -> Vec<u8> {
+        let mut set = Vec::new();
+        for template in Template::ALL {
+            set.extend((template as u16).to_be_bytes());
+            set.extend((template.elements().len() as u16).to_be_bytes());
+            for (number, octets) in template.elements() {
+                set.extend(number.to_be_bytes());
+                set.extend(octets.to_be_bytes());
+            }
+        }
+        let mut body = TEMPLATES.to_be_bytes().to_vec();
+        body.extend(((set.len() + SET_HEADER) as u16).to_be_bytes());
+        body.extend(set);
+        self.message(&body, seconds)
+    }
+
+    fn message(&self, body: &[u8], seconds: u64) -> Vec<u8> {
+        let mut message = VERSION.to_be_bytes().to_vec();
+        message.extend(((body.len() + MESSAGE_HEADER) as u16).to_be_bytes());
+        message.extend((seconds as u32).to_be_bytes());
+        message.extend(self.sequence.to_be_bytes());
+        message.extend(self.domain.to_be_bytes());
+        message.extend_from_slice(body);
+        message
+    }
+}
+
+impl Encode for Ipfix {
+    fn connected(&mut self, now: u64) -> Vec<Vec<u8>> {
+        // A stream is a new transport session (RFC 7011 §10.4.2.1), whose numbers begin again.
+        if !self.repeats {
+            self.sequence = 0;
+        }
+        self.told = now;
+        vec![self.templates(now)]
+    }
+
+    fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
+        let Some((template, octets)) = data(record) else { return };
+        let start = match self.open {
+            Some((open, start)) if open == template && !out.is_empty() => start,
+            Some(_) | None => {
+                let start = out.len();
+                out.extend((template as u16).to_be_bytes());
+                out.extend([0; 2]);
+                start
+            }
+        };
+        self.open = Some((template, start));
+        out.extend(octets);
+        let length = ((out.len() - start) as u16).to_be_bytes();
+        if let Some(field) = out.get_mut(start + 2..start + SET_HEADER) {
+            field.copy_from_slice(&length);
+        }
+    }
+
+    fn is_joined(&self) -> bool {
+        true
+    }
+
+    fn is_full(&self, out: &[u8]) -> bool {
+        out.len() > if self.repeats { MOST_OCTETS } else { MOST_OCTETS_OF_A_STREAM }
+    }
+
+    fn carries(&self, record: &Record) -> bool {
+        data(record).is_some()
+    }
+
+    fn finish(&mut self, records: usize, now: u64, out: Vec<u8>) -> Vec<Vec<u8>> {
+        self.open = None;
+        let mut messages = Vec::new();
+        if self.repeats && now >= self.told + TEMPLATE_SECONDS {
+            self.told = now;
+            messages.push(self.templates(now));
+        }
+        if !out.is_empty() {
+            messages.push(self.message(&out, now));
+        }
+        // RFC 7011 §3.1: the number of records before this message.
+        self.sequence = self.sequence.wrapping_add(records as u32);
+        messages
+    }
+
+    fn not_sent(&mut self, records: usize) {
+        self.sequence = self.sequence.wrapping_sub(records as u32);
+    }
+}
+
+/// RFC 8158 §4.3: the record of an event; `None`: RFC 8158 has none for it.
+fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
+    let (phase, binding, remote) = match &record.event {
+        Event::Binding(phase, binding) => (*phase, binding, None),
+        Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
+        Event::Started | Event::Stopped | Event::Lost(..) | Event::Limit(..) => return None,
+    };
+    let inside4 = binding.inside.address.to_ipv4_mapped();
+    let template = match (remote, inside4) {
+        (None, Some(_)) => Template::Nat44Binding,
+        (None, None) => Template::Nat64Binding,
+        (Some(_), Some(_)) => Template::Nat44Session,
+        (Some(_), None) => Template::Nat64Session,
+    };
+    let is_end = match phase {
+        Phase::Created => 0,
+        Phase::Deleted => 1,
+        Phase::Continues => return None,
+    };
+    let event: u8 = match template {
+        Template::Nat44Session => 4,
+        Template::Nat64Session => 6,
+        Template::Nat44Binding => 8,
+        Template::Nat64Binding => 10,
+    };
+    let mut octets = (record.micros / 1_000).to_be_bytes().to_vec();
+    octets.extend([event + is_end, number(binding, inside4.is_some())]);
+    match inside4 {
+        Some(address) => octets.extend(address.octets()),
+        None => octets.extend(binding.inside.address.octets()),
+    }
+    octets.extend(binding.inside.port.to_be_bytes());
+    octets.extend(binding.outside.address.octets());
+    octets.extend(binding.outside.port.to_be_bytes());
+    if let Some(remote) = remote {
+        // Without destinations, they are zero: the template is the same.
+        octets.extend(remote.map_or([0; 4], |remote| remote.address.octets()));
+        octets.extend(remote.map_or(0, |remote| remote.port).to_be_bytes());
+    }
+    Some((template, octets))
+}
+
+/// The protocol of the inside packets.
+const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
+    match (binding.protocol, is_ipv4) {
+        (NatProtocol::Tcp, _) => protocol::TCP,
+        (NatProtocol::Udp, _) => protocol::UDP,
+        (NatProtocol::Icmp, true) => protocol::ICMPV4,
+        (NatProtocol::Icmp, false) => protocol::ICMPV6,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::endpoint4;
+    use super::super::record::tests::binding;
+    use super::*;
+
+    fn record(event: Event) -> Record {
+        Record { micros: 1_763_640_000_123_456, event }
+    }
+
+    #[test]
+    fn templates_describe_the_records() {
+        for template in Template::ALL {
+            let inside = match template {
+                Template::Nat44Binding | Template::Nat44Session => "10.0.0.1:5",
+                Template::Nat64Binding | Template::Nat64Session => "[2001:db8::1]:5",
+            };
+            let binding = binding(inside, "192.0.2.1:7");
+            let event = match template {
+                Template::Nat44Binding | Template::Nat64Binding => Event::Binding(Phase::Created, binding),
+                Template::Nat44Session | Template::Nat64Session => {
+                    Event::Session(Phase::Created, binding, endpoint4("203.0.113.1:53"))
+                }
+            };
+            let (used, octets) = data(&record(event)).unwrap();
+            assert_eq!(used, template);
+            let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
+            assert_eq!(octets.len(), usize::from(length), "{template:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_that_of_rfc_7011() {
+        let mut ipfix = Ipfix::new(9, true);
+        let [templates] = &ipfix.connected(1_000)[..] else { panic!() };
+        assert_eq!(templates[..2], [0, 10]);
+        assert_eq!(usize::from(u16::from_be_bytes([templates[2], templates[3]])), templates.len());
+        assert_eq!(templates[4..16], [0, 0, 3, 232, 0, 0, 0, 0, 0, 0, 0, 9]);
+        assert_eq!(templates[16..18], [0, 2]);
+        let mut out = Vec::new();
+        let created = |inside| record(Event::Binding(Phase::Created, binding(inside, "192.0.2.1:7")));
+        for inside in ["10.0.0.1:5", "10.0.0.1:6", "[2001:db8::1]:5"] {
+            ipfix.encode(&created(inside), &mut out);
+        }
+        let [message] = &ipfix.finish(3, 1_001, out)[..] else { panic!() };
+        assert_eq!(usize::from(u16::from_be_bytes([message[2], message[3]])), message.len());
+        assert_eq!(message[8..12], [0; 4], "no record before these");
+        // One set of two records of 22 octets, one of one of 34.
+        assert_eq!(message[16..20], [1, 0, 0, 4 + 2 * 22]);
+        assert_eq!(message[20..28], 1_763_640_000_123_u64.to_be_bytes());
+        assert_eq!(message[28..42], [8, 17, 10, 0, 0, 1, 0, 5, 192, 0, 2, 1, 0, 7]);
+        assert_eq!(message[64..68], [1, 1, 0, 4 + 34]);
+        assert_eq!(message[76], 10);
+        let mut out = Vec::new();
+        ipfix.encode(&created("10.0.0.1:5"), &mut out);
+        let again = ipfix.finish(1, 1_060, out);
+        assert_eq!((again.len(), &again[1][8..12]), (2, &[0, 0, 0, 3][..]), "the templates come again");
+        ipfix.not_sent(1);
+        assert_eq!(ipfix.connected(2_000)[0][8..12], [0, 0, 0, 3]);
+        let mut stream = Ipfix { sequence: 5, ..Ipfix::new(9, false) };
+        assert_eq!(stream.connected(2_000)[0][8..12], [0; 4]);
+    }
+
+    #[test]
+    fn a_message_is_not_longer_than_a_packet() {
+        let mut ipfix = Ipfix::new(1, true);
+        let mut out = Vec::new();
+        // Each record has a set of its own.
+        for inside in ["10.0.0.1:5", "[2001:db8::1]:5"].into_iter().cycle() {
+            let remote = endpoint4("203.0.113.1:53");
+            ipfix.encode(
+                &record(Event::Session(Phase::Created, binding(inside, "192.0.2.1:7"), remote)),
+                &mut out,
+            );
+            if ipfix.is_full(&out) {
+                break;
+            }
+        }
+        let message = ipfix.finish(1, 1_000, out).pop().unwrap();
+        let packet = 40 + 8 + message.len();
+        assert!((512 - LONGEST_SET..=512).contains(&packet), "{packet}");
+    }
+
+    #[test]
+    fn events_have_their_numbers_and_others_are_left_out() {
+        let number = |event| data(&record(event)).map(|(_, octets)| octets[8]);
+        let (v4, v6) = (binding("10.0.0.1:5", "192.0.2.1:7"), binding("[2001:db8::1]:5", "192.0.2.1:7"));
+        let numbers: Vec<_> = [Phase::Created, Phase::Deleted]
+            .into_iter()
+            .flat_map(|phase| {
+                let (v4, v6) = (v4.clone(), v6.clone());
+                [
+                    Event::Session(phase, v4.clone(), None),
+                    Event::Session(phase, v6.clone(), None),
+                    Event::Binding(phase, v4),
+                    Event::Binding(phase, v6),
+                ]
+            })
+            .map(number)
+            .collect();
+        assert_eq!(numbers, [4, 6, 8, 10, 5, 7, 9, 11].map(Some));
+        let ipfix = Ipfix::new(1, true);
+        for event in [Event::Started, Event::Lost(1, "a".into()), Event::Binding(Phase::Continues, v4)] {
+            assert!(!ipfix.carries(&record(event)));
+        }
+    }
+}

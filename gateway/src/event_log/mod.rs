@@ -1,0 +1,32 @@
+//! The log of what begins and ends in NAT64 and NAT44: the one place where addresses of hosts are written by design.
+//!
+//! ```text
+//!     worker ─▶ ring ─┐                       ┌─▶ json_lines ─▶ file, rotation, index        ◀─ who
+//!     worker ─▶ ring ─┼─▶ recorder (a thread) ┼─▶ remote (a thread) ─▶ syslog ─▶ transport
+//!     control ────────┘      records          └─▶ remote (a thread) ─▶ ipfix  ─▶ transport
+//!                                                       └─▶ spool
+//! ```
+//!
+//! Nothing here blocks a worker: a full ring, a full queue and a full spool lose events, which are counted, and the number is logged.
+
+mod file_access;
+mod index;
+mod ipfix;
+mod json_lines;
+mod listing;
+mod record;
+mod recorder;
+mod remote;
+mod ring;
+mod rotation;
+mod search;
+mod sink_state;
+mod spool;
+mod syslog;
+mod tls;
+mod transport;
+mod who;
+
+pub use listing::Listed;
+pub use recorder::{EventLog, Source};
+pub use who::{Answer, Last, Question, ask};

@@ -1,0 +1,283 @@
+//! What the log says, and its lines of JSON.
+
+use crate::inside_endpoint;
+use serde::Deserialize;
+use sixway_dataplane::nat::NatProtocol;
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::io::Write as _;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// When: microseconds since 1970.
+    pub(super) micros: u64,
+    pub(super) event: Event,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A binding.
+    Binding(Phase, Binding),
+    /// A session: its binding, and the remote endpoint if destinations are logged.
+    Session(Phase, Binding, Option<Endpoint4>),
+    /// The log begins: bindings that it has so far have ended, unless they are named after this as those that continue.
+    Started,
+    /// The log ends.
+    Stopped,
+    /// This number of records is missing here, or at this sink.
+    Lost(u64, Arc<str>),
+    /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
+    Limit(Arc<str>, u64),
+}
+
+/// Beginning or end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Created,
+    Deleted,
+    /// It was there before this process.
+    Continues,
+}
+
+/// A binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Binding {
+    /// The translator's name.
+    pub(super) translator: Arc<str>,
+    pub(super) protocol: NatProtocol,
+    /// An IPv4 host goes by its IPv4-mapped address.
+    pub(super) inside: Endpoint6,
+    pub(super) outside: Endpoint4,
+    pub(super) is_static: bool,
+}
+
+impl Event {
+    /// What a line calls it.
+    pub(super) const fn name(&self) -> &'static str {
+        match self {
+            Self::Binding(Phase::Created, _) => "binding_created",
+            Self::Binding(Phase::Deleted, _) => "binding_deleted",
+            Self::Binding(Phase::Continues, _) => "binding_continues",
+            Self::Session(Phase::Created, ..) => "session_created",
+            Self::Session(Phase::Deleted, ..) => "session_deleted",
+            Self::Session(Phase::Continues, ..) => "session_continues",
+            Self::Started => "log_started",
+            Self::Stopped => "log_stopped",
+            Self::Lost(..) => "events_lost",
+            Self::Limit(..) => "limit_reached",
+        }
+    }
+
+    fn phase(name: &str) -> Option<Phase> {
+        match name.rsplit_once('_')?.1 {
+            "created" => Some(Phase::Created),
+            "deleted" => Some(Phase::Deleted),
+            "continues" => Some(Phase::Continues),
+            _ => None,
+        }
+    }
+}
+
+/// A line as it is read.
+#[derive(Deserialize)]
+struct Line<'a> {
+    time: &'a str,
+    event: &'a str,
+    #[serde(borrow)]
+    translator: Option<std::borrow::Cow<'a, str>>,
+    protocol: Option<&'a str>,
+    inside: Option<&'a str>,
+    outside: Option<&'a str>,
+    remote: Option<&'a str>,
+    kind: Option<&'a str>,
+    #[serde(borrow)]
+    sink: Option<std::borrow::Cow<'a, str>>,
+    reason: Option<&'a str>,
+    count: Option<u64>,
+}
+
+impl Record {
+    /// Appends its line, with the line feed.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) {
+        // Writing to memory does not fail.
+        let _ = write!(out, "{{\"time\":\"{}\",\"event\":\"{}\"", time_text(self.micros), self.event.name());
+        match &self.event {
+            Event::Binding(_, binding) => {
+                binding.write_json(out);
+                let kind = if binding.is_static { "static" } else { "dynamic" };
+                let _ = write!(out, ",\"kind\":\"{kind}\"");
+            }
+            Event::Session(_, binding, remote) => {
+                binding.write_json(out);
+                if let Some(remote) = remote {
+                    let _ = write!(out, ",\"remote\":\"{remote}\"");
+                }
+            }
+            Event::Started | Event::Stopped => {}
+            Event::Lost(count, sink) => {
+                let _ = write!(out, ",\"count\":{count},\"sink\":{}", quoted(sink));
+            }
+            Event::Limit(reason, packets) => {
+                let _ = write!(out, ",\"reason\":{},\"count\":{packets}", quoted(reason));
+            }
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// The record of a line; `None`: it is not one.
+    pub(super) fn read_json(line: &[u8]) -> Option<Self> {
+        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+        let binding = || {
+            Some(Binding {
+                translator: line.translator.as_deref()?.into(),
+                protocol: protocol(line.protocol?)?,
+                inside: inside_endpoint::endpoint(line.inside?)?,
+                outside: endpoint4(line.outside?)?,
+                is_static: line.kind == Some("static"),
+            })
+        };
+        let event = match (line.event, line.event.split_once('_')?.0) {
+            ("log_started", _) => Event::Started,
+            ("log_stopped", _) => Event::Stopped,
+            ("events_lost", _) => Event::Lost(line.count?, line.sink.as_deref()?.into()),
+            ("limit_reached", _) => Event::Limit(line.reason?.into(), line.count?),
+            (name, "binding") => Event::Binding(Event::phase(name)?, binding()?),
+            (name, "session") => {
+                let remote = match line.remote {
+                    Some(text) => Some(endpoint4(text)?),
+                    None => None,
+                };
+                Event::Session(Event::phase(name)?, binding()?, remote)
+            }
+            (_, _) => return None,
+        };
+        Some(Self { micros: time_of(line.time)?, event })
+    }
+}
+
+impl Binding {
+    fn write_json(&self, out: &mut Vec<u8>) {
+        let Self { translator, protocol, inside, outside, .. } = self;
+        let (translator, inside) = (quoted(translator), inside_endpoint::text(*inside));
+        let protocol = protocol.name();
+        let _ = write!(
+            out,
+            ",\"translator\":{translator},\"protocol\":\"{protocol}\",\"inside\":\"{inside}\",\"outside\":\"{outside}\""
+        );
+    }
+}
+
+/// As a string of JSON.
+fn quoted(text: &str) -> String {
+    // A string has no reason to fail.
+    serde_json::to_string(text).unwrap_or_default()
+}
+
+/// The protocol of this name.
+pub(super) fn protocol(name: &str) -> Option<NatProtocol> {
+    NatProtocol::ALL.into_iter().find(|protocol| protocol.name() == name)
+}
+
+/// An IPv4 address and a port.
+pub(super) fn endpoint4(text: &str) -> Option<Endpoint4> {
+    let socket: SocketAddrV4 = text.parse().ok()?;
+    Some(Endpoint4::new(*socket.ip(), socket.port()))
+}
+
+/// A time as RFC 3339 writes it, in UTC.
+pub(super) fn time_text(micros: u64) -> String {
+    humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + Duration::from_micros(micros)).to_string()
+}
+
+/// The time of such a text, with as many digits of the second as it has, or without seconds.
+pub(super) fn time_of(text: &str) -> Option<u64> {
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let seconds = match text.split(['T', ' ']).nth(1).map(|clock| clock.split(':').count()) {
+        Some(2) => ":00",
+        _ => "",
+    };
+    let time = humantime::parse_rfc3339_weak(&format!("{text}{seconds}Z")).ok()?;
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_micros()).ok()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A binding of a host, by numbers.
+    pub(in crate::event_log) fn binding(inside: &str, outside: &str) -> Binding {
+        Binding {
+            translator: "nat64".into(),
+            protocol: NatProtocol::Udp,
+            inside: inside_endpoint::endpoint(inside).unwrap(),
+            outside: endpoint4(outside).unwrap(),
+            is_static: false,
+        }
+    }
+
+    fn line(record: &Record) -> String {
+        let mut out = Vec::new();
+        record.write_json(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_a_line_of_json_and_the_line_is_the_record() {
+        let host = binding("[2001:db8:1::2]:50122", "192.0.2.1:4711");
+        let of_ipv4 = Binding { is_static: true, ..binding("192.168.1.2:80", "192.0.2.1:80") };
+        let odd = Binding { translator: "the \"first\" one".into(), ..host.clone() };
+        let remote = endpoint4("203.0.113.9:443");
+        let events = [
+            Event::Binding(Phase::Created, host.clone()),
+            Event::Binding(Phase::Deleted, of_ipv4),
+            Event::Binding(Phase::Continues, odd),
+            Event::Session(Phase::Created, host.clone(), remote),
+            Event::Session(Phase::Deleted, host, None),
+            Event::Started,
+            Event::Stopped,
+            Event::Lost(7, "udp://192.0.2.5:514".into()),
+            Event::Limit("PortPoolEmpty".into(), 9),
+        ];
+        for event in events {
+            let record = Record { micros: 1_763_640_000_123_456, event };
+            let text = line(&record);
+            assert!(text.ends_with("}\n") && text.matches('\n').count() == 1, "{text}");
+            assert_eq!(Record::read_json(text.as_bytes()), Some(record), "{text}");
+            for length in 0..text.len() - 2 {
+                assert_eq!(Record::read_json(&text.as_bytes()[..length]), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_has_what_a_court_asks_for() {
+        let event = Event::Binding(Phase::Created, binding("[2001:db8:1::2]:50122", "192.0.2.1:4711"));
+        assert_eq!(
+            line(&Record { micros: 1_763_640_000_000_001, event }),
+            concat!(
+                r#"{"time":"2025-11-20T12:00:00.000001Z","event":"binding_created","translator":"nat64","protocol":"udp","#,
+                r#""inside":"[2001:db8:1::2]:50122","outside":"192.0.2.1:4711","kind":"dynamic"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn times_are_read_with_and_without_seconds() {
+        let noon = Some(1_763_640_000_000_000);
+        for text in
+            ["2025-11-20T12:00:00Z", "2025-11-20T12:00Z", "2025-11-20 12:00", "2025-11-20T12:00:00.000000Z"]
+        {
+            assert_eq!(time_of(text), noon, "{text}");
+        }
+        assert_eq!(time_of("2025-11-20T12:00:00.5Z"), Some(1_763_640_000_500_000));
+        for text in ["", "12:00", "2025-11-20", "noon", "2025-11-20T12:00:00+01:00"] {
+            assert_eq!(time_of(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Servers that come, go, and never read.
+
+use super::super::syslog::Syslog;
+use super::super::tls::Tls;
+use super::super::transport::Way;
+use super::*;
+use crate::config::Facility;
+use std::io::{BufRead as _, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::path::PathBuf;
+
+const NOBODY: fn() = || {};
+
+fn spool_file(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("sixway-remote-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn remote(spool: &std::path::Path, most: u64, server: SocketAddr, way: Way) -> Remote {
+    let encode = Box::new(Syslog::new(Facility::Local0, "gw", !matches!(way, Way::Udp)));
+    let spool = Spool::open(spool, most).unwrap();
+    Remote::start(encode, Transport::new(server, way), spool, SinkState::new("test".into()), NOBODY).unwrap()
+}
+
+fn batch(numbers: std::ops::Range<u64>) -> Batch {
+    numbers
+        .map(|number| Record { micros: number, event: Event::Limit(format!("N{number}").into(), 1) })
+        .collect()
+}
+
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..1_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not within 10 s: {what}");
+}
+
+/// The numbers of the messages of a stream.
+fn numbers(stream: impl Read, count: usize) -> Vec<u64> {
+    let mut reader = BufReader::new(stream);
+    let mut found = Vec::new();
+    while found.len() < count {
+        let mut length = Vec::new();
+        reader.read_until(b' ', &mut length).unwrap();
+        let length: usize = String::from_utf8(length).unwrap().trim().parse().unwrap();
+        let mut message = vec![0; length];
+        reader.read_exact(&mut message).unwrap();
+        let text = String::from_utf8(message).unwrap();
+        let number = text.split("reason=\"N").nth(1).and_then(|rest| rest.split('"').next());
+        found.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    found
+}
+
+#[test]
+fn what_a_server_missed_comes_when_it_is_there_and_in_order() {
+    let path = spool_file("missed");
+    // Nobody listens there yet.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap();
+    drop(listener);
+    let mut remote = remote(&path, 1 << 20, server, Way::Tcp);
+    remote.give(&batch(0..10));
+    until("it is away", || remote.state().row().away_seconds.is_some());
+    // More than is read from the spool at a time.
+    remote.give(&batch(10..5_000));
+    until("it waits in the spool", || {
+        remote.state().row().spooled_octets > 0 && std::fs::metadata(&path).unwrap().len() > 300_000
+    });
+    let listener = TcpListener::bind(server).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    for number in 5_000..5_030 {
+        remote.give(&batch(number..number + 1));
+    }
+    assert_eq!(numbers(stream, 5_030), (0..5_030).collect::<Vec<_>>());
+    until("it is there", || remote.state().row().away_seconds.is_none());
+    until("all is sent", || remote.state().row().written == 5_030);
+    remote.end();
+    let row = remote.state().row();
+    assert_eq!((row.lost, row.spooled_octets), (0, 0));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn what_waits_at_the_end_is_sent_by_the_next_process() {
+    let path = spool_file("next");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap();
+    drop(listener);
+    let mut one = remote(&path, 1 << 20, server, Way::Tcp);
+    one.give(&batch(0..5));
+    one.end();
+    let listener = TcpListener::bind(server).unwrap();
+    let mut next = remote(&path, 1 << 20, server, Way::Tcp);
+    let (stream, _) = listener.accept().unwrap();
+    assert_eq!(numbers(stream, 5), [0, 1, 2, 3, 4]);
+    next.end();
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_server_that_never_reads_costs_a_bounded_spool_and_then_a_number_that_is_logged() {
+    let path = spool_file("silent");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let most = 64 << 10;
+    let mut remote = remote(&path, most, listener.local_addr().unwrap(), Way::Tcp);
+    // The kernel's buffers are large: it takes some before the server's silence is felt.
+    let started = Instant::now();
+    let mut given = 0;
+    while remote.state().row().lost == 0 && started.elapsed() < Duration::from_secs(60) {
+        let before = Instant::now();
+        remote.give(&batch(given..given + 1_000));
+        assert!(before.elapsed() < Duration::from_millis(500), "whoever gives does not wait");
+        given += 1_000;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let row = remote.state().row();
+    assert!(row.lost > 0 && std::fs::metadata(&path).unwrap().len() <= most, "{row:?}");
+    // It reads after all, on each connection that it gets.
+    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let hears = Arc::clone(&hears);
+            std::thread::spawn(move || {
+                let mut octets = vec![0; 1 << 16];
+                while let Ok(count @ 1..) = stream.read(&mut octets) {
+                    hears.lock().unwrap().extend_from_slice(&octets[..count]);
+                }
+            });
+        }
+    });
+    until("the loss is logged", || {
+        String::from_utf8_lossy(&heard.lock().unwrap()).contains(" events_lost [nat@32473 count=")
+    });
+    until("it is there again", || {
+        let row = remote.state().row();
+        row.away_seconds.is_none() && row.spooled_octets == 0
+    });
+    remote.end();
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn nobody_at_a_port_of_udp_is_noticed_and_what_follows_waits() {
+    let path = spool_file("udp");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap();
+    drop(socket);
+    let mut remote = remote(&path, 1 << 20, server, Way::Udp);
+    until("it is away", || {
+        remote.give(&batch(0..1));
+        remote.state().row().away_seconds.is_some()
+    });
+    remote.give(&batch(100..110));
+    until("it waits", || remote.state().row().spooled_octets > 1_000);
+    let socket = UdpSocket::bind(server).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut found = Vec::new();
+    while found.len() < 10 {
+        let mut octets = [0; 2_048];
+        let count = socket.recv(&mut octets).unwrap();
+        let text = String::from_utf8_lossy(&octets[..count]).into_owned();
+        found.extend((100..110).filter(|number| text.contains(&format!("\"N{number}\""))));
+    }
+    assert_eq!(found, (100..110).collect::<Vec<_>>());
+    remote.end();
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Numbers of messages of IPFIX (RFC 7011 §3.1) have no gap for what could not be sent.
+#[test]
+fn a_collector_that_was_away_misses_no_number() {
+    use super::super::ipfix::Ipfix;
+    use super::super::record::{Phase, tests::binding};
+    let path = spool_file("ipfix");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = socket.local_addr().unwrap();
+    drop(socket);
+    let spool = Spool::open(&path, 1 << 20).unwrap();
+    let (encode, transport) = (Box::new(Ipfix::new(1, true)), Transport::new(server, Way::Udp));
+    let mut remote = Remote::start(encode, transport, spool, SinkState::new("test".into()), NOBODY).unwrap();
+    let records = |ports: std::ops::Range<u16>| -> Batch {
+        let binding = |port| binding("10.0.0.1:5", &format!("192.0.2.1:{port}"));
+        ports.map(|port| Record { micros: 1, event: Event::Binding(Phase::Created, binding(port)) }).collect()
+    };
+    remote.give(&records(1..40));
+    until("it is away", || remote.state().row().away_seconds.is_some());
+    std::thread::sleep(RETRY + Duration::from_millis(300));
+    let socket = UdpSocket::bind(server).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut counted = 0;
+    while counted < 39 {
+        let mut octets = [0; 2_048];
+        let count = socket.recv(&mut octets).unwrap();
+        let sequence = u32::from_be_bytes(octets[8..12].try_into().unwrap());
+        assert_eq!(sequence, counted);
+        if octets[16..18] != [0, 2] {
+            counted += (count as u32 - 20) / 22;
+        }
+    }
+    remote.end();
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A server with a certificate of this name, signed by itself; the file of the certificate.
+fn with_certificate(name: &str) -> (Arc<rustls::ServerConfig>, PathBuf) {
+    use rustls::pki_types::PrivateKeyDer;
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let file = spool_file(&format!("{name}.pem"));
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
+    let config =
+        rustls::ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key);
+    (Arc::new(config.unwrap()), file)
+}
+
+#[test]
+fn a_server_proves_its_name_by_tls() {
+    let (server, ca) = with_certificate("log.example");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let path = spool_file("tls");
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
+    remote.give(&batch(0..20));
+    let (stream, _) = listener.accept().unwrap();
+    let connection = rustls::ServerConnection::new(server).unwrap();
+    let mut stream = rustls::StreamOwned::new(connection, stream);
+    assert_eq!(numbers(&mut stream, 20), (0..20).collect::<Vec<_>>());
+    // It goes, in order, and comes again.
+    stream.conn.send_close_notify();
+    stream.conn.complete_io(&mut stream.sock).unwrap();
+    drop(stream);
+    until("it is away", || {
+        remote.give(&batch(20..21));
+        remote.state().row().away_seconds.is_some()
+    });
+    remote.end();
+    for file in [path, ca] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
+fn a_server_of_another_name_gets_nothing() {
+    let (server, ca) = with_certificate("other.example");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let path = spool_file("tls-other");
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
+    remote.give(&batch(0..3));
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut connection = rustls::ServerConnection::new(server).unwrap();
+    let mut failed = false;
+    for _ in 0..10 {
+        failed |= connection.complete_io(&mut stream).is_err();
+    }
+    assert!(failed);
+    until("it is away", || remote.state().row().reason.is_some_and(|why| why.contains("ertificate")));
+    remote.end();
+    let row = remote.state().row();
+    assert!(row.written == 0 && row.spooled_octets > 0, "{row:?}");
+    assert!(Tls::new("log.example", Some(&path)).is_err(), "a file without certificates");
+    for file in [path, ca] {
+        std::fs::remove_file(file).unwrap();
+    }
+}

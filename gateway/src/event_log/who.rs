@@ -1,0 +1,204 @@
+//! Who had an outside endpoint at a time, by the log.
+
+use super::index::{self, Key, STARTED};
+use super::record::{self, Binding, Event, Phase, Record};
+use super::search::Log;
+use crate::inside_endpoint;
+use serde::Serialize;
+use sixway_dataplane::nat::NatProtocol;
+use sixway_wire::Endpoint4;
+use std::io;
+use std::path::Path;
+
+/// Processes through which the beginning of a binding is followed back.
+const MOST_PROCESSES: usize = 256;
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    outside: Endpoint4,
+    protocol: NatProtocol,
+    /// Microseconds since 1970.
+    at: u64,
+}
+
+impl Question {
+    /// Of texts as a person writes them.
+    ///
+    /// # Errors
+    /// What is wrong with which.
+    pub fn read(outside: &str, protocol: &str, at: &str) -> Result<Self, String> {
+        let outside = record::endpoint4(outside).ok_or_else(|| {
+            format!("{outside}: not an IPv4 address and port; write one such as 192.0.2.1:4711")
+        })?;
+        let known = record::protocol(&protocol.to_ascii_lowercase());
+        let protocol = known.ok_or_else(|| format!("--protocol {protocol}: write tcp, udp or icmp"))?;
+        let at = record::time_of(at)
+            .ok_or_else(|| format!("--at {at}: not a time in UTC; write one such as 2026-11-20T12:00:00Z"))?;
+        Ok(Self { outside, protocol, at })
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Answer {
+    /// The outside endpoint.
+    pub outside: String,
+    /// Its protocol.
+    pub protocol: String,
+    /// The time.
+    pub at: String,
+    /// The inside endpoint that had it; `None`: nobody, or it is not known.
+    pub inside: Option<String>,
+    /// The translator of the binding.
+    pub translator: Option<String>,
+    /// `static` or `dynamic`.
+    pub kind: Option<String>,
+    /// When the binding began; `None`: before the log.
+    pub since: Option<String>,
+    /// When it ended, at the latest; `None`: the log does not say that it ended.
+    pub until: Option<String>,
+    /// Of an endpoint that was free: who had it last, and until when.
+    pub last: Option<Last>,
+    /// The log begins then: what was before is not known.
+    pub log_begins: Option<String>,
+    /// Events are missing in that time, so that the answer may be wrong.
+    pub events_are_missing: bool,
+    /// Octets that were read for the answer.
+    pub octets_read: u64,
+    /// Octets of the log.
+    pub octets_of_log: u64,
+}
+
+/// Who had an endpoint last.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Last {
+    /// The inside endpoint.
+    pub inside: String,
+    /// When its binding ended, at the latest.
+    pub until: String,
+}
+
+/// Looks it up.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
+    let Question { outside, protocol, at } = *question;
+    let key = index::key_of(protocol, outside);
+    let log = Log::open(log, &[key, STARTED, index::LOST])?;
+    let mut answer = Answer {
+        outside: outside.to_string(),
+        protocol: protocol.name().into(),
+        at: record::time_text(at),
+        log_begins: log.first().map(record::time_text),
+        octets_of_log: log.octets(),
+        ..Answer::default()
+    };
+    let found = Found::at(&log, key, at)?;
+    if let Some((binding, state)) = &found {
+        let inside = inside_endpoint::text(binding.inside);
+        match state {
+            State::Bound { seen, is_begun } => {
+                answer.inside = Some(inside);
+                answer.translator = Some(binding.translator.to_string());
+                answer.kind = Some(if binding.is_static { "static" } else { "dynamic" }.into());
+                let since = if *is_begun { Some(*seen) } else { began(&log, key, *seen, binding)? };
+                let until = ended(&log, key, at, binding)?;
+                let lost = log.first_after(index::LOST, since.unwrap_or(0))?;
+                answer.events_are_missing =
+                    lost.is_some_and(|lost| lost.micros <= until.unwrap_or(at).max(at));
+                answer.since = since.map(record::time_text);
+                answer.until = until.map(record::time_text);
+            }
+            State::Ended { until } => {
+                answer.last = Some(Last { inside, until: record::time_text(*until) });
+                let lost = log.first_after(index::LOST, *until)?;
+                answer.events_are_missing = lost.is_some_and(|lost| lost.micros <= at);
+            }
+        }
+    }
+    answer.octets_read = log.octets_read();
+    Ok(answer)
+}
+
+/// How an endpoint is.
+enum State {
+    /// It belongs to the binding, which the log speaks of at `seen`: as its beginning, or as one that is there.
+    Bound { seen: u64, is_begun: bool },
+    /// It belonged to the binding.
+    Ended { until: u64 },
+}
+
+struct Found;
+
+impl Found {
+    /// The last binding of the endpoint until this time, and how it was then.
+    fn at(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
+        let Some(Record { micros, event: Event::Binding(phase, binding) }) = log.last_until(key, at)? else {
+            return Self::before_the_log(log, key, at);
+        };
+        let state = match phase {
+            Phase::Deleted => State::Ended { until: micros },
+            Phase::Created | Phase::Continues => match log.last_until(STARTED, at)? {
+                // A process began since, and does not have it.
+                Some(started) if started.micros > micros => State::Ended { until: started.micros },
+                Some(_) | None => State::Bound { seen: micros, is_begun: phase == Phase::Created },
+            },
+        };
+        Ok(Some((binding, state)))
+    }
+
+    /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, the binding was older than the log.
+    fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
+        Ok(match log.first_after(key, at)? {
+            Some(Record { event: Event::Binding(Phase::Deleted | Phase::Continues, binding), .. }) => {
+                Some((binding, State::Bound { seen: 0, is_begun: false }))
+            }
+            Some(_) | None => None,
+        })
+    }
+}
+
+/// When a binding began that a process found there at `seen`; `None`: before the log.
+fn began(log: &Log, key: Key, seen: u64, binding: &Binding) -> io::Result<Option<u64>> {
+    let mut seen = seen;
+    for _ in 0..MOST_PROCESSES {
+        let Some(before) = seen.checked_sub(1) else { return Ok(None) };
+        match log.last_until(key, before)? {
+            Some(Record { micros, event: Event::Binding(phase, earlier) })
+                if earlier.inside == binding.inside =>
+            {
+                match phase {
+                    Phase::Created => return Ok(Some(micros)),
+                    Phase::Continues => seen = micros,
+                    Phase::Deleted => return Ok(Some(seen)),
+                }
+            }
+            Some(_) | None => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+/// When a binding ended, at the latest, that was there at `at`; `None`: the log does not say.
+fn ended(log: &Log, key: Key, at: u64, binding: &Binding) -> io::Result<Option<u64>> {
+    let mut at = at;
+    for _ in 0..MOST_PROCESSES {
+        let next = log.first_after(key, at)?;
+        let started = log.first_after(STARTED, at)?.map(|record| record.micros);
+        match next {
+            Some(Record { micros, event: Event::Binding(Phase::Continues, later) })
+                if later.inside == binding.inside =>
+            {
+                at = micros;
+            }
+            Some(Record { micros, .. }) => return Ok(Some(started.unwrap_or(micros).min(micros))),
+            None => return Ok(started),
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

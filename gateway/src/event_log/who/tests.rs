@@ -1,0 +1,213 @@
+//! Questions to logs that were written as the gateway does it.
+
+use super::super::json_lines::JsonLines;
+use super::super::record::tests::binding;
+use super::*;
+use crate::config::EventLogFile;
+use std::path::PathBuf;
+
+/// A log in a directory of its own.
+struct Written {
+    directory: PathBuf,
+    config: EventLogFile,
+    lines: JsonLines,
+}
+
+impl Written {
+    fn new(name: &str, rotate_size: u64) -> Self {
+        let directory = std::env::temp_dir().join(format!("sixway-who-{name}-{}", std::process::id()));
+        let path = directory.join("events.jsonl");
+        let (owner, group) = (None, None);
+        let config = EventLogFile { path, mode: 0o640, owner, group, rotate_size, rotate_keep: 10_000 };
+        let lines = JsonLines::open(&config).unwrap();
+        Self { directory, config, lines }
+    }
+
+    fn write(&mut self, seconds: u64, event: Event) {
+        self.lines.write(&[Record { micros: seconds * 1_000_000, event }]);
+    }
+
+    fn bound(&mut self, seconds: u64, phase: Phase, inside: &str, outside: &str) {
+        self.write(seconds, Event::Binding(phase, binding(inside, outside)));
+    }
+
+    fn asked(&mut self, outside: &str, seconds: u64) -> Answer {
+        self.lines.flush();
+        let at = record::time_text(seconds * 1_000_000);
+        ask(&self.config.path, &Question::read(outside, "UDP", &at).unwrap()).unwrap()
+    }
+
+    /// Inside endpoint, since, until: seconds.
+    fn who(&mut self, outside: &str, seconds: u64) -> (Option<String>, Option<u64>, Option<u64>) {
+        let answer = self.asked(outside, seconds);
+        let seconds =
+            |text: Option<String>| text.and_then(|text| record::time_of(&text)).map(|it| it / 1_000_000);
+        (answer.inside, seconds(answer.since), seconds(answer.until))
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+const ONE: &str = "[2001:db8::1]:5000";
+const OTHER: &str = "192.168.1.2:6000";
+const OUTSIDE: &str = "192.0.2.1:4711";
+
+#[test]
+fn the_host_is_found_that_had_the_endpoint_at_the_time() {
+    let mut log = Written::new("times", 1 << 20);
+    log.write(10, Event::Started);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.bound(200, Phase::Deleted, ONE, OUTSIDE);
+    log.bound(300, Phase::Created, OTHER, OUTSIDE);
+    let of = |inside: &str, since, until| (Some(inside.to_owned()), Some(since), until);
+    assert_eq!(log.who(OUTSIDE, 99), (None, None, None));
+    assert_eq!(log.who(OUTSIDE, 100), of(ONE, 100, Some(200)));
+    assert_eq!(log.who(OUTSIDE, 199), of(ONE, 100, Some(200)));
+    assert_eq!(log.who(OUTSIDE, 200), (None, None, None));
+    let free = log.asked(OUTSIDE, 250).last.unwrap();
+    assert_eq!((&*free.inside, &*free.until), (ONE, "1970-01-01T00:03:20.000000Z"));
+    assert_eq!(log.who(OUTSIDE, 5_000), of(OTHER, 300, None));
+    assert_eq!(log.who("192.0.2.1:4712", 150), (None, None, None), "another port");
+    let tcp = Question::read(OUTSIDE, "tcp", "1970-01-01T00:02:00Z").unwrap();
+    assert_eq!(ask(&log.config.path, &tcp).unwrap().inside, None, "another protocol");
+}
+
+#[test]
+fn an_endpoint_that_was_bound_many_times_has_the_right_host_each_time() {
+    let mut log = Written::new("many", 1 << 20);
+    let inside = |number: u64| format!("[2001:db8::{number:x}]:5000");
+    for number in 1..=100 {
+        log.bound(number * 10, Phase::Created, &inside(number), OUTSIDE);
+        log.bound(number * 10 + 5, Phase::Deleted, &inside(number), OUTSIDE);
+    }
+    // Enough for a run, so that the index is searched and not the lines.
+    for number in 0..8_000 {
+        log.bound(2_000, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+    }
+    for number in 1..=100 {
+        let wanted = (Some(inside(number)), Some(number * 10), Some(number * 10 + 5));
+        assert_eq!(log.who(OUTSIDE, number * 10 + 4), wanted);
+        assert_eq!(log.who(OUTSIDE, number * 10 + 9).0, None, "{number}");
+    }
+}
+
+#[test]
+fn a_binding_goes_on_in_another_process_or_ends_with_its_own() {
+    let mut log = Written::new("processes", 1 << 20);
+    log.write(10, Event::Started);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.bound(100, Phase::Created, OTHER, "192.0.2.1:4712");
+    log.write(200, Event::Started);
+    log.bound(200, Phase::Continues, ONE, OUTSIDE);
+    log.write(300, Event::Started);
+    log.bound(300, Phase::Continues, ONE, OUTSIDE);
+    log.bound(400, Phase::Deleted, ONE, OUTSIDE);
+    for at in [150, 250, 350] {
+        assert_eq!(log.who(OUTSIDE, at), (Some(ONE.into()), Some(100), Some(400)), "at {at}");
+    }
+    assert_eq!(log.who("192.0.2.1:4712", 150), (Some(OTHER.into()), Some(100), Some(200)));
+    assert_eq!(log.who("192.0.2.1:4712", 250), (None, None, None));
+    assert_eq!(log.asked("192.0.2.1:4712", 250).last.unwrap().inside, OTHER);
+}
+
+#[test]
+fn a_binding_that_was_listed_again_is_known_without_its_beginning() {
+    let mut log = Written::new("listed", 1 << 20);
+    log.bound(100, Phase::Created, OTHER, "192.0.2.1:1");
+    log.bound(200, Phase::Continues, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 150), (Some(ONE.into()), None, None));
+    assert_eq!(log.who(OUTSIDE, 250), (Some(ONE.into()), None, None));
+    log.bound(300, Phase::Continues, ONE, OUTSIDE);
+    log.bound(400, Phase::Deleted, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 250), (Some(ONE.into()), None, Some(400)));
+    assert_eq!(log.who(OUTSIDE, 450), (None, None, None));
+}
+
+#[test]
+fn a_binding_that_is_older_than_the_log_is_known_by_its_end() {
+    let mut log = Written::new("older", 1 << 20);
+    log.bound(100, Phase::Created, OTHER, "192.0.2.1:1");
+    log.bound(200, Phase::Deleted, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 150), (Some(ONE.into()), None, Some(200)));
+}
+
+#[test]
+fn missing_events_are_a_reason_for_doubt() {
+    let mut log = Written::new("lost", 1 << 20);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.write(150, Event::Lost(3, "workers".into()));
+    log.bound(200, Phase::Deleted, ONE, OUTSIDE);
+    log.bound(300, Phase::Created, ONE, OUTSIDE);
+    log.bound(400, Phase::Deleted, ONE, OUTSIDE);
+    let doubts = [120, 180, 250, 350, 450].map(|at| log.asked(OUTSIDE, at).events_are_missing);
+    assert_eq!(doubts, [true, true, false, false, false]);
+}
+
+#[test]
+fn a_question_says_what_is_wrong_with_it() {
+    let wrong = |outside, protocol, at| Question::read(outside, protocol, at).unwrap_err();
+    assert!(wrong("192.0.2.1", "udp", "2026-11-20T12:00Z").contains("192.0.2.1:4711"));
+    assert!(wrong(OUTSIDE, "sctp", "2026-11-20T12:00Z").contains("tcp, udp or icmp"));
+    assert!(wrong(OUTSIDE, "udp", "noon").contains("2026-11-20T12:00:00Z"));
+}
+
+/// Outside endpoints by turns: each of 50,000 is bound again and again.
+fn many(log: &mut Written, events: u64) {
+    for number in 0..events / 2 {
+        let port = 1_024 + number % 50_000;
+        let inside = format!("[2001:db8::{:x}]:{port}", number / 50_000 + 1);
+        let outside = format!("192.0.2.9:{port}");
+        log.bound(1_000 + number / 100, Phase::Created, &inside, &outside);
+        log.bound(1_000 + number / 100, Phase::Deleted, &inside, &outside);
+    }
+}
+
+/// Octets that an answer reads at most. The endpoint, the beginnings of the log and its gaps are searched for, each once in each file: by
+/// a binary search in its index, and by some lines where there are entries. In addition, each file's first line and header are read, and
+/// of the file that is being written the headers of its runs, in each of which is searched, and the lines that are not indexed.
+fn most_octets(files: u64, events_of_a_file: u64, runs: u64) -> u64 {
+    let search = |entries: u64| (u64::from((entries / 42).max(1).ilog2()) + 3) * 504;
+    let (lines, rest) = (3 * 2 * 20 * 524, u64::from(index::RUN_LINES) * 200);
+    files * (512 + 32 + 3 * search(events_of_a_file))
+        + runs * (32 + 3 * search(index::RUN_LINES.into()))
+        + lines
+        + rest
+}
+
+/// A hundred million events, files of the usual size.
+#[test]
+fn an_answer_from_a_hundred_million_events_reads_a_thousandth_of_them() {
+    let (events, octets_of_a_line, size) = (100_000_000_u64, 179, 128 << 20);
+    let (octets, events_of_a_file) = (events * octets_of_a_line, size / octets_of_a_line);
+    let runs = events_of_a_file / u64::from(index::RUN_LINES);
+    let most = most_octets(octets / size + 1, events_of_a_file, runs);
+    println!("{most} of {octets} octets");
+    assert!(most * 1_000 <= octets, "{most} of {octets} octets");
+}
+
+#[test]
+fn an_answer_reads_little_of_a_long_log() {
+    const EVENTS: u64 = 300_000;
+    let mut log = Written::new("long", 4 << 20);
+    log.write(900, Event::Started);
+    log.bound(950, Phase::Created, ONE, OUTSIDE);
+    many(&mut log, EVENTS);
+    let late = 1_000 + EVENTS / 200;
+    let answer = log.asked(OUTSIDE, late);
+    assert_eq!(answer.inside.as_deref(), Some(ONE), "bound for the whole log");
+    let files = std::fs::read_dir(&log.directory).unwrap().count() as u64 / 2;
+    assert!(files > 8, "{files} files");
+    let events_of_a_file = EVENTS / (files - 1);
+    let most = most_octets(files, events_of_a_file, events_of_a_file / u64::from(index::RUN_LINES));
+    assert!(answer.octets_read < most, "{} octets, at most {most}", answer.octets_read);
+    assert!(most * 20 < answer.octets_of_log, "{most} of {}", answer.octets_of_log);
+    // Once bound and once free: a short way.
+    let soon = log.asked("192.0.2.9:1724", 1_507);
+    assert_eq!(soon.last.map(|last| last.inside), Some("[2001:db8::2]:1724".into()), "{answer:?}");
+    assert!(soon.octets_read < most, "{} octets", soon.octets_read);
+    println!("{} and {} of {} octets", answer.octets_read, soon.octets_read, answer.octets_of_log);
+}
