@@ -22,6 +22,7 @@ mod icmpv6;
 mod isatap;
 mod joining;
 mod nat44;
+mod nat44_portless;
 mod nat64_hairpinning;
 mod nat64_model;
 mod nat64_packets;
