@@ -1,9 +1,7 @@
 //! The keys of `[nat44]`.
 
-use super::key::{Absent, Kind, Section, Times, key};
-use super::keys::{
-    MAX_BINDINGS, MAX_SESSIONS, POOL_NAME, STATIC_OUTSIDE, STATIC_PROTOCOL, TIMEOUT_KEYS, TRUE,
-};
+use super::key::{Absent, Key, Kind, Section, Times, key};
+use super::keys::{MAX_BINDINGS, MAX_SESSIONS, POOL_NAME, TIMEOUT_KEYS, TRUE, YEAR};
 
 /// `[nat44]`.
 pub(crate) static NAT44: Section = Section {
@@ -63,6 +61,18 @@ pub(crate) static NAT44: Section = Section {
             "Maximum number of bindings of one subscriber (an IPv4 address), static bindings not counted (RFC 6888 REQ-4); 0: no limit.",
         ),
         key(
+            "max_portless_sessions",
+            Kind::Integer { min: 0, max: 16 << 20 },
+            Absent::Default("16384"),
+            "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these pass by static bindings only.",
+        ),
+        key(
+            "max_portless_sessions_per_subscriber",
+            Kind::Integer { min: 0, max: 16 << 20 },
+            Absent::Default("64"),
+            "Maximum number of these sessions of one subscriber (an IPv4 address), so that one host cannot use up the table; 0: no limit.",
+        ),
+        key(
             "clamp_mss",
             Kind::Boolean,
             TRUE,
@@ -74,15 +84,33 @@ pub(crate) static NAT44: Section = Section {
 
 /// `[nat44.timeouts]`.
 pub(crate) static NAT44_TIMEOUTS: Section =
-    Section { name: "nat44.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS] };
+    Section { name: "nat44.timeouts", times: Times::Once, groups: &[TIMEOUT_KEYS, &[PORTLESS_TIMEOUT]] };
+
+/// How long sessions without ports live.
+const PORTLESS_TIMEOUT: Key = key(
+    "portless",
+    Kind::Duration { min: 120, max: YEAR },
+    Absent::Default("\"5 min\""),
+    "Timeout of a session of a protocol without ports; at least 2 min, as for UDP (RFC 4787 REQ-5).",
+);
 
 /// `nat44.static`.
 pub(crate) static NAT44_STATIC: Section = Section {
     name: "nat44.static",
     times: Times::Several,
     groups: &[&[
-        STATIC_PROTOCOL,
-        key("inside", Kind::Endpoint4, Absent::Fault, "The host inside and its port."),
-        STATIC_OUTSIDE,
+        key(
+            "protocol",
+            Kind::Choice(&["tcp", "udp", "icmp", "gre", "esp", "ipv6", "ipip"]),
+            Absent::Fault,
+            "Protocol; for `\"icmp\"` the ports are query identifiers. `\"gre\"`, `\"esp\"`, `\"ipv6\"` (protocol 41) and `\"ipip\"` (protocol 4) have no ports: all their packets to the outside address go to the host.",
+        ),
+        key("inside", Kind::Endpoint4OrAddress, Absent::Fault, "The host inside and its port."),
+        key(
+            "outside",
+            Kind::Endpoint4OrAddress,
+            Absent::Fault,
+            "An address of the pool, with a port from 1 to 65535.",
+        ),
     ]],
 };
