@@ -385,7 +385,9 @@ fn a_host_with_a_static_binding_is_reached_by_any_remote_and_others_do_not_get_t
     gateway.counted([("nat44.to_inside", 1), ("nat44.to_outside", 1)]);
     assert_eq!(refused(&mut gateway, sit(HOST, SERVER)), REFUSED);
     assert_eq!(outside(&mut gateway, gre(HOST, SERVER)), DOOR, "the binding is for one protocol");
-    let bindings = gateway.engine.stateful().next().unwrap().without_ports().bindings();
+    let mut bindings = Vec::new();
+    let nat44 = gateway.engine.stateful().next().unwrap();
+    assert_eq!(nat44.without_ports().bindings(0, 9, &mut bindings), None);
     assert_eq!(bindings.len(), 1);
     assert_eq!((bindings[0].protocol, bindings[0].inside.to_string()), (41, OTHER.into()));
 }

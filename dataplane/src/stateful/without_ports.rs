@@ -43,11 +43,14 @@ pub trait WithoutPorts {
     /// Live sessions, and how many there may be.
     fn occupancy(&self) -> (u32, u32);
 
+    /// Whether there may be any sessions or bindings.
+    fn has_any(&self) -> bool;
+
     /// Adds sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from; `None`: the end.
     fn sessions(&self, cursor: u32, slots: u32, now: Instant, rows: &mut Vec<PortlessRow>) -> Option<u32>;
 
-    /// The static bindings.
-    fn bindings(&self) -> Vec<PortlessBindingRow>;
+    /// The same for static bindings. All workers have all of them; the first one shows them.
+    fn bindings(&self, cursor: u32, slots: u32, rows: &mut Vec<PortlessBindingRow>) -> Option<u32>;
 
     /// Ends the sessions of an inside host with a remote host; whether there were any.
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool;
@@ -58,12 +61,16 @@ impl WithoutPorts for () {
         (0, 0)
     }
 
+    fn has_any(&self) -> bool {
+        false
+    }
+
     fn sessions(&self, _: u32, _: u32, _: Instant, _: &mut Vec<PortlessRow>) -> Option<u32> {
         None
     }
 
-    fn bindings(&self) -> Vec<PortlessBindingRow> {
-        Vec::new()
+    fn bindings(&self, _: u32, _: u32, _: &mut Vec<PortlessBindingRow>) -> Option<u32> {
+        None
     }
 
     fn end(&mut self, _: u8, _: Ipv4Addr, _: Ipv4Addr, _: &mut Counters) -> bool {

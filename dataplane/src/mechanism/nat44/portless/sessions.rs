@@ -10,6 +10,7 @@ use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::{Inside, Outside};
 use crate::stateful::{PortlessBindingRow, PortlessRow, WithoutPorts};
+use crate::verdict::WorkerId;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -32,17 +33,26 @@ pub(crate) struct Passing<'a> {
 pub struct PortlessSessions {
     by_inside: BTreeMap<(PortlessProtocol, Inside<Ipv4Addr>), Outside<Ipv4Addr>>,
     by_outside: BTreeMap<(PortlessProtocol, Outside<Ipv4Addr>), Inside<Ipv4Addr>>,
+    /// Whether this worker's rows include them.
+    shows_bindings: bool,
     addresses: OutsideAddresses,
     table: Table,
 }
 
 impl PortlessSessions {
     /// With these addresses of the pool. Hosts get them by `key`. Of two bindings of one address the first holds.
-    pub(crate) fn new(config: &PortlessConfig, pool: &[Prefix4], seed: [u64; 2], key: [u64; 2]) -> Self {
+    pub(crate) fn new(
+        config: &PortlessConfig,
+        pool: &[Prefix4],
+        worker: WorkerId,
+        seed: [u64; 2],
+        key: [u64; 2],
+    ) -> Self {
         let limits = (config.sessions, config.sessions_per_subscriber);
         let mut made = Self {
             by_inside: BTreeMap::new(),
             by_outside: BTreeMap::new(),
+            shows_bindings: worker == WorkerId(0),
             addresses: OutsideAddresses::new(pool, key),
             table: Table::new(limits, config.timeout.max(PORTLESS_MIN), seed),
         };
@@ -176,6 +186,10 @@ impl WithoutPorts for PortlessSessions {
         (self.table.len(), self.table.most())
     }
 
+    fn has_any(&self) -> bool {
+        self.table.most() > 0 || !self.by_inside.is_empty()
+    }
+
     fn sessions(&self, cursor: u32, slots: u32, now: Instant, rows: &mut Vec<PortlessRow>) -> Option<u32> {
         let end = cursor.saturating_add(slots).min(self.table.slots());
         for slot in cursor..end {
@@ -195,11 +209,18 @@ impl WithoutPorts for PortlessSessions {
         (end < self.table.slots()).then_some(end)
     }
 
-    fn bindings(&self) -> Vec<PortlessBindingRow> {
-        let row = |(key, outside): (&(PortlessProtocol, Inside<Ipv4Addr>), &Outside<Ipv4Addr>)| {
-            PortlessBindingRow { protocol: key.0.number(), inside: key.1.0, outside: outside.0 }
-        };
-        self.by_inside.iter().map(row).collect()
+    fn bindings(&self, cursor: u32, slots: u32, rows: &mut Vec<PortlessBindingRow>) -> Option<u32> {
+        if !self.shows_bindings {
+            return None;
+        }
+        let end = (cursor as usize).saturating_add(slots as usize);
+        let these = self.by_inside.iter().take(end).skip(cursor as usize);
+        rows.extend(these.map(|((protocol, inside), outside)| PortlessBindingRow {
+            protocol: protocol.number(),
+            inside: inside.0,
+            outside: outside.0,
+        }));
+        (end < self.by_inside.len()).then_some(end as u32)
     }
 
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool {
