@@ -16,6 +16,7 @@ mod ip_in_ip;
 mod kernel;
 mod life;
 mod nat44;
+mod nat44_portless;
 mod nat64;
 mod npt66;
 mod package;
@@ -176,6 +177,7 @@ fn all() -> Vec<Interop> {
         nat64::TESTS,
         siit::TESTS,
         nat44::TESTS,
+        nat44_portless::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,
