@@ -200,7 +200,7 @@ fn associations(own: &str, other: &str, (out, back): (u32, u32), (from, to): (&s
 
 fn esp() -> Result<()> {
     let network = network()?;
-    let modules = ["xfrm_user", "esp4", "authenc", "echainiv", "cbc", "hmac", "seqiv"];
+    let modules = ["xfrm_user", "esp4", "authenc", "echainiv", "cbc", "hmac", "ansi_cprng"];
     let (client, far) = (kernel(&network, "client", &modules)?, kernel(&network, "far", &modules)?);
     let near = associations("192.168.1.2", "203.0.113.2", (0x101, 0x202), ("10.1.0.1", "10.2.0.1"));
     client.sh(&format!("VIA=192.168.1.1\n{near}"))?;
