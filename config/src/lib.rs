@@ -46,6 +46,7 @@ mod npt66;
 mod outer_end;
 mod pool;
 mod portless;
+mod portless_tunnels;
 mod ports;
 mod private_networks;
 mod reach;

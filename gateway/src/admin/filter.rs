@@ -175,6 +175,10 @@ mod tests {
         assert!(!admits(&[("outside", "192.0.2.4")]));
         assert!(!admits(&[("remote", "203.0.113.2:80")]));
         assert!(!admits(&[("protocol", "udp")]));
+        assert!(!admits(&[("protocol", "gre")]));
+        let numbers = ["gre", "ESP", "ipv6", "ipip"]
+            .map(|name| query(&[("protocol", name)]).filter().unwrap().protocol);
+        assert_eq!(numbers, [47, 50, 41, 4].map(Some));
     }
 
     #[test]
@@ -194,7 +198,7 @@ mod tests {
             ("inside", "192.0.2.1:x"),
             ("outside", "2001:db8::1"),
             ("remote", "1.2.3.4:x"),
-            ("protocol", "gre"),
+            ("protocol", "sctp"),
         ] {
             let error = query(&[(name, text)]).filter().unwrap_err();
             assert_eq!((error.name, error.text.as_str()), (name, text));

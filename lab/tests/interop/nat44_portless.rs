@@ -9,7 +9,7 @@ use crate::Interop;
 use crate::tunnels::capture::Capture;
 use crate::tunnels::carriage::pings_come_back;
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::gateway::{run_sixway, run_sixway_on, show};
+use sixway_lab::gateway::{ask, run_sixway, run_sixway_on};
 use sixway_lab::kernel_peer::{Features, KernelPeer};
 use sixway_lab::probe::ping;
 use sixway_lab::topology::Network;
@@ -115,19 +115,22 @@ fn tunnels() -> Result<()> {
             return Err(Failure::Unexpected(format!("{words}: the far end saw\n{seen}")));
         }
     }
-    let rows = network
-        .host("gateway")?
-        .run(show(&network, &["sessions"])?, Duration::from_secs(5))?
-        .succeeded()?
-        .stdout;
     for protocol in ["ipv6", "gre", "ipip"] {
-        let row = rows.lines().find(|row| row.starts_with(protocol)).unwrap_or_default();
-        assert!(
-            row.contains("192.168.1.2") && row.contains("192.0.2.1") && row.contains("203.0.113.2"),
-            "{rows}"
-        );
+        let rows = asked(&network, &["show", "sessions", "--protocol", protocol])?;
+        let row = rows.lines().nth(1).unwrap_or_default();
+        let ends = ["192.168.1.2 ", "192.0.2.1 ", "203.0.113.2 "];
+        assert!(row.starts_with(protocol) && ends.iter().all(|end| row.contains(end)), "{rows}");
     }
+    let ended = asked(&network, &["session", "end", "gre", "192.168.1.2", "203.0.113.2"])?;
+    assert!(ended.contains("ended"), "{ended}");
+    let left = asked(&network, &["show", "sessions"])?;
+    assert!(!left.contains("gre ") && left.contains("ipip ") && left.contains("2 of 2"), "{left}");
     Ok(())
+}
+
+/// What `sixway` says.
+fn asked(network: &Network, words: &[&str]) -> Result<String> {
+    Ok(network.host("gateway")?.run(ask(network, words)?, Duration::from_secs(5))?.succeeded()?.stdout)
 }
 
 /// RFC 3056 §5.8: a 6to4 host behind a NAT has the prefix of the NAT's outside address. Linux does not ask whether its own outer address is
@@ -154,7 +157,7 @@ fn six_to_four_of_linux() -> Result<()> {
     Ok(())
 }
 
-/// A Sixway that is told its outer address; with a static binding any 6to4 host may begin.
+/// A Sixway that knows its outer address; with a static binding any 6to4 host may begin.
 const INSIDE: &str = r#"[gateway]
 ipv4_address = "192.168.1.254"
 
@@ -214,6 +217,9 @@ fn esp() -> Result<()> {
     }
     network.with_process(process, |process| process.stop())?;
     run_sixway(&network, &with_static("esp"))?;
+    let bindings = asked(&network, &["show", "bindings"])?;
+    let rows: Vec<_> = bindings.lines().filter(|row| row.starts_with("esp ")).collect();
+    assert!(rows.len() == 1 && rows[0].contains("192.0.2.1 ") && rows[0].contains("static"), "{bindings}");
     for octets in [56, 1_300, 4_000] {
         pings_come_back(&far, "10.1.0.1", octets)?;
         pings_come_back(&client, "10.2.0.1", octets)?;

@@ -22,7 +22,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// The lowest address, where a range begins.
 const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// What a packet shows outside: sessions that have these alike are told apart by ids alone.
+/// What a packet shows outside: sessions that have these alike differ by ids alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Seen {
     pub(super) outside: Ipv4Addr,
