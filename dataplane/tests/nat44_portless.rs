@@ -470,6 +470,51 @@ fn of_several_hosts_with_one_remote_an_error_is_for_the_one_that_sent_what_it_qu
 }
 
 #[test]
+fn an_error_about_gre_is_for_the_host_with_its_key_or_without_one() {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, gre(HOST, SERVER));
+    outside(&mut gateway, gre_with_key(OTHER, SERVER, 7));
+    for (host, seen, quote) in [
+        (HOST, gre(DOOR, SERVER), gre(HOST, SERVER)),
+        (OTHER, gre_with_key(DOOR, SERVER, 7), gre_with_key(OTHER, SERVER, 7)),
+    ] {
+        gateway.receives(v4(ROUTER, DOOR).icmp(icmp4(3, 1, [0; 4], &seen.octets())));
+        gateway.sends(v4(ROUTER, host).hops(63).icmp(icmp4(3, 1, [0; 4], &quote.octets())));
+    }
+    // Cut before the key: it could be about either's.
+    let cut = gre_with_key(DOOR, SERVER, 7).octets()[..26].to_vec();
+    gateway.refuses(v4(ROUTER, DOOR).icmp(icmp4(3, 1, [0; 4], &cut)), DropReason::NoSessionForError);
+}
+
+#[test]
+fn what_takes_the_place_of_a_session_that_is_over_stays_when_that_one_is_forgotten() {
+    let mut gateway = one_address(|portless| portless.sessions_per_subscriber = 0);
+    let remote = |n: u8| format!("203.0.113.{n}");
+    // More than a new session examines to make room.
+    for n in 0..40 {
+        outside(&mut gateway, sit(HOST, &remote(n)));
+        outside(&mut gateway, esp(HOST, &remote(n), 1));
+    }
+    gateway.now = gateway.now + PORTLESS_DEFAULT;
+    outside(&mut gateway, sit(OTHER, &remote(39)));
+    outside(&mut gateway, esp(OTHER, &remote(39), 1));
+    outside(&mut gateway, sit(HOST, &remote(38)));
+    for _ in 0..3 {
+        gateway.waits(Duration::ZERO);
+    }
+    assert_eq!(rows(&mut gateway).len(), 3);
+    for (host, n) in [(OTHER, 39), (HOST, 38)] {
+        gateway.receives(sit(&remote(n), DOOR));
+        gateway.sends(sit(&remote(n), host).hops(63));
+        outside(&mut gateway, sit(host, &remote(n)));
+    }
+    gateway.receives(esp(&remote(39), DOOR, 9));
+    gateway.sends(esp(&remote(39), OTHER, 9).hops(63));
+    assert_eq!(rows(&mut gateway).len(), 3);
+    assert_eq!(gateway.engine.counters().portless_made, 83);
+}
+
+#[test]
 fn errors_about_what_nobody_sent_are_dropped_and_those_of_static_bindings_are_not() {
     let mut gateway = one_address(|portless| {
         portless.bindings = vec![binding(PortlessProtocol::Ipip, OTHER, DOOR)];

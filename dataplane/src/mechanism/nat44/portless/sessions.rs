@@ -2,7 +2,7 @@
 
 use super::config::{PORTLESS_MIN, PortlessBinding, PortlessConfig};
 use super::outside_addresses::OutsideAddresses;
-use super::protocol::{Id, PortlessProtocol};
+use super::protocol::PortlessProtocol;
 use super::table::{Seen, Sent, Table};
 use crate::counters::Counters;
 use crate::direction::Direction;
@@ -171,8 +171,7 @@ impl PortlessSessions {
     ) -> Option<Ipv4Addr> {
         let bound = self.by_outside.get(&(protocol, Outside(outside))).map(|inside| inside.0);
         let seen = Seen { outside, remote, protocol };
-        let id = protocol.id(octets).ok();
-        bound.or_else(|| self.table.find_quoted(seen, id.filter(|id| *id != Id::NONE), now))
+        bound.or_else(|| self.table.find_quoted(seen, protocol.id(octets).ok(), now))
     }
 
     /// Ends what is overdue, examining at most `budget` sessions.
