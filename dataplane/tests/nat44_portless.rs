@@ -356,6 +356,15 @@ fn a_full_table_refuses_what_is_new_and_keeps_what_is_there() {
 }
 
 #[test]
+fn with_no_room_at_all_nothing_is_held() {
+    let mut gateway = one_address(|portless| portless.sessions = 0);
+    let part = |packet: Build| packet.fragment(7, 0, true).part(0, 32);
+    for packet in [sit(HOST, SERVER), sit(SERVER, DOOR)] {
+        assert_eq!(refused(&mut gateway, part(packet)), Verdict::Dropped(DropReason::ProtocolUnsupported));
+    }
+}
+
+#[test]
 fn with_no_room_at_all_only_static_bindings_pass() {
     let mut gateway = one_address(|portless| {
         portless.sessions = 0;

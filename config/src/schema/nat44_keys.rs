@@ -70,7 +70,7 @@ pub(crate) static NAT44: Section = Section {
             "max_portless_sessions_per_subscriber",
             Kind::Integer { min: 0, max: 16 << 20 },
             Absent::Default("64"),
-            "Maximum number of these sessions of one subscriber (an IPv4 address), so that one host cannot use up the table; 0: no limit.",
+            "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
         ),
         key(
             "clamp_mss",

@@ -10,6 +10,7 @@ use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, Mechanism as _};
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, Packet};
+use crate::stateful::WithoutPorts as _;
 use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
@@ -65,6 +66,9 @@ impl Nat44 {
         let Addresses::V4 { source, destination } = packet.addresses else {
             return Err(DropReason::NoMechanism);
         };
+        if !self.without_ports.has_any() {
+            return Err(DropReason::ProtocolUnsupported);
+        }
         let may_be_elsewhere = self.ownership().workers() > 1;
         if self.rules.is_inside(source)
             || may_be_elsewhere
