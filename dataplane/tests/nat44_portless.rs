@@ -280,6 +280,17 @@ fn a_host_that_rekeys_keeps_its_address_and_gets_what_the_new_spi_brings() {
 }
 
 #[test]
+fn a_host_that_waits_may_use_another_spi() {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 2)), DOOR);
+    gateway.receives(esp(SERVER, DOOR, 102));
+    gateway.sends(esp(SERVER, HOST, 102).hops(63));
+    let packets: Vec<_> = rows(&mut gateway).iter().map(|row| row.packets).collect();
+    assert_eq!(packets, [[1, 0], [1, 1]], "it is the newest one's");
+}
+
+#[test]
 fn a_host_that_nobody_answers_keeps_another_one_waiting_for_half_a_minute() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
