@@ -81,6 +81,7 @@ fn source(packet: &[u8]) -> String {
 #[track_caller]
 fn outside(gateway: &mut Gateway, packet: Build) -> String {
     gateway.receives(packet);
+    assert_eq!(gateway.last, Verdict::Forward);
     source(&gateway.sent())
 }
 
@@ -277,6 +278,23 @@ fn a_host_that_rekeys_keeps_its_address_and_gets_what_the_new_spi_brings() {
     gateway.receives(esp(SERVER, &address, 111));
     gateway.sends(esp(SERVER, HOST, 111).hops(63));
     assert_eq!(rows(&mut gateway).len(), 2);
+}
+
+#[test]
+fn the_only_hosts_last_spi_is_not_taken_for_another_hosts_first() {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    for spi in [101, 111, 101, 121] {
+        gateway.receives(esp(SERVER, DOOR, spi));
+        gateway.sends(esp(SERVER, HOST, spi).hops(63));
+    }
+    outside(&mut gateway, esp(OTHER, SERVER, 2));
+    gateway.receives(esp(SERVER, DOOR, 121));
+    gateway.sends(esp(SERVER, HOST, 121).hops(63));
+    gateway.receives(esp(SERVER, DOOR, 102));
+    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    // Only the last one is remembered.
+    assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 101)), FILTERED);
 }
 
 #[test]
@@ -510,28 +528,28 @@ fn an_error_about_gre_is_for_the_host_with_its_key_or_without_one() {
 fn what_takes_the_place_of_a_session_that_is_over_stays_when_that_one_is_forgotten() {
     let mut gateway = one_address(|portless| portless.sessions_per_subscriber = 0);
     let remote = |n: u8| format!("203.0.113.{n}");
-    // More than a new session examines to make room.
-    for n in 0..40 {
+    // More than three new sessions examine to make room.
+    for n in 0..100 {
         outside(&mut gateway, sit(HOST, &remote(n)));
         outside(&mut gateway, esp(HOST, &remote(n), 1));
     }
     gateway.now = gateway.now + PORTLESS_DEFAULT;
-    outside(&mut gateway, sit(OTHER, &remote(39)));
-    outside(&mut gateway, esp(OTHER, &remote(39), 1));
-    outside(&mut gateway, sit(HOST, &remote(38)));
+    outside(&mut gateway, sit(OTHER, &remote(99)));
+    outside(&mut gateway, esp(OTHER, &remote(99), 1));
+    outside(&mut gateway, sit(HOST, &remote(98)));
     for _ in 0..3 {
         gateway.waits(Duration::ZERO);
     }
     assert_eq!(rows(&mut gateway).len(), 3);
-    for (host, n) in [(OTHER, 39), (HOST, 38)] {
+    for (host, n) in [(OTHER, 99), (HOST, 98)] {
         gateway.receives(sit(&remote(n), DOOR));
         gateway.sends(sit(&remote(n), host).hops(63));
         outside(&mut gateway, sit(host, &remote(n)));
     }
-    gateway.receives(esp(&remote(39), DOOR, 9));
-    gateway.sends(esp(&remote(39), OTHER, 9).hops(63));
+    gateway.receives(esp(&remote(99), DOOR, 9));
+    gateway.sends(esp(&remote(99), OTHER, 9).hops(63));
     assert_eq!(rows(&mut gateway).len(), 3);
-    assert_eq!(gateway.engine.counters().portless_made, 83);
+    assert_eq!(gateway.engine.counters().portless_made, 203);
 }
 
 #[test]

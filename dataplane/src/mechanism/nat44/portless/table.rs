@@ -132,14 +132,26 @@ impl Table {
         {
             let inside = session.inside;
             self.waiting.remove(&seen);
-            self.by_received.insert((seen, id), slot);
-            if let Some(session) = self.session_mut(slot) {
-                session.received = Some(id);
-            }
+            self.learn(slot, id);
             return Some((slot, inside));
         }
         let (_, inside, slot) = self.only_host(seen)?;
-        self.live(slot, now).map(|_| (slot, inside))
+        self.live(slot, now)?;
+        if seen.protocol.learns() {
+            // So that a host which comes later does not get it.
+            self.learn(slot, id);
+        }
+        Some((slot, inside))
+    }
+
+    /// The id of what comes in for a session, from now on.
+    fn learn(&mut self, slot: u32, id: Id) {
+        let Some(session) = self.session_mut(slot) else { return };
+        let (seen, before) = (session.seen, session.received.replace(id));
+        if let Some(before) = before {
+            remove(&mut self.by_received, &(seen, before), slot);
+        }
+        self.by_received.insert((seen, id), slot);
     }
 
     /// The newest session of the only host with sessions that are seen so. `None`: there are several such hosts, or none.
