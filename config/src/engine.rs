@@ -2,7 +2,7 @@
 
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
-use sixway_dataplane::mechanism::nat44::Nat44Config;
+use sixway_dataplane::mechanism::nat44::{Nat44Config, PortlessBinding, PortlessConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
 use crate::mechanism::Mechanism;
 use crate::nat44::Nat44;
+use crate::nat44_static::PortlessStatic;
 use crate::nat64::Nat64;
 use crate::pool::Pool;
 use crate::siit::Siit;
@@ -84,6 +85,7 @@ impl Nat64 {
 
 impl Nat44 {
     fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat44Config {
+        let statics = &self.static_bindings;
         Nat44Config {
             inside: self.inside.clone(),
             except: self.except.clone(),
@@ -91,8 +93,18 @@ impl Nat44 {
             allow_own: self.allow_own.clone(),
             pool: pool.map(Pool::engine).unwrap_or_default(),
             filtering: self.filtering,
-            static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
-            timeouts: self.timeouts.engine(),
+            static_bindings: statics.with_ports.iter().map(Static::engine).collect(),
+            portless: PortlessConfig {
+                bindings: statics.portless.iter().map(PortlessStatic::engine).collect(),
+                // What comes without ports for this host's own address is the host's.
+                sessions: match pool {
+                    Some(pool) if pool.shared => 0,
+                    Some(_) | None => self.portless.sessions.div_ceil(workers.into()),
+                },
+                sessions_per_subscriber: self.portless.sessions_per_subscriber,
+                timeout: self.timeouts.portless,
+            },
+            timeouts: self.timeouts.with_ports.engine(),
             limits: self.limits.of_each_worker(workers),
             subscribers: self.subscribers.engine(),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
@@ -110,6 +122,16 @@ impl Pool {
 impl<E: Copy> Static<E> {
     fn engine(&self) -> nat::StaticBinding<E> {
         nat::StaticBinding {
+            protocol: self.protocol,
+            inside: nat::Inside(self.inside),
+            outside: nat::Outside(self.outside),
+        }
+    }
+}
+
+impl PortlessStatic {
+    fn engine(&self) -> PortlessBinding {
+        PortlessBinding {
             protocol: self.protocol,
             inside: nat::Inside(self.inside),
             outside: nat::Outside(self.outside),

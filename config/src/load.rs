@@ -24,6 +24,7 @@ use crate::mechanisms::Mechanisms;
 use crate::nat44::{self, Nat44};
 use crate::nat64::{self, Nat64};
 use crate::pool::{Pool, ReadPool};
+use crate::portless_tunnels;
 use crate::private_networks;
 use crate::route::Route;
 use crate::router_advertisement::{Names, RouterAdvertisement};
@@ -200,6 +201,9 @@ fn read<'a>(
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);
     let siit = sections.all(&schema::SIIT, &mut Report::default());
+    if let Some(section) = sections.all(&schema::NAT44, &mut Report::default()).pop() {
+        portless_tunnels::check(&config, &section, report);
+    }
     private_networks::check(&config, host, &written, &siit, report);
     warn_of_silence(&config, host, document, report);
     Some(config)

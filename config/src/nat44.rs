@@ -1,22 +1,24 @@
 //! `[nat44]`: the traditional NAT (RFC 3022, RFC 4787).
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use serde::Serialize;
 use sixway_dataplane::nat::StateLimits;
-use sixway_wire::{Endpoint4, Prefix4};
+use sixway_wire::Prefix4;
 
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
 use crate::limits::{self, Subscribers};
+use crate::nat44_static::Nat44Statics;
 use crate::nat64::{Filtering, find_pool};
 use crate::pool::ReadPool;
-use crate::schema::{NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
+use crate::portless::PortlessLimits;
+use crate::schema::{NAT44_PORT_TIMEOUT, NAT44_TIMEOUTS};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
-use crate::static_binding::{Static, read_static};
 use crate::static_rules::StaticRules;
 use crate::text;
 use crate::timeouts::Timeouts;
@@ -56,11 +58,33 @@ pub struct Nat44 {
     pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
+    /// How many sessions of protocols without ports there may be.
+    #[serde(flatten)]
+    pub portless: PortlessLimits,
     /// When a silent session ends.
-    pub timeouts: Timeouts,
+    pub timeouts: Nat44Timeouts,
     /// Bindings that are always there.
     #[serde(rename = "static")]
-    pub static_bindings: Vec<Static<Endpoint4>>,
+    pub static_bindings: Nat44Statics,
+}
+
+/// When a silent session ends.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nat44Timeouts {
+    /// Of protocols with ports.
+    #[serde(flatten)]
+    pub with_ports: Timeouts,
+    /// Of protocols without.
+    #[serde(serialize_with = "text::as_duration")]
+    pub portless: Duration,
+}
+
+impl Nat44Timeouts {
+    fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+        let with_ports = Timeouts::read(section, &NAT44_PORT_TIMEOUT, report);
+        let portless = section.value("portless", report).and_then(|v| v.duration(report));
+        Some(Self { with_ports: with_ports?, portless: portless? })
+    }
 }
 
 /// What a NAT44 is read with.
@@ -113,14 +137,18 @@ impl Nat44 {
         let limits = limits::read(section, report);
         let exempt = read_prefixes4(section, "exempt_subscribers", report);
         let subscribers = Subscribers::read(section, exempt, report);
+        let portless = PortlessLimits::read(section, report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
-        let timeouts = Timeouts::read(section, (&NAT44_TIMEOUTS, &NAT44_PORT_TIMEOUT), report);
+        let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
+            [written, ..] => Nat44Timeouts::read(written, report),
+            [] => Nat44Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
+        };
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         // Who is inside may not be known, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
         let inside4 = Some(inside.as_deref().unwrap_or(&anyone));
         let rules = StaticRules { prefix: None, inside4, pool: known_pool };
-        let static_bindings = read_static(section, &NAT44_STATIC, &rules, report);
+        let static_bindings = Nat44Statics::read(section, &rules, report);
         let (pool, _) = pool?;
         Some(Self {
             name: name.unwrap_or_else(|| Some("nat44".into()))?,
@@ -134,6 +162,7 @@ impl Nat44 {
             limits: limits?,
             subscribers: subscribers?,
             clamp_mss: clamp_mss?,
+            portless: portless?,
             timeouts: timeouts?,
             static_bindings,
         })

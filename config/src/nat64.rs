@@ -122,7 +122,10 @@ impl Nat64 {
         let exempt = section.value("exempt_subscribers", report).map(|v| v.items()).unwrap_or_default();
         let exempt = exempt.iter().map(|item| item.prefix6(report)).collect();
         let subscribers = Subscribers::read(section, exempt, report);
-        let timeouts = Timeouts::read(section, (&TIMEOUTS, &PORT_TIMEOUT), report);
+        let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
+            [written, ..] => Timeouts::read(written, &PORT_TIMEOUT, report),
+            [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), &PORT_TIMEOUT, report),
+        };
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let rules = StaticRules { prefix: prefix.map(|p| p.prefix()), inside4: None, pool: known_pool };
         let static_bindings = read_static(section, &STATIC, &rules, report);

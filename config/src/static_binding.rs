@@ -76,39 +76,55 @@ pub(crate) fn read_static<E: InsideEndpoint>(
     rules: &StaticRules<'_>,
     report: &mut Report,
 ) -> Vec<Static<E>> {
-    let mut bindings: Vec<(Static<E>, Place)> = Vec::new();
+    let mut bindings = Vec::new();
     for row in section.sections("static", schema, report) {
         let protocol = row.value("protocol", report).and_then(|v| v.word(report));
-        let inside = row.value("inside", report).and_then(|v| {
-            let inside = E::read(&v, report)?;
-            rules.inside(inside.mapped()).unwrap_or_else(|what| report.fault(&v.place, what));
-            Some((inside, v.place))
-        });
-        let outside = row.value("outside", report).and_then(|v| {
-            let outside = v.endpoint4(report)?;
-            rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
-            Some((outside, v.place))
-        });
-        let ports = [inside.as_ref().map(|(e, p)| (e.port(), p)), outside.as_ref().map(|(e, p)| (e.port, p))];
-        let is_icmp = protocol == Some(NatProtocol::Icmp);
-        for (port, place) in ports.into_iter().flatten() {
-            StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
-        }
-        let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
-            continue;
-        };
-        let same = bindings.iter().find(|(other, _)| {
-            other.protocol == protocol && (other.outside == outside || other.inside == inside)
-        });
-        if let Some((other, place)) = same {
-            let what = if other.outside == outside { outside.to_string() } else { inside.to_string() };
-            let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
-            report.fault(
-                row.place(),
-                format!("{protocol} {what} already has a static binding ({there}); remove one"),
-            );
-        }
-        bindings.push((Static { protocol, inside, outside }, row.place().clone()));
+        read_row(&row, protocol, rules, &mut bindings, report);
     }
+    without_places(bindings)
+}
+
+/// The bindings alone.
+pub(crate) fn without_places<B>(bindings: Vec<(B, Place)>) -> Vec<B> {
     bindings.into_iter().map(|(binding, _)| binding).collect()
+}
+
+/// Reads a row; the other ones before it are `bindings`.
+pub(crate) fn read_row<E: InsideEndpoint>(
+    row: &Reader,
+    protocol: Option<NatProtocol>,
+    rules: &StaticRules<'_>,
+    bindings: &mut Vec<(Static<E>, Place)>,
+    report: &mut Report,
+) {
+    let inside = row.value("inside", report).and_then(|v| {
+        let inside = E::read(&v, report)?;
+        rules.inside(inside.mapped()).unwrap_or_else(|what| report.fault(&v.place, what));
+        Some((inside, v.place))
+    });
+    let outside = row.value("outside", report).and_then(|v| {
+        let outside = v.endpoint4(report)?;
+        rules.outside(outside).unwrap_or_else(|what| report.fault(&v.place, what));
+        Some((outside, v.place))
+    });
+    let ports = [inside.as_ref().map(|(e, p)| (e.port(), p)), outside.as_ref().map(|(e, p)| (e.port, p))];
+    let is_icmp = protocol == Some(NatProtocol::Icmp);
+    for (port, place) in ports.into_iter().flatten() {
+        StaticRules::port(port, is_icmp).unwrap_or_else(|what| report.fault(place, what));
+    }
+    let (Some(protocol), Some((inside, _)), Some((outside, _))) = (protocol, inside, outside) else {
+        return;
+    };
+    let same = bindings.iter().find(|(other, _)| {
+        other.protocol == protocol && (other.outside == outside || other.inside == inside)
+    });
+    if let Some((other, place)) = same {
+        let what = if other.outside == outside { outside.to_string() } else { inside.to_string() };
+        let (protocol, there) = (protocol.as_str(), place.seen_from(row.place()));
+        report.fault(
+            row.place(),
+            format!("{protocol} {what} already has a static binding ({there}); remove one"),
+        );
+    }
+    bindings.push((Static { protocol, inside, outside }, row.place().clone()));
 }

@@ -2,7 +2,7 @@
 
 use crate::pool::Pool;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The translator of a binding.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,18 @@ impl StaticRules<'_> {
             return Err("is not an address that a host inside can have; write such an address".into());
         }
         Ok(())
+    }
+
+    /// Whether the outside address is one that a host may have for a protocol without ports.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn outside_address(&self, outside: Ipv4Addr) -> Result<(), String> {
+        if self.pool.is_some_and(|pool| pool.shared) {
+            let what = "is not for protocols without ports: this host takes their packets to its own address";
+            return Err(format!("{what}; use a pool that is not shared"));
+        }
+        self.outside(Endpoint4::new(outside, 0))
     }
 
     /// Whether the outside endpoint is the translator's to give.

@@ -54,21 +54,8 @@ pub struct OfPorts {
 }
 
 impl Timeouts {
-    /// Of a translator's section; the schemas are those of `timeouts` and of `timeouts.port`.
-    pub(crate) fn read(
-        translator: &Reader,
-        (schema, of_port): (&'static Section, &'static Section),
-        report: &mut Report,
-    ) -> Option<Self> {
-        let written = translator.sections("timeouts", schema, report);
-        let defaults;
-        let section = match &written[..] {
-            [section, ..] => section,
-            [] => {
-                defaults = translator.child("timeouts", schema);
-                &defaults
-            }
-        };
+    /// `of_port` is the schema of `port`.
+    pub(crate) fn read(section: &Reader, of_port: &'static Section, report: &mut Report) -> Option<Self> {
         let mut read = |name: &str| section.value(name, report).map(|v| v.duration(report));
         let (udp_default, tcp_est, tcp_trans) = (read("udp_default"), read("tcp_est"), read("tcp_trans"));
         let (tcp_opening, tcp_closing) = (read("tcp_opening"), read("tcp_closing"));

@@ -106,6 +106,10 @@ counters! {
     sessions_made = "nat.sessions.made",
     /// Sessions ended.
     sessions_ended = "nat.sessions.ended",
+    /// Sessions of protocols without ports created.
+    portless_made = "nat.portless.made",
+    /// Sessions of protocols without ports ended.
+    portless_ended = "nat.portless.ended",
     /// Sessions offloaded to the fast path.
     flows_offloaded = "flows.offloaded",
     /// Sessions that were due for the fast path and not offloaded: it is full, or too many sessions are being moved.

@@ -197,7 +197,8 @@ drop_reasons! {
     ErrorNotRelayable => silent,
 
     // NATs (RFC 6146, RFC 4787, RFC 6888). RFC 6888 REQ-11 B: where no mapping can be created, the answer is code 1, Host Unreachable.
-    /// A protocol other than TCP, UDP and ICMP (RFC 6146 §3.4).
+    /// A protocol that is not translated: with NAT64, any but TCP, UDP and ICMP (RFC 6146 §3.4); with NAT44, any but these, GRE, ESP, IPv4 and IPv6 in
+    /// IPv4. Also one of the latter between inside hosts.
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
     /// An IPv6 source under the prefix of one of the gateway's NAT64s: a hairpinning loop (RFC 6146 §3.5).
     SourceInTranslationPrefix => silent,
@@ -205,7 +206,7 @@ drop_reasons! {
     SourceInPool => silent,
     /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1).
     NoBinding => icmpv4(3, 1) icmpv6(1, 0),
-    /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering).
+    /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering). Always so for protocols without ports.
     Filtered => icmpv4(3, 13) icmpv6(1, 1),
     /// A TCP packet without session that is not a SYN (RFC 6146 §3.5.2.2).
     NoSession => silent,
@@ -216,6 +217,8 @@ drop_reasons! {
     SynAwaitsInside => silent,
     /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
     PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
+    /// A protocol without ports: other inside hosts have sessions with this remote host that show every outside address which this host could get.
+    RemoteInUse => icmpv4(3, 1),
     /// The sender's subscriber (an IPv6 prefix or an IPv4 address) has reached one of its limits: bindings, sessions, new ones a second, or dynamic
     /// pool addresses (RFC 6888 REQ-4, REQ-5, REQ-11).
     SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),

@@ -403,6 +403,16 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let port = outside_port(&mut gateway, v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
             (after(gateway, [v4("203.0.113.99", OUTSIDE).udp(53, port, b"data")]), four)
         }
+        DropReason::RemoteInUse => {
+            let gateway = support::gateway(|engine| {
+                let mut nat44 = support::nat44();
+                nat44.pool.addresses.truncate(0);
+                nat44.pool.addresses.push("192.0.2.1/32".parse().unwrap());
+                engine.nat44.push(nat44);
+            });
+            let tunnel = |host| v4(host, PEER4).protocol(41, &[0x60; 40], None);
+            (after(gateway, [tunnel("10.0.0.1"), tunnel("10.0.0.2")]), four)
+        }
         DropReason::NoSession => (after(stateful(), [v6(HOST6, NAT_PEER6).tcp(1, 2, ACK, b"data")]), six),
         DropReason::InboundSyn => {
             let mut gateway = after(stateful(), [v4(PEER4, OUTSIDE).tcp(1, 2_000, SYN, b"")]);

@@ -24,6 +24,7 @@ mod isatap;
 mod joining;
 mod nat44;
 mod nat44_lifetimes;
+mod nat44_portless;
 mod nat64_hairpinning;
 mod nat64_model;
 mod nat64_packets;

@@ -440,7 +440,7 @@ fn a_fragment_from_outside_is_held_only_for_an_address_with_bindings() {
     gateway.sent();
     gateway.receives(part(&outside));
     assert_eq!(gateway.last, Verdict::Held);
-    gateway.receives(v4(SERVER, &outside).protocol(47, &[0; 64], None).fragment(2, 0, true).part(0, 32));
+    gateway.receives(v4(SERVER, &outside).protocol(132, &[0; 64], None).fragment(2, 0, true).part(0, 32));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::ProtocolUnsupported));
 }
 

@@ -5,7 +5,7 @@ use crate::support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding, TCP_INCOMING_SYN};
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Spread, StaticBinding, TCP_INCOMING_SYN};
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
@@ -532,5 +532,66 @@ fn the_hop_limit_counts_one_hop_however_many_workers_a_packet_passes() {
         let (called4, port) = outside(&gateway.sent());
         gateway.receives(at, v6(&caller, &format!("64:ff9b::{called4}")).hops(2).udp(1, port, b"hello"));
         assert_eq!(gateway.sent()[7], 1);
+    }
+}
+
+/// Two hosts that different workers own, and two remote hosts whose sessions without ports different workers own.
+fn nat44_hosts() -> [[String; 2]; 2] {
+    let address = |network: u8, n: u8| Ipv4Addr::new(network, 0, 0, n);
+    let spread = Spread::new(EngineConfig::default().worker_key, 32);
+    let of = |network| {
+        [0, 1].map(|worker| {
+            let place = |n: &u8| u128::from(address(network, *n).to_bits()) << 96;
+            let n = (1..=255).find(|n| spread.worker(place(n), WORKERS as u8) == worker).unwrap();
+            address(network, n).to_string()
+        })
+    };
+    [of(10), of(198)]
+}
+
+#[test]
+fn packets_without_ports_cross_wherever_they_arrive() {
+    let sit = |from: &str, to: &str| v4(from, to).protocol(41, &[0x60; 60], None);
+    for at in arrivals(4) {
+        for (one, other) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let mut gateway = workers(|config| config.nat44.push(support::nat44()));
+            let [hosts, remotes] = nat44_hosts();
+            let (host, remote) = (&hosts[one], &remotes[other]);
+            gateway.receives(at[0], sit(host, remote));
+            assert_eq!(gateway.handed_over, usize::from(at[0] != other), "the remote host's worker has it");
+            let (address, _) = outside(&gateway.sent());
+            gateway.receives(at[1], sit(remote, &address));
+            gateway.sends(sit(remote, host).hops(63));
+
+            let seen = sit(&address, remote).octets();
+            gateway.receives(at[2], v4("203.0.113.9", &address).icmp(icmp4(3, 1, [0; 4], &seen)));
+            let quote = sit(host, remote).octets();
+            gateway.sends(v4("203.0.113.9", host).hops(63).icmp(icmp4(3, 1, [0; 4], &quote)));
+            let seen = sit(remote, host).octets();
+            gateway.receives(at[3], v4(host, remote).icmp(icmp4(3, 1, [0; 4], &seen)));
+            let quote = sit(remote, &address).octets();
+            gateway.sends(v4(&address, remote).hops(63).icmp(icmp4(3, 1, [0; 4], &quote)));
+
+            for (n, half) in halves(&sit(remote, &address), 9, 32, 60).into_iter().enumerate() {
+                gateway.receives(at[n], half);
+            }
+            assert_eq!(gateway.sent()[16..20], host.parse::<Ipv4Addr>().unwrap().octets());
+        }
+    }
+}
+
+#[test]
+fn a_host_has_one_outside_address_without_ports_whichever_worker_has_the_remote_host() {
+    let gre = |from: &str, to: &str| v4(from, to).protocol(47, &[0, 0, 8, 0, 0, 0, 0, 0], None);
+    let mut gateway = workers(|config| config.nat44.push(support::nat44()));
+    let [hosts, remotes] = nat44_hosts();
+    for host in &hosts {
+        gateway.receives(0, v4(host, &remotes[0]).udp(4_001, 53, b"question"));
+        gateway.sent();
+        let addresses = remotes.each_ref().map(|remote| {
+            gateway.receives(0, gre(host, remote));
+            outside(&gateway.sent()).0
+        });
+        assert_eq!(addresses[0], addresses[1]);
     }
 }

@@ -47,6 +47,13 @@ pub fn show(network: &Network, words: &[&str]) -> Result<Command> {
     show_on(network, "gateway", words)
 }
 
+/// `sixway` with these words, of the gateway on the host "gateway".
+pub fn ask(network: &Network, words: &[&str]) -> Result<Command> {
+    let mut ask = Command::new(sixway()?);
+    ask.args(words).arg("--socket").arg(socket(network, "gateway"));
+    Ok(ask)
+}
+
 /// The same for the one that [`run_sixway_on`] started on a host.
 pub fn show_on(network: &Network, host: &str, words: &[&str]) -> Result<Command> {
     let mut show = Command::new(sixway()?);

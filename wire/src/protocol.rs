@@ -20,6 +20,10 @@ pub const IPV6: u8 = 41;
 pub const ROUTING: u8 = 43;
 /// IPv6 Fragment header (RFC 8200 §4.5).
 pub const FRAGMENT: u8 = 44;
+/// GRE (RFC 2784).
+pub const GRE: u8 = 47;
+/// ESP (RFC 4303).
+pub const ESP: u8 = 50;
 /// Authentication Header (RFC 4302).
 pub const AUTHENTICATION: u8 = 51;
 /// ICMP for IPv6 (RFC 4443).

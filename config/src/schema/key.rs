@@ -70,6 +70,8 @@ pub(crate) enum Kind {
     Routes,
     Ports,
     Endpoint4,
+    /// An IPv4 address, with a port where the protocol has ports.
+    Endpoint4OrAddress,
     Endpoint6,
     Socket,
     /// A list of addresses, each with a port unless it is this one.
@@ -141,6 +143,9 @@ impl Kind {
             Self::Routes => format!("`\"auto\"`, `\"none\"` or {a}list of prefixes"),
             Self::Ports => "ports".into(),
             Self::Endpoint4 => format!("{an}IPv4 address and port"),
+            Self::Endpoint4OrAddress => {
+                format!("{an}IPv4 address and port; without ports, {an}IPv4 address")
+            }
             Self::Endpoint6 => format!("{an}IPv6 address and port"),
             Self::Socket => format!("{an}address and port"),
             Self::Sockets(port) => format!("{a}list of addresses, with a port if it is not {port}"),
@@ -180,7 +185,7 @@ impl Kind {
             Self::Networks => "[\"2001:db8:1::/64\"]".into(),
             Self::Routes => "[\"auto\", \"198.51.100.0/24\"]".into(),
             Self::Ports => "\"1024-65535\"".into(),
-            Self::Endpoint4 => "\"192.0.2.1:80\"".into(),
+            Self::Endpoint4 | Self::Endpoint4OrAddress => "\"192.0.2.1:80\"".into(),
             Self::Endpoint6 => "\"[2001:db8::80]:80\"".into(),
             Self::Socket => "\"[::1]:9464\"".into(),
             Self::Sockets(port) => format!("[\"[2001:db8:1::1]:{port}\"]"),

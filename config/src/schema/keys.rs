@@ -3,7 +3,7 @@
 use super::key::{Absent, Key, Kind, Section, Times, key};
 
 const DAY: u64 = 86_400;
-const YEAR: u64 = 365 * DAY;
+pub(super) const YEAR: u64 = 365 * DAY;
 pub(super) const TRUE: Absent = Absent::Default("true");
 
 /// The fewest flows that the fast path can have room for.

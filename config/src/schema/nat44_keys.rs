@@ -1,9 +1,9 @@
 //! The keys of `[nat44]`.
 
-use super::key::{Absent, Kind, Section, Times, key};
+use super::key::{Absent, Key, Kind, Section, Times, key};
 use super::keys::{
-    MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_HELP, PORT_TIMEOUT_KEYS, STATIC_OUTSIDE,
-    STATIC_PROTOCOL, SUBSCRIBER_KEYS, TIMEOUT_KEYS, TRUE,
+    MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_HELP, PORT_TIMEOUT_KEYS, SUBSCRIBER_KEYS,
+    TIMEOUT_KEYS, TRUE, YEAR,
 };
 
 /// `[nat44]`.
@@ -72,6 +72,18 @@ pub(crate) static NAT44: Section = Section {
                 "Inside prefixes whose subscribers no limit holds for.",
             ),
             key(
+                "max_portless_sessions",
+                Kind::Integer { min: 0, max: 16 << 20 },
+                Absent::Default("16384"),
+                "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these pass by static bindings only.",
+            ),
+            key(
+                "max_portless_sessions_per_subscriber",
+                Kind::Integer { min: 0, max: 16 << 20 },
+                Absent::Default("64"),
+                "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
+            ),
+            key(
                 "clamp_mss",
                 Kind::Boolean,
                 TRUE,
@@ -89,7 +101,7 @@ pub(crate) static NAT44_TIMEOUTS: Section = Section {
     times: Times::Once,
     groups: &[
         TIMEOUT_KEYS,
-        &[key("port", Kind::Tables(&NAT44_PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)],
+        &[PORTLESS_TIMEOUT, key("port", Kind::Tables(&NAT44_PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)],
     ],
 };
 
@@ -97,13 +109,31 @@ pub(crate) static NAT44_TIMEOUTS: Section = Section {
 pub(crate) static NAT44_PORT_TIMEOUT: Section =
     Section { name: "nat44.timeouts.port", times: Times::Several, groups: &[PORT_TIMEOUT_KEYS] };
 
+/// How long sessions without ports live.
+const PORTLESS_TIMEOUT: Key = key(
+    "portless",
+    Kind::Duration { min: 120, max: YEAR },
+    Absent::Default("\"5 min\""),
+    "Timeout of a session of a protocol without ports; at least 2 min, as for UDP (RFC 4787 REQ-5).",
+);
+
 /// `nat44.static`.
 pub(crate) static NAT44_STATIC: Section = Section {
     name: "nat44.static",
     times: Times::Several,
     groups: &[&[
-        STATIC_PROTOCOL,
-        key("inside", Kind::Endpoint4, Absent::Fault, "The host inside and its port."),
-        STATIC_OUTSIDE,
+        key(
+            "protocol",
+            Kind::Choice(&["tcp", "udp", "icmp", "gre", "esp", "ipv6", "ipip"]),
+            Absent::Fault,
+            "Protocol; for `\"icmp\"` the ports are query identifiers. `\"gre\"`, `\"esp\"`, `\"ipv6\"` (protocol 41) and `\"ipip\"` (protocol 4) have no ports: all their packets to the outside address go to the host.",
+        ),
+        key("inside", Kind::Endpoint4OrAddress, Absent::Fault, "The host inside and its port."),
+        key(
+            "outside",
+            Kind::Endpoint4OrAddress,
+            Absent::Fault,
+            "An address of the pool, with a port from 1 to 65535.",
+        ),
     ]],
 };

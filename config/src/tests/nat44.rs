@@ -60,3 +60,86 @@ fn a_pool_belongs_to_one_translator() {
     let twice = faults(&format!("{OWN}{POOL44}{}", NAT44.replace("[nat44]", "[[nat44]]").repeat(2)));
     assert!(twice.contains("nat44"), "{twice}");
 }
+
+fn static_row(protocol: &str, inside: &str, outside: &str) -> String {
+    format!("[[nat44.static]]\nprotocol = \"{protocol}\"\ninside = \"{inside}\"\noutside = \"{outside}\"\n")
+}
+
+#[test]
+fn a_binding_without_ports_has_addresses_alone() {
+    let rows = ["gre", "esp", "ipv6", "ipip"].map(|name| static_row(name, "192.168.1.2", "192.0.2.3"));
+    let with_ports = static_row("udp", "192.168.1.2:53", "192.0.2.3:53");
+    let keys = "max_portless_sessions = 1000\nmax_portless_sessions_per_subscriber = 7\n[nat44.timeouts]\nportless = \"3 min\"\n";
+    let text = format!("{OWN}{POOL44}{NAT44}{keys}{}{with_ports}", rows.concat());
+    let (config, _) = parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+    let nat44 = config.nat44.as_ref().unwrap();
+    assert_eq!((nat44.static_bindings.count(), nat44.static_bindings.portless.len()), (5, 4));
+    let engine = &config.engines([0, 0], &Surroundings::default())[0].nat44[0];
+    assert_eq!(engine.static_bindings.len(), 1);
+    let portless = &engine.portless;
+    let numbers: Vec<u8> = portless.bindings.iter().map(|it| it.protocol.number()).collect();
+    assert_eq!(numbers, [47, 50, 41, 4]);
+    assert_eq!(portless.bindings[0].inside.0.to_string(), "192.168.1.2");
+    assert_eq!(portless.bindings[0].outside.0.to_string(), "192.0.2.3");
+    assert_eq!((portless.sessions, portless.sessions_per_subscriber), (500, 7), "of each of two workers");
+    assert_eq!(portless.timeout.as_secs(), 180);
+    let workers = format!("{}workers = 4\n{POOL44}{NAT44}max_portless_sessions = 1001\n", OWN);
+    let (config, _) = parse(&workers).unwrap_or_else(|faults| panic!("{faults}"));
+    let engines = config.engines([0, 0], &Surroundings::default());
+    assert!(engines.iter().all(|engine| engine.nat44[0].portless.sessions == 251));
+}
+
+#[test]
+fn a_binding_without_ports_that_cannot_be_is_a_fault() {
+    let fault = |rows: &str| faults(&format!("{OWN}{POOL44}{NAT44}{rows}"));
+    let gre = static_row("gre", "192.168.1.2", "192.0.2.3");
+    for (rows, says) in [
+        (static_row("gre", "192.168.1.2:1", "192.0.2.3"), "is not an IPv4 address"),
+        (static_row("tcp", "192.168.1.2", "192.0.2.3:1"), "is not an IPv4 address with a port"),
+        (static_row("gre", "10.0.0.1", "192.0.2.3"), "is not in nat44.inside"),
+        (static_row("gre", "192.168.1.2", "198.51.100.1"), "is not an address of pool public"),
+        (static_row("sctp", "192.168.1.2:1", "192.0.2.3:1"), "is not valid"),
+        (gre.clone() + &static_row("gre", "192.168.1.3", "192.0.2.3"), "gre 192.0.2.3 already has"),
+        (gre.clone() + &static_row("gre", "192.168.1.2", "192.0.2.4"), "gre 192.168.1.2 already has"),
+    ] {
+        assert!(fault(&rows).contains(says), "{says}: {}", fault(&rows));
+    }
+    let both = gre + &static_row("esp", "192.168.1.2", "192.0.2.3");
+    assert!(parse(&format!("{OWN}{POOL44}{NAT44}{both}")).is_ok(), "each protocol has its own");
+    let few = fault("[nat44.timeouts]\nportless = \"1 min\"\n");
+    assert!(few.contains("nat44.timeouts.portless"), "{few}");
+}
+
+#[test]
+fn a_shared_pool_has_no_protocols_without_ports() {
+    let shared = "[[pool]]\nname = \"public\"\naddresses = [\"203.0.113.7\"]\nshared = true\nports = \"61000-65535\"\n";
+    let fault = faults(&format!("{OWN}{shared}{NAT44}{}", static_row("esp", "192.168.1.2", "203.0.113.7")));
+    assert!(fault.contains("this host takes their packets to its own address"), "{fault}");
+    let (config, _) = parse(&format!("{OWN}{shared}{NAT44}")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(config.engines([0, 0], &Surroundings::default())[0].nat44[0].portless.sessions, 0);
+}
+
+#[test]
+fn a_tunnel_of_this_host_takes_ipv6_in_ipv4_at_its_address() {
+    // Of the host's addresses nothing is known, as when a file is checked elsewhere: with them, a pool has none of them at all.
+    let tunnel = "[six_to_four]\nrole = \"router\"\naddress = \"192.0.2.3\"\n";
+    let text = |rows: &str| format!("{OWN}{POOL44}{NAT44}{rows}{tunnel}");
+    let read = |rows: &str| Config::parse("sixway.toml", &text(rows), &HostFacts::default(), &mut no_files);
+    let faults = read(&static_row("ipv6", "192.168.1.2", "192.0.2.3")).unwrap_err().to_string();
+    let says = "nat44.static[0].outside  192.0.2.3 is the local end of six_to_four six_to_four: packets of IPv6 in IPv4 for it are the tunnel's";
+    assert!(faults.contains(says), "{faults}");
+    for rows in [String::new(), static_row("gre", "192.168.1.2", "192.0.2.3")] {
+        let (_, warnings) = read(&rows).unwrap_or_else(|faults| panic!("{faults}"));
+        let warnings = lines(&warnings).join("\n");
+        assert!(
+            warnings.contains("nat44.pool  192.0.2.3 is the local end of six_to_four six_to_four"),
+            "{warnings}"
+        );
+    }
+    let elsewhere = tunnel.replace("192.0.2.3", "203.0.113.7");
+    let (_, warnings) =
+        parse(&format!("{OWN}{POOL44}{NAT44}{elsewhere}")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(!lines(&warnings).join("\n").contains("nat44.pool"));
+}

@@ -126,7 +126,12 @@ fn every_word_and_bound_of_the_list_is_good() {
                     vec![]
                 }
                 Kind::Texts | Kind::Addresses4 | Kind::Addresses6 | Kind::Prefixes6 => vec![],
-                Kind::Prefixes4 | Kind::Routes | Kind::Ports | Kind::Endpoint4 | Kind::Endpoint6 => vec![],
+                Kind::Prefixes4
+                | Kind::Routes
+                | Kind::Ports
+                | Kind::Endpoint4
+                | Kind::Endpoint4OrAddress
+                | Kind::Endpoint6 => vec![],
                 Kind::Duration { .. } | Kind::Size { .. } | Kind::Socket => vec![],
                 Kind::Sockets(_) | Kind::Server | Kind::Networks => vec![],
                 Kind::Table(_) | Kind::Tables(_) => vec![],

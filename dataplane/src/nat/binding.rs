@@ -26,6 +26,7 @@ use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use core::fmt;
+use core::net::Ipv4Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A binding.
@@ -238,6 +239,11 @@ impl<I: InsideKey> BindingTable<I> {
     /// Whether a host has bindings.
     pub(crate) fn has_host(&self, address: Inside<I::Host>) -> bool {
         self.find_host(address).is_some()
+    }
+
+    /// The outside address that the bindings of a host have.
+    pub(crate) fn paired_address(&self, address: Inside<I::Host>) -> Option<Ipv4Addr> {
+        self.find_host(address).map(|host| self.pool.address_of(self.hosts[host].paired))
     }
 
     /// Creates a dynamic binding for an inside endpoint without one. `is_free`: no limit holds for the packet's destination.

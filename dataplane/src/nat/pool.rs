@@ -154,6 +154,11 @@ impl Pool {
         self.prefixes[..behind].last().is_some_and(inside)
     }
 
+    /// The address of a slot.
+    pub(super) fn address_of(&self, slot: PoolSlot) -> Ipv4Addr {
+        self.open[slot.0 as usize].address
+    }
+
     /// Number of addresses.
     pub const fn addresses(&self) -> u64 {
         self.total

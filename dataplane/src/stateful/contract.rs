@@ -1,5 +1,6 @@
 //! A stateful translator of any kind, as operators, the fast path and other processes see it.
 
+use super::without_ports::WithoutPorts;
 use crate::counters::Counters;
 use crate::identity::Identity;
 use crate::instant::Instant;
@@ -51,6 +52,12 @@ pub trait Stateful {
         now: Instant,
         rows: &mut Vec<SubscriberRow>,
     ) -> Option<u32>;
+
+    /// Protocols without ports.
+    fn without_ports(&self) -> &dyn WithoutPorts;
+
+    /// The same, to end sessions.
+    fn without_ports_mut(&mut self) -> &mut dyn WithoutPorts;
 
     /// See [`crate::nat::Engine::end_session`].
     fn end_session(

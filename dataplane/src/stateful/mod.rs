@@ -5,7 +5,9 @@ mod contract;
 mod remotes;
 mod translator;
 mod verbs;
+mod without_ports;
 
 pub use contract::Stateful;
 pub(crate) use remotes::Remotes;
 pub use translator::{AddressPolicy, Translator};
+pub use without_ports::{PortlessBindingRow, PortlessRow, WithoutPorts};

@@ -1,5 +1,6 @@
 //! A stateful translator: one worker's share of it.
 
+use super::without_ports::WithoutPorts;
 use crate::identity::Identity;
 use crate::nat::{self, AddressesInUse, Engine, InsideKey, Mechanism, Occupancy, Ownership};
 use crate::verdict::{Decision, Next, WorkerId};
@@ -11,6 +12,9 @@ use core::net::Ipv4Addr;
 pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
     /// Whether the fast path carries its sessions.
     const IN_FAST_PATH: bool;
+
+    /// What it has of protocols without ports.
+    type WithoutPorts: WithoutPorts;
 
     /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
     fn identity(&self) -> Identity;
@@ -25,9 +29,10 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
 }
 
 /// A stateful translator.
-pub struct Translator<I: InsideKey, P> {
+pub struct Translator<I: InsideKey, P: AddressPolicy<I>> {
     pub(crate) rules: P,
     pub(crate) nat: Engine<I>,
+    pub(crate) without_ports: P::WithoutPorts,
     /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
     pub(super) static_hosts: BTreeMap<I::Host, u32>,
 }
@@ -35,14 +40,14 @@ pub struct Translator<I: InsideKey, P> {
 impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     /// The share of `worker`, of `workers`. Static bindings that cannot be created are left out.
     pub(crate) fn with_rules(
-        rules: P,
+        (rules, without_ports): (P, P::WithoutPorts),
         config: &nat::Config<I>,
         worker: (WorkerId, u8),
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
         let nat = Engine::new(config, worker, seed, worker_key);
-        let mut translator = Self { rules, nat, static_hosts: BTreeMap::new() };
+        let mut translator = Self { rules, nat, without_ports, static_hosts: BTreeMap::new() };
         config.static_bindings.iter().for_each(|binding| translator.note_static(binding.inside.0.host()));
         translator
     }

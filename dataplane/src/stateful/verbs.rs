@@ -2,6 +2,7 @@
 
 use super::contract::Stateful;
 use super::translator::{AddressPolicy, Translator, host};
+use super::without_ports::WithoutPorts;
 use crate::counters::Counters;
 use crate::identity::Identity;
 use crate::instant::Instant;
@@ -70,6 +71,14 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         rows: &mut Vec<SubscriberRow>,
     ) -> Option<u32> {
         self.nat.subscribers(cursor, slots, inside, now, rows)
+    }
+
+    fn without_ports(&self) -> &dyn WithoutPorts {
+        &self.without_ports
+    }
+
+    fn without_ports_mut(&mut self) -> &mut dyn WithoutPorts {
+        &mut self.without_ports
     }
 
     fn end_session(

@@ -62,7 +62,7 @@ pub fn load() -> impl Strategy<Value = Load> {
         3 => (select(&[1u8, 2, 3, 4, 11, 12][..]), 0u8..6, any::<u32>(), 0usize..700)
             .prop_map(|(kind, code, value, quoted)| Load::Error { kind, code, value, quoted }),
         1 => any::<u8>().prop_map(|kind| Load::Query { kind }),
-        1 => any::<u8>().prop_map(|protocol| Load::Other { protocol }),
+        2 => prop_oneof![any::<u8>(), select(&[4u8, 41, 47, 50][..])].prop_map(|protocol| Load::Other { protocol }),
     ]
 }
 

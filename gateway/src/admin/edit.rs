@@ -3,9 +3,10 @@
 use super::filter::protocol_number;
 use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Edit {
     EndBinding(NatProtocol, Outside<Endpoint4>),
     /// End a session.
     EndSession(NatProtocol, Inside<Endpoint6>, Endpoint4),
+    /// End the sessions of a protocol without ports between an inside host and a remote one.
+    EndPortless(u8, Ipv4Addr, Ipv4Addr),
 }
 
 /// A binding or session as it is written in a request.
@@ -39,6 +42,16 @@ impl Named {
     pub fn protocol(&self) -> Result<NatProtocol, String> {
         let number = protocol_number(&self.protocol).and_then(NatProtocol::of);
         number.ok_or_else(|| format!("protocol {}: not tcp, udp or icmp", self.protocol.escape_debug()))
+    }
+
+    /// The number of a protocol without ports, the inside host and the remote one; else what is wrong. `None`: it is another protocol.
+    pub fn portless(&self) -> Option<Result<(u8, Ipv4Addr, Ipv4Addr), String>> {
+        let protocol = protocol_number(&self.protocol).and_then(PortlessProtocol::of)?;
+        let ends = address4("inside", &self.inside).and_then(|inside| {
+            let remote = address4("remote", &self.remote)?;
+            Ok((protocol.number(), inside, remote))
+        });
+        Some(ends)
     }
 
     /// The inside endpoint; else what is wrong.
@@ -63,6 +76,13 @@ impl Named {
     pub fn binding(&self) -> Result<StaticBinding, String> {
         Ok(StaticBinding { protocol: self.protocol()?, inside: self.inside()?, outside: self.outside()? })
     }
+}
+
+fn address4(name: &str, text: &Option<String>) -> Result<Ipv4Addr, String> {
+    let text = text.as_ref().ok_or_else(|| format!("{name} is missing: ADDRESS"))?;
+    text.parse().map_err(|_| {
+        format!("{name} {}: not an IPv4 ADDRESS; write one such as 192.0.2.1", text.escape_debug())
+    })
 }
 
 fn endpoint4(name: &str, text: &Option<String>) -> Result<Endpoint4, String> {
@@ -93,5 +113,16 @@ mod tests {
         let wrong = Named { protocol: "gre".into(), outside: Some("192.0.2.1".into()), ..named };
         assert!(wrong.protocol().unwrap_err().contains("gre"));
         assert!(wrong.outside().unwrap_err().contains("ADDRESS:PORT"));
+        assert!(wrong.portless().unwrap().unwrap_err().contains("inside [2001:db8::80]:53: not an IPv4"));
+        let gre = Named {
+            protocol: "GRE".into(),
+            inside: Some("10.0.0.1".into()),
+            outside: None,
+            remote: Some("203.0.113.1".into()),
+        };
+        let ends = (47, Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(203, 0, 113, 1));
+        assert_eq!(gre.portless(), Some(Ok(ends)));
+        assert!(Named { remote: None, ..gre.clone() }.portless().unwrap().is_err());
+        assert_eq!(Named { protocol: "udp".into(), ..gre }.portless(), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6, protocol};
 use std::fmt;
 
@@ -17,7 +18,7 @@ pub struct Query {
     pub remote: Option<String>,
     /// A port (or ICMP identifier) of any of the three.
     pub port: Option<u16>,
-    /// `tcp`, `udp` or `icmp`.
+    /// `tcp`, `udp`, `icmp`, `gre`, `esp`, `ipv6` or `ipip`.
     pub protocol: Option<String>,
     /// The most rows to answer with.
     pub limit: Option<usize>,
@@ -69,7 +70,7 @@ impl Query {
             outside: read("outside", &self.outside, side4, wanted4)?,
             remote: read("remote", &self.remote, side4, wanted4)?,
             port: self.port,
-            protocol: read("protocol", &self.protocol, protocol_number, "tcp, udp or icmp")?,
+            protocol: read("protocol", &self.protocol, protocol_number, PROTOCOLS)?,
         })
     }
 }
@@ -129,13 +130,17 @@ fn side4(text: &str) -> Option<(Prefix4, Option<u16>)> {
     Some((Prefix4::holding(address.parse().ok()?, 32), Some(port.parse().ok()?)))
 }
 
+/// The names of protocols.
+pub(crate) const PROTOCOLS: &str = "tcp, udp, icmp, gre, esp, ipv6 or ipip";
+
 /// The number of a protocol by its name; ICMP's is IPv4's.
 pub(crate) fn protocol_number(text: &str) -> Option<u8> {
-    match text.to_ascii_lowercase().as_str() {
+    let text = text.to_ascii_lowercase();
+    match text.as_str() {
         "tcp" => Some(protocol::TCP),
         "udp" => Some(protocol::UDP),
         "icmp" | "icmpv6" => Some(protocol::ICMPV4),
-        _ => None,
+        name => PortlessProtocol::ALL.into_iter().find(|it| it.name() == name).map(PortlessProtocol::number),
     }
 }
 
@@ -170,6 +175,10 @@ mod tests {
         assert!(!admits(&[("outside", "192.0.2.4")]));
         assert!(!admits(&[("remote", "203.0.113.2:80")]));
         assert!(!admits(&[("protocol", "udp")]));
+        assert!(!admits(&[("protocol", "gre")]));
+        let numbers = ["gre", "ESP", "ipv6", "ipip"]
+            .map(|name| query(&[("protocol", name)]).filter().unwrap().protocol);
+        assert_eq!(numbers, [47, 50, 41, 4].map(Some));
     }
 
     #[test]
@@ -189,7 +198,7 @@ mod tests {
             ("inside", "192.0.2.1:x"),
             ("outside", "2001:db8::1"),
             ("remote", "1.2.3.4:x"),
-            ("protocol", "gre"),
+            ("protocol", "sctp"),
         ] {
             let error = query(&[(name, text)]).filter().unwrap_err();
             assert_eq!((error.name, error.text.as_str()), (name, text));

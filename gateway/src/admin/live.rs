@@ -1,6 +1,6 @@
 //! The query of `GET /v1/live`, and the filter that it is.
 
-use super::filter::protocol_number;
+use super::filter::{PROTOCOLS, protocol_number};
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::parse::{Addresses, Transport, parse};
 use std::net::IpAddr;
@@ -45,8 +45,7 @@ impl LiveQuery {
     /// The filter; else what is wrong.
     pub fn filter(&self) -> Result<LiveFilter, String> {
         let number = |name: &String| {
-            protocol_number(name)
-                .ok_or_else(|| format!("protocol {}: not tcp, udp or icmp", name.escape_debug()))
+            protocol_number(name).ok_or_else(|| format!("protocol {}: not {PROTOCOLS}", name.escape_debug()))
         };
         Ok(LiveFilter {
             from: self.from,

@@ -38,11 +38,11 @@ pub(super) enum BindingCommand {
 pub(super) enum SessionCommand {
     /// End a session.
     End {
-        /// tcp, udp or icmp.
+        /// tcp, udp, icmp, gre, esp, ipv6 or ipip.
         protocol: String,
-        /// The inside endpoint: [ADDRESS]:PORT.
+        /// The inside endpoint: [ADDRESS]:PORT; without ports, the address.
         inside: String,
-        /// The remote endpoint: ADDRESS:PORT; for icmp the port is 0.
+        /// The remote endpoint: ADDRESS:PORT; for icmp the port is 0. Without ports, the address.
         remote: String,
         #[command(flatten)]
         gateway: Socket,

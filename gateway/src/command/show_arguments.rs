@@ -24,7 +24,7 @@ pub(super) struct ShowArguments {
     /// Only rows with this port or ICMP identifier in any endpoint.
     #[arg(long)]
     pub(super) port: Option<u16>,
-    /// Only rows of this protocol: tcp, udp or icmp.
+    /// Only rows of this protocol: tcp, udp, icmp, gre, esp, ipv6 or ipip.
     #[arg(long)]
     pub(super) protocol: Option<String>,
     /// Maximum number of rows.

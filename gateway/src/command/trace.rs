@@ -32,7 +32,7 @@ pub(super) struct TraceArguments {
     /// Show packets as they pass the running gateway, and what becomes of them. --from and --to are those of packets as they arrive.
     #[arg(long, conflicts_with_all = ["tcp", "udp", "icmp", "size"])]
     live: bool,
-    /// With --live: only tcp, udp or icmp.
+    /// With --live: only tcp, udp, icmp, gre, esp, ipv6 or ipip.
     #[arg(long, requires = "live")]
     protocol: Option<String>,
     /// With --live: only packets with this port, or ICMP identifier.
@@ -203,6 +203,7 @@ fn in_words(names: &[&str]) -> String {
     let made = [
         made("bindings.made", "a binding is made (RFC 6146 §3.5)"),
         made("sessions.made", "a session is made"),
+        made("portless.made", "a session without ports is made"),
     ];
     std::iter::once(way)
         .filter(|way| !way.is_empty())

@@ -6,7 +6,6 @@ use super::reload::Wanted;
 use super::remote_names;
 use super::words;
 use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query, Ranking};
-use crate::inside_endpoint;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
@@ -92,7 +91,8 @@ impl Backend for Gateway {
     }
 
     async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
-        let total = self.tables(&self.reports().await?).iter().map(|table| table.sessions).sum();
+        let tables = self.tables(&self.reports().await?);
+        let total = tables.iter().map(|table| table.sessions + table.portless_sessions).sum();
         let (rows, next) =
             self.page(&query, Command::Sessions, |worker, entry| self.session_row(worker, entry)).await?;
         Ok(Page { rows, total, next })
@@ -337,9 +337,9 @@ impl Gateway {
             mechanism: self.mechanism(entry.mechanism),
             worker,
             protocol: words::protocol(Some(entry.protocol)),
-            inside: entry.inside.map_or_else(|| "–".into(), inside_endpoint::text),
-            outside: entry.outside.to_string(),
-            remote: entry.remote.to_string(),
+            inside: entry.inside.map_or_else(|| "–".into(), |end| words::inside(entry.protocol, end)),
+            outside: words::end(entry.protocol, entry.outside),
+            remote: words::end(entry.protocol, entry.remote),
             state: entry.state.into(),
             idle_seconds: entry.idle.map(|idle| idle.as_secs()),
             ends_in_seconds: entry.ends_in.as_secs(),
@@ -356,7 +356,7 @@ impl Gateway {
 
     fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
         let (inside, outside) = match entry.protocol {
-            Some(_) => (inside_endpoint::text(entry.inside), entry.outside.to_string()),
+            Some(number) => (words::inside(number, entry.inside), words::end(number, entry.outside)),
             None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
         };
         BindingRow {
@@ -388,6 +388,15 @@ impl Gateway {
             if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);
+            }
+            if mechanism.kind == Kind::Nat44 {
+                let (live, most) = (table.portless_sessions, table.portless_capacity);
+                add("portless_sessions", "Live sessions of protocols without ports.", live);
+                add(
+                    "portless_sessions_capacity",
+                    "Maximum number of sessions of protocols without ports.",
+                    most,
+                );
             }
             if translates {
                 add("bindings", "Live bindings, or addresses in use.", table.bindings);

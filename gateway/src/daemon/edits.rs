@@ -108,8 +108,16 @@ impl Gateway {
     /// Ends a session.
     pub(super) async fn end_session(&self, named: &Named) -> Result<(), AdminError> {
         let bad = AdminError::BadRequest;
-        let protocol = named.protocol().map_err(bad)?;
-        let edit = Edit::EndSession(protocol, named.inside().map_err(bad)?, named.remote().map_err(bad)?);
+        let edit = match named.portless() {
+            Some(ends) => {
+                let (protocol, inside, remote) = ends.map_err(bad)?;
+                Edit::EndPortless(protocol, inside, remote)
+            }
+            None => {
+                let protocol = named.protocol().map_err(bad)?;
+                Edit::EndSession(protocol, named.inside().map_err(bad)?, named.remote().map_err(bad)?)
+            }
+        };
         for mechanism in self.stateful() {
             for worker in 0..self.workers() {
                 if self.edit_whole(worker, mechanism, edit).await? {

@@ -306,6 +306,8 @@ impl Gateway {
         for (sum, table) in reports.iter().flat_map(|report| report.tables.iter().enumerate()) {
             if let Some(sum) = sums.get_mut(sum) {
                 sum.sessions += table.sessions;
+                sum.portless_sessions += table.portless_sessions;
+                sum.portless_capacity += table.portless_capacity;
                 sum.sessions_capacity += table.sessions_capacity;
                 sum.bindings += table.bindings;
                 sum.bindings_capacity += table.bindings_capacity;

@@ -84,6 +84,13 @@ pub(super) fn tables(mechanisms: &[MechanismRow], tables: &[Table]) -> Vec<Probl
                 table.sessions_capacity,
                 "raise nat64.max_sessions",
             ),
+            (
+                ProblemKind::Sessions,
+                "sessions without ports",
+                table.portless_sessions,
+                table.portless_capacity,
+                "raise nat44.max_portless_sessions",
+            ),
             (ProblemKind::Bindings, "bindings", table.bindings, table.bindings_capacity, bindings),
         ];
         for (kind, noun, used, capacity, cure) in kinds {
@@ -330,7 +337,10 @@ mod tests {
                 (Severity::Warning, "nat64: 95 of 100 bindings")
             ]
         );
-        assert_eq!(tables(&[mechanism], &[Table::default()]), [], "it has none");
+        assert_eq!(tables(std::slice::from_ref(&mechanism), &[Table::default()]), [], "it has none");
+        let portless = Table { portless_sessions: 95, portless_capacity: 100, ..Table::default() };
+        let found = tables(&[mechanism], &[portless]);
+        assert_eq!(said(&found), [(Severity::Warning, "nat64: 95 of 100 sessions without ports")]);
     }
 
     #[test]
@@ -340,6 +350,8 @@ mod tests {
             sessions_capacity: 1,
             bindings: 1,
             bindings_capacity: 1,
+            portless_sessions: 1,
+            portless_capacity: 1,
             ..Table::default()
         };
         let mechanisms = [true, false].map(|stateful| MechanismRow { stateful, ..MechanismRow::default() });

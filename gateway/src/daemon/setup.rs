@@ -115,7 +115,7 @@ fn nat64_serves(config: &Config, nat64: &Nat64) -> String {
 
 fn nat44_serves(config: &Config, nat44: &Nat44) -> String {
     let inside: Vec<String> = nat44.inside.iter().map(Prefix4::to_string).collect();
-    let pool = pool_serves(config, &nat44.pool, nat44.static_bindings.len());
+    let pool = pool_serves(config, &nat44.pool, nat44.static_bindings.count());
     format!("{} ⇄ {pool}", inside.join(", "))
 }
 

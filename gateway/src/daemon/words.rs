@@ -1,13 +1,15 @@
 //! Values of the engine as text.
 
 use super::fast_path_handle::FastPathState;
+use crate::inside_endpoint;
 use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::drop_reason::Answer;
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::{CAUSES, Cause, Counts};
-use sixway_wire::protocol;
+use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// A protocol's name; `any` for all of them.
 pub(super) fn protocol(number: Option<u8>) -> String {
@@ -16,7 +18,25 @@ pub(super) fn protocol(number: Option<u8>) -> String {
         Some(protocol::TCP) => "tcp".into(),
         Some(protocol::UDP) => "udp".into(),
         Some(protocol::ICMPV4 | protocol::ICMPV6) => "icmp".into(),
-        Some(number) => number.to_string(),
+        Some(number) => {
+            PortlessProtocol::of(number).map_or_else(|| number.to_string(), |it| it.name().to_owned())
+        }
+    }
+}
+
+/// An inside endpoint; of a protocol without ports its address.
+pub(super) fn inside(number: u8, endpoint: Endpoint6) -> String {
+    match (PortlessProtocol::of(number), endpoint.address.to_ipv4_mapped()) {
+        (Some(_), Some(address)) => address.to_string(),
+        (_, _) => inside_endpoint::text(endpoint),
+    }
+}
+
+/// An outside or remote endpoint; of a protocol without ports its address.
+pub(super) fn end(number: u8, endpoint: Endpoint4) -> String {
+    match PortlessProtocol::of(number) {
+        Some(_) => endpoint.address.to_string(),
+        None => endpoint.to_string(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A packet in words.
 
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::parse::{self, ACK, Addresses, FIN, RST, SYN, Transport};
 use sixway_wire::{Prefix4, Prefix6, protocol};
 use std::net::IpAddr;
@@ -55,10 +56,20 @@ pub fn in_words(octets: &[u8], detail: Detail) -> String {
             (format!("ICMP type {kind}, identifier {identifier}"), format!("{source} > {destination}"))
         }
         Transport::IcmpError { .. } => ("ICMP error".into(), format!("{source} > {destination}")),
-        Transport::Opaque => (format!("protocol {}", packet.protocol), format!("{source} > {destination}")),
+        Transport::Opaque => (without_ports(packet.protocol), format!("{source} > {destination}")),
     };
     let fragment = if packet.fragment.is_some() { ", fragment" } else { "" };
     format!("{version}, {transport}{fragment}, {} octets, {hops} {}, {ends}", packet.length, packet.hops)
+}
+
+fn without_ports(number: u8) -> String {
+    match PortlessProtocol::of(number) {
+        Some(PortlessProtocol::Gre) => "GRE".into(),
+        Some(PortlessProtocol::Esp) => "ESP".into(),
+        Some(PortlessProtocol::Ipv6) => "protocol 41 (IPv6)".into(),
+        Some(PortlessProtocol::Ipip) => "protocol 4 (IPv4)".into(),
+        None => format!("protocol {number}"),
+    }
 }
 
 fn transport_name(number: u8, flags: u8) -> String {

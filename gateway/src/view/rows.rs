@@ -246,7 +246,7 @@ pub struct SessionRow {
     pub mechanism: String,
     /// The worker that keeps it.
     pub worker: usize,
-    /// `tcp`, `udp` or `icmp`.
+    /// `tcp`, `udp` or `icmp`; without ports, `gre`, `esp`, `ipv6` or `ipip`, and the ends are addresses.
     pub protocol: String,
     /// The inside endpoint (X',x); `–` while an inbound SYN waits for a binding (RFC 6146 §3.5.2.2).
     pub inside: String,
@@ -280,7 +280,7 @@ pub struct BindingRow {
     pub mechanism: String,
     /// The worker that keeps it.
     pub worker: usize,
-    /// `tcp`, `udp` or `icmp`; `any` for a whole address.
+    /// As for a session; `any` for a whole address.
     pub protocol: String,
     /// The inside endpoint (X',x), or an address.
     pub inside: String,

@@ -1,6 +1,7 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
+use super::portless;
 use super::translator::{
     BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, Translator,
 };
@@ -18,6 +19,8 @@ use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
+/// Places from here on are those of protocols without ports.
+const PORTLESS: u32 = 1 << 31;
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
 /// Places of a table that are looked at in one call when a gateway is taken over; nothing else is done then.
@@ -83,6 +86,17 @@ impl Translator for Engine {
         let Scan { from, budget, room, filter, now } = scan;
         let count = self.stateful().count();
         let translator = self.stateful().nth(from.mechanism.into())?;
+        if from.slot >= PORTLESS {
+            let next = in_steps(from.slot - PORTLESS, budget, room, rows, |slot, slots, rows| {
+                portless::sessions(
+                    translator.without_ports(),
+                    (from.mechanism, filter),
+                    (slot, slots, now),
+                    rows,
+                )
+            });
+            return position(from, next.map(|slot| slot + PORTLESS), count);
+        }
         let selection = selection(filter);
         let mut found = Vec::new();
         let next = in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
@@ -93,6 +107,7 @@ impl Translator for Engine {
             }));
             next
         });
+        let next = next.or(translator.without_ports().has_any().then_some(PORTLESS));
         position(from, next, count)
     }
 
@@ -103,9 +118,20 @@ impl Translator for Engine {
         let mechanism = usize::from(from.mechanism);
         let next = if mechanism < stateful {
             let translator = self.stateful().nth(mechanism)?;
+            if from.slot >= PORTLESS {
+                let next = in_steps(from.slot - PORTLESS, budget, room, rows, |slot, slots, rows| {
+                    portless::bindings(
+                        translator.without_ports(),
+                        (from.mechanism, filter),
+                        (slot, slots),
+                        rows,
+                    )
+                });
+                return position(from, next.map(|slot| slot + PORTLESS), count);
+            }
             let selection = selection(filter);
             let mut found = Vec::new();
-            in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+            let next = in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
                 found.clear();
                 let next = translator.bindings(slot, slots, &selection, &mut found);
                 rows.extend(found.iter().map(|row| binding_entry(from.mechanism, row)).filter(|entry| {
@@ -114,7 +140,8 @@ impl Translator for Engine {
                         .is_some_and(|number| filter.admits_binding(number, entry.inside, entry.outside))
                 }));
                 next
-            })
+            });
+            next.or(translator.without_ports().has_any().then_some(PORTLESS))
         } else {
             // A host of a dynamic pool has an address for all protocols.
             let pool = pool(self, from.mechanism).filter(|_| filter.protocol.is_none());
@@ -173,6 +200,10 @@ impl Translator for Engine {
             Edit::Unbind(binding) => ended(translator.remove_static(binding, ENDED_AT_ONCE, counters)),
             Edit::EndBinding(protocol, outside) => {
                 ended(translator.end_binding(*protocol, *outside, ENDED_AT_ONCE, counters))
+            }
+            Edit::EndPortless(protocol, inside, remote) => {
+                let without_ports = translator.without_ports_mut();
+                ended(without_ports.end(*protocol, *inside, *remote, counters).then_some(true))
             }
             Edit::EndSession(protocol, inside, remote) => {
                 ended(translator.end_session(*protocol, *inside, *remote, counters).then_some(true))
@@ -249,7 +280,10 @@ fn pool(engine: &mut Engine, mechanism: u16) -> Option<&mut DynamicPool> {
 
 fn table(translator: &dyn Stateful) -> Table {
     let occupancy = translator.occupancy();
+    let (portless, portless_capacity) = translator.without_ports().occupancy();
     Table {
+        portless_sessions: portless.into(),
+        portless_capacity: portless_capacity.into(),
         sessions: occupancy.sessions.into(),
         sessions_capacity: occupancy.max_sessions.into(),
         bindings: occupancy.bindings.into(),

@@ -13,6 +13,7 @@ mod command;
 mod dump;
 mod engine;
 mod handover;
+mod portless;
 mod run;
 mod tap;
 mod translator;

@@ -107,6 +107,10 @@ pub struct Table {
     pub sessions: u64,
     /// Maximum number of sessions.
     pub sessions_capacity: u64,
+    /// Live sessions of protocols without ports.
+    pub portless_sessions: u64,
+    /// Maximum number of them.
+    pub portless_capacity: u64,
     /// Live bindings, or addresses in use.
     pub bindings: u64,
     /// Maximum number of bindings.

@@ -17,6 +17,7 @@ mod ip_in_ip;
 mod kernel;
 mod life;
 mod nat44;
+mod nat44_portless;
 mod nat64;
 mod npt66;
 mod package;
@@ -182,6 +183,7 @@ fn all() -> Vec<Interop> {
         siit::TESTS,
         nat44::TESTS,
         event_log::TESTS,
+        nat44_portless::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

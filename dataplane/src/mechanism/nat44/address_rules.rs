@@ -1,5 +1,6 @@
 //! What is NAT44's own: who is inside, which addresses may pass, and the new addresses (RFC 3022 §4.1).
 
+use super::portless::PortlessSessions;
 use crate::drop_reason::DropReason;
 use crate::identity::Identity;
 use crate::nat::{Inside, Mechanism, Outside};
@@ -76,6 +77,7 @@ impl Mechanism<Endpoint4> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint4> for AddressRules {
+    type WithoutPorts = PortlessSessions;
     const IN_FAST_PATH: bool = false;
 
     fn identity(&self) -> Identity {

@@ -1,5 +1,6 @@
 //! The configuration of a NAT44.
 
+use super::portless::PortlessConfig;
 use crate::nat::{
     AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError,
     SubscriberPolicy, Timeouts,
@@ -26,6 +27,8 @@ pub struct Nat44Config {
     pub filtering: Filtering,
     /// Bindings that the administrator configures; their hosts are inside.
     pub static_bindings: Vec<StaticBinding<Endpoint4>>,
+    /// Protocols without ports.
+    pub portless: PortlessConfig,
     /// Lifetimes; those below the RFCs' floors are raised to them.
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv4 address.
@@ -49,6 +52,7 @@ impl Nat44Config {
             pool,
             filtering: Filtering::default(),
             static_bindings: Vec::new(),
+            portless: PortlessConfig::default(),
             timeouts: Timeouts::default(),
             limits: StateLimits::default(),
             subscribers: SubscriberPolicy::new(Config::<Endpoint4>::SUBSCRIBER_BITS),

@@ -1,8 +1,10 @@
 //! ICMP errors (RFC 5508 §4, RFC 3022 §4.3): which packets they are about, and the addresses of what they quote.
 
 use super::Nat44;
+use super::portless::PortlessProtocol;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple, Transport};
@@ -15,6 +17,7 @@ impl Nat44 {
     pub(super) fn icmp_error(
         &self,
         arrival: &Arrival<'_>,
+        now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         // Redirects are of one link, Source Quench is deprecated (RFC 5508 REQ-10, RFC 6633 §5).
@@ -30,6 +33,11 @@ impl Nat44 {
         else {
             return Err(DropReason::QuoteUnusable);
         };
+        if let Some(protocol) = PortlessProtocol::of(number) {
+            let about = (source.address, destination.address);
+            let (decision, quoted) = self.portless_error(arrival, about, protocol, now)?;
+            return Ok(Decision { quoted: Some(effects.quoted(quoted)), ..decision });
+        }
         let protocol =
             NatProtocol::of(number).filter(|_| number != ICMPV6).ok_or(DropReason::NoSessionForError)?;
         let (decision, quoted) = if self.rules.is_error_from_inside(destination.address) {

@@ -16,8 +16,11 @@ mod config;
 mod contract;
 mod icmp_error;
 mod ownership;
+mod portless;
+mod portless_packets;
 mod time;
 mod translator;
 
 pub use config::Nat44Config;
+pub use portless::{PORTLESS_DEFAULT, PORTLESS_MIN, PortlessBinding, PortlessConfig, PortlessProtocol};
 pub use translator::{Nat44, Probe};

@@ -1,6 +1,7 @@
 //! Which worker owns a packet on its way to a NAT44: the one that holds its host's or its port's state.
 
 use super::address_rules::AddressRules;
+use super::portless::PortlessProtocol;
 use crate::nat::{NatProtocol, Ownership};
 use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
 use crate::verdict::WorkerId;
@@ -15,6 +16,10 @@ pub(super) fn worker_of(
     quoted: Option<&QuotedTuple>,
 ) -> Option<WorkerId> {
     let Addresses::V4 { source, destination } = packet.addresses else { return None };
+    if let Some(remote) = portless_remote(rules, packet, quoted) {
+        // By the same hash as inside hosts, which have other addresses.
+        return Some(ownership.worker_of_inside(remote));
+    }
     let of_outside = |protocol, endpoint| {
         let protocol = NatProtocol::of(protocol).unwrap_or(NatProtocol::Udp);
         ownership.worker_of_outside(protocol, endpoint)
@@ -34,4 +39,25 @@ pub(super) fn worker_of(
             of_outside(packet.protocol, Endpoint4::new(destination, port))
         }
     })
+}
+
+/// The remote host of a packet of a protocol without ports, or of an ICMP error about one: both directions have it, and nothing else says
+/// which of two directions belong together.
+#[inline]
+fn portless_remote(rules: &AddressRules, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<Ipv4Addr> {
+    if !matches!(packet.transport, Transport::Opaque | Transport::IcmpError { .. }) {
+        return None;
+    }
+    let (protocol, source, destination, is_error) = match (quoted, packet.addresses) {
+        (Some(QuotedTuple::V4 { source, destination, protocol }), _) => {
+            (*protocol, source.address, destination.address, true)
+        }
+        (None, Addresses::V4 { source, destination }) => (packet.protocol, source, destination, false),
+        (Some(QuotedTuple::V6 { .. }) | None, _) => return None,
+    };
+    PortlessProtocol::of(protocol)?;
+    // What an error from inside quotes came from outside.
+    let is_outbound =
+        if is_error { !rules.is_error_from_inside(destination) } else { rules.is_inside(source) };
+    Some(if is_outbound { destination } else { source })
 }

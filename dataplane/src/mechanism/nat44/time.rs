@@ -25,6 +25,7 @@ impl Nat44 {
             // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => generated.push(Generated::Probe(Box::new(probe_packet(&session)))),
         });
+        self.without_ports.expire(now, budget, &mut effects.counters);
         generated.into_iter().for_each(|one| effects.send(one));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Nat44Config;
 use super::address_rules::AddressRules;
+use super::portless::{PortlessProtocol, PortlessSessions};
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -10,7 +11,7 @@ use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::stateful::{Remotes, Translator};
-use crate::verdict::{Decision, PolicyId, WorkerId};
+use crate::verdict::{Decision, Edit, Next, PolicyId, WorkerId};
 use sixway_wire::Endpoint4;
 use sixway_wire::protocol::ICMPV6;
 
@@ -33,7 +34,9 @@ impl Nat44 {
         let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
         let remotes = Remotes::new(config.excluded.clone(), allowed_own);
         let rules = AddressRules { inside: config.inside.clone(), remotes, policy };
-        Self::with_rules(rules, &config.nat(), worker, seed, worker_key)
+        let pool = &config.pool.addresses;
+        let portless = PortlessSessions::new(&config.portless, pool, worker.0, seed, worker_key);
+        Self::with_rules((rules, portless), &config.nat(), worker, seed, worker_key)
     }
 
     /// Whether a packet comes from an inside host.
@@ -78,8 +81,13 @@ impl Nat44 {
             Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters),
             Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters),
             // Of a batch's packets none is an error: that is known where this is compiled for them, and their decisions need no memory.
-            Side::Neither if arrival.quoted.is_none() => Err(refusal(arrival.packet)),
-            Side::Neither => self.icmp_error(arrival, effects),
+            Side::Neither if arrival.quoted.is_none() => {
+                let (source, destination) = self.without_five_tuple(arrival, now, counters)?;
+                let [source, destination] = [source, destination].map(|address| Endpoint4::new(address, 0));
+                let edit = Edit::Renumber4 { source, destination, keep_ports: true };
+                Ok(Decision::edit(edit, self.rules.policy, Next::Leave))
+            }
+            Side::Neither => self.icmp_error(arrival, now, effects),
         }
     }
 
@@ -88,6 +96,9 @@ impl Nat44 {
         let Addresses::V4 { destination, .. } = packet.addresses else {
             return Err(DropReason::NoMechanism);
         };
+        if let Some(protocol) = PortlessProtocol::of(packet.protocol) {
+            return self.may_hold_portless(packet, protocol);
+        }
         let known = NatProtocol::of(packet.protocol).filter(|_| packet.protocol != ICMPV6);
         let protocol = known.ok_or(DropReason::ProtocolUnsupported)?;
         if self.is_from_inside(packet) || self.nat.is_in_use(destination, protocol) {
@@ -99,9 +110,7 @@ impl Nat44 {
 }
 
 /// Why a packet without five-tuple is refused.
-#[cold]
-#[inline(never)]
-fn refusal(packet: &Packet) -> DropReason {
+pub(super) fn refusal(packet: &Packet) -> DropReason {
     if NatProtocol::of(packet.protocol).is_none() || packet.protocol == ICMPV6 {
         return DropReason::ProtocolUnsupported;
     }

@@ -89,6 +89,7 @@ impl Mechanism<Endpoint6> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint6> for AddressRules {
+    type WithoutPorts = ();
     const IN_FAST_PATH: bool = true;
 
     fn identity(&self) -> Identity {

@@ -50,7 +50,7 @@ impl Nat64 {
             remotes: Remotes::new(config.excluded.clone(), allowed_own),
             policy,
         };
-        Self::with_rules(rules, &config.nat(), worker, seed, worker_key)
+        Self::with_rules((rules, ()), &config.nat(), worker, seed, worker_key)
     }
 
     /// The translation prefix, Pref64::/n.

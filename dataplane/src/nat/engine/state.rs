@@ -9,7 +9,7 @@ use crate::nat::ownership::Ownership;
 use crate::nat::pool::{Pool, PoolSlot};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::Occupancy;
-use crate::nat::sides::Outside;
+use crate::nat::sides::{Inside, Outside};
 use crate::nat::spread::Spread;
 use crate::nat::state_limits::StateLimits;
 use crate::nat::state_tables::{Fired, StateTables};
@@ -75,6 +75,11 @@ impl<I: InsideKey> Engine<I> {
     /// Whether an address of the pool may have bindings of a protocol, at any worker.
     pub fn is_in_use(&self, address: Ipv4Addr, protocol: NatProtocol) -> bool {
         self.tables.bindings.pool().is_in_use(address, protocol)
+    }
+
+    /// The outside address that the bindings of an inside host have.
+    pub(crate) fn paired_address(&self, host: I::Host) -> Option<Ipv4Addr> {
+        self.tables.bindings.paired_address(Inside(host))
     }
 
     /// Which worker owns what.

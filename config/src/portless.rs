@@ -1,0 +1,26 @@
+//! How many sessions of protocols without ports a NAT44 may have.
+
+use serde::Serialize;
+
+use crate::fault::Report;
+use crate::section::Reader;
+
+/// How large their table may become: all workers' together, but of a subscriber at each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PortlessLimits {
+    /// Sessions.
+    #[serde(rename = "max_portless_sessions")]
+    pub sessions: u32,
+    /// Sessions of a subscriber, an IPv4 address; 0: no limit.
+    #[serde(rename = "max_portless_sessions_per_subscriber")]
+    pub sessions_per_subscriber: u32,
+}
+
+impl PortlessLimits {
+    pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<Self> {
+        let mut read = |key| section.value(key, report).and_then(|v| v.integer(report));
+        let (sessions, of_each) =
+            (read("max_portless_sessions"), read("max_portless_sessions_per_subscriber"));
+        Some(Self { sessions: sessions?, sessions_per_subscriber: of_each? })
+    }
+}

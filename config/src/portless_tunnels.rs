@@ -1,0 +1,56 @@
+//! Tunnels of this host that end at addresses of a NAT44's pool.
+
+use std::net::Ipv4Addr;
+
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
+
+use crate::config::Config;
+use crate::fault::{Place, Report};
+use crate::local_address::LocalAddress;
+use crate::schema::NAT44_STATIC;
+use crate::section::Reader;
+
+/// Reports addresses of the pool at which tunnels of this host end: IPv6 in IPv4 that comes there is the tunnel's.
+pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
+    let Some(nat44) = &config.nat44 else { return };
+    let Some(pool) = config.pool(&nat44.pool) else { return };
+    let rows = section.sections("static", &NAT44_STATIC, &mut Report::default());
+    let place = |key: &str, of: &Place| Place { key: format!("{}.{key}", of.key).into(), ..of.clone() };
+    for (kind, name, address) in ends(config) {
+        let statics = nat44.static_bindings.portless.iter();
+        let taken = statics.filter(|it| it.protocol == PortlessProtocol::Ipv6 && it.outside == address);
+        let mut is_told = false;
+        for binding in taken {
+            let row = rows.iter().find(|row| is_row(row, binding.inside, address));
+            let at = row.map_or_else(|| section.place().clone(), |row| place("outside", row.place()));
+            let what = "packets of IPv6 in IPv4 for it are the tunnel's; use another address of the pool";
+            report.fault(&at, format!("{address} is the local end of {kind} {name}: {what}"));
+            is_told = true;
+        }
+        if !is_told && pool.holds(address) && !pool.shared {
+            let what = "packets of IPv6 in IPv4 for it are the tunnel's, and not those of an inside host";
+            let at = place("pool", section.place());
+            report.warn(&at, format!("{address} is the local end of {kind} {name}: {what}"));
+        }
+    }
+}
+
+fn is_row(row: &Reader, inside: Ipv4Addr, outside: Ipv4Addr) -> bool {
+    let read = |key: &str| row.value(key, &mut Report::default())?.address4(&mut Report::default());
+    read("inside") == Some(inside) && read("outside") == Some(outside)
+}
+
+/// The tunnels of IPv6 in IPv4 whose local address is known: section, name and address.
+fn ends(config: &Config) -> impl Iterator<Item = (&'static str, &str, Ipv4Addr)> {
+    fn end<'c>(
+        kind: &'static str,
+        (name, local): (&'c String, &LocalAddress),
+    ) -> Option<(&'static str, &'c str, Ipv4Addr)> {
+        Some((kind, name.as_str(), local.found?))
+    }
+    let six_to_four = config.six_to_four.iter().filter_map(|it| end("six_to_four", (&it.name, &it.local)));
+    let six_rd = config.six_rd.iter().filter_map(|it| end("six_rd", (&it.name, &it.local)));
+    let configured = config.configured_tunnels.iter().filter_map(|it| end("tunnel", (&it.name, &it.local)));
+    let isatap = config.isatap.iter().filter_map(|it| end("isatap", (&it.name, &it.local)));
+    six_to_four.chain(six_rd).chain(configured).chain(isatap)
+}

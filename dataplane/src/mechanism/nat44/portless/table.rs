@@ -1,0 +1,349 @@
+//! The sessions of protocols without ports, found from inside and from outside.
+//!
+//! The table is bounded, for all hosts and for each subscriber. When it is full a new session is refused; live ones are never evicted. A
+//! session ends when no packet came for its lifetime.
+
+use super::protocol::{Id, PortlessProtocol};
+use crate::direction::Direction;
+use crate::drop_reason::DropReason;
+use crate::instant::Instant;
+use crate::nat::SubscriberCounts;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::net::Ipv4Addr;
+use core::time::Duration;
+
+/// Sessions that are examined to make room, or to find the one that an ICMP error is about.
+const EXAMINED: usize = 32;
+
+/// How long only the first of two inside hosts may wait for an ESP packet of the same remote host: after this the other one waits.
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
+
+/// The lowest address, where a range begins.
+const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
+
+/// What a packet shows outside: sessions that have these alike differ by ids alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Seen {
+    pub(super) outside: Ipv4Addr,
+    pub(super) remote: Ipv4Addr,
+    pub(super) protocol: PortlessProtocol,
+}
+
+/// Where a session is found from inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Sent {
+    pub(super) inside: Ipv4Addr,
+    pub(super) remote: Ipv4Addr,
+    pub(super) protocol: PortlessProtocol,
+    pub(super) id: Id,
+}
+
+/// A session.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Session {
+    pub(super) inside: Ipv4Addr,
+    pub(super) seen: Seen,
+    /// The id of what goes out.
+    sent: Id,
+    /// The id of what comes in, once it is known.
+    received: Option<Id>,
+    made: Instant,
+    pub(super) last: Instant,
+    /// When it is examined next.
+    due: Instant,
+    /// By [`Direction`].
+    pub(super) packets: [u64; 2],
+    pub(super) octets: [u64; 2],
+}
+
+/// The table.
+pub(super) struct Table {
+    sessions: Vec<Option<Session>>,
+    free: Vec<u32>,
+    most: u32,
+    lifetime: Duration,
+    subscribers: SubscriberCounts<Ipv4Addr>,
+    by_sent: BTreeMap<Sent, u32>,
+    by_received: BTreeMap<(Seen, Id), u32>,
+    by_seen: BTreeSet<(Seen, Ipv4Addr, u32)>,
+    /// Sessions whose inbound id is not known; of those that are seen alike only one.
+    waiting: BTreeMap<Seen, u32>,
+    due: BTreeSet<(Instant, u32)>,
+}
+
+impl Table {
+    /// For `most` sessions, `most_of_each` subscriber's, who has an address; 0: as many as there may be.
+    pub(super) fn new((most, most_of_each): (u32, u32), lifetime: Duration, seed: [u64; 2]) -> Self {
+        Self {
+            sessions: Vec::new(),
+            free: Vec::new(),
+            most,
+            lifetime,
+            subscribers: SubscriberCounts::new(32, most_of_each, most, seed),
+            by_sent: BTreeMap::new(),
+            by_received: BTreeMap::new(),
+            by_seen: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            due: BTreeSet::new(),
+        }
+    }
+
+    /// Live sessions, those included that are overdue and not examined yet.
+    pub(super) fn len(&self) -> u32 {
+        (self.sessions.len() - self.free.len()) as u32
+    }
+
+    /// Maximum number of sessions.
+    pub(super) const fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// How long sessions live without packets.
+    pub(super) const fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
+    /// Slots that were ever used: dumps run from zero to here.
+    pub(super) fn slots(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
+    /// The session in a slot, unless it is over.
+    pub(super) fn live(&self, slot: u32, now: Instant) -> Option<&Session> {
+        let session = self.sessions.get(slot as usize)?.as_ref()?;
+        (now.since(session.last) < self.lifetime).then_some(session)
+    }
+
+    /// The outside address of a session, by its packets from inside.
+    pub(super) fn find_sent(&self, sent: &Sent, now: Instant) -> Option<(u32, Ipv4Addr)> {
+        let slot = *self.by_sent.get(sent)?;
+        self.live(slot, now).map(|session| (slot, session.seen.outside))
+    }
+
+    /// The session that a packet from outside belongs to, and its inside host: the one that has its id, or that waits for one; or any of the
+    /// only host that sends to this remote host with this address.
+    pub(super) fn find_received(&mut self, seen: Seen, id: Id, now: Instant) -> Option<(u32, Ipv4Addr)> {
+        if let Some(slot) = self.by_received.get(&(seen, id)) {
+            return self.live(*slot, now).map(|session| (*slot, session.inside));
+        }
+        if let Some(slot) = self.waiting.get(&seen).copied()
+            && let Some(session) = self.live(slot, now)
+        {
+            let inside = session.inside;
+            self.waiting.remove(&seen);
+            self.learn(slot, id);
+            return Some((slot, inside));
+        }
+        let (_, inside, slot) = self.only_host(seen)?;
+        self.live(slot, now)?;
+        if seen.protocol.learns() {
+            // So that a host which comes later does not get it.
+            self.learn(slot, id);
+        }
+        Some((slot, inside))
+    }
+
+    /// The id of what comes in for a session, from now on.
+    fn learn(&mut self, slot: u32, id: Id) {
+        let Some(session) = self.session_mut(slot) else { return };
+        let (seen, before) = (session.seen, session.received.replace(id));
+        if let Some(before) = before {
+            remove(&mut self.by_received, &(seen, before), slot);
+        }
+        self.by_received.insert((seen, id), slot);
+    }
+
+    /// The newest session of the only host with sessions that are seen so. `None`: there are several such hosts, or none.
+    fn only_host(&self, seen: Seen) -> Option<(Seen, Ipv4Addr, u32)> {
+        let all = self.seen_so(seen);
+        let first = *all.clone().next()?;
+        let last = *all.clone().next_back()?;
+        if first.1 != last.1 {
+            return None;
+        }
+        let made = |entry: &&(Seen, Ipv4Addr, u32)| {
+            self.sessions[entry.2 as usize].as_ref().map(|session| session.made)
+        };
+        all.take(EXAMINED).max_by_key(made).copied()
+    }
+
+    fn seen_so(&self, seen: Seen) -> impl DoubleEndedIterator<Item = &(Seen, Ipv4Addr, u32)> + Clone {
+        self.by_seen.range((seen, FIRST, 0)..=(seen, Ipv4Addr::BROADCAST, u32::MAX))
+    }
+
+    /// Whether any session is seen so.
+    pub(super) fn has_seen(&self, seen: Seen) -> bool {
+        self.seen_so(seen).next().is_some()
+    }
+
+    /// Whether a new session of a host may be seen so: its packets from outside can be told from those of the others.
+    pub(super) fn may_be_seen(&self, inside: Ipv4Addr, seen: Seen, id: Id, now: Instant) -> bool {
+        if !seen.protocol.learns() {
+            return self.by_received.get(&(seen, id)).is_none_or(|slot| self.live(*slot, now).is_none());
+        }
+        let waiting = self.waiting.get(&seen).and_then(|slot| self.live(*slot, now));
+        waiting.is_none_or(|session| session.inside == inside || now.since(session.made) >= FIRST_ANSWER)
+    }
+
+    /// Makes a session, which may be seen so.
+    ///
+    /// # Errors
+    /// The table is full, or the host has its share.
+    pub(super) fn insert(&mut self, sent: Sent, seen: Seen, now: Instant) -> Result<u32, DropReason> {
+        if !self.subscribers.may_have_more(sent.inside) {
+            return Err(DropReason::SubscriberLimit);
+        }
+        if self.len() >= self.most {
+            return Err(DropReason::SessionTableFull);
+        }
+        let due = now + self.lifetime;
+        let received = (!seen.protocol.learns()).then_some(sent.id);
+        let session = Session {
+            inside: sent.inside,
+            seen,
+            sent: sent.id,
+            received,
+            made: now,
+            last: now,
+            due,
+            packets: [0; 2],
+            octets: [0; 2],
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.sessions.push(None);
+                self.sessions.len() as u32 - 1
+            }
+        };
+        self.sessions[slot as usize] = Some(session);
+        self.by_sent.insert(sent, slot);
+        self.by_seen.insert((seen, sent.inside, slot));
+        match received {
+            Some(id) => self.by_received.insert((seen, id), slot),
+            None => self.waiting.insert(seen, slot),
+        };
+        self.due.insert((due, slot));
+        self.subscribers.has_more(sent.inside);
+        Ok(slot)
+    }
+
+    /// A packet of a session.
+    pub(super) fn count(
+        &mut self,
+        slot: u32,
+        direction: Direction,
+        (segments, octets): (u32, u32),
+        now: Instant,
+    ) {
+        let Some(session) = self.session_mut(slot) else { return };
+        session.last = session.last.max(now);
+        session.packets[direction as usize] += u64::from(segments);
+        session.octets[direction as usize] += u64::from(octets);
+    }
+
+    fn session_mut(&mut self, slot: u32) -> Option<&mut Session> {
+        self.sessions.get_mut(slot as usize)?.as_mut()
+    }
+
+    /// The inside host that an ICMP error from outside is for: it quotes a packet with this id, if that can be read.
+    pub(super) fn find_quoted(&self, seen: Seen, id: Option<Id>, now: Instant) -> Option<Ipv4Addr> {
+        let of = |slot: u32| self.live(slot, now).map(|session| session.inside);
+        if let Some((_, _, slot)) = self.only_host(seen) {
+            return of(slot);
+        }
+        let sent = |slot: u32| self.sessions[slot as usize].as_ref().map(|session| session.sent);
+        let mut all = self.seen_so(seen).take(EXAMINED);
+        all.find(|(_, _, slot)| id.is_some() && sent(*slot) == id).and_then(|(_, _, slot)| of(*slot))
+    }
+
+    /// A session between these two.
+    pub(super) fn find_between(
+        &self,
+        inside: Ipv4Addr,
+        remote: Ipv4Addr,
+        protocol: PortlessProtocol,
+        now: Instant,
+    ) -> Option<(u32, Ipv4Addr)> {
+        let mut live = self
+            .between(inside, remote, protocol)
+            .take(EXAMINED)
+            .filter_map(|slot| Some((slot, self.live(slot, now)?)));
+        live.next().map(|(slot, session)| (slot, session.seen.outside))
+    }
+
+    fn between(
+        &self,
+        inside: Ipv4Addr,
+        remote: Ipv4Addr,
+        protocol: PortlessProtocol,
+    ) -> impl Iterator<Item = u32> {
+        let first = Sent { inside, remote, protocol, id: Id::NONE };
+        let these =
+            self.by_sent.range(first..).take_while(move |(sent, _)| Sent { id: Id::NONE, ..**sent } == first);
+        these.map(|(_, slot)| *slot)
+    }
+
+    /// Ends the sessions between these two, a bounded number of them; how many ended.
+    pub(super) fn end_between(
+        &mut self,
+        inside: Ipv4Addr,
+        remote: Ipv4Addr,
+        protocol: PortlessProtocol,
+    ) -> u64 {
+        let these: Vec<u32> = self.between(inside, remote, protocol).take(EXAMINED).collect();
+        these.iter().for_each(|slot| self.end(*slot));
+        these.len() as u64
+    }
+
+    /// Ends what is overdue, examining at most `budget` sessions; how many ended.
+    pub(super) fn expire(&mut self, now: Instant, budget: usize) -> u64 {
+        let mut ended = 0;
+        for _ in 0..budget {
+            let Some((due, slot)) = self.due.first().copied().filter(|(due, _)| *due <= now) else { break };
+            if self.live(slot, now).is_none() {
+                self.end(slot);
+                ended += 1;
+                continue;
+            }
+            self.due.remove(&(due, slot));
+            let lifetime = self.lifetime;
+            if let Some(session) = self.session_mut(slot) {
+                session.due = session.last + lifetime;
+                let due = session.due;
+                self.due.insert((due, slot));
+            }
+        }
+        ended
+    }
+
+    /// The same for a packet that needs room.
+    pub(super) fn make_room(&mut self, now: Instant) -> u64 {
+        self.expire(now, EXAMINED)
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&mut self, slot: u32) {
+        let Some(session) = self.sessions.get_mut(slot as usize).and_then(Option::take) else { return };
+        let Session { inside, seen, sent, received, due, .. } = session;
+        // A session that was overdue may have a successor in an index.
+        let sent = Sent { inside, remote: seen.remote, protocol: seen.protocol, id: sent };
+        remove(&mut self.by_sent, &sent, slot);
+        match received {
+            Some(id) => remove(&mut self.by_received, &(seen, id), slot),
+            None => remove(&mut self.waiting, &seen, slot),
+        }
+        self.by_seen.remove(&(seen, inside, slot));
+        self.due.remove(&(due, slot));
+        self.subscribers.has_fewer(inside);
+        self.free.push(slot);
+    }
+}
+
+/// Removes a key if it leads to this slot.
+fn remove<K: Ord>(index: &mut BTreeMap<K, u32>, key: &K, slot: u32) {
+    if index.get(key) == Some(&slot) {
+        index.remove(key);
+    }
+}
