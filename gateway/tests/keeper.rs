@@ -169,7 +169,7 @@ fn facts_follow_links_vlans_rules_and_routes() {
         host.settle();
         assert_ne!(host.facts.ports[0].mac, mac);
         for (make, end, why) in [
-            ("rule add tos 16 table 100", "rule del tos 16 table 100", "policy rule"),
+            ("rule add tos 10 table 100", "rule del tos 10 table 100", "policy rule"),
             (
                 "rule add not from 10.0.0.0/8 table 100",
                 "rule del not from 10.0.0.0/8 table 100",
