@@ -21,6 +21,7 @@ mod npt66;
 mod package;
 mod path_mtu;
 mod peers;
+mod queues;
 mod room;
 mod siit;
 mod super_frames;
@@ -176,6 +177,7 @@ fn all() -> Vec<Interop> {
         nat64::TESTS,
         siit::TESTS,
         nat44::TESTS,
+        queues::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

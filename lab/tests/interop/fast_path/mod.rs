@@ -17,6 +17,7 @@ mod vxlan;
 use crate::Interop;
 
 pub use again::again;
+pub use load::endpoint;
 
 pub fn tests() -> Vec<Interop> {
     [
