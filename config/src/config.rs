@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
+use sixway_wire::Prefix4;
 
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::Dns64;
@@ -90,6 +91,16 @@ impl Config {
     pub fn used_pools(&self) -> impl Iterator<Item = &Pool> {
         let nat64 = self.nat64.iter().map(|nat64| &nat64.pool);
         nat64.chain(self.nat44.iter().map(|nat44| &nat44.pool)).filter_map(|name| self.pool(name))
+    }
+
+    /// The addresses of all pools that translators use, as the fewest prefixes.
+    pub fn pool_prefixes(&self) -> Vec<Prefix4> {
+        aggregated(self.used_pools().flat_map(|pool| pool.addresses.iter().copied()).collect())
+    }
+
+    /// The IPv4 sources that are subscribers of a translator, as the fewest prefixes.
+    pub fn subscribers4(&self) -> Vec<Prefix4> {
+        aggregated(self.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied()).collect())
     }
 
     /// Whether there is a translator between the families.

@@ -152,7 +152,8 @@ static __always_inline __u32 port_of(const struct control *control, __u32 ifinde
 	return forget(found, control->keys[0]);
 }
 
-/// Whether strict reverse path filtering, if it is on there, would let the IPv4 packet of the desk's question in.
+/// Whether strict reverse path filtering, if it is on there, would let the IPv4 packet of the desk's question in. The kernel's filter follows no rule
+/// that names the interface where the packet came in. Nor does this question, which names the gateway's device.
 static __noinline int is_from_there(void *ctx, struct desk *desk)
 {
 	if (!desk)
@@ -161,7 +162,7 @@ static __noinline int is_from_there(void *ctx, struct desk *desk)
 	__builtin_memset(&desk->back, 0, sizeof(desk->back));
 	__builtin_memcpy(desk->back.source, desk->question.destination, 4);
 	__builtin_memcpy(desk->back.destination, desk->question.source, 4);
-	desk->back.ifindex = desk->question.ifindex;
+	desk->back.ifindex = config.tun;
 	desk->back.version = 4;
 	desk->back.protocol = desk->question.protocol;
 	long found = ask_kernel(ctx, &desk->back, fib);

@@ -99,6 +99,8 @@ struct network4 {
 	__be32 mask;
 };
 
+#define SOURCES 32
+
 #define PORTS 32
 
 /// An ingress interface: one that the programs are attached to, or a VLAN device on top of it.
@@ -126,7 +128,7 @@ struct config {
 	__u32 idle_udp;
 	__u32 absence;
 	__u8 ports_count;
-	/// The kernel's routes depend on the destination alone, so that they can be remembered by it.
+	/// The kernel's routes depend on destination and ingress alone, but for `sources4` and `sources6`, so that they can be remembered by these.
 	__u8 plain_routing;
 	/// The kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6.
 	__u8 can_decap_gso;
@@ -150,7 +152,8 @@ struct config {
 	__u8 has_stateless;
 	/// There is a stateful translator.
 	__u8 has_stateful;
-	__u8 reserved[2];
+	__u8 sources4_count;
+	__u8 sources6_count;
 	/// Identifications of IPv4 packets start here.
 	__u32 identification;
 	struct translator translators[TRANSLATORS];
@@ -162,6 +165,9 @@ struct config {
 	struct network4 networks[NETWORKS4];
 	__be32 addresses[ADDRESSES4];
 	__u8 host6[HOST4][16];
+	/// Sources that routing depends on: those of policy rules, and those by which another mechanism has its packets.
+	struct network4 sources4[SOURCES];
+	struct prefix6 sources6[SOURCES];
 };
 
 volatile const struct config config = {};

@@ -43,6 +43,8 @@ pub const ADDRESSES4: usize = 64;
 /// See [`TRANSLATORS`].
 pub const NETWORKS4: usize = 64;
 /// See [`TRANSLATORS`].
+pub const SOURCES: usize = 32;
+/// See [`TRANSLATORS`].
 pub const PORTS: usize = 32;
 /// Kinds of mechanisms that there are counters for.
 pub const KINDS: usize = Kind::NUMBERS;
@@ -456,7 +458,7 @@ plain! {
         pub absence: u32,
         /// Of `ports`.
         pub ports_count: u8,
-        /// The kernel's routes depend on the destination alone.
+        /// The kernel's routes depend on destination and ingress alone, but for `sources4` and `sources6`.
         pub plain_routing: u8,
         /// Whether the kernel can decapsulate GSO packets. Written by the loader.
         pub can_decap_gso: u8,
@@ -492,8 +494,10 @@ plain! {
         pub has_stateless: u8,
         /// There is a stateful translator.
         pub has_stateful: u8,
-        /// Zero.
-        pub reserved: [u8; 2],
+        /// Of `sources4`.
+        pub sources4_count: u8,
+        /// Of `sources6`.
+        pub sources6_count: u8,
         /// The secret by which destinations share counters of IPv4 identifications.
         pub identification: u32,
         /// Stateful ones in their slots ([`Control::slots`]), stateless ones where there is room, in the order of the configuration.
@@ -514,5 +518,9 @@ plain! {
         pub addresses: [u32; ADDRESSES4],
         /// The host's own IPv6 addresses.
         pub host6: [[u8; 16]; HOST4],
+        /// Sources that routing depends on: those of policy rules, and those by which another mechanism has its packets.
+        pub sources4: [Network4; SOURCES],
+        /// The same of IPv6.
+        pub sources6: [Prefix6; SOURCES],
     }
 }

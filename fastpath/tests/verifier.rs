@@ -6,7 +6,7 @@ use aya::{Ebpf, EbpfLoader};
 use sixway_fastpath::layout::{
     ADDRESSES4, Config, HAIRPIN_INTRINSIC, HOST4, KIND_CONFIGURED, KIND_ISATAP, KIND_NAT64, KIND_SIIT,
     KIND_SIX_RD, KIND_SIX_TO_FOUR, NETWORKS4, Network4, Own, POOLS, PORTS, PREFIXES6, Pool4, Port, Prefix6,
-    RULES, Rule6, TRANSLATORS, TUNNELS, Translator, Tunnel,
+    RULES, Rule6, SOURCES, TRANSLATORS, TUNNELS, Translator, Tunnel,
 };
 use sixway_fastpath::rules::EAM_ROWS;
 use sixway_fastpath::{TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM, can_decap_gso};
@@ -105,6 +105,9 @@ fn full(translators: &[u8], tunnels: &[u8]) -> Config {
     config.networks = std::array::from_fn(|at| Network4 { bits: (at as u32 + 1).to_be(), mask: !0 });
     config.addresses = std::array::from_fn(|at| (at as u32 + 1).to_be());
     config.host6 = std::array::from_fn(|at| [at as u8 + 1; 16]);
+    config.sources4 = std::array::from_fn(|at| Network4 { bits: (at as u32 + 1).to_be(), mask: !0 });
+    config.sources6 = std::array::from_fn(prefix);
+    (config.sources4_count, config.sources6_count) = (SOURCES as u8, SOURCES as u8);
     (config.translators_count, config.tunnels_count) = (TRANSLATORS as u8, TUNNELS as u8);
     (config.rules_count, config.ports_count, config.pools_count) = (RULES as u8, PORTS as u8, POOLS as u8);
     (config.own_count, config.host6_count) = (HOST4 as u8, HOST4 as u8);

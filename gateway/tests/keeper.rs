@@ -169,7 +169,12 @@ fn facts_follow_links_vlans_rules_and_routes() {
         host.settle();
         assert_ne!(host.facts.ports[0].mac, mac);
         for (make, end, why) in [
-            ("rule add from 10.0.0.0/8 table 100", "rule del from 10.0.0.0/8 table 100", "policy rule"),
+            ("rule add tos 10 table 100", "rule del tos 10 table 100", "policy rule"),
+            (
+                "rule add not from 10.0.0.0/8 table 100",
+                "rule del not from 10.0.0.0/8 table 100",
+                "policy rule",
+            ),
             ("-6 rule add fwmark 1 table 100", "-6 rule del fwmark 1 table 100", "ip -6 rule"),
         ] {
             ip(make);
@@ -179,6 +184,19 @@ fn facts_follow_links_vlans_rules_and_routes() {
             host.settle();
             assert_eq!(host.facts.not_plain, None);
         }
+        ip("rule add from 10.0.0.0/8 iif a0 table 100");
+        ip("-6 rule add from 2001:db8:5::/48 to 2001:db8:6::/48 table 100");
+        ip("-6 rule add iif a0 table 100");
+        assert!(
+            host.until(|facts| facts.sources6 == ["2001:db8:5::/48".parse().unwrap()]),
+            "{:?}",
+            host.facts
+        );
+        host.settle();
+        assert_eq!(
+            (&host.facts.not_plain, &host.facts.sources4[..]),
+            (&None, &["10.0.0.0/8".parse().unwrap()][..])
+        );
         ip("route add 198.51.100.0/24 nexthop via 192.0.2.2 nexthop via 192.0.2.3");
         host.settle();
         assert!(host.facts.not_plain.as_ref().is_some_and(|said| said.contains("multipath")));

@@ -2,11 +2,14 @@
 //! agree.
 
 use sixway_dataplane::classify::ownership::of_fragments;
+use sixway_dataplane::mechanism::nat44::{Nat44, Nat44Config};
 use sixway_dataplane::mechanism::nat64::worker_of;
-use sixway_dataplane::nat::{Ownership, PORTS_PER_BLOCK, Spread};
+use sixway_dataplane::nat::{InsideHost, Ownership, PORTS_PER_BLOCK, PoolConfig, Spread};
 use sixway_dataplane::parse::parse;
+use sixway_dataplane::verdict::{PolicyId, WorkerId};
 use sixway_link::Steering;
 use sixway_wire::{Ipv4Header, Ipv6Header};
+use std::net::Ipv4Addr;
 
 /// A header in front of a transport header with these first eight octets.
 fn v4(host: u32, protocol: u8, transport: [u8; 8]) -> Vec<u8> {
@@ -23,7 +26,7 @@ fn v6(host: u128, next_header: u8, transport: [u8; 8]) -> Vec<u8> {
 /// The queue and the owner of a packet.
 fn queue_and_owner(packet: &[u8], workers: u8) -> (u8, u8) {
     let spread = Spread::new([3, 5], 64);
-    let steering = Steering { ports_per_block: PORTS_PER_BLOCK, workers, spread };
+    let steering = Steering::by_ports(PORTS_PER_BLOCK, workers, spread);
     let parsed = parse(packet).unwrap_or_else(|reason| panic!("{reason:?}: {packet:02x?}"));
     let owner = of_fragments(&parsed, workers)
         .unwrap_or_else(|| worker_of(&Ownership::striped(workers, spread), &parsed, None));
@@ -57,6 +60,32 @@ fn packets_from_inside_come_to_the_owner_of_their_host() {
             {
                 let (queue, owner) = queue_and_owner(&packet, workers);
                 assert_eq!(queue, owner, "host {host:x}, {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_from_inside_of_a_nat44_come_to_the_owner_of_their_host() {
+    let (inside, pool) = ("10.0.0.0/8".parse().unwrap(), "192.0.2.0/24".parse().unwrap());
+    let config =
+        Nat44Config::new(vec![inside], PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] });
+    let key = [3, 5];
+    let spread = Spread::new(key, <Ipv4Addr as InsideHost>::SUBSCRIBER_BITS);
+    for workers in 1..=16 {
+        let steering = Steering::by_ports(PORTS_PER_BLOCK, workers, Spread::new(key, 64)).with_addresses(
+            spread,
+            vec![inside],
+            vec![pool],
+        );
+        let nat44 = Nat44::keyed(&config, PolicyId(0), (WorkerId(0), workers), [1, 2], key);
+        for n in 0..2_000_u32 {
+            let host = 10 << 24 | n.wrapping_mul(0x9e37_79b9) >> 8;
+            let owner = nat44.ownership().worker_of_inside(host.into()).0;
+            // To the pool: a hairpin.
+            for packet in [v4(host, 17, [15, 161, 0, 53, 0, 8, 0, 0]), v4(host, 1, [13, 0, 0, 0, 0, 7, 0, 1])]
+            {
+                assert_eq!(steering.worker(&packet), owner, "host {host:x}, {workers} workers");
             }
         }
     }

@@ -219,8 +219,8 @@ fn two_queues_carry_connections_side_by_side() {
 fn packets_are_steered_to_the_queue_of_their_ports_block_or_their_source() {
     in_namespace("steering", || {
         let spread = sixway_dataplane::nat::Spread::new([3, 5], 64);
-        let steering = Steering { ports_per_block: 64, workers: 2, spread };
-        let mut tun = open(&TunConfig { steering: Some(steering), ..config(2, Abilities::ALL) });
+        let steering = Steering::by_ports(64, 2, spread);
+        let mut tun = open(&TunConfig { steering: Some(steering.clone()), ..config(2, Abilities::ALL) });
         if tun.blocks.is_none() {
             sixway_trial::ignore("the kernel takes no steering program");
         }

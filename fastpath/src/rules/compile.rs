@@ -2,6 +2,7 @@
 
 use super::header_form::{word, words};
 use super::offer::Offer;
+use super::sources::{others, set_sources};
 use super::surroundings::Surroundings;
 use super::translators::set_translators;
 use super::tunnels::{ends_of, kind, own_addresses, set_tunnels};
@@ -10,9 +11,9 @@ use crate::layout::{HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, RULES
 use crate::slots::{SlotAssignment, Slots};
 use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
-use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix6;
 
 impl Offer {
@@ -32,6 +33,7 @@ impl Offer {
         set_tunnels(&mut offer, engine);
         stateless = stateless.and(offer.set_prefixes(engine, &places));
         stateless = stateless.and(offer.set_others(engine));
+        stateless = stateless.and(set_sources(&mut offer.rules.config, engine, around));
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
@@ -113,15 +115,17 @@ impl Offer {
         Ok(())
     }
 
-    /// Mechanisms of other kinds are the engine's. Their destinations are known; whose packets are claimed by anything else is not found out here.
+    /// Mechanisms of other kinds are the engine's. Their IPv6 destinations and their sources are known, and so are a NAT44's pools; whose
+    /// packets are claimed by anything else is not found out here.
     fn set_others(&mut self, engine: &EngineConfig) -> Result<(), UnofferedReason> {
         let mut result = Ok(());
-        let nat44 = engine.nat44.iter().cloned().map(MechanismConfig::Nat44);
-        for other in engine.others.iter().cloned().chain(nat44) {
+        for other in others(engine) {
             self.refuse(Mechanism::Other(other.kind()), UnofferedReason::EngineAlone);
-            let Claims { destinations6: _, destinations4, inside6, inside4, names, rest4 } = other.claims();
-            if !destinations4.is_empty() || !inside6.is_empty() || !inside4.is_empty() || names || rest4 {
-                result = Err(UnofferedReason::OthersSources(other.kind()));
+            let Claims { destinations6: _, destinations4, inside6: _, inside4: _, names, rest4 } =
+                other.claims();
+            let is_known = destinations4.is_empty() || other.kind() == Kind::Nat44;
+            if !is_known || names || rest4 {
+                result = Err(UnofferedReason::OthersDestinations(other.kind()));
             }
         }
         result

@@ -1,6 +1,6 @@
 //! The tunnels' lists, as spans of shared arrays.
 
-use super::header_form::{word, words};
+use super::header_form::{network, place, word};
 use super::unoffered::UnofferedReason;
 use crate::layout::{ADDRESSES4, Config, NETWORKS4, Network4, PREFIXES6, Prefix6 as Place6};
 use core::net::Ipv4Addr;
@@ -19,14 +19,12 @@ pub(super) struct Lists {
 
 impl Lists {
     pub(super) fn prefixes(&mut self, list: &[Prefix6]) -> Result<Span, UnofferedReason> {
-        let places: Vec<_> = list.iter().map(|prefix| place(*prefix)).collect();
+        let places: Vec<_> = list.iter().copied().map(place).collect();
         append(&mut self.prefixes, &places, PREFIXES6, "prefixes of tunnels")
     }
 
     pub(super) fn networks(&mut self, list: &[Prefix4]) -> Result<Span, UnofferedReason> {
-        let network =
-            |prefix: &Prefix4| Network4 { bits: word(prefix.address()), mask: prefix.mask().to_be() };
-        let places: Vec<_> = list.iter().map(network).collect();
+        let places: Vec<_> = list.iter().copied().map(network).collect();
         append(&mut self.networks, &places, NETWORKS4, "IPv4 networks of tunnels")
     }
 
@@ -40,11 +38,6 @@ impl Lists {
         config.networks[..self.networks.len()].copy_from_slice(&self.networks);
         config.addresses[..self.addresses.len()].copy_from_slice(&self.addresses);
     }
-}
-
-fn place(prefix: Prefix6) -> Place6 {
-    let (bits, mask) = words(prefix);
-    Place6 { bits, mask }
 }
 
 /// The span of the list in the array: an existing equal span, or a new one at the end.

@@ -8,6 +8,7 @@ mod eam;
 mod header_form;
 mod lists;
 mod offer;
+mod sources;
 mod surroundings;
 mod translators;
 mod tunnels;

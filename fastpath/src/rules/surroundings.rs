@@ -2,6 +2,7 @@
 
 use crate::layout::Port;
 use crate::slots::Slots;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// What the programs must know in addition to the engine's configuration.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +13,12 @@ pub struct Surroundings {
     pub tun_mtu: u16,
     /// The interfaces that packets come in by; at most [`PORTS`].
     pub ports: Vec<Port>,
-    /// UnofferedReason the kernel's routes cannot be remembered by the destination alone; `None`: they can.
+    /// Why the kernel's routes cannot be remembered by destination and ingress; `None`: they can.
     pub not_plain: Option<String>,
+    /// Sources for which they can not: those of policy rules.
+    pub sources4: Vec<Prefix4>,
+    /// The same of IPv6.
+    pub sources6: Vec<Prefix6>,
     /// Ticks after which an idle TCP flow's packets are left to the engine.
     pub idle_tcp: u32,
     /// The same of UDP.

@@ -60,11 +60,15 @@ fn set_pools(offer: &mut Offer, engine: &EngineConfig) -> Result<(), UnofferedRe
     let mut pools: Vec<Pool4> = Vec::new();
     let too_many = UnofferedReason::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
     let mut result = Ok(());
-    for (index, nat64) in engine.nat64.iter().enumerate() {
-        let places = nat64.pool.addresses.iter().map(|prefix| pool(*prefix, engine));
+    let nat64 =
+        engine.nat64.iter().zip(0..).map(|(nat64, index)| (&nat64.pool, Some(Mechanism::Nat64(index))));
+    let nat44 = engine.nat44.iter().map(|nat44| (&nat44.pool, None));
+    for (translators, mechanism) in nat64.chain(nat44) {
+        let places = translators.addresses.iter().map(|prefix| pool(*prefix, engine));
         let new: Vec<_> = places.filter(|place| !pools.contains(place)).collect();
         if pools.len() + new.len() > POOLS {
-            offer.refuse(Mechanism::Nat64(index), too_many.clone());
+            // A NAT44 is refused in any case.
+            mechanism.into_iter().for_each(|it| offer.refuse(it, too_many.clone()));
             result = Err(too_many.clone());
             continue;
         }

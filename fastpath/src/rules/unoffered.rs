@@ -37,8 +37,8 @@ pub enum UnofferedReason {
     ExcludedAddresses,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
-    /// Packets for this one may be another mechanism's, by where they come from.
-    OthersSources(Kind),
+    /// Packets for this one may be another mechanism's, by where they go.
+    OthersDestinations(Kind),
 }
 
 impl fmt::Display for UnofferedReason {
@@ -54,7 +54,7 @@ impl fmt::Display for UnofferedReason {
             Self::ExcludedAddresses => f.write_str("the fast path does not support exclude_ipv4 of SIIT"),
             Self::EngineAlone => f.write_str("the fast path does not support this mechanism"),
             Self::Routing(why) => f.write_str(why),
-            Self::OthersSources(kind) => {
+            Self::OthersDestinations(kind) => {
                 write!(f, "packets may belong to {}, which the fast path does not support", kind.title())
             }
         }

@@ -66,18 +66,42 @@ pub fn scene(routes: &[&str]) -> Tun {
 impl Harness {
     /// The programs with this engine's rules.
     pub fn new(tun: Tun, engine: &EngineConfig) -> Self {
-        Self::with(tun, engine, false)
+        Self::with(tun, engine, false, &Surroundings::default())
     }
 
     /// The same with strict reverse path filtering.
     pub fn strict(tun: Tun, engine: &EngineConfig) -> Self {
-        Self::with(tun, engine, true)
+        Self::with(tun, engine, true, &Surroundings::default())
     }
 
-    fn with(tun: Tun, engine: &EngineConfig, strict: bool) -> Self {
+    /// On a host whose policy rules name these sources.
+    pub fn by_source(tun: Tun, engine: &EngineConfig, sources4: &[&str], sources6: &[&str]) -> Self {
+        let around = Surroundings {
+            sources4: sources4.iter().map(|source| source.parse().unwrap()).collect(),
+            sources6: sources6.iter().map(|source| source.parse().unwrap()).collect(),
+            ..Surroundings::default()
+        };
+        Self::with(tun, engine, false, &around)
+    }
+
+    fn with(tun: Tun, engine: &EngineConfig, strict: bool, around: &Surroundings) -> Self {
         let (port, far) = (interface::index("port").unwrap(), interface::index("far").unwrap());
         engine.tunnels.iter().filter_map(|tunnel| tunnel.local()).for_each(has);
-        let load = |object| load(object, &tun.name, engine, (port, strict), far);
+        let around = Surroundings {
+            tun: interface::index(&tun.name).unwrap(),
+            tun_mtu: 1_500,
+            // A test run comes by the loopback device, as far as XDP knows.
+            ports: vec![Port {
+                ifindex: port,
+                below: 1,
+                mac: PORT_MAC,
+                strict: strict.into(),
+                ..Port::zero()
+            }],
+            absence: 1 << 30,
+            ..around.clone()
+        };
+        let load = |object| load(object, &Offer::of(engine, &around).rules, far);
         Self { xdp: load(XDP), tc: load(TC), port, _tun: tun }
     }
 
@@ -154,23 +178,14 @@ fn frame(packet: &[u8]) -> Vec<u8> {
     [&PORT_MAC[..], &NEIGHBOUR, &protocol, packet].concat()
 }
 
-fn load(object: &[u8], tun: &str, engine: &EngineConfig, (port, strict): (u32, bool), far: u32) -> Ebpf {
-    let around = Surroundings {
-        tun: interface::index(tun).unwrap(),
-        tun_mtu: 1_500,
-        // A test run comes by the loopback device, as far as XDP knows.
-        ports: vec![Port { ifindex: port, below: 1, mac: PORT_MAC, strict: strict.into(), ..Port::zero() }],
-        absence: 1 << 30,
-        ..Surroundings::default()
-    };
-    let rules = Offer::of(engine, &around).rules;
+fn load(object: &[u8], rules: &Rules, far: u32) -> Ebpf {
     let mut program = EbpfLoader::new()
         .override_global("config", &*rules.config, true)
         .map_max_entries("eam4", 64)
         .map_max_entries("eam6", 64)
         .load(object)
         .unwrap();
-    fill(&mut program, &rules, far);
+    fill(&mut program, rules, far);
     match program.program_mut(XDP_PROGRAM) {
         Some(xdp) => {
             let xdp: &mut Xdp = xdp.try_into().unwrap();

@@ -4,6 +4,7 @@ mod bench;
 mod configured;
 mod isatap;
 mod packets;
+mod policy_rules;
 mod siit;
 mod six_rd;
 mod six_to_four;

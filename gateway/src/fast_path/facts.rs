@@ -3,6 +3,7 @@
 use super::features::Features;
 use super::link::Link;
 use sixway_fastpath::layout::{Device, Port, SENDS, SENDS_FROM_TUNNELS};
+use sixway_wire::{Prefix4, Prefix6};
 use std::collections::BTreeMap;
 
 /// An interface with attached programs.
@@ -32,8 +33,13 @@ pub struct Facts {
     pub devices: BTreeMap<u32, Device>,
     /// For `config.ports`: where frames come in. Others are another program.
     pub ports: Vec<Port>,
-    /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on the destination alone.
+    /// Why stateless rules must be passed on, for `config.plain_routing`; `None`: the kernel's routes depend on destination and ingress alone,
+    /// but for these sources.
     pub not_plain: Option<String>,
+    /// Sources that policy rules name: the kernel's routes for these may be others.
+    pub sources4: Vec<Prefix4>,
+    /// The same of IPv6.
+    pub sources6: Vec<Prefix6>,
     /// Why the fast path is suspended: IPsec policies, which the programs would bypass.
     pub ipsec: Option<&'static str>,
     /// The Ethernet interfaces that are up or have the programs, but for the gateway's device.

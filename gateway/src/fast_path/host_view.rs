@@ -6,7 +6,7 @@ use super::features::Asker;
 use super::ipsec::Policies;
 use super::link::Link;
 use super::netlink::NetlinkSocket;
-use super::plain::{Routing, extra_rule};
+use super::plain::{PolicyRule, Routing};
 use nix::sys::socket::SockProtocol;
 use std::io;
 
@@ -55,18 +55,20 @@ impl HostView {
     /// # Errors
     /// The kernel's.
     pub fn facts(&mut self, tun: u32, attached: &[Attached], several: bool) -> io::Result<Facts> {
-        let (mut links, mut rule) = (Vec::new(), None);
+        let (mut links, mut routing) = (Vec::new(), Routing { several, ..Routing::default() });
         self.netlink.dump(RTM_GETLINK, &[0; 16], |body| links.extend(Link::read(body)))?;
-        self.netlink.dump(RTM_GETRULE, &[0; 12], |body| rule = rule.take().or_else(|| extra_rule(body)))?;
+        let device = links.iter().find(|link: &&Link| link.ifindex == tun).map_or("", |link| &link.name);
+        self.netlink.dump(RTM_GETRULE, &[0; 12], |body| routing.note(PolicyRule::of(body, device)))?;
         let ethernet = links.iter().filter(|link| link.is_ethernet && link.up).map(|link| link.ifindex);
         let features = self.features.as_mut().map(|asker| asker.features(ethernet)).unwrap_or_default();
         let view = View { links: &links, features: &features, attached, tun, strict: &is_strict };
-        let not_plain = Routing { rule, several }.why_not();
         Ok(Facts {
             devices: view.devices(),
             ports: view.ports(),
             interfaces: view.interfaces(),
-            not_plain,
+            not_plain: routing.why_not(),
+            sources4: routing.sources4,
+            sources6: routing.sources6,
             ipsec: self.policies.in_the_way(),
         })
     }

@@ -25,6 +25,8 @@ const SETTINGS: &str = "/proc/sys";
 
 /// Bits of the prefix that a NAT64's subscriber has.
 const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
+/// The same of IPv4.
+const SUBSCRIBER_BITS4: u8 = <std::net::Ipv4Addr as InsideHost>::SUBSCRIBER_BITS;
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +47,10 @@ pub struct HostPlan {
     pub workers: u8,
     /// The secret by which subscribers are spread over them.
     pub worker_key: [u64; 2],
+    /// IPv4 sources that are subscribers.
+    pub inside4: Vec<Prefix4>,
+    /// The stateful translators' pools.
+    pub pools: Vec<Prefix4>,
     /// Whether GSO packets pass unsegmented, as far as the kernel can.
     pub super_frames: bool,
     /// IPv4 routes into it.
@@ -435,16 +441,19 @@ fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
         persist: adopted || found,
         found,
         abilities,
-        steering: steered.then(|| Steering {
-            ports_per_block: PORTS_PER_BLOCK,
-            workers: plan.workers,
-            spread: Spread::new(plan.worker_key, SUBSCRIBER_BITS),
-        }),
+        steering: steered.then(|| steering(plan)),
     };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),
         _ => HostError::Device(plan.device.clone(), error),
     })
+}
+
+/// Which worker's queue the kernel puts a packet into.
+fn steering(plan: &HostPlan) -> Steering {
+    let spread = |bits| Spread::new(plan.worker_key, bits);
+    let by_ports = Steering::by_ports(PORTS_PER_BLOCK, plan.workers, spread(SUBSCRIBER_BITS));
+    by_ports.with_addresses(spread(SUBSCRIBER_BITS4), plan.inside4.clone(), plan.pools.clone())
 }
 
 fn tell_leftovers(name: &str, left: &Leftovers) {

@@ -23,6 +23,7 @@ mod npt66;
 mod package;
 mod path_mtu;
 mod peers;
+mod queues;
 mod room;
 mod siit;
 mod super_frames;
@@ -184,6 +185,7 @@ fn all() -> Vec<Interop> {
         nat44::TESTS,
         event_log::TESTS,
         nat44_portless::TESTS,
+        queues::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

@@ -62,10 +62,10 @@ pool = "own"
 static = [{ protocol = "tcp", inside = "192.168.2.2:80", outside = "203.0.113.1:61080" }]
 "#;
 
-const SERVER: &str = "203.0.113.2";
+pub const SERVER: &str = "203.0.113.2";
 
 /// Two hosts of the LAN, the gateway, and a server that has no route to the LAN.
-fn network() -> Result<Network> {
+pub fn network() -> Result<Network> {
     let network = Network::new(&["client", "neighbour", "gateway", "server"])?;
     network.link(("client", "up0"), ("gateway", "in0"))?;
     network.link(("neighbour", "up0"), ("gateway", "in1"))?;

@@ -113,6 +113,7 @@ impl Tun {
         }
         let blocks = config
             .steering
+            .as_ref()
             .filter(|_| has_several)
             .and_then(|steering| steering::attach(queues[0].descriptor(), steering).ok());
         if !config.found {

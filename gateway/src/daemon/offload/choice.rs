@@ -60,6 +60,8 @@ impl<'c> ProgramChoice<'c> {
             tun_mtu: config.tun.mtu,
             ports: facts.ports.clone(),
             not_plain: facts.not_plain.clone(),
+            sources4: facts.sources4.clone(),
+            sources6: facts.sources6.clone(),
             idle_tcp: shortest(|timeouts| timeouts.tcp_est),
             idle_udp: shortest(|timeouts| timeouts.udp_default),
             absence: ticks(wanted.absence),

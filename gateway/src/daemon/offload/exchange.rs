@@ -74,6 +74,8 @@ impl<'c> ProgramExchange<'c> {
         let is_refused =
             |ifindex| facts.interfaces.iter().any(|it| it.ifindex == ifindex && it.refused.is_some());
         let is_wrong = facts.not_plain.is_some() && self.facts.not_plain.is_none()
+            || facts.sources4.iter().any(|source| !self.facts.sources4.contains(source))
+            || facts.sources6.iter().any(|source| !self.facts.sources6.contains(source))
             || facts.ports.iter().any(is_stricter)
             // Frames of a VLAN come in by what is below it.
             || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));

@@ -6,6 +6,7 @@ mod death;
 mod firewall;
 mod ipsec;
 mod load;
+mod next_to_nat44;
 mod oldest_kernel;
 mod order;
 mod path;
@@ -16,6 +17,7 @@ mod vxlan;
 use crate::Interop;
 
 pub use again::again;
+pub use load::endpoint;
 
 pub fn tests() -> Vec<Interop> {
     [
@@ -26,6 +28,7 @@ pub fn tests() -> Vec<Interop> {
         super_frames::TESTS,
         vxlan::TESTS,
         firewall::TESTS,
+        next_to_nat44::TESTS,
         ipsec::TESTS,
         oldest_kernel::TESTS,
     ]

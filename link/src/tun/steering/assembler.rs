@@ -13,6 +13,7 @@ pub struct Instruction {
 
 // Classes, sizes, modes and operations (RFC 9669; the packet loads in its appendix on legacy instructions).
 const LD: u8 = 0x00;
+const ALU: u8 = 0x04;
 const JMP: u8 = 0x05;
 const ALU64: u8 = 0x07;
 pub(super) const WORD: u8 = 0x00;
@@ -29,6 +30,7 @@ const OR: u8 = 0x40;
 pub(super) const AND: u8 = 0x50;
 pub(super) const SHIFT_LEFT: u8 = 0x60;
 pub(super) const SHIFT_RIGHT: u8 = 0x70;
+pub(super) const EXCLUSIVE_OR: u8 = 0xa0;
 pub(super) const MOVE: u8 = 0xb0;
 pub(super) const ALWAYS: u8 = 0x00;
 pub(super) const EQUAL: u8 = 0x10;
@@ -49,10 +51,11 @@ const LOOK_UP: i32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Label {
     Ipv6,
+    Inside4,
+    Pool,
     Ports,
     Block,
     Addresses,
-    Share,
     Scale,
     Nobody,
 }
@@ -83,6 +86,11 @@ impl Assembler {
     /// An operation on a register and a number.
     pub(super) fn number(&mut self, operation: u8, destination: u8, number: i32) {
         self.push(ALU64 | operation, destination, 0, number);
+    }
+
+    /// An operation on the lower half of a register and a number; the upper half becomes zero.
+    pub(super) fn half_number(&mut self, operation: u8, destination: u8, number: i32) {
+        self.push(ALU | operation, destination, 0, number);
     }
 
     /// r0 becomes the number at offset `at` in the packet.

@@ -30,7 +30,7 @@ struct ProgramLoad {
 ///
 /// # Errors
 /// The kernel's error of BPF_MAP_CREATE, BPF_PROG_LOAD or TUNSETSTEERINGEBPF; the device then spreads flows by its own hash.
-pub(in crate::tun) fn attach(queue: BorrowedFd<'_>, steering: Steering) -> io::Result<BlockMap> {
+pub(in crate::tun) fn attach(queue: BorrowedFd<'_>, steering: &Steering) -> io::Result<BlockMap> {
     let blocks = BlockMap::new(steering)?;
     let program = load(&steering_program(steering, &blocks))?;
     let mut fd = program.as_raw_fd();

@@ -36,7 +36,7 @@ impl BlockMap {
     ///
     /// # Errors
     /// The kernel's error of BPF_MAP_CREATE or BPF_MAP_UPDATE_ELEM.
-    pub fn new(steering: Steering) -> io::Result<Self> {
+    pub fn new(steering: &Steering) -> io::Result<Self> {
         let attributes = MapCreate {
             kind: BPF_MAP_TYPE_ARRAY,
             key_size: 4,

@@ -2,8 +2,8 @@
 //! each other.
 //!
 //! A TUN device calls an eBPF program to choose the queue (TUNSETSTEERINGEBPF, Linux 4.16). The program follows the ownership that
-//! the NAT deals out: IPv4 packets by the block of their destination port or ICMP identifier, which it looks up in a map of the
-//! blocks' owners; IPv6 packets by a keyed hash of their source's prefix. It may be wrong (static bindings, ICMP errors, fragments, a
+//! the NAT deals out: packets from inside hosts by a keyed hash of their source's prefix, IPv4 packets to a pool by the block of their
+//! destination port or ICMP identifier, which it looks up in a map of the blocks' owners, other IPv4 packets by their addresses. It may be wrong (static bindings, ICMP errors, fragments, a
 //! block that moves): then the worker hands the packet over.
 
 mod assembler;

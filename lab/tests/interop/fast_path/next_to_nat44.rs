@@ -1,0 +1,115 @@
+//! A 6to4 relay is in the fast path next to a NAT44, whose policy rules are by source, and by interface.
+//!
+//! ```text
+//! client ── near (a 6to4 router) ── 192.0.2.0/24 ── gateway (relay, NAT44) ── server, 2001:db8:2::2 and 203.0.113.2
+//! inside, 192.168.1.2 ────────────────── lan0 ──────────┘
+//! ```
+
+use super::load::pause;
+use crate::Interop;
+use crate::counters::counter;
+use sixway_lab::failure::Result;
+use sixway_lab::fast_path::{Hook, shown};
+use sixway_lab::gateway::{run_on_fast_path, run_sixway_on};
+use sixway_lab::interrupt;
+use sixway_lab::probe::ping;
+use sixway_lab::topology::Network;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("tunnels_stay_in_the_fast_path_next_to_nat44_tc", &["sixway", "ping"], || {
+        next_to_nat44(Hook::Tc)
+    }),
+    Interop::new("tunnels_stay_in_the_fast_path_next_to_nat44_xdp", &["sixway", "ping"], || {
+        next_to_nat44(Hook::Xdp)
+    }),
+];
+
+const SITE: &str = "[six_to_four]\nrole = \"router\"\naddress = \"192.0.2.8\"\nrelay = \"192.0.2.1\"\n\n\
+                    [gateway]\nipv4_address = \"192.0.2.253\"\nipv6_address = \"2001:db8::fd\"\n";
+
+const RELAY: &str = r#"[six_to_four]
+role = "relay"
+address = "192.0.2.1"
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+
+[[pool]]
+name = "public"
+addresses = ["198.51.100.0/29"]
+
+[nat44]
+inside = ["192.168.0.0/16"]
+pool = "public"
+"#;
+
+const NATIVE: &str = "2001:db8:2::2";
+const SERVER: &str = "203.0.113.2";
+
+fn network() -> Result<Network> {
+    let network = Network::new(&["client", "near", "gateway", "server", "inside"])?;
+    for (one, other) in [
+        (("client", "up0"), ("near", "in0")),
+        (("near", "out0"), ("gateway", "in0")),
+        (("gateway", "out0"), ("server", "up0")),
+        (("inside", "up0"), ("gateway", "lan0")),
+    ] {
+        network.link(one, other)?;
+    }
+    for (host, device, address) in [
+        ("client", "up0", "2002:c000:208:1::2/64"),
+        ("near", "in0", "2002:c000:208:1::1/64"),
+        ("near", "out0", "192.0.2.8/24"),
+        ("gateway", "in0", "192.0.2.1/24"),
+        ("gateway", "out0", "2001:db8:2::1/64"),
+        ("gateway", "out0", "203.0.113.1/24"),
+        ("gateway", "lan0", "192.168.1.1/24"),
+        ("server", "up0", "2001:db8:2::2/64"),
+        ("server", "up0", "203.0.113.2/24"),
+        ("inside", "up0", "192.168.1.2/24"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    network.route("client", "default via 2002:c000:208:1::1")?;
+    network.route("inside", "default via 192.168.1.1")?;
+    network.route("server", "default via 2001:db8:2::1")?;
+    network.route("server", "198.51.100.0/29 via 203.0.113.1")?;
+    network.forwards("near")?;
+    network.forwards("gateway")?;
+    Ok(network)
+}
+
+fn next_to_nat44(hook: Hook) -> Result<()> {
+    for interfaces in ["", "interfaces = [\"lan0\"]\n"] {
+        let network = network()?;
+        run_sixway_on(&network, "near", SITE)?;
+        run_on_fast_path(&network, hook, &format!("{RELAY}{interfaces}"))?;
+        let (client, inside) = (network.host("client")?, network.host("inside")?);
+        interrupt::wait_until(Duration::from_secs(5), "an answer through the tunnel", || {
+            Ok(ping(client, NATIVE, 1, 56, Duration::ZERO)?.answered == 1)
+        })?;
+        // Programs may be exchanged once, since rules were added.
+        pause(3_000)?;
+        let before = tunnelled(&network)?;
+        assert_eq!(ping(client, NATIVE, 200, 56, Duration::from_millis(2))?.answered, 200);
+        let by_fast_path = tunnelled(&network)? - before;
+        assert!(by_fast_path >= 390, "{by_fast_path} of 400 packets: {}", shown(&network)?);
+        assert_eq!(ping(inside, SERVER, 20, 56, Duration::from_millis(2))?.answered, 20);
+        assert!(
+            counter(&network, "nat44.to_outside")? >= 20,
+            "translated: {}",
+            counter(&network, "nat44.to_outside")?
+        );
+    }
+    Ok(())
+}
+
+/// Packets of 6to4 in the fast path.
+fn tunnelled(network: &Network) -> Result<u64> {
+    let shown = shown(network)?;
+    let rows = shown["carried"].as_array().into_iter().flatten();
+    let rows = rows.filter(|row| row["mechanism"] == "6to4");
+    Ok(rows.flat_map(|row| ["packets_out", "packets_in"].map(|way| row[way].as_u64().unwrap_or(0))).sum())
+}
