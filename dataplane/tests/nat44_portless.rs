@@ -277,7 +277,30 @@ fn a_host_that_rekeys_keeps_its_address_and_gets_what_the_new_spi_brings() {
     assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 11)), address);
     gateway.receives(esp(SERVER, &address, 111));
     gateway.sends(esp(SERVER, HOST, 111).hops(63));
-    assert_eq!(rows(&mut gateway).len(), 2);
+    for spi in [121, 131] {
+        gateway.receives(esp(SERVER, &address, spi));
+        gateway.sends(esp(SERVER, HOST, spi).hops(63));
+    }
+    let packets: Vec<_> = rows(&mut gateway).iter().map(|row| row.packets).collect();
+    assert_eq!(packets, [[1, 3], [1, 2]], "what is not known is the newest session's");
+}
+
+#[test]
+fn a_host_that_rekeys_while_another_one_waits_does_not_get_another_address() {
+    let mut gateway = gateway(|_| {});
+    let address = outside(&mut gateway, esp(HOST, SERVER, 1));
+    gateway.receives(esp(SERVER, &address, 101));
+    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    let others = (2..=40).map(|n| format!("10.0.0.{n}"));
+    let other = others.into_iter().find(|other| outside(&mut gateway, esp(other, STRANGER, 1)) == address);
+    let other = other.unwrap();
+    gateway.now = gateway.now + Duration::from_secs(60);
+    assert_eq!(outside(&mut gateway, esp(&other, SERVER, 2)), address);
+    // The remote host would not know what comes from elsewhere.
+    assert_eq!(refused(&mut gateway, esp(HOST, SERVER, 11)), REFUSED);
+    gateway.receives(esp(SERVER, &address, 102));
+    gateway.sends(esp(SERVER, &other, 102).hops(63));
+    assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 11)), address);
 }
 
 #[test]

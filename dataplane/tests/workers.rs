@@ -3,6 +3,7 @@
 use crate::support;
 use crate::support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::nat44::{PortlessBinding, PortlessProtocol};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Spread, StaticBinding, TCP_INCOMING_SYN};
@@ -594,4 +595,31 @@ fn a_host_has_one_outside_address_without_ports_whichever_worker_has_the_remote_
         });
         assert_eq!(addresses[0], addresses[1]);
     }
+}
+
+#[test]
+fn a_static_binding_without_ports_is_every_workers_and_shown_once() {
+    let mut gateway = workers(|config| {
+        let mut nat44 = support::nat44();
+        nat44.portless.bindings = vec![PortlessBinding {
+            protocol: PortlessProtocol::Ipv6,
+            inside: Inside("10.0.0.1".parse().unwrap()),
+            outside: Outside("192.0.2.1".parse().unwrap()),
+        }];
+        config.nat44.push(nat44);
+    });
+    let [_, remotes] = nat44_hosts();
+    for remote in &remotes {
+        for at in 0..WORKERS {
+            let packet = |to: &str| v4(remote, to).protocol(41, &[0x60; 60], None);
+            gateway.receives(at, packet("192.0.2.1"));
+            gateway.sends(packet("10.0.0.1").hops(63));
+        }
+    }
+    let mut rows = Vec::new();
+    for engine in &mut gateway.engines {
+        let nat44 = engine.stateful().next().unwrap();
+        assert_eq!(nat44.without_ports().bindings(0, 9, &mut rows), None);
+    }
+    assert_eq!(rows.len(), 1);
 }

@@ -13,9 +13,6 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
     /// Whether the fast path carries its sessions.
     const IN_FAST_PATH: bool;
 
-    /// What it has of protocols without ports.
-    type WithoutPorts: WithoutPorts;
-
     /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
     fn identity(&self) -> Identity;
 
@@ -26,6 +23,9 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
 
     /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
     fn set_host4(&mut self, host4: &[Ipv4Addr]);
+
+    /// What it has of protocols without ports.
+    type WithoutPorts: WithoutPorts;
 }
 
 /// A stateful translator.

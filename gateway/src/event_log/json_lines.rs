@@ -373,6 +373,24 @@ mod tests {
     }
 
     #[test]
+    fn a_rotation_that_was_half_done_is_completed() {
+        let config = config("half");
+        let mut lines = JsonLines::open(&config).unwrap();
+        lines.write(&records(1..20));
+        lines.flush();
+        std::fs::rename(&config.path, rotation::numbered(&config.path, 1)).unwrap();
+        lines.write(&records(20..40));
+        lines.flush();
+        assert_eq!((lines.state.row().away_seconds, lines.state.row().lost), (None, 0));
+        let full = rotation::full_files(&config.path).unwrap();
+        let mut all = ports(&full[0].path);
+        assert_eq!(check_index(&full[0].path), all.len());
+        all.extend(ports(&config.path));
+        assert!(all.iter().copied().eq(1..40), "{all:?}");
+        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
+    #[test]
     fn a_file_has_one_writer() {
         let config = config("alone");
         let lines = JsonLines::open(&config).unwrap();

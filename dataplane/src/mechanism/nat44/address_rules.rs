@@ -77,7 +77,6 @@ impl Mechanism<Endpoint4> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint4> for AddressRules {
-    type WithoutPorts = PortlessSessions;
     const IN_FAST_PATH: bool = false;
 
     fn identity(&self) -> Identity {
@@ -91,4 +90,6 @@ impl AddressPolicy<Endpoint4> for AddressRules {
     fn set_host4(&mut self, host4: &[Ipv4Addr]) {
         self.remotes.set_host4(host4);
     }
+
+    type WithoutPorts = PortlessSessions;
 }

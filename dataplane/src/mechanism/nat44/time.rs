@@ -25,7 +25,9 @@ impl Nat44 {
             // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => generated.push(Generated::Probe(Box::new(probe_packet(&session)))),
         });
-        self.without_ports.expire(now, budget, &mut effects.counters);
+        if !self.without_ports.is_empty() {
+            self.without_ports.expire(now, budget, &mut effects.counters);
+        }
         generated.into_iter().for_each(|one| effects.send(one));
     }
 }

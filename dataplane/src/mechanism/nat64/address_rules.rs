@@ -89,7 +89,6 @@ impl Mechanism<Endpoint6> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint6> for AddressRules {
-    type WithoutPorts = ();
     const IN_FAST_PATH: bool = true;
 
     fn identity(&self) -> Identity {
@@ -99,4 +98,6 @@ impl AddressPolicy<Endpoint6> for AddressRules {
     fn set_host4(&mut self, host4: &[Ipv4Addr]) {
         self.remotes.set_host4(host4);
     }
+
+    type WithoutPorts = ();
 }

@@ -174,7 +174,15 @@ impl PortlessSessions {
         bound.or_else(|| self.table.find_quoted(seen, protocol.id(octets).ok(), now))
     }
 
+    /// Whether there are no sessions.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
     /// Ends what is overdue, examining at most `budget` sessions.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn expire(&mut self, now: Instant, budget: usize, counters: &mut Counters) {
         counters.portless_ended += self.table.expire(now, budget);
     }

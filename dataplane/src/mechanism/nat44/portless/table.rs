@@ -90,6 +90,7 @@ impl Table {
     }
 
     /// Live sessions, those included that are overdue and not examined yet.
+    #[inline]
     pub(super) fn len(&self) -> u32 {
         (self.sessions.len() - self.free.len()) as u32
     }
