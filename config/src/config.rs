@@ -4,7 +4,8 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use sixway_wire::Prefix4;
+use sixway_dataplane::nat;
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::Dns64;
@@ -101,6 +102,17 @@ impl Config {
     /// The IPv4 sources that are subscribers of a translator, as the fewest prefixes.
     pub fn subscribers4(&self) -> Vec<Prefix4> {
         aggregated(self.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied()).collect())
+    }
+
+    /// Bits of the prefixes of subscribers with IPv6 and with IPv4 addresses, which the kernel steers packets to workers by: with several NAT64s of
+    /// different lengths, those of the first.
+    pub fn subscriber_bits(&self) -> (u8, u8) {
+        let six = self.nat64.first().map(|nat64| nat64.subscribers.prefix_length);
+        let four = self.nat44.as_ref().map(|nat44| nat44.subscribers.prefix_length);
+        (
+            six.unwrap_or(nat::Config::<Endpoint6>::SUBSCRIBER_BITS),
+            four.unwrap_or(nat::Config::<Endpoint4>::SUBSCRIBER_BITS),
+        )
     }
 
     /// Whether there is a translator between the families.

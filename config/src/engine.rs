@@ -95,6 +95,7 @@ impl Nat44 {
             filtering: self.filtering,
             static_bindings: statics.with_ports.iter().map(Static::engine).collect(),
             portless: PortlessConfig {
+                subscriber_bits: self.subscribers.prefix_length,
                 bindings: statics.portless.iter().map(PortlessStatic::engine).collect(),
                 // What comes without ports for this host's own address is the host's.
                 sessions: match pool {

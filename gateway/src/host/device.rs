@@ -11,7 +11,7 @@ use super::reserved_ports;
 use super::route::Routes;
 use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
-use sixway_dataplane::nat::{InsideHost, PORTS_PER_BLOCK, Spread};
+use sixway_dataplane::nat::{PORTS_PER_BLOCK, Spread};
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface, sysctl};
 use sixway_wire::{Prefix4, Prefix6};
@@ -22,11 +22,6 @@ use std::time::{Duration, Instant};
 
 /// Where the kernel's settings are.
 const SETTINGS: &str = "/proc/sys";
-
-/// Bits of the prefix that a NAT64's subscriber has.
-const SUBSCRIBER_BITS: u8 = <std::net::Ipv6Addr as InsideHost>::SUBSCRIBER_BITS;
-/// The same of IPv4.
-const SUBSCRIBER_BITS4: u8 = <std::net::Ipv4Addr as InsideHost>::SUBSCRIBER_BITS;
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +42,8 @@ pub struct HostPlan {
     pub workers: u8,
     /// The secret by which subscribers are spread over them.
     pub worker_key: [u64; 2],
+    /// Bits of the prefixes of subscribers, IPv6 and IPv4.
+    pub subscriber_bits: (u8, u8),
     /// IPv4 sources that are subscribers.
     pub inside4: Vec<Prefix4>,
     /// The stateful translators' pools.
@@ -451,9 +448,10 @@ fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
 
 /// Which worker's queue the kernel puts a packet into.
 fn steering(plan: &HostPlan) -> Steering {
+    let (bits6, bits4) = plan.subscriber_bits;
     let spread = |bits| Spread::new(plan.worker_key, bits);
-    let by_ports = Steering::by_ports(PORTS_PER_BLOCK, plan.workers, spread(SUBSCRIBER_BITS));
-    by_ports.with_addresses(spread(SUBSCRIBER_BITS4), plan.inside4.clone(), plan.pools.clone())
+    let by_ports = Steering::by_ports(PORTS_PER_BLOCK, plan.workers, spread(bits6));
+    by_ports.with_addresses(spread(bits4), plan.inside4.clone(), plan.pools.clone())
 }
 
 fn tell_leftovers(name: &str, left: &Leftovers) {

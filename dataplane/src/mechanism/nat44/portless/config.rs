@@ -31,6 +31,8 @@ pub struct PortlessConfig {
     pub sessions: u32,
     /// Maximum number of sessions of a subscriber; 0: no limit.
     pub sessions_per_subscriber: u32,
+    /// Bits of a subscriber's prefix.
+    pub subscriber_bits: u8,
     /// How long a session lives without packets; at least [`PORTLESS_MIN`].
     pub timeout: Duration,
 }
@@ -42,6 +44,7 @@ impl Default for PortlessConfig {
             bindings: Vec::new(),
             sessions: 1 << 14,
             sessions_per_subscriber: 64,
+            subscriber_bits: 32,
             timeout: PORTLESS_DEFAULT,
         }
     }

@@ -54,7 +54,7 @@ impl PortlessSessions {
             by_outside: BTreeMap::new(),
             shows_bindings: worker == WorkerId(0),
             addresses: OutsideAddresses::new(pool, key),
-            table: Table::new(limits, config.timeout.max(PORTLESS_MIN), seed),
+            table: Table::new(limits, config.subscriber_bits, config.timeout.max(PORTLESS_MIN), seed),
         };
         for PortlessBinding { protocol, inside, outside } in config.bindings.iter().copied() {
             let is_taken = made.by_inside.contains_key(&(protocol, inside))

@@ -73,14 +73,19 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// For `most` sessions, `most_of_each` subscriber's, who has an address; 0: as many as there may be.
-    pub(super) fn new((most, most_of_each): (u32, u32), lifetime: Duration, seed: [u64; 2]) -> Self {
+    /// For `most` sessions, `most_of_each` subscriber's, 0 for as many as there may be, who has a prefix of `bits`.
+    pub(super) fn new(
+        (most, most_of_each): (u32, u32),
+        bits: u8,
+        lifetime: Duration,
+        seed: [u64; 2],
+    ) -> Self {
         Self {
             sessions: Vec::new(),
             free: Vec::new(),
             most,
             lifetime,
-            subscribers: SubscriberCounts::new(32, most_of_each, most, seed),
+            subscribers: SubscriberCounts::new(bits, most_of_each, most, seed),
             by_sent: BTreeMap::new(),
             by_received: BTreeMap::new(),
             by_seen: BTreeSet::new(),
