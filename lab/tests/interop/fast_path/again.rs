@@ -9,6 +9,10 @@ use sixway_lab::fast_path::Hook;
 const AGAIN: &[(&str, Demand)] = &[
     ("sixway_nat64_translates_between_client_and_server", Carries(1_000)),
     ("sixway_siit_translates_between_client_and_server", Carries(1_000)),
+    ("nat44_translates_for_a_lan_on_a_host_with_strict_reverse_path_filters", Carries(1)),
+    ("nat44_lets_hosts_of_the_lan_reach_one_another_by_outside_addresses", Leaves(8)),
+    ("nat44_passes_bulk_tcp_over_a_narrow_link", Carries(1_000)),
+    ("nat44_shares_the_only_address_of_its_host", Carries(1)),
     ("sixway_shows_what_it_did", Sees(10)),
     ("sixway_leaves_the_host_as_it_was", Sees(10)),
     ("sixway_starts_again_after_a_crash", Sees(10)),
