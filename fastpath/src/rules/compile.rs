@@ -153,6 +153,8 @@ impl Offer {
 /// Where the translators are.
 fn places(engine: &EngineConfig, before: &Slots) -> SlotAssignment {
     let nat64 = engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix()));
-    let stateful: Vec<_> = nat64.chain(engine.nat44.iter().map(|_| Identity::of_nat44())).collect();
+    // They have one identity.
+    let nat44 = engine.nat44.first().map(|_| Identity::of_nat44());
+    let stateful: Vec<_> = nat64.chain(nat44).collect();
     before.place(&stateful, engine.siit.len())
 }

@@ -30,10 +30,13 @@ pub(super) fn set_translators(
         let Some(slot) = *slot else { continue };
         config.translators[slot] = stateful(nat64, engine.limits.mtu6);
     }
-    for (nat44, slot) in engine.nat44.iter().zip(&places.stateful[engine.nat64.len()..]) {
-        match *slot {
-            Some(slot) => set_nat44(offer, nat44, slot),
-            None => offer.refuse(Mechanism::Other(Kind::Nat44), too_many_translators()),
+    match (&engine.nat44[..], places.stateful.get(engine.nat64.len()).copied().flatten()) {
+        ([], _) => {}
+        ([nat44], Some(slot)) => set_nat44(offer, nat44, slot),
+        ([_], None) => offer.refuse(Mechanism::Other(Kind::Nat44), too_many_translators()),
+        _ => {
+            let why = UnofferedReason::TooMany { what: "NAT44s", room: 1 };
+            offer.refuse(Mechanism::Other(Kind::Nat44), why);
         }
     }
     let config = &mut offer.rules.config;
