@@ -62,7 +62,7 @@ impl Routes {
     }
 
     /// Where a packet is sent.
-    pub fn from_to(&self, source: IpAddr, destination: IpAddr) -> Target {
+    pub fn between(&self, source: IpAddr, destination: IpAddr) -> Target {
         let is_inside = |address: IpAddr| match address {
             IpAddr::V4(four) => self.inside.iter().any(|prefix| prefix.contains(four)),
             IpAddr::V6(_) => false,

@@ -88,7 +88,7 @@ impl Scene {
 
     /// Where the kernel sends a packet from this source.
     pub fn sent(&self, source: IpAddr, destination: IpAddr) -> Target {
-        self.routes.from_to(source, destination)
+        self.routes.between(source, destination)
     }
 
     /// Where the kernel sends a packet for this destination, from no source that matters.
