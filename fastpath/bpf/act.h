@@ -11,6 +11,8 @@
 #define ACT_DECAP 4
 /// Both translations of a hairpin together (RFC 6146 section 3.8).
 #define ACT_RENUMBER_6 5
+/// An IPv4 packet gets other addresses and ports (RFC 3022).
+#define ACT_RENUMBER_4 6
 
 struct act {
 	/// New addresses; IPv4 in the first four octets.
@@ -23,7 +25,7 @@ struct act {
 	__u8 traffic_class;
 	/// TTL or hop limit of the header that is written; of a decapsulated packet its new hop limit.
 	__u8 hops;
-	/// The IPv4 header that is written has DF.
+	/// The IPv4 header that is written has DF. ACT_RENUMBER_4: its identification stays.
 	__u8 dont_fragment;
 	/// The ports are written.
 	__u8 writes_ports;
@@ -36,6 +38,12 @@ struct act {
 	/// Index into next_hops.
 	__u32 next_hop;
 };
+
+/// Whether the result is an IPv4 packet.
+static __always_inline int is_ipv4(__u8 kind)
+{
+	return kind == ACT_TRANSLATE_6_TO_4 || kind == ACT_ENCAP_4 || kind == ACT_RENUMBER_4;
+}
 
 struct flow;
 

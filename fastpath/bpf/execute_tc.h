@@ -80,6 +80,7 @@ static __always_inline long make_front(struct __sk_buff *skb, const struct act *
 	case ACT_TRANSLATE_4_TO_6:
 		return bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0);
 	case ACT_RENUMBER_6:
+	case ACT_RENUMBER_4:
 		return 0;
 	case ACT_ENCAP_4:
 		return bpf_skb_adjust_room(skb, IPV4_HEADER, BPF_ADJ_ROOM_MAC,
@@ -106,8 +107,14 @@ static __always_inline int write_4(struct __sk_buff *skb, const struct next_hop 
 	struct iphdr ip = {};
 	__u8 hops = packet->hops - 1;
 
-	make_ipv4(&ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
-		  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
+	if (act->kind == ACT_RENUMBER_4) {
+		if (bpf_skb_load_bytes(skb, ETH_HLEN, &ip, sizeof(ip)))
+			return -1;
+		renumber_ipv4(&ip, act, packet->segments);
+	} else {
+		make_ipv4(&ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
+			  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
+	}
 	if (write_link(skb, hop, ETH_P_IP) || bpf_skb_store_bytes(skb, ETH_HLEN, &ip, sizeof(ip), BPF_F_RECOMPUTE_CSUM))
 		return -1;
 	if (encap)
@@ -147,7 +154,7 @@ static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct pa
 		return TC_ACT_UNSPEC;
 	if (make_front(skb, act))
 		return TC_ACT_UNSPEC;
-	if (act->kind == ACT_TRANSLATE_6_TO_4 || act->kind == ACT_ENCAP_4)
+	if (is_ipv4(act->kind))
 		failed = write_4(skb, hop, packet, act);
 	else
 		failed = write_6(skb, hop, packet, act);

@@ -120,6 +120,10 @@ static __always_inline void measure(__u32 had_link, __u32 wants_link, __u8 kind,
 		*had += IPV6_HEADER;
 		*wanted += IPV6_HEADER;
 		return;
+	case ACT_RENUMBER_4:
+		*had += IPV4_HEADER;
+		*wanted += IPV4_HEADER;
+		return;
 	case ACT_ENCAP_4:
 		*wanted += IPV4_HEADER;
 		return;
@@ -136,6 +140,10 @@ static __always_inline int write_4(void *at, void *end, const struct packet *pac
 
 	if ((void *)(ip + 1) > end)
 		return -1;
+	if (act->kind == ACT_RENUMBER_4) {
+		renumber_ipv4(ip, act, packet->segments);
+		return change_transport(ip + 1, end, packet, act);
+	}
 	make_ipv4(ip, act, packet->length + (encap ? IPV4_HEADER : IPV4_HEADER - IPV6_HEADER),
 		  encap ? IPPROTO_IPV6 : other_protocol(packet->protocol), packet->segments);
 	if (!encap)
@@ -178,7 +186,7 @@ static __always_inline int execute(struct xdp_md *ctx, __u32 link, const struct 
 	if (had != wanted && bpf_xdp_adjust_head(ctx, (int)had - (int)wanted))
 		return XDP_PASS;
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u8 is_4 = act->kind == ACT_TRANSLATE_6_TO_4 || act->kind == ACT_ENCAP_4;
+	__u8 is_4 = is_ipv4(act->kind);
 	void *at = write_link(data, end, hop, is_4 ? ETH_P_IP : ETH_P_IPV6);
 	if (!at)
 		return XDP_DROP;

@@ -57,7 +57,10 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 static __always_inline int fits(const struct packet *packet, const struct act *act, const struct next_hop *hop)
 {
 	__u32 mtu = act->mtu < hop->mtu ? act->mtu : hop->mtu;
-	int more = act->kind == ACT_RENUMBER_6 ? 0 : act->kind == ACT_TRANSLATE_4_TO_6 || act->kind == ACT_ENCAP_4 ? 20 : -20;
+	int more = act->kind == ACT_TRANSLATE_4_TO_6 || act->kind == ACT_ENCAP_4 ? 20 : -20;
+
+	if (act->kind == ACT_RENUMBER_6 || act->kind == ACT_RENUMBER_4)
+		more = 0;
 
 	if (packet->length + more > 65535)
 		return 0;
@@ -120,8 +123,9 @@ static __always_inline int carry(context *ctx, const struct control *control, co
 	if (way->flow)
 		count_flow(way->flow, packet, packet->length, way->now);
 	if (way->turned) {
-		count_flow(way->turned, packet, packet->length - 20, way->now);
-		count(COUNTER(KIND_NAT64, 1), packet->segments, packet->length);
+		// As IPv4, between the two translations.
+		count_flow(way->turned, packet, packet->length - (packet->version == 6 ? 20 : 0), way->now);
+		count(act.counter + 1, packet->segments, packet->length);
 	}
 	count(act.counter, packet->segments, packet->length);
 	return verdict;

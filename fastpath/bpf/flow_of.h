@@ -38,6 +38,46 @@ static __always_inline int is_of_pool(const struct control *control, __be32 addr
 	return forget(found, control->keys[0]);
 }
 
+/// Whether an IPv4 packet comes from an inside host of the NAT44.
+static __always_inline int is_of_inside(const struct control *control, const struct packet *packet)
+{
+	__be32 source = *(const __be32 *)packet->source;
+	__u32 found = 0;
+
+	for (int i = 0; i < INSIDES && i < config.inside4_count; i++) {
+		if ((source & config.inside4[i].mask) == config.inside4[i].bits) {
+			found = 1;
+			break;
+		}
+	}
+	return forget(found, control->keys[0]);
+}
+
+/// Fills in what a packet that goes out is looked up by: the inside host, as everything outside of the engine knows it (RFC 4291 section 2.5.5.2),
+/// and the remote address. Returns 0 if no stateful translator takes it.
+static __always_inline int outward_key(const struct control *control, const struct packet *packet, struct flow_key *key)
+{
+	__u32 mechanism = TRANSLATORS;
+
+	if (packet->version == 4) {
+		key->mechanism = config.nat44 - 1;
+		*(__be32 *)&key->inside[8] = bpf_htonl(0xffff);
+		*(__be32 *)&key->inside[12] = *(const __be32 *)packet->source;
+		key->remote = *(const __be32 *)packet->destination;
+		return 1;
+	}
+	for (__u32 i = 0; i < TRANSLATORS && i < config.translators_count; i++) {
+		if (config.translators[i].kind == KIND_NAT64 &&
+		    embedded(&config.translators[i], packet->destination, &key->remote)) {
+			mechanism = i;
+			break;
+		}
+	}
+	key->mechanism = forget(mechanism, control->keys[0]);
+	__builtin_memcpy(key->inside, packet->source, 16);
+	return key->mechanism < TRANSLATORS;
+}
+
 /// The entry of a packet, if it has one; `cause` says that it might have had.
 static __always_inline struct flow *flow_of(const struct control *control, const struct packet *packet, int *cause)
 {
@@ -47,7 +87,7 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 	if (packet->no_checksum)
 		return 0;
 
-	if (packet->version == 4) {
+	if (packet->version == 4 && !(config.nat44 && is_of_inside(control, packet))) {
 		key.direction = TO_INSIDE;
 		key.outside = *(const __be32 *)packet->destination;
 		key.remote = *(const __be32 *)packet->source;
@@ -61,19 +101,9 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 		return find_flow(control, &key);
 	}
 	key.direction = TO_OUTSIDE;
-	__u32 mechanism = TRANSLATORS;
-	for (__u32 i = 0; i < TRANSLATORS && i < config.translators_count; i++) {
-		if (config.translators[i].kind == KIND_NAT64 &&
-		    embedded(&config.translators[i], packet->destination, &key.remote)) {
-			mechanism = i;
-			break;
-		}
-	}
-	key.mechanism = forget(mechanism, control->keys[0]);
-	if (key.mechanism >= TRANSLATORS)
+	if (!outward_key(control, packet, &key))
 		return 0;
 	*cause = PASS_NO_FLOW;
-	__builtin_memcpy(key.inside, packet->source, 16);
 	key.port = packet->source_port;
 	key.remote_port = packet->destination_port;
 	key.hash = hash_to_outside(control, key.inside, key.remote, (__u32)key.port << 16 | key.remote_port,
@@ -106,9 +136,11 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 		return -PASS_SOURCE;
 	if (!is_steered(packet) && !is_routed_to_us(ctx, desk))
 		return -PASS_KERNEL;
-	if (packet->version == 4 && config.ports[ingress & (PORTS - 1)].strict && !is_from_there(ctx, desk))
+	__u8 strict = config.ports[ingress & (PORTS - 1)].strict;
+	// An inside host's address may be this host's own, which the kernel takes from no wire.
+	if (packet->version == 4 && (strict || flow->direction == TO_OUTSIDE) && !is_from_there(ctx, desk, strict))
 		return -PASS_KERNEL;
-	question->version = act->kind == ACT_TRANSLATE_6_TO_4 ? 4 : 6;
+	question->version = is_ipv4(act->kind) ? 4 : 6;
 	question->traffic_class = act->traffic_class;
 	__builtin_memcpy(question->source, act->source, 16);
 	__builtin_memcpy(question->destination, act->destination, 16);
@@ -142,16 +174,25 @@ static __always_inline int turn(const struct packet *packet, struct way *way, vo
 	struct flow *flow = find_flow(way->control, &key);
 	if (!flow || is_forgotten(flow, packet, way->now))
 		return PASS_NO_FLOW;
-	way->turned = flow;
-	way->turned_word = active_word(flow, packet, transport, end);
-	if (!way->turned_word)
-		return PASS_MOVING;
 	__u32 mechanism = flow->mechanism;
 	if (mechanism >= TRANSLATORS)
 		return PASS_CHANGED;
 	const volatile struct translator *translator = &config.translators[mechanism];
-	act->kind = ACT_RENUMBER_6;
+	// Another kind's pool: the kernel routes the packet to the engine a second time.
+	if (translator->kind != (packet->version == 4 ? KIND_NAT44 : KIND_NAT64))
+		return PASS_NO_FLOW;
+	way->turned = flow;
+	way->turned_word = active_word(flow, packet, transport, end);
+	if (!way->turned_word)
+		return PASS_MOVING;
 	act->delta = fold((__u64)act->delta + flow->delta);
+	if (packet->version == 4) {
+		// The source stays the caller's outside endpoint (RFC 4787 REQ-9).
+		*(__be32 *)act->destination = *(const __be32 *)&flow->inside[12];
+		act->destination_port = flow->inside_port;
+		return 0;
+	}
+	act->kind = ACT_RENUMBER_6;
 	if (translator->sets_traffic_class)
 		act->traffic_class = translator->traffic_class;
 	embed(translator, flow->remote, act->source);
@@ -160,6 +201,29 @@ static __always_inline int turn(const struct packet *packet, struct way *way, vo
 	act->destination_port = flow->inside_port;
 	act->mtu = act->dont_fragment ? config.mtu6 : translator->lowest_mtu < config.mtu6 ? translator->lowest_mtu : config.mtu6;
 	return 0;
+}
+
+/// Fills in the fields of a packet from its flow, of a NAT44: either direction.
+static __always_inline void renumber(const struct packet *packet, const struct flow *flow, struct act *act)
+{
+	act->kind = ACT_RENUMBER_4;
+	act->traffic_class = packet->traffic_class;
+	act->mtu = config.mtu4;
+	if (flow->direction == TO_INSIDE) {
+		act->counter = COUNTER(KIND_NAT44, 1);
+		act->dont_fragment = 1;
+		*(__be32 *)act->source = flow->remote;
+		*(__be32 *)act->destination = *(const __be32 *)&flow->inside[12];
+		act->source_port = flow->remote_port;
+		act->destination_port = flow->inside_port;
+		return;
+	}
+	act->counter = COUNTER(KIND_NAT44, 0);
+	act->dont_fragment = packet->dont_fragment;
+	*(__be32 *)act->source = flow->outside;
+	*(__be32 *)act->destination = flow->remote;
+	act->source_port = flow->outside_port;
+	act->destination_port = flow->remote_port;
 }
 
 /// Fills in the fields of a translated packet from its flow. Returns 0, or the cause to pass the packet to the kernel.
@@ -178,7 +242,9 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, struc
 	act->writes_ports = 1;
 	act->hops = packet->hops - 1;
 	act->delta = flow->delta;
-	if (packet->version == 6) {
+	if (translator->kind == KIND_NAT44) {
+		renumber(packet, flow, act);
+	} else if (packet->version == 6) {
 		act->kind = ACT_TRANSLATE_6_TO_4;
 		act->counter = COUNTER(KIND_NAT64, 0);
 		act->traffic_class = translator->sets_tos ? translator->tos : packet->traffic_class;
@@ -188,11 +254,6 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, struc
 		act->source_port = flow->outside_port;
 		act->destination_port = flow->remote_port;
 		act->mtu = config.mtu4;
-		if (is_of_pool(way->control, flow->remote)) {
-			int cause = turn(packet, way, transport, end, act);
-			if (cause)
-				return cause;
-		}
 	} else {
 		act->kind = ACT_TRANSLATE_4_TO_6;
 		act->counter = COUNTER(KIND_NAT64, 1);
@@ -204,6 +265,11 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, struc
 		act->mtu = config.mtu6;
 		if (!packet->dont_fragment && translator->lowest_mtu < act->mtu)
 			act->mtu = translator->lowest_mtu;
+	}
+	if (flow->direction == TO_OUTSIDE && is_of_pool(way->control, flow->remote)) {
+		int cause = turn(packet, way, transport, end, act);
+		if (cause)
+			return cause;
 	}
 	int hop = hop_of(ctx, flow, packet, way, act);
 	if (hop < 0)

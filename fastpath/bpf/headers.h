@@ -47,6 +47,25 @@ static __always_inline void make_ipv4(struct iphdr *ip, const struct act *act, _
 	ip->check = ~fold((__u64)first + second + third + source + destination);
 }
 
+/// Gives an IPv4 header without options other addresses. What may be fragmented and has a source that several hosts share gets an identification of
+/// its own (RFC 6864 section 5.3.1).
+static __always_inline void renumber_ipv4(struct iphdr *ip, const struct act *act, __u32 segments)
+{
+	__u32 *words = (__u32 *)ip;
+	__u32 source = *(const __u32 *)act->source, destination = *(const __u32 *)act->destination;
+	__u32 first = words[0], second = bpf_ntohl(words[1]), third = bpf_ntohl(words[2]);
+
+	if (!act->dont_fragment)
+		second = (__u32)identify(destination, segments) << 16 | (second & 0xffff);
+	second = bpf_htonl(second);
+	third = bpf_htonl((__u32)act->hops << 24 | (third & 0x00ff0000));
+	words[1] = second;
+	words[2] = third;
+	words[3] = source;
+	words[4] = destination;
+	ip->check = ~fold((__u64)first + second + third + source + destination);
+}
+
 /// An IPv6 header, flow label zero.
 static __always_inline void make_ipv6(struct ipv6hdr *ip, const struct act *act, __u16 payload, __u8 next_header)
 {

@@ -152,9 +152,10 @@ static __always_inline __u32 port_of(const struct control *control, __u32 ifinde
 	return forget(found, control->keys[0]);
 }
 
-/// Whether strict reverse path filtering, if it is on there, would let the IPv4 packet of the desk's question in. The kernel's filter follows no rule
+/// Whether the kernel would let the IPv4 packet of the desk's question in: its source is not this host's own; where reverse path filtering is strict,
+/// it is reached by the same device. The kernel's filter follows no rule
 /// that names the interface where the packet came in. Nor does this question, which names the gateway's device.
-static __noinline int is_from_there(void *ctx, struct desk *desk)
+static __noinline int is_from_there(void *ctx, struct desk *desk, __u8 strict)
 {
 	if (!desk)
 		return 0;
@@ -166,6 +167,8 @@ static __noinline int is_from_there(void *ctx, struct desk *desk)
 	desk->back.version = 4;
 	desk->back.protocol = desk->question.protocol;
 	long found = ask_kernel(ctx, &desk->back, fib);
+	if (!strict)
+		return found != BPF_FIB_LKUP_RET_NOT_FWDED;
 	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) && fib->ifindex == desk->question.ifindex;
 }
 

@@ -100,6 +100,7 @@ struct network4 {
 };
 
 #define SOURCES 32
+#define INSIDES 16
 
 #define PORTS 32
 
@@ -132,7 +133,8 @@ struct config {
 	__u8 plain_routing;
 	/// The kernel knows BPF_F_ADJ_ROOM_DECAP_L3_IPV6.
 	__u8 can_decap_gso;
-	__u8 reserved0;
+	/// Index of the NAT44 in `translators`, plus one; 0: none.
+	__u8 nat44;
 	struct port ports[PORTS];
 	/// MTUs of the next links, as the engine has them.
 	__u16 mtu4;
@@ -168,6 +170,10 @@ struct config {
 	/// Sources that routing depends on: those of policy rules, and those by which another mechanism has its packets.
 	struct network4 sources4[SOURCES];
 	struct prefix6 sources6[SOURCES];
+	/// Whose packets go out by the NAT44.
+	struct network4 inside4[INSIDES];
+	__u32 inside4_count;
+	__u32 reserved;
 };
 
 volatile const struct config config = {};

@@ -12,8 +12,8 @@
 use crate::control::Control;
 use crate::hash::{Keys, hash, slots, words};
 use crate::layout::{
-    BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, KIND_NAT64,
-    TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
+    BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, KIND_NAT44,
+    KIND_NAT64, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
 };
 use crate::memory::{Mapping, SharedFlow};
 use crate::slots::Slots;
@@ -49,7 +49,16 @@ pub struct FlowTable {
     /// Flows in it.
     used: AtomicU32,
     incarnation: AtomicU32,
-    translators: RwLock<[Option<(Identity, Rfc6052)>; TRANSLATORS]>,
+    translators: RwLock<[Option<(Identity, Translation)>; TRANSLATORS]>,
+}
+
+/// What a stateful translator does to addresses.
+#[derive(Clone, Copy, Debug)]
+enum Translation {
+    /// NAT64: remote addresses are embedded in this prefix.
+    Nat64(Rfc6052),
+    /// NAT44: an inside host goes by its IPv4-mapped address.
+    Nat44,
 }
 
 impl FlowTable {
@@ -112,8 +121,12 @@ impl FlowTable {
         let translators = std::array::from_fn(|slot| {
             let translator = &config.translators[slot];
             let prefix = Prefix6::holding(Ipv6Addr::from(translator.prefix), translator.length);
-            let prefix = (translator.kind == KIND_NAT64).then(|| Rfc6052::new(prefix, true).ok());
-            Some((Identity::from_number(translator.identity)?, prefix.flatten()?))
+            let translation = match translator.kind {
+                KIND_NAT64 => Translation::Nat64(Rfc6052::new(prefix, true).ok()?),
+                KIND_NAT44 => Translation::Nat44,
+                _ => return None,
+            };
+            Some((Identity::from_number(translator.identity)?, translation))
         });
         *self.translators.write().unwrap_or_else(std::sync::PoisonError::into_inner) = translators;
     }
@@ -278,11 +291,10 @@ impl FlowTable {
     pub(crate) fn halves(&self, flow: &OffloadedFlow) -> Option<[Flow; 2]> {
         let translators = self.translators.try_read().ok()?;
         let mut owners = translators.iter().zip(0..);
-        let (prefix, slot) = owners.find_map(|(it, slot)| {
-            it.filter(|(identity, _)| *identity == flow.mechanism).map(|(_, prefix)| (prefix, slot))
+        let (translation, slot) = owners.find_map(|(it, slot)| {
+            it.filter(|(identity, _)| *identity == flow.mechanism).map(|(_, it)| (it, slot))
         })?;
         let inside = flow.inside.0.address.octets();
-        let remote6 = prefix.embed_any(flow.remote.address).octets();
         let out = Flow {
             inside,
             outside: u32::from_ne_bytes(flow.outside.0.address.octets()),
@@ -299,7 +311,15 @@ impl FlowTable {
             mechanism: slot,
             ..Flow::zero()
         };
-        let before = sum6(&inside) + sum6(&remote6);
+        let before = match translation {
+            Translation::Nat64(prefix) => {
+                sum6(&inside) + sum6(&prefix.embed_any(flow.remote.address).octets())
+            }
+            Translation::Nat44 => {
+                let inside = flow.inside.0.address.to_ipv4_mapped()?;
+                u64::from(u32::from_ne_bytes(inside.octets())) + u64::from(out.remote)
+            }
+        };
         let after = u64::from(out.outside) + u64::from(out.remote);
         let into = Flow { direction: TO_INSIDE, delta: difference(after, before), ..out };
         Some([Flow { delta: difference(before, after), ..out }, into])

@@ -45,6 +45,8 @@ pub const NETWORKS4: usize = 64;
 /// See [`TRANSLATORS`].
 pub const SOURCES: usize = 32;
 /// See [`TRANSLATORS`].
+pub const INSIDES: usize = 16;
+/// See [`TRANSLATORS`].
 pub const PORTS: usize = 32;
 /// Kinds of mechanisms that there are counters for.
 pub const KINDS: usize = Kind::NUMBERS;
@@ -57,6 +59,8 @@ pub const PASSED: usize = 2 * KINDS;
 pub const KIND_NONE: u8 = 0;
 /// See [`KIND_NONE`].
 pub const KIND_NAT64: u8 = Kind::Nat64.number();
+/// See [`KIND_NONE`].
+pub const KIND_NAT44: u8 = Kind::Nat44.number();
 /// See [`KIND_NONE`].
 pub const KIND_SIIT: u8 = Kind::Siit.number();
 /// See [`KIND_NONE`].
@@ -265,7 +269,7 @@ plain! {
 
     /// A translator.
     pub struct Translator {
-        /// [`KIND_NAT64`] or [`KIND_SIIT`].
+        /// [`KIND_NAT64`], [`KIND_NAT44`] or [`KIND_SIIT`].
         pub kind: u8,
         /// Length of the prefix in bits; 0: it has none.
         pub length: u8,
@@ -462,8 +466,8 @@ plain! {
         pub plain_routing: u8,
         /// Whether the kernel can decapsulate GSO packets. Written by the loader.
         pub can_decap_gso: u8,
-        /// Zero.
-        pub reserved0: u8,
+        /// Index of the NAT44 in `translators`, plus one; 0: none.
+        pub nat44: u8,
         /// The interfaces that packets come in by.
         pub ports: [Port; PORTS],
         /// MTU of the next links in octets, as the engine has it.
@@ -522,5 +526,11 @@ plain! {
         pub sources4: [Network4; SOURCES],
         /// The same of IPv6.
         pub sources6: [Prefix6; SOURCES],
+        /// Whose packets go out by the NAT44.
+        pub inside4: [Network4; INSIDES],
+        /// Of `inside4`.
+        pub inside4_count: u32,
+        /// Zero.
+        pub reserved: u32,
     }
 }

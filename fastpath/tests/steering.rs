@@ -126,8 +126,8 @@ fn each_packet_comes_to_the_queue_of_its_addresses() {
     in_namespace("queues", || {
         let peer = Peer::joined();
         let spread = Spread::new([3, 5], 64);
-        let queues = sixway_link::Steering { ports_per_block: 64, workers: 2, spread };
-        let mut tun = open(&TunConfig { queues: 2, steering: Some(queues), ..TunConfig::default() });
+        let queues = sixway_link::Steering::by_ports(64, 2, spread);
+        let mut tun = open(&TunConfig { queues: 2, steering: Some(queues.clone()), ..TunConfig::default() });
         let Ok(_steering) = Steering::attach("gw1", &["near"], &tun.name, &tunnels(&[NEAR])) else {
             sixway_trial::ignore("the kernel takes no program");
         };

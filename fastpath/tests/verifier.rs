@@ -4,9 +4,9 @@
 use aya::programs::{ProgramInfo, SchedClassifier, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use sixway_fastpath::layout::{
-    ADDRESSES4, Config, HAIRPIN_INTRINSIC, HOST4, KIND_CONFIGURED, KIND_ISATAP, KIND_NAT64, KIND_SIIT,
-    KIND_SIX_RD, KIND_SIX_TO_FOUR, NETWORKS4, Network4, Own, POOLS, PORTS, PREFIXES6, Pool4, Port, Prefix6,
-    RULES, Rule6, SOURCES, TRANSLATORS, TUNNELS, Translator, Tunnel,
+    ADDRESSES4, Config, HAIRPIN_INTRINSIC, HOST4, INSIDES, KIND_CONFIGURED, KIND_ISATAP, KIND_NAT44,
+    KIND_NAT64, KIND_SIIT, KIND_SIX_RD, KIND_SIX_TO_FOUR, NETWORKS4, Network4, Own, POOLS, PORTS, PREFIXES6,
+    Pool4, Port, Prefix6, RULES, Rule6, SOURCES, TRANSLATORS, TUNNELS, Translator, Tunnel,
 };
 use sixway_fastpath::rules::EAM_ROWS;
 use sixway_fastpath::{TC_OBJECT, TC_PROGRAM, XDP_OBJECT, XDP_PROGRAM, can_decap_gso};
@@ -107,6 +107,10 @@ fn full(translators: &[u8], tunnels: &[u8]) -> Config {
     config.host6 = std::array::from_fn(|at| [at as u8 + 1; 16]);
     config.sources4 = std::array::from_fn(|at| Network4 { bits: (at as u32 + 1).to_be(), mask: !0 });
     config.sources6 = std::array::from_fn(prefix);
+    config.inside4 = std::array::from_fn(|at| Network4 { bits: (at as u32 + 1).to_be(), mask: !0 });
+    config.inside4_count = INSIDES as u32;
+    let nat44 = config.translators.iter().position(|one| one.kind == KIND_NAT44);
+    config.nat44 = nat44.map_or(0, |at| at as u8 + 1);
     (config.sources4_count, config.sources6_count) = (SOURCES as u8, SOURCES as u8);
     (config.translators_count, config.tunnels_count) = (TRANSLATORS as u8, TUNNELS as u8);
     (config.rules_count, config.ports_count, config.pools_count) = (RULES as u8, PORTS as u8, POOLS as u8);
@@ -147,12 +151,16 @@ fn programs_with_everything_that_a_configuration_can_hold_are_taken() {
     let every = [KIND_CONFIGURED, KIND_SIX_TO_FOUR, KIND_SIX_RD, KIND_ISATAP];
     let mut cases = vec![
         ("nat64 alone", full(&[KIND_NAT64], &every)),
+        ("nat44", full(&[KIND_NAT44, KIND_NAT64, KIND_SIIT], &every)),
         ("siit alone", full(&[KIND_SIIT], &every)),
         ("both", full(&[KIND_NAT64, KIND_SIIT], &every)),
     ];
     let kinds = ["configured", "6to4", "6rd", "isatap"];
     cases.extend(
-        kinds.into_iter().zip(every).map(|(name, kind)| (name, full(&[KIND_NAT64, KIND_SIIT], &[kind]))),
+        kinds
+            .into_iter()
+            .zip(every)
+            .map(|(name, kind)| (name, full(&[KIND_NAT64, KIND_NAT44, KIND_SIIT], &[kind]))),
     );
     for (name, config) in cases {
         match verify(&config) {

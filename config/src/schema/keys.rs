@@ -620,7 +620,7 @@ pub(crate) static FASTPATH: Section = Section {
             "flows",
             Kind::IntegerOr { word: "auto", min: LEAST_FLOWS, max: MOST_FLOWS },
             Absent::Default("\"auto\""),
-            "Maximum number of sessions in the fast path, 192 octets of memory each; the engine forwards the rest. `\"auto\"`: the sum of `nat64.max_sessions`, at most 262,144. That is less than the default `max_sessions` of one NAT64: set it if you expect more sessions at a time.",
+            "Maximum number of sessions in the fast path, 192 octets of memory each; the engine forwards the rest. `\"auto\"`: the sum of `max_sessions` of all translators, at most 262,144. That is less than the default `max_sessions` of one: set it if you expect more sessions at a time.",
         ),
         key(
             "packets",

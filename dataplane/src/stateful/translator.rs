@@ -10,9 +10,6 @@ use core::net::Ipv4Addr;
 
 /// What a translator adds to its NAT: the addresses that it admits, and its edits.
 pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
-    /// Whether the fast path carries its sessions.
-    const IN_FAST_PATH: bool;
-
     /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
     fn identity(&self) -> Identity;
 

@@ -179,7 +179,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn set_fast_path(&mut self, fast_path: Option<Box<dyn FastPath>>, packets: u32) {
-        self.nat.set_fast_path(fast_path.filter(|_| P::IN_FAST_PATH), self.rules.identity(), packets);
+        self.nat.set_fast_path(fast_path, self.rules.identity(), packets);
     }
 
     fn set_ledger(&mut self, ledger: Box<dyn PortLedger>) {

@@ -2,7 +2,7 @@
 
 use super::header_form::{word, words};
 use super::offer::Offer;
-use super::sources::{others, set_sources};
+use super::sources::set_sources;
 use super::surroundings::Surroundings;
 use super::translators::set_translators;
 use super::tunnels::{ends_of, kind, own_addresses, set_tunnels};
@@ -13,7 +13,6 @@ use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix6;
 
 impl Offer {
@@ -115,16 +114,15 @@ impl Offer {
         Ok(())
     }
 
-    /// Mechanisms of other kinds are the engine's. Their IPv6 destinations and their sources are known, and so are a NAT44's pools; whose
-    /// packets are claimed by anything else is not found out here.
+    /// Mechanisms of other kinds are the engine's. Their IPv6 destinations and their sources are known; whose packets are claimed by anything
+    /// else is not found out here.
     fn set_others(&mut self, engine: &EngineConfig) -> Result<(), UnofferedReason> {
         let mut result = Ok(());
-        for other in others(engine) {
+        for other in &engine.others {
             self.refuse(Mechanism::Other(other.kind()), UnofferedReason::EngineAlone);
             let Claims { destinations6: _, destinations4, inside6: _, inside4: _, names, rest4 } =
                 other.claims();
-            let is_known = destinations4.is_empty() || other.kind() == Kind::Nat44;
-            if !is_known || names || rest4 {
+            if !destinations4.is_empty() || names || rest4 {
                 result = Err(UnofferedReason::OthersDestinations(other.kind()));
             }
         }
@@ -154,7 +152,9 @@ impl Offer {
 
 /// Where the translators are.
 fn places(engine: &EngineConfig, before: &Slots) -> SlotAssignment {
-    let stateful: Vec<_> =
-        engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix())).collect();
+    let nat64 = engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix()));
+    // They have one identity.
+    let nat44 = engine.nat44.first().map(|_| Identity::of_nat44());
+    let stateful: Vec<_> = nat64.chain(nat44).collect();
     before.place(&stateful, engine.siit.len())
 }

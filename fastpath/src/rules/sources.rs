@@ -32,8 +32,8 @@ pub(super) fn set_sources(
     Ok(())
 }
 
-/// Mechanisms that the programs do not know.
-pub(super) fn others(engine: &EngineConfig) -> impl Iterator<Item = MechanismConfig> + '_ {
+/// Mechanisms that may have packets by their source.
+fn others(engine: &EngineConfig) -> impl Iterator<Item = MechanismConfig> + '_ {
     let nat44 = engine.nat44.iter().cloned().map(MechanismConfig::Nat44);
     engine.others.iter().cloned().chain(nat44)
 }

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use crate::layout::{ADDRESSES4, KIND_CONFIGURED, NETWORKS4, POOLS, PREFIXES6};
+use crate::layout::{ADDRESSES4, INSIDES, KIND_CONFIGURED, KIND_NAT44, NETWORKS4, POOLS, PREFIXES6, SOURCES};
 use crate::layout::{KIND_ENGINE, KIND_NAT64, KIND_SIIT};
 use crate::slots::Slots;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -9,7 +9,10 @@ use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::isatap::{self, IsatapConfig};
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
+use sixway_dataplane::mechanism::table::Kind;
+
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
 use sixway_dataplane::mechanism::six_to_four::{self, NativeSources, SixToFourConfig};
@@ -314,5 +317,83 @@ fn with_excluded_addresses_no_stateless_mechanism_is_carried_and_each_says_why()
     let offer = offer(&EngineConfig { siit: vec![config], ..EngineConfig::default() });
     let why = UnofferedReason::ExcludedAddresses;
     assert_eq!(offer.unoffered, [Unoffered { mechanism: Mechanism::Siit(0), why }]);
+    assert_eq!(offer.rules.config.has_stateless, 0);
+}
+
+fn nat44(inside: Vec<Prefix4>, pool: Vec<Prefix4>) -> Nat44Config {
+    Nat44Config::new(inside, PoolConfig { addresses: pool, ports: vec![1_024..=65_535] })
+}
+
+#[test]
+fn a_nat44_has_a_slot_and_its_inside_and_pool_are_known() {
+    let (inside, pool) = ("192.168.0.0/16".parse().unwrap(), "192.0.2.0/24".parse().unwrap());
+    let engine = EngineConfig {
+        nat64: vec![nat64("64:ff9b::/96", vec!["203.0.113.0/24".parse().unwrap()])],
+        nat44: vec![nat44(vec![inside], vec![pool])],
+        siit: vec![siit("2001:db8:5::/48")],
+        ..EngineConfig::default()
+    };
+    let slots: Slots = [(0, Identity::of_nat44())].into_iter().collect();
+    for (slots, nat44, siit) in [(Slots::default(), 1, 2), (slots, 0, 2)] {
+        let offer = Offer::of(&engine, &Surroundings { slots, ..Surroundings::default() });
+        assert_eq!(offer.unoffered, []);
+        let config = &offer.rules.config;
+        assert_eq!((config.translators[nat44].kind, config.nat44), (KIND_NAT44, nat44 as u8 + 1));
+        assert_eq!(config.translators[nat44].identity, Identity::of_nat44().number());
+        assert_eq!(
+            (config.translators[siit].kind, config.has_stateful, config.has_stateless),
+            (KIND_SIIT, 1, 1)
+        );
+        assert_eq!((config.inside4_count, config.inside4[0].bits.to_ne_bytes()), (1, [192, 168, 0, 0]));
+        assert_eq!((config.sources4_count, config.sources4[0]), (1, config.inside4[0]));
+        assert_eq!((config.pools_count, config.pools[1].address), (2, 0xc000_0200));
+    }
+}
+
+#[test]
+fn a_nat44_without_room_is_the_engines_and_the_stateless_rules_stay() {
+    let pool = vec!["192.0.2.0/24".parse().unwrap()];
+    let tunnels = vec![TunnelConfig::Configured(configured(1, 5))];
+    let many = || nat44(networks(INSIDES + 1), pool.clone());
+    let one = || nat44(networks(1), pool.clone());
+    let no_room = |what: &str, room| format!("too many {what}; the fast path has room for {room}");
+    for (nat44, why) in [
+        (vec![many()], no_room("prefixes of NAT44's inside", 16)),
+        (vec![one(), one()], no_room("NAT44s", 1)),
+    ] {
+        let offer = offer(&EngineConfig { nat44, tunnels: tunnels.clone(), ..EngineConfig::default() });
+        assert_eq!(whys(&offer), [(Mechanism::Other(Kind::Nat44), why)]);
+        let config = &offer.rules.config;
+        assert_eq!((config.nat44, config.has_stateful, config.has_stateless), (0, 0, 1));
+    }
+    let most = (0..8).map(|number| nat64(&format!("2001:db8:{number}::/96"), pool.clone())).collect();
+    let offer = offer(&EngineConfig { nat64: most, nat44: vec![one()], ..EngineConfig::default() });
+    assert_eq!(whys(&offer), [(Mechanism::Other(Kind::Nat44), no_room("translators", 8))]);
+}
+
+#[test]
+fn sources_of_rules_and_of_mechanisms_are_one_list_without_parts_of_others() {
+    let parse = |list: &[&str]| -> Vec<Prefix4> { list.iter().map(|text| text.parse().unwrap()).collect() };
+    let engine = EngineConfig {
+        nat44: vec![nat44(parse(&["10.0.0.0/8", "192.168.0.0/16"]), parse(&["192.0.2.0/24"]))],
+        tunnels: vec![TunnelConfig::Configured(configured(1, 5))],
+        ..EngineConfig::default()
+    };
+    let with = |list: &[&str]| {
+        let around = Surroundings { sources4: parse(list), ..Surroundings::default() };
+        Offer::of(&engine, &around)
+    };
+    let sources = |list: &[&str]| {
+        let config = with(list).rules.config;
+        config.sources4[..usize::from(config.sources4_count)].to_vec()
+    };
+    // The gateway's own rules, before and after they are made.
+    assert_eq!(sources(&[]), sources(&["192.168.0.0/16", "10.0.0.0/8", "10.0.0.0/8", "10.1.0.0/16"]));
+    assert_eq!((sources(&[]).len(), sources(&["172.16.0.0/12"]).len()), (2, 3));
+    let around = Surroundings { sources4: networks(SOURCES + 1), ..Surroundings::default() };
+    let engine = EngineConfig { nat44: Vec::new(), ..engine };
+    let offer = Offer::of(&engine, &around);
+    let why = "too many sources that routes depend on; the fast path has room for 32".to_owned();
+    assert_eq!(whys(&offer), [(Mechanism::Tunnel(0), why)]);
     assert_eq!(offer.rules.config.has_stateless, 0);
 }

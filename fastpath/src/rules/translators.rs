@@ -1,18 +1,20 @@
 //! Translators and the pools of the stateful ones.
 
 use super::eam::set_mappings;
-use super::header_form::header_byte;
+use super::header_form::{header_byte, network};
 use super::offer::Offer;
 use super::unoffered::{Mechanism, UnofferedReason};
 use crate::layout::{
-    HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, KIND_NAT64, KIND_NONE, KIND_SIIT, POOLS, Pool4,
-    TRANSLATORS, Translator,
+    HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, INSIDES, KIND_NAT44, KIND_NAT64, KIND_NONE, KIND_SIIT,
+    POOLS, Pool4, TRANSLATORS, Translator,
 };
 use crate::slots::SlotAssignment;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
+use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::Prefix4;
@@ -28,6 +30,16 @@ pub(super) fn set_translators(
         let Some(slot) = *slot else { continue };
         config.translators[slot] = stateful(nat64, engine.limits.mtu6);
     }
+    match (&engine.nat44[..], places.stateful.get(engine.nat64.len()).copied().flatten()) {
+        ([], _) => {}
+        ([nat44], Some(slot)) => set_nat44(offer, nat44, slot),
+        ([_], None) => offer.refuse(Mechanism::Other(Kind::Nat44), too_many_translators()),
+        _ => {
+            let why = UnofferedReason::TooMany { what: "NAT44s", room: 1 };
+            offer.refuse(Mechanism::Other(Kind::Nat44), why);
+        }
+    }
+    let config = &mut offer.rules.config;
     for (siit, slot) in engine.siit.iter().zip(places.stateless.iter().copied()) {
         config.translators[slot] = stateless(siit, engine.limits.mtu6);
         if siit.prefix.is_some() && config.default_siit == 0 {
@@ -37,18 +49,20 @@ pub(super) fn set_translators(
     let last = config.translators.iter().rposition(|one| one.kind != KIND_NONE);
     config.translators_count = last.map_or(0, |last| last + 1) as u8;
     config.siit_count = engine.siit.len() as u8;
-    config.has_stateful = u8::from(places.stateful.iter().any(Option::is_some));
+    let is_stateful = |one: &Translator| matches!(one.kind, KIND_NAT64 | KIND_NAT44);
+    config.has_stateful = u8::from(config.translators.iter().any(is_stateful));
     for (index, _) in engine.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some()) {
         offer.refuse(Mechanism::Siit(index), UnofferedReason::DynamicPool);
     }
-    for (index, _) in places.stateful.iter().enumerate().filter(|(_, slot)| slot.is_none()) {
+    let nat64 = places.stateful[..engine.nat64.len()].iter().enumerate();
+    for (index, _) in nat64.filter(|(_, slot)| slot.is_none()) {
         offer.refuse(Mechanism::Nat64(index), too_many_translators());
     }
     set_pools(offer, engine)?;
     if engine.siit.iter().any(|siit| !siit.excluded.is_empty()) {
         return Err(UnofferedReason::ExcludedAddresses);
     }
-    if engine.nat64.len() + engine.siit.len() > TRANSLATORS {
+    if places.stateful.len() + engine.siit.len() > TRANSLATORS {
         return Err(too_many_translators());
     }
     set_mappings(&mut offer.rules, engine, places)
@@ -60,15 +74,13 @@ fn set_pools(offer: &mut Offer, engine: &EngineConfig) -> Result<(), UnofferedRe
     let mut pools: Vec<Pool4> = Vec::new();
     let too_many = UnofferedReason::TooMany { what: "IPv4 prefixes in pools", room: POOLS };
     let mut result = Ok(());
-    let nat64 =
-        engine.nat64.iter().zip(0..).map(|(nat64, index)| (&nat64.pool, Some(Mechanism::Nat64(index))));
-    let nat44 = engine.nat44.iter().map(|nat44| (&nat44.pool, None));
+    let nat64 = engine.nat64.iter().zip(0..).map(|(nat64, index)| (&nat64.pool, Mechanism::Nat64(index)));
+    let nat44 = engine.nat44.iter().map(|nat44| (&nat44.pool, Mechanism::Other(Kind::Nat44)));
     for (translators, mechanism) in nat64.chain(nat44) {
         let places = translators.addresses.iter().map(|prefix| pool(*prefix, engine));
         let new: Vec<_> = places.filter(|place| !pools.contains(place)).collect();
         if pools.len() + new.len() > POOLS {
-            // A NAT44 is refused in any case.
-            mechanism.into_iter().for_each(|it| offer.refuse(it, too_many.clone()));
+            offer.refuse(mechanism, too_many.clone());
             result = Err(too_many.clone());
             continue;
         }
@@ -88,6 +100,21 @@ fn stateful(nat64: &Nat64Config, mtu6: u16) -> Translator {
     let mut made = translator(KIND_NAT64, Some(&nat64.prefix), &nat64.policy, mtu6);
     made.identity = Identity::of_nat64(nat64.prefix.prefix()).number();
     made
+}
+
+/// A NAT44 whose inside has more prefixes than there is room for is the engine's.
+fn set_nat44(offer: &mut Offer, nat44: &Nat44Config, slot: usize) {
+    if nat44.inside.len() > INSIDES {
+        let what = "prefixes of NAT44's inside";
+        let why = UnofferedReason::TooMany { what, room: INSIDES };
+        return offer.refuse(Mechanism::Other(Kind::Nat44), why);
+    }
+    let config = &mut offer.rules.config;
+    config.translators[slot] =
+        Translator { kind: KIND_NAT44, identity: Identity::of_nat44().number(), ..Translator::zero() };
+    config.nat44 = (slot + 1) as u8;
+    config.inside4.iter_mut().zip(&nat44.inside).for_each(|(place, inside)| *place = network(*inside));
+    config.inside4_count = nat44.inside.len() as u32;
 }
 
 fn stateless(siit: &SiitConfig, mtu6: u16) -> Translator {

@@ -1,10 +1,11 @@
-//! An entry's life, and what else decides whether the programs forward: each test at both hooks.
+//! An entry's life, and what else decides whether the programs forward: each test at both hooks, for either stateful translator.
 
 use super::proof::judge::NOW;
 use super::proof::namespace::{self, ip};
 use super::proof::rig::{Hook, Rig, Ruling};
 use super::proof::scene::{Port, Scene};
 use super::proof::sessions::{self, Session};
+use super::proof::world::{NAT44, NAT64};
 use super::proof::worlds;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{Direction, NatProtocol};
@@ -17,17 +18,23 @@ struct Stage {
     scene: Scene,
     rig: Rig,
     sessions: Vec<Session>,
+    is_nat44: bool,
 }
 
-/// Both hooks, each in a namespace of its own.
+/// Both hooks and both translators, each in a namespace of its own.
 fn at_both_hooks(edit: fn(&mut Config), body: fn(Stage)) {
+    ["nat64", "nat44"].into_iter().for_each(|name| in_world(name, edit, body));
+}
+
+/// Both hooks in the world of this name.
+fn in_world(name: &'static str, edit: fn(&mut Config), body: fn(Stage)) {
     for hook in Hook::ALL {
         namespace::in_namespace("states", move || {
-            let world = worlds::all().swap_remove(0);
+            let world = worlds::all().into_iter().find(|world| world.name == name).unwrap();
             let scene = Scene::new(world.routes(), &world.local);
             let rig = Rig::new(hook, &scene, &world, edit);
             let sessions = sessions::establish(&world, &mut Engine::new(&world.config).unwrap(), NOW);
-            body(Stage { scene, rig, sessions });
+            body(Stage { scene, rig, sessions, is_nat44: name == "nat44" });
         });
     }
 }
@@ -57,6 +64,11 @@ impl Stage {
         self.rig.table.halves_of(handle).map(|slot| self.rig.table.read(slot))
     }
 
+    /// The counter of packets that go out; the next one is that of packets that come in.
+    fn counter(&self) -> u32 {
+        2 * if self.is_nat44 { NAT44 } else { NAT64 }
+    }
+
     /// A session of either protocol beyond the usual next hops.
     fn usual(&self) -> [Session; 2] {
         [0, 1].map(|number| self.sessions[number].clone())
@@ -66,6 +78,11 @@ impl Stage {
 fn framed(port: Port, packet: &[u8]) -> Vec<u8> {
     let protocol = if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xdd] };
     [&port.mac()[..], &port.neighbour(), &protocol, packet].concat()
+}
+
+/// What follows the IP header.
+fn transport(packet: &[u8]) -> &[u8] {
+    &packet[if packet[0] >> 4 == 6 { 40 } else { 20 }..]
 }
 
 fn unchanged(_: &mut Config) {}
@@ -87,7 +104,7 @@ fn a_packet_leaves_its_mark_on_an_armed_entry_and_the_engine_computes_the_same()
                     let frame = [&framed(port, &packet)[..], &[0xee; 9]].concat();
                     let ran = stage.rig.run(&frame, stage.scene.index(port));
                     assert_eq!((ran.verdict, &ran.frame), (Ruling::Pass, &frame));
-                    let left = mark(protocol(session), &packet[if outward { 40 } else { 20 }..]);
+                    let left = mark(protocol(session), transport(&packet));
                     assert_eq!(
                         stage.halves(handle)[half].word,
                         flow_word(FLOW_ARMED, left),
@@ -109,7 +126,7 @@ fn an_entry_is_active_when_the_mark_is_that_of_the_last_packet_and_forwards_from
             for packet in [&first, &last] {
                 stage.rig.run(&framed(Port::Inner, packet), stage.scene.index(Port::Inner));
             }
-            let mark = |packet: &[u8]| mark(protocol(&session), &packet[40..]);
+            let mark = |packet: &[u8]| mark(protocol(&session), transport(packet));
             assert!(
                 !stage.rig.writer.activate(handle, Direction::Out, mark(&first)),
                 "the last is under way"
@@ -164,7 +181,7 @@ fn packets_and_octets_are_counted_as_they_came_and_by_the_mechanism() {
         }
         for (way, half) in stage.halves(handle).iter().enumerate() {
             assert_eq!((half.packets, half.octets), (before[way], octets[way]));
-            assert_eq!(stage.rig.counted(2 + way as u32), (before[way], octets[way]));
+            assert_eq!(stage.rig.counted(stage.counter() + way as u32), (before[way], octets[way]));
             assert!(half.last > 0);
         }
         let usage = stage.rig.writer.remove(handle);
@@ -218,15 +235,19 @@ fn a_hairpin_goes_to_whoever_has_the_endpoint_now() {
         let first = stage.rig.install(&called.flow());
         assert_eq!(stage.receives(&caller, true).1[..6], Port::Inner.neighbour());
         stage.rig.writer.remove(first);
-        called.inside.address = "2001:db8:ff03::2".parse().unwrap();
+        let there = if stage.is_nat44 { "::ffff:10.203.0.2" } else { "2001:db8:ff03::2" };
+        called.inside.address = there.parse().unwrap();
         stage.rig.install(&called.flow());
         let (ruling, frame) = stage.receives(&caller, true);
         assert_eq!((ruling, &frame[..6]), (Ruling::Redirect, &Port::Narrow.neighbour()[..]));
-        assert_eq!(frame[38..54], called.inside.address.octets());
+        match called.inside.address.to_ipv4_mapped() {
+            Some(four) => assert_eq!(frame[30..34], four.octets()),
+            None => assert_eq!(frame[38..54], called.inside.address.octets()),
+        }
     });
 }
 
-/// The one that calls counts the IPv6 packet as it came, the one that is called the IPv4 packet that it was in between.
+/// The one that calls counts the packet as it came, the one that is called the IPv4 packet that it was in between.
 #[test]
 fn both_entries_of_a_hairpin_count_the_packet_as_it_came_to_each() {
     at_both_hooks(unchanged, |mut stage| {
@@ -246,7 +267,7 @@ fn both_entries_of_a_hairpin_count_the_packet_as_it_came_to_each() {
         let [out, _] = stage.halves(entries[0]);
         let [_, into] = stage.halves(entries[1]);
         assert_eq!((out.packets, out.octets), (3, octets));
-        assert_eq!((into.packets, into.octets), (3, octets - 3 * 20));
+        assert_eq!((into.packets, into.octets), (3, octets - if stage.is_nat44 { 0 } else { 3 * 20 }));
     });
 }
 
@@ -281,7 +302,10 @@ fn a_route_that_no_longer_leads_to_the_engine_takes_the_packets_along() {
         let session = stage.usual()[0].clone();
         stage.rig.install(&session.flow());
         assert!(stage.is_forwarded(&session, true));
-        ip("route replace 64:ff9b::/96 via 2001:db8:ff02::2 dev outer");
+        ip(match stage.is_nat44 {
+            true => "rule add from 10.40.0.0/14 lookup main",
+            false => "route replace 64:ff9b::/96 via 2001:db8:ff02::2 dev outer",
+        });
         stage.rig.control.bump();
         assert!(!stage.is_forwarded(&session, true));
         assert!(stage.is_forwarded(&session, false), "the other direction has a route of its own");
@@ -304,8 +328,10 @@ fn packets_that_come_in_elsewhere_are_asked_about_again_and_by_a_device_without_
         assert_ne!(stage.halves(handle)[0].ingress, ingress);
         assert_eq!(stage.receives_at(Port::Narrow, &session, true).0, Ruling::Pass);
         // A rule of the kernel's that sends what comes by one device elsewhere.
-        ip("route add default via 2001:db8:ff02::2 dev outer table 7");
-        ip("-6 rule add iif trunk table 7");
+        let (family, neighbour) =
+            if stage.is_nat44 { ("-4", "10.202.0.2") } else { ("-6", "2001:db8:ff02::2") };
+        ip(&format!("route add default via {neighbour} dev outer table 7"));
+        ip(&format!("{family} rule add iif trunk table 7"));
         assert_eq!(stage.receives_at(Port::Trunk, &session, true).0, Ruling::Pass);
         assert_eq!(stage.receives_at(Port::Inner, &session, true).0, Ruling::Redirect);
     });
@@ -322,6 +348,30 @@ fn a_device_with_strict_reverse_path_filtering_takes_only_sources_beyond_it() {
         assert_eq!(stage.receives_at(Port::Trunk, &session, false).0, Ruling::Pass);
         assert_eq!(stage.receives_at(Port::Outer, &session, false).0, Ruling::Redirect);
         assert_eq!(stage.receives_at(Port::Trunk, &session, false).0, Ruling::Pass);
+        // The filter follows no rule that names the interface where a packet came in.
+        ip("route add 45.64.0.0/16 dev tun table 7");
+        ip("route add default via 10.203.0.2 dev narrow table 7");
+        ip("rule add iif outer table 7");
+        stage.rig.control.bump();
+        assert_eq!(stage.receives_at(Port::Outer, &session, false).0, Ruling::Redirect);
+        // IPv6 has no such filter.
+        let elsewhere = if stage.is_nat44 { Ruling::Pass } else { Ruling::Redirect };
+        assert_eq!(stage.receives_at(Port::Trunk, &session, true).0, elsewhere);
+        assert_eq!(stage.receives_at(Port::Inner, &session, true).0, Ruling::Redirect);
+    });
+}
+
+/// The kernel takes no packet from a wire whose source is an IPv4 address of this host.
+#[test]
+fn an_inside_host_that_has_the_address_of_this_host_is_left_to_the_kernel() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual()[0].clone();
+        stage.rig.install(&session.flow());
+        assert!(stage.is_forwarded(&session, true));
+        let Some(inside) = session.inside.address.to_ipv4_mapped() else { return };
+        ip(&format!("addr add {inside}/32 dev lo"));
+        stage.rig.control.bump();
+        assert!(!stage.is_forwarded(&session, true) && !stage.is_forwarded(&session, false));
     });
 }
 
@@ -372,5 +422,26 @@ fn who_was_away_until_the_ticks_wrap_is_not_back() {
             stage.rig.heartbeat().wrapping_sub(before) < 1 << 31 && stage.rig.heartbeat() != before,
             "it is younger now"
         );
+    });
+}
+
+#[test]
+fn from_a_host_of_one_translator_to_the_pool_of_another_packets_are_left_to_the_engine() {
+    in_world("nat44 among others", unchanged, |mut stage| {
+        let of = |number| stage.sessions.iter().find(|one| one.mechanism == number).unwrap().clone();
+        let (mut six, mut four) = (of(0), of(1));
+        let usual = [six.clone(), four.clone()];
+        usual.iter().for_each(|session| {
+            stage.rig.install(&session.flow());
+        });
+        assert!(usual.iter().all(|session| stage.is_forwarded(session, true)));
+        // Each is the other's remote: what one sends the other's entry would take inside.
+        (six.remote, four.remote) = (four.outside, six.outside);
+        let [high, low] = [six.remote.address.to_bits() >> 16, six.remote.address.to_bits() & 0xffff];
+        six.remote6 = std::net::Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, high as u16, low as u16);
+        for session in [&six, &four] {
+            stage.rig.install(&session.flow());
+        }
+        assert!(!stage.is_forwarded(&six, true) && !stage.is_forwarded(&four, true));
     });
 }

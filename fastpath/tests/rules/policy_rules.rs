@@ -207,7 +207,7 @@ fn the_way_back_is_asked_for_by_no_rule_of_the_incoming_interface() {
         namespace::ip("neigh replace 198.51.100.7 lladdr 02:00:00:00:00:03 nud permanent dev far");
         tables("far", "port");
         bench.new_generation();
-        assert_eq!(carried(&mut bench)[1], false);
+        assert!(!carried(&mut bench)[1]);
         assert_eq!(bench.run(&to_ipv6().0), None);
         tables("port", "far");
         bench.new_generation();

@@ -69,12 +69,14 @@ pub(super) fn fast_path(summary: FastPathShare, seen: &FastPathState) -> FastPat
 pub(super) fn fast_path_counters(seen: &FastPathState) -> Vec<CounterRow> {
     let row = |name: String, help: String, value| CounterRow { name, help, value, by_worker: Vec::new() };
     let carried = seen.counts.carried().flat_map(|(mechanism, out, back)| {
-        [("out", "to IPv4 or into a tunnel", out), ("in", "to IPv6 or out of a tunnel", back)].map(
-            |(direction, whither, count)| {
-                let help = format!("Packets forwarded by the fast path, {whither}.");
-                row(format!("fastpath.{}.{direction}", mechanism.title()), help, count.packets)
-            },
-        )
+        [
+            ("out", "to IPv4, to the outside or into a tunnel", out),
+            ("in", "to IPv6, to the inside or out of a tunnel", back),
+        ]
+        .map(|(direction, whither, count)| {
+            let help = format!("Packets forwarded by the fast path, {whither}.");
+            row(format!("fastpath.{}.{direction}", mechanism.title()), help, count.packets)
+        })
     });
     let lost = CAUSES.last().map(|cause| (*cause, seen.counts.lost()));
     let passed = seen.counts.passed().chain(lost).map(|(cause, count)| {

@@ -124,11 +124,14 @@ mod tests {
     use super::*;
     use crate::fast_path::octets::write_attribute;
 
+    /// An attribute: its type and value.
+    type Attribute<'a> = (u16, &'a [u8]);
+
     const FRA_FWMARK: u16 = 10;
     const FRA_OIFNAME: u16 = 17;
 
     /// A rule to a table, with these attributes behind the priority.
-    fn rule(family: u8, lengths: [u8; 2], table: u8, priority: u32, more: &[(u16, &[u8])]) -> Vec<u8> {
+    fn rule(family: u8, lengths: [u8; 2], table: u8, priority: u32, more: &[Attribute<'_>]) -> Vec<u8> {
         let mut body = vec![family, lengths[0], lengths[1], 0, table, 0, 0, FR_ACT_TO_TBL, 0, 0, 0, 0];
         write_attribute(FRA_PRIORITY, &priority.to_ne_bytes(), &mut body);
         write_attribute(FRA_SUPPRESS_PREFIXLEN, &u32::MAX.to_ne_bytes(), &mut body);
@@ -156,8 +159,8 @@ mod tests {
         assert_eq!(read(&[129, 0, 0, 0, 254, 0, 0, 1, 0, 0, 0, 0]), PolicyRule::Plain, "multicast routing's");
         // The first one has no priority.
         assert_eq!(read(&[2, 0, 0, 0, 255, 0, 0, 1, 0, 0, 0, 0]), PolicyRule::Plain);
-        let lan: (u16, &[u8]) = (FRA_IIFNAME, b"lan0\0");
-        let to: (u16, &[u8]) = (FRA_DST, &[192, 0, 2, 0]);
+        let lan: Attribute<'_> = (FRA_IIFNAME, b"lan0\0");
+        let to: Attribute<'_> = (FRA_DST, &[192, 0, 2, 0]);
         assert_eq!(read(&rule(2, [0, 0], 100, 1_000, &[lan])), PolicyRule::Plain);
         assert_eq!(read(&rule(10, [0, 0], 100, 1_000, &[lan])), PolicyRule::Plain);
         assert_eq!(read(&rule(2, [24, 0], 100, 1_000, &[to])), PolicyRule::Plain);
@@ -165,8 +168,8 @@ mod tests {
 
     #[test]
     fn a_rule_names_the_sources_that_routes_depend_on() {
-        let (lan, to): ((u16, &[u8]), (u16, &[u8])) = ((FRA_IIFNAME, b"lan0\0"), (FRA_DST, &[10, 0, 0, 0]));
-        let from4: (u16, &[u8]) = (FRA_SRC, &[192, 168, 0, 0]);
+        let (lan, to): (Attribute<'_>, Attribute<'_>) = ((FRA_IIFNAME, b"lan0\0"), (FRA_DST, &[10, 0, 0, 0]));
+        let from4: Attribute<'_> = (FRA_SRC, &[192, 168, 0, 0]);
         let private = PolicyRule::BySource4("192.168.0.0/16".parse().unwrap());
         for more in [&[from4][..], &[from4, lan], &[from4, lan, to]] {
             assert_eq!(read(&rule(2, [0, 16], 100, 6_297, more)), private);
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn every_other_rule_is_named() {
-        let lan: (u16, &[u8]) = (FRA_IIFNAME, b"lan0\0");
+        let lan: Attribute<'_> = (FRA_IIFNAME, b"lan0\0");
         for more in [
             &[(FRA_FWMARK, &[1, 0, 0, 0][..])][..],
             &[lan, (FRA_OIFNAME, b"wan0\0")],

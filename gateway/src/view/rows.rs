@@ -152,7 +152,7 @@ pub struct FastPathRow {
 pub struct CarriedRow {
     /// The mechanism.
     pub mechanism: String,
-    /// Packets from IPv6 to IPv4, or into tunnels; each segment of a GSO packet counts.
+    /// Packets from IPv6 to IPv4, to the outside, or into tunnels; each segment of a GSO packet counts.
     pub packets_out: u64,
     /// Their octets, as they came.
     pub octets_out: u64,

@@ -31,7 +31,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("nat44_survives_its_device_going_down_and_up", &["sixway", "ping"], down_and_up),
 ];
 
-const SIXWAY: &str = r#"[gateway]
+pub const SIXWAY: &str = r#"[gateway]
 ipv4_address = "192.0.2.14"
 workers = 2
 

@@ -77,8 +77,6 @@ impl Mechanism<Endpoint4> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint4> for AddressRules {
-    const IN_FAST_PATH: bool = false;
-
     fn identity(&self) -> Identity {
         Identity::of_nat44()
     }

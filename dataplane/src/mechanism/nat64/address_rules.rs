@@ -89,8 +89,6 @@ impl Mechanism<Endpoint6> for AddressRules {
 }
 
 impl AddressPolicy<Endpoint6> for AddressRules {
-    const IN_FAST_PATH: bool = true;
-
     fn identity(&self) -> Identity {
         Identity::of_nat64(self.prefix.prefix())
     }

@@ -8,7 +8,7 @@ use super::rig::{Hook, Ran, Rig, Ruling};
 use super::routes::Target;
 use super::scene::{Port, Scene, VLAN};
 use super::sessions::{self, Session};
-use super::world::{OUT, SIIT, World};
+use super::world::{NAT44, NAT64, OUT, SIIT, World};
 use sixway_dataplane::Instant;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::offload::FastPath;
@@ -106,7 +106,13 @@ impl<'a> Harness<'a> {
             (Ruling::Redirect, Expected::Forward(forwarded)) => {
                 self.same(&ran, &forwarded)?;
                 // A hairpin is translated twice.
-                let is_hairpin = input.counter == 2 && forwarded.packet[0] >> 4 == 6;
+                let is_hairpin = match (input.counter, &forwarded.packet[..]) {
+                    (counter, [first, ..]) if counter == 2 * NAT64 + OUT => first >> 4 == 6,
+                    (counter, [0x45, rest @ ..]) if counter == 2 * NAT44 + OUT => {
+                        self.is_inside(&rest[15..19])
+                    }
+                    _ => false,
+                };
                 Ok(if is_hairpin { 2 } else { 1 })
             }
             (Ruling::Strange(code), _) => Err(format!("the program said {code}")),
@@ -134,6 +140,11 @@ impl<'a> Harness<'a> {
         let marks = (rest[20] >> 4 & 3, rest[0] & 3);
         let is_counted = matches!(marks, (0, 1..) | (3, 1) | (1, 2)) && rest[8] == 41;
         is_counted || self.scene.target(source.into()) == Target::Nowhere
+    }
+
+    fn is_inside(&self, destination: &[u8]) -> bool {
+        let destination = <[u8; 4]>::try_from(destination).unwrap().into();
+        self.world.config.nat44.iter().any(|one| one.inside.iter().any(|inside| inside.contains(destination)))
     }
 
     fn counters(&self) -> Vec<u64> {

@@ -92,7 +92,9 @@ impl Oracle<'_> {
             }
             _ => {
                 let may_be_cut = is_4 && made[6] & 0x40 == 0;
-                (made, may_be_cut)
+                // Where hosts do not share the source, the identification stays.
+                let is_same_source = was_4 && made[12..16] == octets[12..16];
+                (made, may_be_cut && !is_same_source)
             }
         };
         self.sent(packet, any_identification)
@@ -113,7 +115,7 @@ impl Oracle<'_> {
                 return Err("the kernel drops a source of its own".into());
             }
         }
-        match self.scene.target(destination) {
+        match self.scene.sent(source, destination) {
             Target::Tun if packet.hops <= 1 => Err("the kernel answers: it has no hop left".into()),
             Target::Tun if packet.length as usize > TUN_MTU => {
                 Err("the kernel answers: too big for the TUN device".into())
@@ -138,13 +140,16 @@ impl Oracle<'_> {
 
     /// Where the kernel sends it.
     fn sent(&self, packet: Vec<u8>, any_identification: bool) -> Result<Forwarded, String> {
-        let destination: IpAddr = if packet[0] >> 4 == 4 {
-            <[u8; 4]>::try_from(&packet[16..20]).unwrap().into()
+        let (source, destination): (IpAddr, IpAddr) = if packet[0] >> 4 == 4 {
+            let address = |at: usize| <[u8; 4]>::try_from(&packet[at..at + 4]).unwrap().into();
+            (address(12), address(16))
         } else {
-            <[u8; 16]>::try_from(&packet[24..40]).unwrap().into()
+            let address = |at: usize| <[u8; 16]>::try_from(&packet[at..at + 16]).unwrap().into();
+            (address(8), address(24))
         };
-        let Target::Neighbour(port, mtu) = self.scene.target(destination) else {
-            return Err(format!("the kernel sends the result to {:?}", self.scene.target(destination)));
+        let target = self.scene.sent(source, destination);
+        let Target::Neighbour(port, mtu) = target else {
+            return Err(format!("the kernel sends the result to {target:?}"));
         };
         let link = if port == Port::Narrow { NARROW } else { 1_500 };
         let mtu = mtu.unwrap_or(link).min(link);

@@ -44,6 +44,8 @@ const AROUND: &[Route] = &[
 pub struct Routes {
     all: Vec<Route>,
     local: Vec<IpAddr>,
+    /// Sources whose packets go to the engine wherever they are for, but to each other.
+    inside: Vec<Prefix4>,
 }
 
 impl Routes {
@@ -51,7 +53,25 @@ impl Routes {
     pub fn with(others: &[Route], local: &[IpAddr]) -> Self {
         let mut all = others.to_vec();
         all.extend(AROUND.iter().filter(|(prefix, _)| others.iter().all(|(other, _)| other != prefix)));
-        Self { all, local: local.to_vec() }
+        Self { all, local: local.to_vec(), inside: Vec::new() }
+    }
+
+    /// With policy rules by these sources.
+    pub fn inside(self, inside: Vec<Prefix4>) -> Self {
+        Self { inside, ..self }
+    }
+
+    /// Where a packet is sent.
+    pub fn between(&self, source: IpAddr, destination: IpAddr) -> Target {
+        let is_inside = |address: IpAddr| match address {
+            IpAddr::V4(four) => self.inside.iter().any(|prefix| prefix.contains(four)),
+            IpAddr::V6(_) => false,
+        };
+        match self.of(destination) {
+            Target::Local => Target::Local,
+            _ if is_inside(source) && !is_inside(destination) => Target::Tun,
+            target => target,
+        }
     }
 
     pub fn of(&self, destination: IpAddr) -> Target {
@@ -84,7 +104,17 @@ impl Routes {
 
     /// `ip` commands.
     pub fn commands(&self) -> String {
-        self.all.iter().map(|(prefix, target)| command(prefix, *target)).collect()
+        let mut all: String = self.all.iter().map(|(prefix, target)| command(prefix, *target)).collect();
+        for from in &self.inside {
+            for to in &self.inside {
+                all += &format!("rule add from {from} to {to} lookup main pref 6296\n");
+            }
+            all += &format!("rule add from {from} lookup 100 pref 6297\n");
+        }
+        if !self.inside.is_empty() {
+            all += "route add default dev tun table 100\n";
+        }
+        all
     }
 }
 

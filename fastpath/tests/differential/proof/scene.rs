@@ -86,7 +86,12 @@ impl Scene {
         self.indices[port as usize]
     }
 
-    /// Where the kernel sends a packet for this destination.
+    /// Where the kernel sends a packet from this source.
+    pub fn sent(&self, source: IpAddr, destination: IpAddr) -> Target {
+        self.routes.between(source, destination)
+    }
+
+    /// Where the kernel sends a packet for this destination, from no source that matters.
     pub fn target(&self, destination: IpAddr) -> Target {
         self.routes.of(destination)
     }

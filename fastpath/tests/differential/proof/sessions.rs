@@ -32,22 +32,67 @@ const REMOTES: [u8; 10] = [1, 1, 1, 2, 3, 6, 1, 4, 5, 7];
 /// Inside networks.
 const INSIDES: [u16; 10] = [1, 2, 3, 6, 1, 1, 1, 4, 5, 7];
 
+/// A stateful translator, and how the inside knows remote addresses.
+#[derive(Clone, Copy)]
+enum Translator<'a> {
+    Nat64(&'a Rfc6052),
+    Nat44,
+}
+
+impl Translator<'_> {
+    fn identity(self) -> Identity {
+        match self {
+            Self::Nat64(prefix) => Identity::of_nat64(prefix.prefix()),
+            Self::Nat44 => Identity::of_nat44(),
+        }
+    }
+
+    /// A host of an inside network.
+    fn host(self, network: u16, last: u16) -> Ipv6Addr {
+        match self {
+            Self::Nat64(_) => Ipv6Addr::new(0x2a00 + network, 0, 0, 0, 0, 0, 0, last | 1),
+            Self::Nat44 => Ipv4Addr::new(10, 40 + network as u8, 0, last as u8 | 1).to_ipv6_mapped(),
+        }
+    }
+
+    fn remote6(self, remote: Ipv4Addr) -> Ipv6Addr {
+        match self {
+            Self::Nat64(prefix) => prefix.embed(remote).unwrap(),
+            Self::Nat44 => remote.to_ipv6_mapped(),
+        }
+    }
+
+    /// The source of a packet to another inside host, as that one knows it.
+    fn source(self, sent: &[u8]) -> Endpoint4 {
+        let port = |at: usize| u16::from_be_bytes([sent[at], sent[at + 1]]);
+        match self {
+            Self::Nat64(prefix) => {
+                let source = Ipv6Addr::from(<[u8; 16]>::try_from(&sent[8..24]).unwrap());
+                Endpoint4::new(prefix.extract(source).unwrap(), port(40))
+            }
+            Self::Nat44 => Endpoint4::new(<[u8; 4]>::try_from(&sent[12..16]).unwrap().into(), port(20)),
+        }
+    }
+}
+
 /// Makes some of either protocol at each stateful translator.
 pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Session> {
     let mut random = Random(7);
     let mut sessions = Vec::new();
-    for (mechanism, nat64) in world.config.nat64.iter().enumerate() {
+    let nat64 = world.config.nat64.iter().map(|nat64| Translator::Nat64(&nat64.prefix));
+    let translators = nat64.chain(world.config.nat44.iter().map(|_| Translator::Nat44));
+    for (mechanism, translator) in translators.enumerate() {
         for number in 0..2 * REMOTES.len() {
             let (at, is_tcp) = (number / 2, number % 2 == 0);
             let last = random.next() as u16;
-            let inside = Ipv6Addr::new(0x2a00 + INSIDES[at], 0, 0, 0, 0, 0, 0, last | 1);
+            let inside = translator.host(INSIDES[at], last);
             let inside = Endpoint6::new(inside, random.next() as u16 | 1_024);
             // Of the first network one half is the host's, not ours.
             let remote = Ipv4Addr::new(45, REMOTES[at], 0, if number == 4 { 17 } else { number as u8 % 16 });
             let remote = Endpoint4::new(remote, [443, 53][number % 2]);
-            let remote6 = nat64.prefix.embed(remote.address).unwrap();
+            let remote6 = translator.remote6(remote.address);
             let (mechanism, is_armed) = (mechanism as u8, number >= 18);
-            let identity = Identity::of_nat64(nat64.prefix.prefix());
+            let identity = translator.identity();
             let mut session =
                 Session { mechanism, identity, is_tcp, inside, outside: remote, remote, remote6, is_armed };
             session.begin(engine, now);
@@ -55,7 +100,7 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
         }
         let first = sessions.len() - 2 * REMOTES.len();
         for number in 0..2 {
-            let hairpin = hairpin(&sessions[first + number], &nat64.prefix, engine, now);
+            let hairpin = hairpin(&sessions[first + number], translator, engine, now);
             sessions.extend(hairpin);
         }
     }
@@ -64,15 +109,13 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
 
 /// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions; one's outside endpoint
 /// is the other's remote.
-fn hairpin(called: &Session, prefix: &Rfc6052, engine: &mut Engine, now: Instant) -> [Session; 2] {
-    let towards = |remote: Endpoint4| prefix.embed(remote.address).unwrap();
-    let inside = Endpoint6::new("2a02::99".parse().unwrap(), 4_000);
+fn hairpin(called: &Session, translator: Translator<'_>, engine: &mut Engine, now: Instant) -> [Session; 2] {
+    let towards = |remote: Endpoint4| translator.remote6(remote.address);
+    let inside = Endpoint6::new(translator.host(2, 0x99), 4_000);
     let remote6 = towards(called.outside);
     let mut caller = Session { inside, remote: called.outside, remote6, ..called.clone() };
     let sent = pass(engine, caller.packet(true, 2), now);
-    let source = Ipv6Addr::from(<[u8; 16]>::try_from(&sent[8..24]).unwrap());
-    caller.outside.address = prefix.extract(source).unwrap();
-    caller.outside.port = u16::from_be_bytes([sent[40], sent[41]]);
+    caller.outside = translator.source(&sent);
     let called = Session { remote: caller.outside, remote6: towards(caller.outside), ..called.clone() };
     pass(engine, called.packet(true, 0x12), now);
     pass(engine, caller.packet(true, 0x10), now);
@@ -115,7 +158,9 @@ impl Session {
     }
 
     pub fn addresses(&self, outward: bool) -> Addresses {
-        if outward {
+        if let (true, Some(inside)) = (outward, self.inside.address.to_ipv4_mapped()) {
+            Addresses::V4(inside, self.remote.address)
+        } else if outward {
             Addresses::V6(self.inside.address, self.remote6)
         } else {
             Addresses::V4(self.remote.address, self.outside.address)

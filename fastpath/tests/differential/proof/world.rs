@@ -37,7 +37,8 @@ pub struct World {
 
 impl World {
     pub fn routes(&self) -> Routes {
-        Routes::with(&self.routes, &self.local)
+        let inside = self.config.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied());
+        Routes::with(&self.routes, &self.local).inside(inside.collect())
     }
 }
 
@@ -48,6 +49,7 @@ pub const SIX_TO_FOUR: u32 = 3;
 pub const SIX_RD: u32 = 4;
 pub const CONFIGURED: u32 = 5;
 pub const ISATAP: u32 = 6;
+pub const NAT44: u32 = 9;
 
 /// To IPv4: translated, or put into it.
 pub const OUT: u32 = 0;

@@ -1,11 +1,12 @@
 //! The worlds.
 
 use super::routes::{Route, Target};
-use super::scene::Port;
-use super::support::{eam, nat64};
+use super::scene::{Port, SHORT};
+use super::support::{eam, nat44, nat64};
 use super::world::*;
 use sixway_dataplane::Limits;
 use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::siit::{Hairpinning, SiitConfig};
 use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -17,11 +18,12 @@ pub fn all() -> Vec<World> {
     let mut all = vec![plain_nat64(), choosy_nat64(), two_nat64(), mapped(), mapped_only(), several()];
     all.extend(PREFIXES.iter().map(|(name, prefix, length)| embedding(name, prefix, *length)));
     all.extend(super::tunnel_worlds::all());
+    all.extend([nat44_alone(), nat44_among_others()]);
     all
 }
 
 /// Names of some worlds, one of each kind; a fuzzer's input says which by its number here.
-pub const TELLING: [&str; 8] = [
+pub const TELLING: [&str; 9] = [
     "nat64, header octets set",
     "two nat64",
     "siit, explicit mappings",
@@ -30,6 +32,7 @@ pub const TELLING: [&str; 8] = [
     "6to4 router",
     "6rd border relay, short",
     "tunnels at one address",
+    "nat44 among others",
 ];
 
 /// The world of this number.
@@ -64,10 +67,15 @@ fn pool(text: &str) -> PoolConfig {
 }
 
 fn sessions(number: u8) -> [Lane; 2] {
-    [
-        lane(NAT64, OUT, move |_| PacketAddresses::Session(number, true)),
-        lane(NAT64, IN, move |_| PacketAddresses::Session(number, false)),
-    ]
+    sessions_of(NAT64, number)
+}
+
+/// Both directions of the sessions of the stateful translator of this number.
+fn sessions_of(kind: u32, number: u8) -> [Lane; 2] {
+    [true, false].map(|outward| {
+        let way = if outward { OUT } else { IN };
+        lane(kind, way, move |_| PacketAddresses::Session(number, outward))
+    })
 }
 
 /// The well-known prefix, which takes global addresses only; one network of it goes elsewhere.
@@ -89,6 +97,70 @@ fn plain_nat64() -> World {
             ("45.64.0.0/30", TUN),
         ],
         lanes: sessions(0).into(),
+    }
+}
+
+/// Where a NAT44's inside networks are: with each kind of next hop.
+const INSIDE: [Route; 7] = [
+    ("10.41.0.0/16", Target::Neighbour(Port::Inner, None)),
+    ("10.42.0.0/16", Target::Neighbour(Port::Tagged, None)),
+    ("10.43.0.0/16", Target::Neighbour(Port::Narrow, None)),
+    ("10.44.0.0/16", Target::Unknown),
+    ("10.45.0.0/16", Target::Neighbour(Port::Unhooked, None)),
+    ("10.46.0.0/16", Target::Neighbour(Port::Inner, Some(SHORT))),
+    ("10.47.0.0/16", Target::Nowhere),
+];
+
+fn nat44_with(addresses: &str) -> Nat44Config {
+    let inside = ["10.40.0.0/14", "10.44.0.0/14"].map(|text| text.parse().unwrap());
+    Nat44Config { inside: inside.into(), pool: pool(addresses), ..nat44() }
+}
+
+fn nat44_alone() -> World {
+    let mut config = configuration();
+    config.nat44.push(nat44_with("45.64.8.0/30"));
+    World {
+        name: "nat44",
+        config,
+        local: Vec::new(),
+        routes: [&INSIDE[..], &[("45.64.8.0/30", TUN)]].concat(),
+        lanes: sessions_of(NAT44, 0).into(),
+    }
+}
+
+/// Next to a NAT64, whose pool is near, and to a SIIT that maps every IPv4 address; with small MTUs.
+fn nat44_among_others() -> World {
+    let mut config = configuration();
+    config.limits = Limits { mtu4: 1_400, mtu6: 1_460 };
+    config.nat64.push(sixway_dataplane::mechanism::nat64::Nat64Config {
+        prefix: prefix("64:ff9b::/96", true),
+        pool: pool("45.64.0.0/30"),
+        policy: policy(),
+        ..nat64()
+    });
+    config.nat44.push(nat44_with("45.64.0.4/30"));
+    config.siit.push(SiitConfig { prefix: Some(prefix("2a00:60::/96", true)), ..SiitConfig::default() });
+    let inward = |choices: &mut Choices| {
+        PacketAddresses::V4(remote4(choices), Ipv4Addr::new(45, 70, 0, choices.octet() % 8))
+    };
+    let [a, b] = sessions(0);
+    let [c, d] = sessions_of(NAT44, 1);
+    World {
+        name: "nat44 among others",
+        config,
+        local: Vec::new(),
+        routes: [
+            &INSIDE[..],
+            &[
+                ("64:ff9b::/96", TUN),
+                ("45.64.0.0/29", TUN),
+                ("2a00:60::/96", TUN),
+                ("2a00:60::45.70.0.0/112", Target::Neighbour(Port::Inner, None)),
+                ("45.70.0.0/16", TUN),
+            ],
+        ]
+        .concat(),
+        lanes: vec![a, b, c, d, lane(SIIT, IN, inward)],
     }
 }
 

@@ -53,7 +53,9 @@ impl<'c> ProgramChoice<'c> {
     fn around(&self, facts: &Facts) -> Around {
         let Self { config, wanted, .. } = self;
         let shortest = |of: fn(&Timeouts) -> Duration| {
-            config.nat64.iter().map(|nat64| of(&nat64.timeouts)).min().map_or(0, ticks)
+            let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
+            let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts));
+            all.map(of).min().map_or(0, ticks)
         };
         Around {
             tun: self.tun,

@@ -1,5 +1,6 @@
 //! The gateway dies, or gives way to another one, under 1,000 flows: the kernel goes on, and the next gateway knows every session.
 
+use super::load::Translator::{self, Nat44, Nat64};
 use super::load::{FLOWS, Gateway, PER_SECOND, all_is_well, endpoint, pause};
 use crate::Interop;
 use crate::counters::total;
@@ -10,16 +11,30 @@ use sixway_lab::forwarder::NAT64;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("a_thousand_flows_lose_nothing_when_the_gateway_is_killed_tc", &["sixway"], || {
-        killed(Hook::Tc)
+        killed(Nat64, Hook::Tc)
     }),
     Interop::new("a_thousand_flows_lose_nothing_when_the_gateway_is_killed_xdp", &["sixway"], || {
-        killed(Hook::Xdp)
+        killed(Nat64, Hook::Xdp)
     }),
+    Interop::new("a_thousand_flows_of_nat44_lose_nothing_when_the_gateway_is_killed_tc", &["sixway"], || {
+        killed(Nat44, Hook::Tc)
+    }),
+    Interop::new(
+        "a_thousand_flows_of_nat44_lose_nothing_when_the_gateway_is_killed_xdp",
+        &["sixway"],
+        || killed(Nat44, Hook::Xdp),
+    ),
     Interop::new("a_thousand_flows_lose_nothing_when_another_gateway_takes_over_tc", &["sixway"], || {
-        taken_over(Hook::Tc)
+        taken_over(Nat64, Hook::Tc)
     }),
     Interop::new("a_thousand_flows_lose_nothing_when_another_gateway_takes_over_xdp", &["sixway"], || {
-        taken_over(Hook::Xdp)
+        taken_over(Nat64, Hook::Xdp)
+    }),
+    Interop::new("a_thousand_flows_of_nat44_lose_nothing_when_another_takes_over_tc", &["sixway"], || {
+        taken_over(Nat44, Hook::Tc)
+    }),
+    Interop::new("a_thousand_flows_of_nat44_lose_nothing_when_another_takes_over_xdp", &["sixway"], || {
+        taken_over(Nat44, Hook::Xdp)
     }),
     Interop::new("a_pool_address_that_a_new_configuration_lacks_is_used_no_more_tc", &["sixway"], || {
         address_taken_away(Hook::Tc)
@@ -30,23 +45,23 @@ pub const TESTS: &[Interop] = &[
 ];
 
 /// `kill -9`, more than two seconds without a gateway (so the kernel's routes are looked up again), another start, and a second with it.
-fn killed(hook: Hook) -> Result<()> {
-    let mut gateway = Gateway::start(hook)?;
+fn killed(translator: Translator, hook: Hook) -> Result<()> {
+    let mut gateway = Gateway::start_with(translator, hook)?;
     let stream = gateway.load()?;
     gateway.network.with_process(gateway.process, |process| process.kill())?;
     pause(2_500)?;
-    gateway.start_again(NAT64)?;
+    gateway.start_again(translator.configuration())?;
     knows_every_session(&gateway)?;
     let by_engine = gateway.engine_sends(|| pause(1_000))?;
     all_is_well(&stream.end()?, PER_SECOND as usize * 3)?;
     few(by_engine)
 }
 
-fn taken_over(hook: Hook) -> Result<()> {
-    let mut gateway = Gateway::start(hook)?;
+fn taken_over(translator: Translator, hook: Hook) -> Result<()> {
+    let mut gateway = Gateway::start_with(translator, hook)?;
     let stream = gateway.load()?;
     let first = gateway.process;
-    gateway.take_over(NAT64)?;
+    gateway.take_over(translator.configuration())?;
     let runs = gateway.network.with_process(first, |process| process.runs())??;
     assert!(!runs, "the first gateway still runs");
     knows_every_session(&gateway)?;

@@ -1,4 +1,4 @@
-//! The load of the tests with faults: 1,000 flows of numbered packets through NAT64.
+//! The load of the tests with faults: 1,000 flows of numbered packets through NAT64, or NAT44.
 
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, sent_by_engine, shown, wait_until_moved};
@@ -15,29 +15,100 @@ pub const FLOWS: u16 = 1_000;
 /// Packets in a second, and as many answers: little, so that what is lost is lost by the fault and not by a busy machine.
 pub const PER_SECOND: u32 = 5_000;
 
+/// Sixway's configuration for NAT44 in [`Translator::network`].
+pub const NAT44: &str = r#"[tun]
+name = "sixway0"
+mtu = 1500
+
+[[pool]]
+name = "main"
+addresses = ["192.0.2.0/28"]
+ports = "1024-65535"
+
+[nat44]
+inside = ["192.168.0.0/16"]
+pool = "main"
+
+[gateway]
+ipv4_address = "192.0.2.254"
+"#;
+
+/// What is between client and server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translator {
+    Nat64,
+    Nat44,
+}
+
+impl Translator {
+    /// Its usual configuration.
+    pub const fn configuration(self) -> &'static str {
+        match self {
+            Self::Nat64 => NAT64,
+            Self::Nat44 => NAT44,
+        }
+    }
+
+    /// The client's address.
+    pub const fn client(self) -> &'static str {
+        match self {
+            Self::Nat64 => "2001:db8:1::2",
+            Self::Nat44 => "192.168.1.2",
+        }
+    }
+
+    /// The server as the client writes it.
+    pub const fn server(self) -> &'static str {
+        match self {
+            Self::Nat64 => "64:ff9b::203.0.113.2",
+            Self::Nat44 => "203.0.113.2",
+        }
+    }
+
+    /// The lab's usual one; the client has an IPv4 address, too, which the server has no route to.
+    pub fn network(self) -> Result<Network> {
+        let network = client_gateway_server()?;
+        if self == Self::Nat44 {
+            network.address("client", "up0", "192.168.1.2/24")?;
+            network.address("gateway", "in0", "192.168.1.1/24")?;
+            network.route("client", "default via 192.168.1.1")?;
+            network.host("server")?.ip("route del default")?;
+            network.route("server", "192.0.2.0/24 via 203.0.113.1")?;
+        }
+        Ok(network)
+    }
+}
+
 /// Client, gateway and server, the gateway with the fast path at this hook.
 pub struct Gateway {
     pub network: Network,
     pub process: u32,
     pub hook: Hook,
+    pub translator: Translator,
 }
 
 impl Gateway {
     /// NAT64 with the lab's usual configuration.
     pub fn start(hook: Hook) -> Result<Self> {
-        Self::start_in(client_gateway_server()?, hook, NAT64)
+        Self::start_with(Translator::Nat64, hook)
+    }
+
+    /// Either translator with its usual configuration.
+    pub fn start_with(translator: Translator, hook: Hook) -> Result<Self> {
+        let gateway = Self::start_in(translator.network()?, hook, translator.configuration())?;
+        Ok(Self { translator, ..gateway })
     }
 
     pub fn start_in(network: Network, hook: Hook, configuration: &str) -> Result<Self> {
         let process = run_on_fast_path(&network, hook, configuration)?;
-        Ok(Self { network, process, hook })
+        Ok(Self { network, process, hook, translator: Translator::Nat64 })
     }
 
     /// The same with room for this many flows.
     pub fn start_with_room(network: Network, hook: Hook, configuration: &str, flows: u32) -> Result<Self> {
         let configuration = format!("{configuration}{}", hook.section_with_room(flows));
         let process = run_ready_for(&network, hook, &configuration)?;
-        Ok(Self { network, process, hook })
+        Ok(Self { network, process, hook, translator: Translator::Nat64 })
     }
 
     /// Starts the gateway again, as it was or with another configuration.
@@ -59,7 +130,7 @@ impl Gateway {
 
     /// The usual load: from the client's first address, begun and with all flows moved to the fast path.
     pub fn load(&self) -> Result<Numbered> {
-        let stream = self.stream("2001:db8:1::2", 53, FLOWS, PER_SECOND, 64)?;
+        let stream = self.stream(self.translator.client(), 53, FLOWS, PER_SECOND, 64)?;
         wait_until_moved(&self.network)?;
         Ok(stream)
     }
@@ -77,7 +148,7 @@ impl Gateway {
             client: self.network.host("client")?,
             source: endpoint(source, 20_000)?,
             server: self.network.host("server")?,
-            target: endpoint("64:ff9b::203.0.113.2", port)?,
+            target: endpoint(self.translator.server(), port)?,
             listens: endpoint("203.0.113.2", port)?,
             flows,
             per_second,

@@ -4,6 +4,7 @@ mod again;
 mod conversation;
 mod death;
 mod firewall;
+mod hairpin;
 mod ipsec;
 mod load;
 mod next_to_nat44;
@@ -28,6 +29,7 @@ pub fn tests() -> Vec<Interop> {
         super_frames::TESTS,
         vxlan::TESTS,
         firewall::TESTS,
+        hairpin::TESTS,
         next_to_nat44::TESTS,
         ipsec::TESTS,
         oldest_kernel::TESTS,

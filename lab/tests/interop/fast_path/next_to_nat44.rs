@@ -1,10 +1,11 @@
-//! A 6to4 relay is in the fast path next to a NAT44, whose policy rules are by source, and by interface.
+//! A 6to4 relay is in the fast path next to a NAT44, whose policy rules are by source, and by interface; and so is the NAT44.
 //!
 //! ```text
 //! client ── near (a 6to4 router) ── 192.0.2.0/24 ── gateway (relay, NAT44) ── server, 2001:db8:2::2 and 203.0.113.2
 //! inside, 192.168.1.2 ────────────────── lan0 ──────────┘
 //! ```
 
+use super::conversation::{Conversation, End};
 use super::load::pause;
 use crate::Interop;
 use crate::counters::counter;
@@ -92,24 +93,36 @@ fn next_to_nat44(hook: Hook) -> Result<()> {
         })?;
         // Programs may be exchanged once, since rules were added.
         pause(3_000)?;
-        let before = tunnelled(&network)?;
+        let before = carried(&network, "6to4")?;
         assert_eq!(ping(client, NATIVE, 200, 56, Duration::from_millis(2))?.answered, 200);
-        let by_fast_path = tunnelled(&network)? - before;
+        let by_fast_path = carried(&network, "6to4")? - before;
         assert!(by_fast_path >= 390, "{by_fast_path} of 400 packets: {}", shown(&network)?);
         assert_eq!(ping(inside, SERVER, 20, 56, Duration::from_millis(2))?.answered, 20);
-        assert!(
-            counter(&network, "nat44.to_outside")? >= 20,
-            "translated: {}",
-            counter(&network, "nat44.to_outside")?
-        );
+        let translated = counter(&network, "nat44.to_outside")?;
+        assert!(translated >= 20, "{translated} packets were translated");
+        talks(&network)?;
     }
     Ok(())
 }
 
-/// Packets of 6to4 in the fast path.
-fn tunnelled(network: &Network) -> Result<u64> {
+/// TCP from inside moves to the fast path.
+fn talks(network: &Network) -> Result<()> {
+    let (inside, server) = (network.host("inside")?, network.host("server")?);
+    let conversation = Conversation::open(inside, SERVER, server, SERVER, 9_000)?;
+    conversation.chat(10)?;
+    pause(1_200)?;
+    conversation.chat(2)?;
+    let before = carried(network, "nat44")?;
+    conversation.exchange(1_000_000)?;
+    let by_fast_path = carried(network, "nat44")? - before;
+    assert!(by_fast_path > 1_000, "{by_fast_path} packets of 2 MB: {}", shown(network)?);
+    conversation.end(End::Client)
+}
+
+/// Packets of this mechanism in the fast path.
+fn carried(network: &Network, mechanism: &str) -> Result<u64> {
     let shown = shown(network)?;
     let rows = shown["carried"].as_array().into_iter().flatten();
-    let rows = rows.filter(|row| row["mechanism"] == "6to4");
+    let rows = rows.filter(|row| row["mechanism"] == mechanism);
     Ok(rows.flat_map(|row| ["packets_out", "packets_in"].map(|way| row[way].as_u64().unwrap_or(0))).sum())
 }

@@ -6,6 +6,7 @@
 //! up0                         in0                   out0                        up0
 //! ```
 
+use super::load::NAT44;
 use crate::Interop;
 use crate::datagrams::pattern;
 use serde_json::Value;
@@ -51,6 +52,7 @@ fn carries_packets_on(hook: Hook) -> Result<()> {
     for tags in [None, Some([10, 20])] {
         guest.native_and_ipv4(tags)?;
         guest.gateway("NAT64", NAT64, |guest| guest.carried("[64:ff9b::203.0.113.2]", None, tags))?;
+        guest.gateway("NAT44", NAT44, |guest| guest.carried("203.0.113.2", None, tags))?;
         let client = Some("192.0.2.2");
         guest.gateway("SIIT", SIIT, |guest| guest.carried("[2001:db8:64::203.0.113.2]", client, tags))?;
         guest.six_to_four_and_native(tags)?;
@@ -137,6 +139,9 @@ impl Guest<'_> {
              ip address add 203.0.113.1/24 dev out0{server}
              ip -n server address add 203.0.113.2/24 dev up0{server}
              ip -n client -6 route replace default via 2001:db8:1::1
+             ip -n client address add 192.168.1.2/24 dev up0{client}
+             ip address add 192.168.1.1/24 dev in0{client}
+             ip -n client route replace default via 192.168.1.1
              ip -n server route replace default via 203.0.113.1"
         ))
         .map(drop)

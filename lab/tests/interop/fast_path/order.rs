@@ -1,6 +1,7 @@
 //! Flows are moved to the fast path while their packets are under way: none overtakes another, and none is lost.
 
 use super::conversation::{Conversation, End};
+use super::load::Translator::{self, Nat44, Nat64};
 use super::load::{Gateway, all_is_well, pause};
 use crate::Interop;
 use crate::counters::tcp_counters;
@@ -11,30 +12,42 @@ use sixway_lab::probe::cpu::{pin_process, pin_thread};
 
 pub const TESTS: &[Interop] = &[
     Interop::new("no_packet_overtakes_another_when_flows_move_to_the_fast_path_tc", &["sixway"], || {
-        datagrams_stay_in_order(Hook::Tc)
+        datagrams_stay_in_order(Nat64, Hook::Tc)
     }),
     Interop::new("no_packet_overtakes_another_when_flows_move_to_the_fast_path_xdp", &["sixway"], || {
-        datagrams_stay_in_order(Hook::Xdp)
+        datagrams_stay_in_order(Nat64, Hook::Xdp)
     }),
     Interop::new(
         "no_segment_overtakes_another_when_connections_move_to_the_fast_path_tc",
         &["sixway"],
-        || streams_stay_in_order(Hook::Tc),
+        || streams_stay_in_order(Nat64, Hook::Tc),
     ),
     Interop::new(
         "no_segment_overtakes_another_when_connections_move_to_the_fast_path_xdp",
         &["sixway"],
-        || streams_stay_in_order(Hook::Xdp),
+        || streams_stay_in_order(Nat64, Hook::Xdp),
     ),
+    Interop::new("no_packet_of_nat44_overtakes_another_when_flows_move_tc", &["sixway"], || {
+        datagrams_stay_in_order(Nat44, Hook::Tc)
+    }),
+    Interop::new("no_packet_of_nat44_overtakes_another_when_flows_move_xdp", &["sixway"], || {
+        datagrams_stay_in_order(Nat44, Hook::Xdp)
+    }),
+    Interop::new("no_segment_of_nat44_overtakes_another_when_connections_move_tc", &["sixway"], || {
+        streams_stay_in_order(Nat44, Hook::Tc)
+    }),
+    Interop::new("no_segment_of_nat44_overtakes_another_when_connections_move_xdp", &["sixway"], || {
+        streams_stay_in_order(Nat44, Hook::Xdp)
+    }),
 ];
 
 /// From one fast flow to many slow ones, each time with new ports.
-fn datagrams_stay_in_order(hook: Hook) -> Result<()> {
-    let gateway = Gateway::start(hook)?;
+fn datagrams_stay_in_order(translator: Translator, hook: Hook) -> Result<()> {
+    let gateway = Gateway::start_with(translator, hook)?;
     for (port, (flows, per_second)) in
         (1_000..).zip([(1, 200), (1, 5_000), (4, 10_000), (50, 10_000), (300, 10_000)])
     {
-        let stream = gateway.stream("2001:db8:1::2", port, flows, per_second, 64)?;
+        let stream = gateway.stream(translator.client(), port, flows, per_second, 64)?;
         wait_until_moved(&gateway.network)?;
         let last = gateway.engine_sends(|| pause(200))?;
         let account = stream.end()?;
@@ -68,14 +81,21 @@ const DISORDER: &[&str] = &[
 
 /// Connections that begin while others send: each moves to the fast path in the midst of its octets. All happens on one CPU, for a veth device has a
 /// queue for each CPU that sends: two of them bring even what no gateway has touched out of order.
-fn streams_stay_in_order(hook: Hook) -> Result<()> {
-    let gateway = Gateway::start(hook)?;
+fn streams_stay_in_order(translator: Translator, hook: Hook) -> Result<()> {
+    let gateway = Gateway::start_with(translator, hook)?;
     pin_process(gateway.process, 0)?;
     let (client, server) = (gateway.network.host("client")?, gateway.network.host("server")?);
-    patient(client, "-6 route change default via 2001:db8:1::1")?;
-    patient(server, "route change default via 203.0.113.1")?;
+    let [to_server, back] = match translator {
+        Nat64 => ["-6 route change default via 2001:db8:1::1", "route change default via 203.0.113.1"],
+        Nat44 => ["route change default via 192.168.1.1", "route change 192.0.2.0/24 via 203.0.113.1"],
+    };
+    patient(client, to_server)?;
+    patient(server, back)?;
     std::thread::scope(|scope| {
-        let talking = (0..AT_ONCE).map(|one| scope.spawn(move || talk(client, server, 10_000 + one * 100)));
+        let talking = (0..AT_ONCE).map(|one| {
+            let ends = (client, translator.server(), server);
+            scope.spawn(move || talk(ends, 10_000 + one * 100))
+        });
         let all: Vec<_> = talking.collect();
         all.into_iter()
             .try_for_each(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -97,10 +117,10 @@ fn patient(host: &Namespace, route: &str) -> Result<()> {
     host.ip(&format!("{route} rto_min 2s")).map(drop)
 }
 
-fn talk(client: &Namespace, server: &Namespace, ports: u16) -> Result<()> {
+fn talk((client, target, server): (&Namespace, &str, &Namespace), ports: u16) -> Result<()> {
     pin_thread(0)?;
     for port in ports..ports + IN_TURN {
-        let talk = Conversation::open(client, "64:ff9b::203.0.113.2", server, "203.0.113.2", port)?;
+        let talk = Conversation::open(client, target, server, "203.0.113.2", port)?;
         talk.exchange(OCTETS)?;
         talk.end(End::Client)?;
     }

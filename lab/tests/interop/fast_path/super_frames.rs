@@ -1,6 +1,7 @@
 //! GSO packets at tc ingress: they leave whole, with segments that the next link carries, and with right checksums when they are cut.
 
 use super::conversation::Conversation;
+use super::load::{NAT44, Translator, endpoint};
 use crate::Interop;
 use crate::counters::no_checksum_is_wrong;
 use crate::datagrams::{pattern, socket};
@@ -20,6 +21,7 @@ const NEEDS: &[&str] = &["sixway", "ethtool", "tcpdump", "ping"];
 
 pub const TESTS: &[Interop] = &[
     Interop::new("super_frames_stay_whole_and_right_at_tc_nat64", NEEDS, nat64),
+    Interop::new("super_frames_stay_whole_and_right_at_tc_nat44", NEEDS, nat44),
     Interop::new("super_frames_stay_whole_and_right_at_tc_siit", NEEDS, siit),
     Interop::new("super_frames_stay_whole_and_right_at_tc_by_a_device_above_another", NEEDS, above_another),
     Interop::new("super_frames_stay_whole_and_right_at_tc_6to4", NEEDS, six_to_four),
@@ -62,6 +64,14 @@ fn above_another() -> Result<()> {
     let (target, listens) = ("64:ff9b::203.0.113.2", "203.0.113.2");
     let gateways: &[_] = &["gateway"];
     Ends { network, target, listens, client: "[::]:4000", gateways, segment: 1_452 }.everything()
+}
+
+fn nat44() -> Result<()> {
+    let network = Translator::Nat44.network()?;
+    run_sixway_on(&network, "gateway", &format!("{NAT44}{}", Hook::Tc.section()))?;
+    let (target, listens) = ("203.0.113.2", "203.0.113.2");
+    let gateways: &[_] = &["gateway"];
+    Ends { network, target, listens, client: "0.0.0.0:4000", gateways, segment: 1_472 }.everything()
 }
 
 fn siit() -> Result<()> {
@@ -251,15 +261,15 @@ impl Ends {
     fn datagrams_pass(&self, port: u16) -> Result<()> {
         let client =
             socket(self.network.host("client")?, self.client.replace("4000", &port.to_string()).as_str())?;
-        let listens = if self.listens.contains(':') {
-            format!("[{}]:{port}", self.listens)
-        } else {
-            format!("{}:{port}", self.listens)
-        };
+        let listens = endpoint(self.listens, port)?.to_string();
         let server = socket(self.network.host("server")?, &listens)?;
         // Or the kernel clears DF, because the GSO packet is larger than the link's MTU.
         path_mtu_discovery(&server, Pmtu::Set)?;
-        let target = format!("[{}]:{port}", self.target);
+        let target = endpoint(self.target, port)?;
+        if target.is_ipv4() {
+            path_mtu_discovery(&client, Pmtu::Set)?;
+        }
+        let target = target.to_string();
         for turn in 0..6 {
             let before = sent_by_engine(&self.network)?;
             for size in [1_000, self.segment, 1_232] {

@@ -108,11 +108,11 @@ const fn share(bits: u64, workers: u64) -> u8 {
 fn outside_port(packet: &[u8]) -> Option<Option<u16>> {
     let number = |at| chunk::<2>(packet, at).map(|octets| Some(u16::from_be_bytes(octets)));
     let at = usize::from(packet[0] & 0x0f) * 4;
-    match packet.get(9)? {
-        &(protocol::TCP | protocol::UDP | protocol::UDP_LITE | protocol::DCCP | protocol::SCTP) => {
+    match *packet.get(9)? {
+        protocol::TCP | protocol::UDP | protocol::UDP_LITE | protocol::DCCP | protocol::SCTP => {
             number(at + 2)
         }
-        &protocol::ICMPV4 if matches!(packet.get(at)?, 0 | 8) => number(at + 4),
+        protocol::ICMPV4 if matches!(packet.get(at)?, 0 | 8) => number(at + 4),
         _ => Some(None),
     }
 }
