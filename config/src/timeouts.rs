@@ -76,6 +76,14 @@ impl Timeouts {
     }
 }
 
+impl Timeouts {
+    /// The shortest timeout of a protocol's sessions: this one, or that of certain ports.
+    pub fn shortest(&self, protocol: NatProtocol, plain: Duration) -> Duration {
+        let of_ports = self.port.iter().filter(|row| row.protocol == protocol);
+        of_ports.map(|row| row.timeout).fold(plain, Duration::min)
+    }
+}
+
 impl OfPorts {
     fn read(row: &Reader, report: &mut Report) -> Option<Self> {
         let protocol = row.value("protocol", report).and_then(|v| v.word(report));

@@ -1,5 +1,6 @@
 //! Which programs to load and where to attach them: from the configuration and the facts about the host.
 
+use crate::config::NatProtocol;
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, FastPathMode, Surroundings, Timeouts};
 use crate::fast_path::{Facts, Interface};
 use sixway_dataplane::engine::PathErrorJudge;
@@ -54,7 +55,7 @@ impl<'c> ProgramChoice<'c> {
         let Self { config, wanted, .. } = self;
         let shortest = |of: fn(&Timeouts) -> Duration| {
             let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
-            let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts));
+            let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts.with_ports));
             all.map(of).min().map_or(0, ticks)
         };
         Around {
@@ -64,8 +65,8 @@ impl<'c> ProgramChoice<'c> {
             not_plain: facts.not_plain.clone(),
             sources4: facts.sources4.clone(),
             sources6: facts.sources6.clone(),
-            idle_tcp: shortest(|timeouts| timeouts.tcp_est),
-            idle_udp: shortest(|timeouts| timeouts.udp_default),
+            idle_tcp: shortest(|timeouts| timeouts.shortest(NatProtocol::Tcp, timeouts.tcp_est)),
+            idle_udp: shortest(|timeouts| timeouts.shortest(NatProtocol::Udp, timeouts.udp_default)),
             absence: ticks(wanted.absence),
             slots: self.slots,
         }
