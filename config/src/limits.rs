@@ -27,8 +27,11 @@ pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<StateLimits>
     })
 }
 
+/// Where a limit is.
+type Place = fn(&mut SubscriberLimits) -> &mut u32;
+
 /// The keys of a subscriber's limits, and where each is.
-const SUBSCRIBER: [(&str, fn(&mut SubscriberLimits) -> &mut u32); 7] = [
+const SUBSCRIBER: [(&str, Place); 7] = [
     ("max_bindings_per_subscriber", |limits| &mut limits.bindings),
     ("max_tcp_bindings_per_subscriber", |limits| &mut limits.bindings_of[NatProtocol::Tcp as usize]),
     ("max_udp_bindings_per_subscriber", |limits| &mut limits.bindings_of[NatProtocol::Udp as usize]),

@@ -95,6 +95,16 @@ impl<'a> Sections<'a> {
     }
 }
 
+/// A configuration without mechanisms is a mistake.
+fn demand_mechanism(document: &Document, table: &DeTable, report: &mut Report) {
+    if sections_of_mechanisms().all(|name| table.get(name).is_none()) {
+        let names: Vec<String> = sections_of_mechanisms().map(|name| format!("[{name}]")).collect();
+        let names = names.join(", ");
+        let what = format!("configures no mechanism; write one of the sections {names}");
+        report.fault(&Place::file(document.file()), what);
+    }
+}
+
 fn read<'a>(
     document: &'a Document,
     table: &'a DeTable<'a>,
@@ -146,12 +156,7 @@ fn read<'a>(
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
     claims.check(report);
-    if sections_of_mechanisms().all(|name| table.get(name).is_none()) {
-        let names: Vec<String> = sections_of_mechanisms().map(|name| format!("[{name}]")).collect();
-        let names = names.join(", ");
-        let what = format!("configures no mechanism; write one of the sections {names}");
-        report.fault(&Place::file(document.file()), what);
-    }
+    demand_mechanism(document, table, report);
     warn_of_unused(&pools, &taken, report);
     let config = Config {
         own_routes: own_routes(gateway.as_ref()?, host, device),

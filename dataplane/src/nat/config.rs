@@ -1,10 +1,10 @@
 //! The configuration of a NAT.
 
-use crate::nat::binding::{StaticBinding, StaticBindingError};
 use crate::nat::inside_key::{InsideHost, InsideKey};
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
 use crate::nat::state_limits::StateLimits;
+use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::timeouts::Timeouts;
 use sixway_wire::{Endpoint6, Prefix4};
 use std::collections::BTreeSet;

@@ -1,11 +1,11 @@
 //! Rows, bindings and sessions as everything outside of the NAT knows them: an inside endpoint of any kind is an [`Endpoint6`] there
 //! ([`InsideKey::mapped`]).
 
-use super::binding::StaticBinding;
 use super::inside_key::InsideKey;
 use super::revival::SavedSession;
 use super::rows::{BindingRow, Selection, SessionRow};
 use super::sides::Inside;
+use super::static_binding::StaticBinding;
 use sixway_wire::Endpoint6;
 
 impl Selection {

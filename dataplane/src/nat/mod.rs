@@ -35,6 +35,7 @@ mod slab;
 mod spread;
 mod state_limits;
 mod state_tables;
+mod static_binding;
 mod stored_syn;
 mod subscriber_counts;
 mod subscriber_table;
@@ -43,7 +44,6 @@ mod wheel;
 
 pub use crate::direction::Direction;
 pub use addresses_in_use::AddressesInUse;
-pub use binding::{StaticBinding, StaticBindingError};
 pub use config::{Config, SubscriberPolicy};
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
 pub use events::{BindingEvent, EventSink, NatEvent, SessionEvent};
@@ -62,6 +62,7 @@ pub use sides::{Inside, Outside};
 pub use spread::Spread;
 pub use state_limits::{StateLimits, SubscriberLimits};
 pub use state_tables::SilentSession;
+pub use static_binding::{StaticBinding, StaticBindingError};
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
 pub use subscriber_table::SubscriberRow;
 pub use timeouts::{

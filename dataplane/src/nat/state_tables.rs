@@ -1,6 +1,6 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
-use super::binding::{BindingKind, BindingTable, StaticBinding, StaticBindingError};
+use super::binding::{BindingKind, BindingTable};
 use super::config::Config;
 use super::inside_key::InsideKey;
 use super::offloading::Offloading;
@@ -11,6 +11,7 @@ use super::recording::Recording;
 use super::session::{NONE, NewSession, Session, SessionLinks, SessionTable};
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
+use super::static_binding::{StaticBinding, StaticBindingError};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::timeouts::Clock;
 use crate::counters::Counters;

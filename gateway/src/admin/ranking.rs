@@ -65,7 +65,7 @@ impl Ranking {
     /// The prefix.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not one.
     pub fn prefix(&self) -> Result<Option<Prefix6>, FilterError> {
         let query = Query { inside: self.inside.clone(), ..Query::default() };
         Ok(query.filter()?.inside.map(|(prefix, _)| prefix))

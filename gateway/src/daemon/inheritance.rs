@@ -27,8 +27,8 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
     if !start.config.is_offloaded() {
         return PreviousPorts(before);
     }
-    let pools = start.config.nat64.iter().filter_map(|nat64| start.config.pool(&nat64.pool));
-    let addresses: Vec<_> = pools.flat_map(|pool| pool.addresses.iter().copied()).collect();
+    let addresses: Vec<_> =
+        start.config.used_pools().flat_map(|pool| pool.addresses.iter().copied()).collect();
     match Ledger::create(&path, &addresses) {
         Ok(Some(ledger)) => {
             for engine in engines {
@@ -89,10 +89,12 @@ fn file(directory: &Path, name: &str) -> PathBuf {
 
 /// As long as a session that is silent, or closing.
 fn hold_down(config: &Config, protocol: NatProtocol) -> Duration {
-    let times = config.nat64.iter().map(|nat64| match protocol {
-        NatProtocol::Tcp => nat64.timeouts.tcp_closing,
-        NatProtocol::Udp => nat64.timeouts.udp_default,
-        NatProtocol::Icmp => nat64.timeouts.icmp_default,
+    let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
+    let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts.with_ports));
+    let times = all.map(|timeouts| match protocol {
+        NatProtocol::Tcp => timeouts.tcp_closing,
+        NatProtocol::Udp => timeouts.udp_default,
+        NatProtocol::Icmp => timeouts.icmp_default,
     });
     times.max().unwrap_or_default().max(HOLD_DOWN)
 }

@@ -8,7 +8,7 @@ use crate::worker::{Command, Dump, Position, SubscriberEntry};
 use sixway_dataplane::nat::{NatProtocol, Outside};
 use sixway_wire::Prefix6;
 
-/// Rows that a worker is asked for at a time.
+/// Rows that a worker is queried for at a time.
 const PAGE: usize = 1_000;
 
 impl Gateway {

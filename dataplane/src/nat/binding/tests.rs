@@ -6,6 +6,7 @@ use crate::nat::{Config, Spread};
 use crate::verdict::WorkerId;
 use core::net::Ipv6Addr;
 use core::time::Duration;
+use sixway_wire::Endpoint6;
 
 fn config() -> Config {
     Config {

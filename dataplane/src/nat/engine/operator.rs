@@ -3,12 +3,13 @@
 use super::Engine;
 use crate::counters::Counters;
 use crate::instant::Instant;
-use crate::nat::binding::{BindingKind, StaticBinding, StaticBindingError};
+use crate::nat::binding::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::{BindingRow, Selection, SessionRow};
 use crate::nat::session_state::SessionState;
 use crate::nat::sides::{Inside, Outside};
+use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::subscriber_table::SubscriberRow;
 use crate::nat::timeouts::Clock;
 use core::time::Duration;

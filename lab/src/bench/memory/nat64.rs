@@ -11,6 +11,7 @@ use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{PoolConfig, QUARANTINE, UDP_DEFAULT};
 use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
+use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Endpoint4;
 use std::net::{Ipv4Addr, Ipv6Addr};
