@@ -232,7 +232,7 @@ impl<I: InsideKey> BindingTable<I> {
             None => self.give_early(paired, protocol, inside, counters).ok_or(DropReason::PortPoolEmpty)?,
         };
         let binding = self
-            .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host))
+            .insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host, subscriber))
             .ok_or(DropReason::BindingTableFull)?;
         self.given(protocol, outside);
         Ok(binding)
@@ -319,7 +319,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
         let host = self.find_host(Inside(inside.0.host()));
-        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host));
+        let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host, subscriber));
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
     }
@@ -372,7 +372,8 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let slot = self.reserve(protocol, outside)?;
         let host = self.find_host(Inside(inside.0.host()));
-        self.insert(protocol, inside, outside, BindingKind::Static, (slot, host))
+        let subscriber = self.subscribers.find(inside.0.host());
+        self.insert(protocol, inside, outside, BindingKind::Static, (slot, host, subscriber))
             .ok_or(StaticBindingError::TableFull)
     }
 
@@ -400,14 +401,14 @@ impl<I: InsideKey> BindingTable<I> {
         inside: Inside<I>,
         outside: Outside<Endpoint4>,
         kind: BindingKind,
-        (pool_slot, host): (PoolSlot, Option<u32>),
+        (pool_slot, host, subscriber): (PoolSlot, Option<u32>, Option<u32>),
     ) -> Option<u32> {
         let host = match host {
             Some(host) => host,
             None => {
                 let address = Inside(inside.0.host());
                 let is_exempt = self.exempt.iter().any(|network| inside.0.is_in(*network));
-                let subscriber = self.subscribers.join(address.0, is_exempt)?;
+                let subscriber = self.subscribers.join(address.0, subscriber, is_exempt)?;
                 let host = self.hosts.insert(Host { address, paired: pool_slot, subscriber, bindings: 0 })?;
                 self.by_host.insert(self.tag_host(address), host);
                 host

@@ -128,9 +128,9 @@ impl<H: InsideHost> SubscriberTable<H> {
         self.by_subscriber.find(self.tag(subscriber), |slot| self.rows[slot].subscriber == subscriber)
     }
 
-    /// A host has its first binding; the row of its subscriber. `None`: the table is full.
-    pub(super) fn join(&mut self, host: H, is_exempt: bool) -> Option<u32> {
-        if let Some(slot) = self.find(host) {
+    /// A host has its first binding; the row of its subscriber, which has been looked for: `known`. `None`: the table is full.
+    pub(super) fn join(&mut self, host: H, known: Option<u32>, is_exempt: bool) -> Option<u32> {
+        if let Some(slot) = known {
             self.rows[slot].hosts += 1;
             return Some(slot);
         }

@@ -12,6 +12,11 @@ fn table(limits: SubscriberLimits) -> SubscriberTable<Ipv4Addr> {
     SubscriberTable::new(32, limits, 100, [1, 2])
 }
 
+fn join(table: &mut SubscriberTable<Ipv4Addr>, host: Ipv4Addr, is_exempt: bool) -> u32 {
+    let known = table.find(host);
+    table.join(host, known, is_exempt).unwrap()
+}
+
 /// Plenty is left, and the destination is not exempt.
 const PLENTY: (u32, bool) = (u32::MAX, false);
 
@@ -22,9 +27,9 @@ fn clock() -> Clock {
 #[test]
 fn a_subscriber_has_a_row_as_long_as_one_of_its_hosts_has_bindings() {
     let mut table = SubscriberTable::<Ipv4Addr>::new(24, SubscriberLimits::NONE, 100, [1, 2]);
-    let slot = table.join(host(1), false).unwrap();
-    assert_eq!(table.join(host(2), false), Some(slot), "they are one subscriber");
-    let other = table.join(Ipv4Addr::new(10, 0, 1, 1), false).unwrap();
+    let slot = join(&mut table, host(1), false);
+    assert_eq!(join(&mut table, host(2), false), slot, "they are one subscriber");
+    let other = join(&mut table, Ipv4Addr::new(10, 0, 1, 1), false);
     assert_ne!(other, slot);
     table.leave(slot);
     assert_eq!(table.find(host(9)), Some(slot));
@@ -37,8 +42,8 @@ fn a_subscriber_has_a_row_as_long_as_one_of_its_hosts_has_bindings() {
 fn the_limits_on_bindings_are_those_of_all_and_of_each_protocol() {
     let limits = SubscriberLimits { bindings: 3, bindings_of: [0, 2, 0], ..SubscriberLimits::NONE };
     let mut table = table(limits);
-    let slot = table.join(host(1), false).unwrap();
-    let other = table.join(host(2), false).unwrap();
+    let slot = join(&mut table, host(1), false);
+    let other = join(&mut table, host(2), false);
     let may = |table: &mut SubscriberTable<Ipv4Addr>, slot, protocol| {
         table.may_bind(slot, protocol, PLENTY, clock()).is_ok()
     };
@@ -59,8 +64,8 @@ fn new_bindings_and_sessions_a_second_are_limited_each_by_its_own_rate() {
     let limits =
         SubscriberLimits { new_bindings_per_second: 5, new_sessions_per_second: 7, ..SubscriberLimits::NONE };
     let mut table = table(limits);
-    let slot = table.join(host(1), false).unwrap();
-    let other = table.join(host(2), false).unwrap();
+    let slot = join(&mut table, host(1), false);
+    let other = join(&mut table, host(2), false);
     let bindings = |table: &mut SubscriberTable<Ipv4Addr>, slot| {
         (0..20).filter(|_| table.may_bind(slot, UDP, PLENTY, clock()).is_ok()).count()
     };
@@ -79,7 +84,7 @@ fn new_bindings_and_sessions_a_second_are_limited_each_by_its_own_rate() {
 #[test]
 fn packets_from_outside_take_nothing_of_what_a_subscriber_may_open() {
     let mut table = table(SubscriberLimits { sessions: 8, ..SubscriberLimits::NONE });
-    let slot = table.join(host(1), false).unwrap();
+    let slot = join(&mut table, host(1), false);
     for _ in 0..2 {
         assert_eq!(table.may_open_from_outside(slot, 1_000), Ok(()));
         table.has_opened(slot, true, 100);
@@ -103,7 +108,7 @@ fn packets_from_outside_take_nothing_of_what_a_subscriber_may_open() {
 #[test]
 fn who_has_much_finds_no_more_when_little_is_left_and_who_has_few_does() {
     let mut table = table(SubscriberLimits::NONE);
-    let (much, few) = (table.join(host(1), true).unwrap(), table.join(host(2), true).unwrap());
+    let (much, few) = (join(&mut table, host(1), true), join(&mut table, host(2), true));
     for _ in 0..800 {
         table.has_opened(much, false, 0);
         table.has_opened(much, true, 0);
@@ -143,7 +148,7 @@ fn no_limit_holds_for_an_exempt_subscriber() {
         new_sessions_per_second: 1,
     };
     let mut table = table(limits);
-    let slot = table.join(host(1), true).unwrap();
+    let slot = join(&mut table, host(1), true);
     for _ in 0..10 {
         assert_eq!(table.may_bind(slot, UDP, PLENTY, clock()), Ok(()));
         assert_eq!(table.may_open(slot, PLENTY, clock()), Ok(()));
@@ -159,7 +164,7 @@ fn no_limit_holds_for_an_exempt_subscriber() {
 fn two_greedy_subscribers_leave_a_seventeenth_and_one_a_ninth() {
     for (greedy, left) in [(1, 1_000 / 9), (2, 1_000 / 17)] {
         let mut table = table(SubscriberLimits::NONE);
-        let slots: Vec<u32> = (0..greedy).map(|last| table.join(host(last), false).unwrap()).collect();
+        let slots: Vec<u32> = (0..greedy).map(|last| join(&mut table, host(last), false)).collect();
         let mut taken = 0;
         for slot in slots.iter().cycle().take(5_000) {
             if table.may_open(*slot, (1_000 - taken, false), clock()).is_ok() {
