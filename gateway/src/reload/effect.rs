@@ -22,12 +22,13 @@ impl Effect {
     /// # Errors
     /// The new configuration makes no engine.
     pub fn of(running: &Value, config: &Config, now: &Surroundings) -> Result<Self, String> {
+        let nat44 = running["nat44"]["name"].as_str().map(|name| (name.to_owned(), Identity::of_nat44()));
         let translators = running["nat64"].as_array().into_iter().flatten().filter_map(|section| {
             let prefix = section["prefix"].as_str()?.parse().ok()?;
             Some((section["name"].as_str()?.to_owned(), Identity::of_nat64(prefix)))
         });
         let engine = config.needs_device().then(|| Offline::new(config, now)).transpose()?;
-        Ok(Self { engine, translators: translators.collect(), continued: 0, ended: Vec::new() })
+        Ok(Self { engine, translators: translators.chain(nat44).collect(), continued: 0, ended: Vec::new() })
     }
 
     /// Takes these sessions into account.
@@ -68,6 +69,28 @@ mod tests {
             "[gateway]\nipv4_address = \"198.51.100.1\"\nipv6_address = \"2001:db8::fe\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n\
              [nat64]\nprefix = \"64:ff9b::/96\"\ninside = [\"2001:db8:1::/64\"]\npool = \"main\"\ntranslate_non_global = true\n"
         ))
+    }
+
+    #[test]
+    fn sessions_of_nat44_continue_with_its_pool() {
+        let config = |pool: &str| {
+            crate::sample::config(&format!(
+                "[gateway]\nipv4_address = \"198.51.100.1\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n\
+                 [nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"main\"\n"
+            ))
+        };
+        let running = serde_json::to_value(config("192.0.2.1")).unwrap();
+        let session = || {
+            let inside = "10.0.0.1:5000".into();
+            SessionRow { mechanism: "nat44".into(), inside, ..session("192.0.2.1:5000") }
+        };
+        let now = Surroundings::default();
+        let mut same = Effect::of(&running, &config("192.0.2.0/28"), &now).unwrap();
+        same.add(&[session()]);
+        assert_eq!((same.continued(), same.ended()), (1, &[][..]));
+        let mut other = Effect::of(&running, &config("192.0.2.16/28"), &now).unwrap();
+        other.add(&[session()]);
+        assert_eq!(other.ended(), [(NotAdopted::PortNotGiven, 1)]);
     }
 
     fn session(outside: &str) -> SessionRow {
