@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::{Gateway, v4};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
-use sixway_dataplane::nat::{NatProtocol, PortTimeout};
+use sixway_dataplane::nat::{NatProtocol, PortTimeout, SessionState};
 use sixway_dataplane::{DropReason, Verdict};
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -206,4 +206,28 @@ fn a_reset_from_inside_refreshes_nothing() {
     assert_eq!(bindings(&mut gateway), 1);
     gateway.waits(seconds(4));
     assert_eq!(bindings(&mut gateway), 0);
+}
+
+#[test]
+fn an_unanswered_session_is_one_in_the_next_process_too() {
+    let mut before = gateway(2_000..=2_009, |_| {});
+    let port = opens(&mut before, HOST);
+    before.receives(v4(STRANGER, OUTSIDE).udp(6_000, port, b"hello"));
+    before.sent();
+    let (now, mut saved) = (before.now, Vec::new());
+    let (translator, _) = before.engine.stateful_at(0).unwrap();
+    assert_eq!(translator.export(0, u32::MAX, now, &mut saved), None);
+    saved.sort_by_key(|session| session.from_outside);
+    let states: Vec<_> = saved.iter().map(|session| (session.state, session.from_outside)).collect();
+    assert_eq!(states, [(SessionState::Udp, false), (SessionState::Udp, true)]);
+    let mut next = gateway(2_000..=2_009, |_| {});
+    for session in &saved {
+        let (translator, counters) = next.engine.stateful_at(0).unwrap();
+        translator.restore(session, now, counters).unwrap();
+    }
+    next.waits(seconds(250));
+    next.receives(v4(STRANGER, OUTSIDE).udp(6_000, port, b"again"));
+    next.sends(v4(STRANGER, HOST).hops(63).udp(6_000, 4_000, b"again"));
+    next.waits(seconds(51));
+    assert_eq!((bindings(&mut next), sessions(&mut next)), (0, 0));
 }
