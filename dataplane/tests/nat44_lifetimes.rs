@@ -231,3 +231,19 @@ fn an_unanswered_session_is_one_in_the_next_process_too() {
     next.waits(seconds(51));
     assert_eq!((bindings(&mut next), sessions(&mut next)), (0, 0));
 }
+
+#[test]
+fn a_restored_binding_that_no_session_keeps_ends() {
+    let mut before = gateway(2_000..=2_009, |_| {});
+    let port = opens(&mut before, HOST);
+    before.receives(v4(STRANGER, OUTSIDE).udp(6_000, port, b"hello"));
+    before.sent();
+    let (now, mut saved) = (before.now, Vec::new());
+    before.engine.stateful_at(0).unwrap().0.export(0, u32::MAX, now, &mut saved);
+    let mut next = gateway(2_000..=2_009, |_| {});
+    let unanswered = saved.iter().find(|session| session.from_outside).unwrap();
+    let (translator, counters) = next.engine.stateful_at(0).unwrap();
+    translator.restore(unanswered, now, counters).unwrap();
+    next.waits(seconds(1));
+    assert_eq!((bindings(&mut next), sessions(&mut next)), (0, 0));
+}

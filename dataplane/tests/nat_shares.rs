@@ -17,7 +17,7 @@ fn gateway(edit: impl FnOnce(&mut Nat44Config)) -> Gateway {
         let mut nat44 = support::nat44();
         nat44.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
         nat44.pool.ports = vec![1_024..=65_535];
-        nat44.limits = StateLimits { sessions: 8_192, bindings: 65_536, ..StateLimits::default() };
+        nat44.limits = StateLimits { sessions: 8_192, bindings: 1 << 20, ..StateLimits::default() };
         edit(&mut nat44);
         config.nat44.push(nat44);
     })
@@ -109,20 +109,20 @@ fn whoever_sends_from_outside_takes_nothing_of_what_inside_hosts_may_open() {
 fn new_flows_a_second_are_limited_for_each_subscriber() {
     let limits = SubscriberLimits { new_sessions_per_second: 20, ..SubscriberLimits::NONE };
     let mut gateway = gateway(|nat44| nat44.limits.of_subscriber = limits);
-    // The first flow makes the subscriber known.
-    assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 20);
+    // The first flow makes the subscriber known, and takes nothing of its rate.
+    assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 21);
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberLimit));
     assert_eq!(flows(&mut gateway, "10.0.0.2", 2_000..2_020), 20);
     gateway.now = gateway.now + Duration::from_millis(500);
     assert_eq!(flows(&mut gateway, GREEDY, 2_100..2_200), 10);
     assert_eq!(sessions(&mut gateway, GREEDY, 1..10), 0, "the rate is that of all protocols");
     let row = rows(&mut gateway)[0];
-    assert_eq!((row.made, row.per_second), (30, 3));
+    assert_eq!((row.made, row.per_second), (31, 4));
 }
 
 #[test]
 fn exempt_subscribers_and_destinations_are_not_limited() {
-    let limits = SubscriberLimits { bindings: 5, sessions: 5, ..SubscriberLimits::NONE };
+    let limits = SubscriberLimits { sessions: 5, ..SubscriberLimits::NONE };
     let mut gateway = gateway(|nat44| {
         nat44.limits.of_subscriber = limits;
         nat44.subscribers.exempt = vec!["10.0.0.2/32".parse().unwrap()];
@@ -135,7 +135,8 @@ fn exempt_subscribers_and_destinations_are_not_limited() {
         assert_eq!(gateway.last, Verdict::Forward);
         drain(&mut gateway);
     }
-    assert_eq!(rows(&mut gateway)[0].sessions, 5, "they do not count");
+    assert_eq!(rows(&mut gateway)[0].sessions, 25);
+    assert_eq!(flows(&mut gateway, GREEDY, 3_000..3_100), 0, "of five, it has five");
     gateway.waits(Duration::from_secs(301));
     (0..10).for_each(|_| gateway.waits(Duration::from_secs(1)));
     assert_eq!(rows(&mut gateway), []);
@@ -160,4 +161,24 @@ fn a_subscriber_may_be_a_longer_or_shorter_prefix() {
     assert!(passes("2001:db8:1:100::1"), "another /56");
     let rows = rows(&mut gateway);
     assert_eq!((rows[0].address.to_string(), rows[0].bits, rows[0].hosts), ("2001:db8:1::".into(), 56, 3));
+}
+
+#[test]
+fn who_takes_a_new_address_for_each_flow_leaves_ports_for_others() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat64 = support::nat64();
+        nat64.pool.addresses = vec!["192.0.2.0/31".parse().unwrap()];
+        nat64.pool.ports = vec![2_000..=2_999];
+        config.nat64.push(nat64);
+    });
+    let mut passes = |host: &str| {
+        gateway.receives(v6(host, "64:ff9b::203.0.113.1").udp(2_000, 53, b""));
+        let passed = gateway.last == Verdict::Forward;
+        drain(&mut gateway);
+        passed
+    };
+    let taken = (1..2_500).filter(|host| passes(&format!("2001:db8:1::{host:x}"))).count();
+    assert!(taken < 950, "{taken} of two thousand ports, half of which have the parity");
+    let others = (1..20).filter(|other| passes(&format!("2001:db8:2:{other:x}::1"))).count();
+    assert_eq!(others, 19);
 }

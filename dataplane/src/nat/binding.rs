@@ -22,7 +22,7 @@ use super::sides::{Inside, Outside};
 use super::slab::Slab;
 use super::state_limits::StateLimits;
 use super::static_binding::{StaticBinding, StaticBindingError};
-use super::subscriber_table::{SubscriberRow, SubscriberTable};
+use super::subscriber_table::{Left, SubscriberRow, SubscriberTable};
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
@@ -203,12 +203,12 @@ impl<I: InsideKey> BindingTable<I> {
         self.find_host(address).map(|host| self.pool.address_of(self.hosts[host].paired))
     }
 
-    /// Creates a dynamic binding for an inside endpoint without one. `is_free`: no limit holds for the packet's destination.
+    /// Creates a dynamic binding for an inside endpoint without one.
     pub(super) fn bind(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<I>,
-        (is_free, clock): (bool, Clock),
+        clock: Clock,
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
         if self.bindings.is_full() {
@@ -221,11 +221,14 @@ impl<I: InsideKey> BindingTable<I> {
             None => self.subscribers.find(inside.0.host()),
         };
         if let Some(subscriber) = subscriber {
-            let left = paired.map_or(u32::MAX, |slot| self.left_at(slot, protocol));
-            if self.subscribers.is_near_share(subscriber, protocol, left) {
+            let left = Left {
+                ports: self.ports_left(paired, protocol),
+                bindings: self.bindings.most() - self.bindings.len(),
+            };
+            if self.subscribers.is_near_share(subscriber, protocol, left.ports) {
                 self.pool.want();
             }
-            self.subscribers.may_bind(subscriber, protocol, (left, is_free), clock)?;
+            self.subscribers.may_bind(subscriber, protocol, left, clock)?;
         }
         let (slot, outside) = match self.pool.allocate(paired, protocol, inside.0.port()) {
             Some(free) => free,
@@ -238,24 +241,29 @@ impl<I: InsideKey> BindingTable<I> {
         Ok(binding)
     }
 
-    /// Ports of a protocol at an outside address that may be given, those in quarantine included.
-    fn left_at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
-        self.pool.free_at(slot, protocol) + self.quarantine.at(slot, protocol)
+    /// Ports of a protocol that may be given at an outside address, or at any; those in quarantine included.
+    fn ports_left(&self, paired: Option<PoolSlot>, protocol: NatProtocol) -> u32 {
+        match paired {
+            Some(slot) => self.pool.free_at(slot, protocol) + self.quarantine.at(slot, protocol),
+            None => self.pool.free_anywhere(protocol).saturating_add(self.quarantine.of(protocol)),
+        }
     }
 
-    /// Whether a binding's subscriber may have one more session, from inside; `left`: sessions that are left for all.
+    /// Whether an inside endpoint's subscriber may have one more session, from inside; `left`: sessions that are left for all.
     pub(super) fn may_open(
         &mut self,
-        slot: u32,
+        inside: Inside<I>,
         (left, is_free): (u32, bool),
         clock: Clock,
     ) -> Result<(), DropReason> {
-        let subscriber = self.subscriber_of(slot);
-        self.subscribers.may_open(subscriber, (left, is_free), clock)
+        match self.subscribers.find(inside.0.host()) {
+            Some(subscriber) => self.subscribers.may_open(subscriber, (left, is_free), clock),
+            None => Ok(()),
+        }
     }
 
     /// Whether packets from outside may create one more session of a binding.
-    pub(super) fn may_open_from_outside(&self, slot: u32, left: u32) -> Result<(), DropReason> {
+    pub(super) fn may_open_from_outside(&self, slot: u32, left: (u32, u32)) -> Result<(), DropReason> {
         self.subscribers.may_open_from_outside(self.subscriber_of(slot), left)
     }
 

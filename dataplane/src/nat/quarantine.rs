@@ -180,6 +180,11 @@ impl Quarantine {
         self.by_address.get(slot.0 as usize).map_or(0, |ends| ends[protocol as usize].count)
     }
 
+    /// Number of ports of a protocol.
+    pub(super) fn of(&self, protocol: NatProtocol) -> u32 {
+        self.by_time[protocol as usize].count
+    }
+
     /// Gives a port early. It stays taken in the pool.
     pub(super) fn give(&mut self, wanted: Wanted) -> Option<Early> {
         let protocol = wanted.protocol as usize;

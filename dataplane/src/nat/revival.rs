@@ -77,6 +77,7 @@ impl<I: InsideKey> StateTables<I> {
         let slot = self.sessions.insert(new, clock).ok_or(NotAdopted::TableFull)?;
         counters.sessions_made += 1;
         self.link(slot, binding, clock);
+        self.end_unless_kept(binding);
         self.permits.add(protocol, outside, remote.address);
         self.sessions.absorb(slot, &counts(&revival.saved));
         self.sessions.resume(slot, revival.started, revival.last_packet);

@@ -67,8 +67,8 @@ pub(super) struct SessionLinks {
     pub(super) stored: u32,
     /// Whether a packet from outside created it, and none from inside has answered it.
     pub(super) from_outside: bool,
-    /// Whether it counts to its subscriber's limits.
-    pub(super) is_counted: bool,
+    /// Whether its destination is exempt from its subscriber's limits.
+    pub(super) is_exempt: bool,
     /// Its entry's number in the fast path, or [`NONE`].
     flow: u32,
 }
@@ -496,7 +496,7 @@ impl<I: InsideKey> SessionTable<I> {
             packets: [0; 2],
             stored: NONE,
             from_outside,
-            is_counted: false,
+            is_exempt: false,
             flow: NONE,
         };
         match self.links.get_mut(slot as usize) {

@@ -91,7 +91,9 @@ impl SessionState {
     pub(super) const fn has_port_timeout(self, protocol: NatProtocol) -> bool {
         match protocol {
             NatProtocol::Udp => matches!(self, Self::Udp | Self::UdpUnanswered),
-            NatProtocol::Tcp => matches!(self, Self::Established),
+            NatProtocol::Tcp => {
+                matches!(self, Self::Established | Self::FinFromOutside | Self::FinFromInside)
+            }
             NatProtocol::Icmp => false,
         }
     }

@@ -13,6 +13,7 @@ use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
 use super::static_binding::{StaticBinding, StaticBindingError};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
+use super::subscriber_table::Counted;
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::direction::Direction;
@@ -138,26 +139,14 @@ impl<I: InsideKey> StateTables<I> {
         (is_free, clock): (bool, Clock),
         counters: &mut Counters,
     ) -> Result<(u32, bool), DropReason> {
-        let found = self.bindings.find_inside(protocol, inside);
-        let binding = match found {
-            Some(binding) => binding,
-            None => {
-                let binding = self.bindings.bind(protocol, inside, (is_free, clock), counters)?;
-                counters.bindings_made += 1;
-                binding
-            }
-        };
-        let left = self.sessions.left();
-        if let Err(reason) = self.bindings.may_open(binding, (left, is_free), clock) {
-            if found.is_none() {
-                self.undo(binding, counters);
-            }
-            return Err(reason);
+        self.bindings.may_open(inside, (self.sessions.left(), is_free), clock)?;
+        if let Some(binding) = self.bindings.find_inside(protocol, inside) {
+            return Ok((binding, false));
         }
-        if found.is_none() {
-            self.recording.binding_created(self.bindings.get(binding), clock);
-        }
-        Ok((binding, found.is_none()))
+        let binding = self.bindings.bind(protocol, inside, clock, counters)?;
+        counters.bindings_made += 1;
+        self.recording.binding_created(self.bindings.get(binding), clock);
+        Ok((binding, true))
     }
 
     /// Removes a binding that no packet has used.
@@ -244,7 +233,12 @@ impl<I: InsideKey> StateTables<I> {
         if self.sessions.is_full_for_outside() && !self.sessions.is_full() {
             return Err(DropReason::OutsideSessionsFull);
         }
-        self.bindings.may_open_from_outside(binding, self.sessions.left_for_outside())?;
+        let bound = self.bindings.get(binding);
+        if bound.kind == BindingKind::Dynamic && bound.keeping == 0 {
+            return Err(DropReason::NoBinding);
+        }
+        let left = (self.sessions.left(), self.sessions.left_for_outside());
+        self.bindings.may_open_from_outside(binding, left)?;
         self.open(binding, remote, (state, Direction::In), clock, counters)
     }
 
@@ -307,13 +301,11 @@ impl<I: InsideKey> StateTables<I> {
         if before == SessionState::OutsideInitStored {
             self.answered_from_inside(slot, counters);
         }
-        let SessionLinks { binding, is_counted, .. } = *self.sessions.links(slot);
+        let SessionLinks { binding, is_exempt, .. } = *self.sessions.links(slot);
         if self.sessions.forget_outside(slot) && binding != NONE {
             self.bindings.get_mut(binding).keeping += 1;
-            if is_counted {
-                let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
-                subscribers.has_answered(subscriber);
-            }
+            let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
+            subscribers.has_answered(subscriber, Counted { is_exempt, from_outside: true });
         }
     }
 
@@ -329,7 +321,7 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     pub(super) fn link(&mut self, slot: u32, binding: u32, clock: Clock) {
-        let is_counted = !self.is_free(self.sessions.get(slot).remote);
+        let is_exempt = self.is_free(self.sessions.get(slot).remote);
 
         let bound = self.bindings.get_mut(binding);
         let next = std::mem::replace(&mut bound.first, slot);
@@ -337,15 +329,13 @@ impl<I: InsideKey> StateTables<I> {
         let links = self.sessions.links_mut(slot);
         bound.keeping += u32::from(!links.from_outside);
         (links.binding, links.next, links.previous) = (binding, next, NONE);
-        links.is_counted = is_counted;
+        links.is_exempt = is_exempt;
         let from_outside = links.from_outside;
         if next != NONE {
             self.sessions.links_mut(next).previous = slot;
         }
-        if is_counted {
-            let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
-            subscribers.has_opened(subscriber, from_outside, clock.floor);
-        }
+        let (subscribers, subscriber) = self.bindings.subscribers_mut(binding);
+        subscribers.has_opened(subscriber, Counted { is_exempt, from_outside }, clock.floor);
     }
 
     /// Applies what time has changed to a session. Whether it still exists.
@@ -394,6 +384,15 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
+    /// Ends a restored binding at the next expiry, unless a session that keeps it is restored before.
+    pub(super) fn end_unless_kept(&mut self, slot: u32) {
+        let binding = self.bindings.get_mut(slot);
+        let is_unkept = binding.keeping == 0 && binding.kind == BindingKind::Dynamic;
+        if is_unkept && !std::mem::replace(&mut binding.is_ending, true) {
+            self.ending.push_back(slot);
+        }
+    }
+
     /// Goes on with the bindings whose sessions were too numerous, if no packet from inside has come meanwhile.
     fn end_more(&mut self, budget: usize, clock: Clock, counters: &mut Counters) {
         for _ in 0..budget.div_ceil(ENDED_WITH_BINDING) {
@@ -406,10 +405,9 @@ impl<I: InsideKey> StateTables<I> {
 
     /// Takes a session out of its binding's list.
     fn unlink(&mut self, links: &SessionLinks, slot: u32) {
-        if links.is_counted {
-            let (subscribers, subscriber) = self.bindings.subscribers_mut(links.binding);
-            subscribers.has_closed(subscriber, links.from_outside);
-        }
+        let (subscribers, subscriber) = self.bindings.subscribers_mut(links.binding);
+        let SessionLinks { is_exempt, from_outside, .. } = *links;
+        subscribers.has_closed(subscriber, Counted { is_exempt, from_outside });
         if links.next != NONE {
             self.sessions.links_mut(links.next).previous = links.previous;
         }
@@ -477,11 +475,7 @@ impl<I: InsideKey> StateTables<I> {
             self.take_out(first, Ending::Order, clock, counters);
         }
         if self.bindings.get(slot).sessions > 0 {
-            let binding = self.bindings.get_mut(slot);
-            let is_unkept = binding.keeping == 0 && binding.kind == BindingKind::Dynamic;
-            if is_unkept && !std::mem::replace(&mut binding.is_ending, true) {
-                self.ending.push_back(slot);
-            }
+            self.end_unless_kept(slot);
             return false;
         }
         self.unbind(slot, clock, counters);

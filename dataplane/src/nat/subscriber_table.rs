@@ -37,6 +37,15 @@ const FEW: u32 = 64;
 /// Of the limit on sessions, the part that packets from outside may create in addition.
 const OUTSIDE_PART: u32 = 4;
 
+/// What is left for all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// Ports of the protocol, at the host's outside address or, if it has none, at any.
+    pub(super) ports: u32,
+    /// Bindings.
+    pub(super) bindings: u32,
+}
+
 /// Whether a subscriber that has `has` may have one more while `left` are left.
 const fn is_within_share(has: u32, left: u32, times: u32) -> bool {
     has < FEW || has / times <= left
@@ -55,6 +64,8 @@ pub(super) struct Row {
     sessions: u32,
     /// Sessions from outside that none has answered.
     from_outside: u32,
+    /// Sessions that do not count to its limits, with exempt destinations.
+    exempt_sessions: u32,
     new_bindings: RateLimit,
     new_sessions: RateLimit,
     rate: NewRate,
@@ -64,6 +75,26 @@ pub(super) struct Row {
     refused: u64,
     /// Whether no limit holds for it.
     is_exempt: bool,
+}
+
+impl Row {
+    /// Where such a session counts.
+    const fn sessions_of(&mut self, session: Counted) -> &mut u32 {
+        match session {
+            Counted { is_exempt: true, .. } => &mut self.exempt_sessions,
+            Counted { from_outside: true, .. } => &mut self.from_outside,
+            Counted { .. } => &mut self.sessions,
+        }
+    }
+}
+
+/// A session, as it counts to its subscriber.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted {
+    /// Whether its destination is exempt.
+    pub(super) is_exempt: bool,
+    /// Whether a packet from outside created it, and none from inside has answered it.
+    pub(super) from_outside: bool,
 }
 
 /// A subscriber, for display.
@@ -142,6 +173,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             bindings: [0; 3],
             sessions: 0,
             from_outside: 0,
+            exempt_sessions: 0,
             new_bindings: RateLimit::default(),
             new_sessions: RateLimit::default(),
             rate: NewRate::default(),
@@ -164,21 +196,22 @@ impl<H: InsideHost> SubscriberTable<H> {
         }
     }
 
-    /// Whether a subscriber may have one more dynamic binding of a protocol; `left`: ports that are left at its address. `is_free`: no limit
-    /// holds for the packet's destination.
+    /// Whether a subscriber may have one more dynamic binding of a protocol.
     pub(super) fn may_bind(
         &mut self,
         slot: u32,
         protocol: NatProtocol,
-        (left, is_free): (u32, bool),
+        left: Left,
         clock: Clock,
     ) -> Result<(), DropReason> {
         let is_at_limit = self.is_at_limit(slot, protocol);
         let row = &mut self.rows[slot];
-        if !is_within_share(row.bindings[protocol as usize], left, PORTS_PER_LEFT) {
+        if !is_within_share(row.bindings[protocol as usize], left.ports, PORTS_PER_LEFT)
+            || !is_within_share(row.bindings.iter().sum(), left.bindings, SESSIONS_PER_LEFT)
+        {
             return Err(DropReason::SubscriberShare);
         }
-        if is_free || row.is_exempt {
+        if row.is_exempt {
             return Ok(());
         }
         let may = !is_at_limit && row.new_bindings.takes(self.limits.new_bindings_per_second, clock);
@@ -209,7 +242,7 @@ impl<H: InsideHost> SubscriberTable<H> {
         clock: Clock,
     ) -> Result<(), DropReason> {
         let row = &mut self.rows[slot];
-        if !is_within_share(row.sessions, left, SESSIONS_PER_LEFT) {
+        if !is_within_share(row.sessions + row.exempt_sessions, left, SESSIONS_PER_LEFT) {
             return Err(DropReason::SubscriberShare);
         }
         if is_free || row.is_exempt {
@@ -221,15 +254,18 @@ impl<H: InsideHost> SubscriberTable<H> {
         if may { Ok(()) } else { Err(DropReason::SubscriberLimit) }
     }
 
-    /// Whether packets from outside may create one more session for a subscriber; `left`: such sessions that are left for all.
-    pub(super) fn may_open_from_outside(&self, slot: u32, left: u32) -> Result<(), DropReason> {
+    /// Whether packets from outside may create one more session for a subscriber; `left`: sessions that are left for all, and such ones. What an
+    /// inside host has answered counts, too: it may act together with who sends.
+    pub(super) fn may_open_from_outside(&self, slot: u32, left: (u32, u32)) -> Result<(), DropReason> {
         let row = &self.rows[slot];
-        let limit = self.limits.sessions;
-        let is_below = limit == 0 || row.is_exempt || row.from_outside < (limit / OUTSIDE_PART).max(1);
-        if is_below && is_within_share(row.from_outside, left, SESSIONS_PER_LEFT) {
-            return Ok(());
-        }
-        Err(DropReason::OutsideSessionsFull)
+        let (limit, part) = (self.limits.sessions, (self.limits.sessions / OUTSIDE_PART).max(1));
+        let is_below = limit == 0
+            || row.is_exempt
+            || row.from_outside < part && row.sessions + row.from_outside < limit.saturating_add(part);
+        let all = row.sessions + row.from_outside + row.exempt_sessions;
+        let is_within = is_within_share(all, left.0, SESSIONS_PER_LEFT)
+            && is_within_share(row.from_outside + row.exempt_sessions, left.1, SESSIONS_PER_LEFT);
+        if is_below && is_within { Ok(()) } else { Err(DropReason::OutsideSessionsFull) }
     }
 
     /// A host's subscriber was refused a session or binding.
@@ -250,25 +286,23 @@ impl<H: InsideHost> SubscriberTable<H> {
     }
 
     /// A subscriber has one more session.
-    pub(super) fn has_opened(&mut self, slot: u32, from_outside: bool, second: u32) {
+    pub(super) fn has_opened(&mut self, slot: u32, session: Counted, second: u32) {
         let row = &mut self.rows[slot];
         row.made += 1;
         row.rate.count(second);
-        let sessions = if from_outside { &mut row.from_outside } else { &mut row.sessions };
-        *sessions += 1;
+        *row.sessions_of(session) += 1;
     }
 
     /// A packet from inside has answered a session from outside.
-    pub(super) fn has_answered(&mut self, slot: u32) {
+    pub(super) fn has_answered(&mut self, slot: u32, session: Counted) {
         let row = &mut self.rows[slot];
-        (row.sessions, row.from_outside) = (row.sessions + 1, row.from_outside - 1);
+        *row.sessions_of(session) -= 1;
+        *row.sessions_of(Counted { from_outside: false, ..session }) += 1;
     }
 
     /// A subscriber has one session less.
-    pub(super) fn has_closed(&mut self, slot: u32, from_outside: bool) {
-        let row = &mut self.rows[slot];
-        let sessions = if from_outside { &mut row.from_outside } else { &mut row.sessions };
-        *sessions -= 1;
+    pub(super) fn has_closed(&mut self, slot: u32, session: Counted) {
+        *self.rows[slot].sessions_of(session) -= 1;
     }
 
     /// Rows that were ever used: dumps run from zero to here.
@@ -284,7 +318,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             bits: self.bits,
             hosts: row.hosts,
             bindings: row.bindings,
-            sessions: row.sessions + row.from_outside,
+            sessions: row.sessions + row.from_outside + row.exempt_sessions,
             from_outside: row.from_outside,
             made: row.made,
             per_second: row.rate.per_second(second),

@@ -306,7 +306,7 @@ mod tests {
         assert_eq!(udp, [20, 10, 10, 120, 300], "with the floors for well-known and for other ports");
         assert_eq!((lifetimes.of(UdpUnanswered, 53), lifetimes.least(Udp)), (20, 10));
         let tcp = [Established, FinFromInside, InsideInit, Trans].map(|state| lifetimes.of(state, 22));
-        assert_eq!(tcp, [100_000, 7_200, 30, 240]);
+        assert_eq!(tcp, [100_000, 100_000, 30, 240]);
         assert_eq!((lifetimes.of(Established, 53), lifetimes.least(Established)), (7_200, 7_200));
     }
 

@@ -35,6 +35,8 @@ pub(super) struct JsonLines {
     run: GrowingRun,
     /// The number of the next full file.
     number: u64,
+    /// Whether the full file has that number already: a rotation failed halfway.
+    is_renamed: bool,
     /// Files that became full since [`JsonLines::take_filled`].
     filled: u64,
     state: Arc<SinkState>,
@@ -64,6 +66,7 @@ impl JsonLines {
             indexed: 0,
             run: GrowingRun::default(),
             number,
+            is_renamed: false,
             filled: 0,
             state,
             path,
@@ -189,16 +192,21 @@ impl JsonLines {
     fn rotate(&mut self) -> io::Result<()> {
         self.indexed = self.run.write(&self.index, self.indexed, self.length)?;
         let full = rotation::numbered(&self.path, self.number);
-        unless_done(std::fs::rename(&self.path, &full))?;
+        if !self.is_renamed {
+            unless_done(std::fs::rename(&self.path, &full))?;
+            self.is_renamed = true;
+        }
         let index = index::path_of(&self.path);
         let mut merged = self.access.open(&index::path_of(&full))?;
         index::merge(&self.index, self.length, &mut merged)?;
         unless_done(std::fs::remove_file(&index))?;
-        self.file = self.access.open_alone(&self.path)?;
-        self.index = self.access.open(&index)?;
+        let (file, index) = (self.access.open_alone(&self.path)?, self.access.open(&index)?);
+        (self.file, self.index, self.is_renamed) = (file, index, false);
         (self.length, self.indexed, self.run) = (0, 0, GrowingRun::default());
         self.filled += 1;
-        self.number = rotation::prune(&self.path, self.rotate_keep)?;
+        // Whatever becomes of old files: no full file is renamed over another one.
+        self.number += 1;
+        self.number = self.number.max(rotation::prune(&self.path, self.rotate_keep)?);
         Ok(())
     }
 }

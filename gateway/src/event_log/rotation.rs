@@ -54,7 +54,11 @@ pub(super) fn prune(log: &Path, keep: u32) -> io::Result<u64> {
     let files = full_files(log)?;
     let surplus = files.len().saturating_sub(keep as usize);
     for file in &files[..surplus] {
-        std::fs::remove_file(&file.path)?;
+        match std::fs::remove_file(&file.path) {
+            // Somebody else has removed it.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
         // It may have none.
         let _ = std::fs::remove_file(index::path_of(&file.path));
     }

@@ -106,15 +106,18 @@ pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
                 let since = if *is_begun { Some(*seen) } else { began(&log, key, *seen, binding)? };
                 let until = ended(&log, key, at, binding)?;
                 let lost = log.first_after(index::LOST, since.unwrap_or(0))?;
+                // A loss is recorded after its gap.
                 answer.events_are_missing =
-                    lost.is_some_and(|lost| lost.micros <= until.unwrap_or(at).max(at));
+                    lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until));
                 answer.since = since.map(record::time_text);
                 answer.until = until.map(record::time_text);
             }
             State::Ended { until } => {
                 answer.last = Some(Last { inside, until: record::time_text(*until) });
                 let lost = log.first_after(index::LOST, *until)?;
-                answer.events_are_missing = lost.is_some_and(|lost| lost.micros <= at);
+                let next = log.first_after(key, at)?;
+                answer.events_are_missing =
+                    lost.is_some_and(|lost| next.as_ref().is_none_or(|next| lost.micros <= next.micros));
             }
         }
     }
@@ -149,10 +152,17 @@ impl Found {
         Ok(Some((binding, state)))
     }
 
-    /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, the binding was older than the log.
+    /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same process,
+    /// the binding was older than the log.
     fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
+        if log.first().is_none_or(|first| at < first) {
+            return Ok(None);
+        }
+        let started = log.first_after(STARTED, at)?;
         Ok(match log.first_after(key, at)? {
-            Some(Record { event: Event::Binding(Phase::Deleted | Phase::Continues, binding), .. }) => {
+            Some(Record { micros, event: Event::Binding(Phase::Deleted | Phase::Continues, binding) })
+                if started.as_ref().is_none_or(|started| started.micros > micros) =>
+            {
                 Some((binding, State::Bound { seen: 0, is_begun: false }))
             }
             Some(_) | None => None,

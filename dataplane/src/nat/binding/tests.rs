@@ -36,8 +36,7 @@ fn inside(host: u16, port: u16) -> Inside<Endpoint6> {
     Inside(Endpoint6::new(Ipv6Addr::new(0x2001, 0xdb8, 0, host, 0, 0, 0, host), port))
 }
 
-/// Of a destination that is not exempt.
-const PLAIN: (bool, Clock) = (false, Clock::START);
+const PLAIN: Clock = Clock::START;
 
 fn bind(
     table: &mut BindingTable<Endpoint6>,

@@ -17,6 +17,14 @@ fn join(table: &mut SubscriberTable<Ipv4Addr>, host: Ipv4Addr, is_exempt: bool) 
     table.join(host, known, is_exempt).unwrap()
 }
 
+const INSIDE: Counted = Counted { is_exempt: false, from_outside: false };
+const OUTSIDE: Counted = Counted { is_exempt: false, from_outside: true };
+
+/// As many ports are left, and bindings without end.
+fn ports(ports: u32) -> Left {
+    Left { ports, bindings: u32::MAX }
+}
+
 /// Plenty is left, and the destination is not exempt.
 const PLENTY: (u32, bool) = (u32::MAX, false);
 
@@ -45,14 +53,13 @@ fn the_limits_on_bindings_are_those_of_all_and_of_each_protocol() {
     let slot = join(&mut table, host(1), false);
     let other = join(&mut table, host(2), false);
     let may = |table: &mut SubscriberTable<Ipv4Addr>, slot, protocol| {
-        table.may_bind(slot, protocol, PLENTY, clock()).is_ok()
+        table.may_bind(slot, protocol, ports(u32::MAX), clock()).is_ok()
     };
     (0..2).for_each(|_| table.has_bound(slot, UDP));
     assert!(!may(&mut table, slot, UDP) && may(&mut table, slot, NatProtocol::Tcp));
     assert!(may(&mut table, other, UDP), "another subscriber");
     table.has_bound(slot, NatProtocol::Tcp);
     assert!(!may(&mut table, slot, NatProtocol::Tcp) && table.is_at_limit(slot, NatProtocol::Icmp));
-    assert_eq!(table.may_bind(slot, UDP, (1_000, true), clock()), Ok(()), "an exempt destination");
     table.has_unbound(slot, UDP);
     assert!(may(&mut table, slot, UDP));
     table.was_refused(host(1));
@@ -67,7 +74,7 @@ fn new_bindings_and_sessions_a_second_are_limited_each_by_its_own_rate() {
     let slot = join(&mut table, host(1), false);
     let other = join(&mut table, host(2), false);
     let bindings = |table: &mut SubscriberTable<Ipv4Addr>, slot| {
-        (0..20).filter(|_| table.may_bind(slot, UDP, PLENTY, clock()).is_ok()).count()
+        (0..20).filter(|_| table.may_bind(slot, UDP, ports(u32::MAX), clock()).is_ok()).count()
     };
     assert_eq!(
         (bindings(&mut table, slot), bindings(&mut table, slot), bindings(&mut table, other)),
@@ -86,21 +93,25 @@ fn packets_from_outside_take_nothing_of_what_a_subscriber_may_open() {
     let mut table = table(SubscriberLimits { sessions: 8, ..SubscriberLimits::NONE });
     let slot = join(&mut table, host(1), false);
     for _ in 0..2 {
-        assert_eq!(table.may_open_from_outside(slot, 1_000), Ok(()));
-        table.has_opened(slot, true, 100);
+        assert_eq!(table.may_open_from_outside(slot, (1_000, 1_000)), Ok(()));
+        table.has_opened(slot, OUTSIDE, 100);
     }
-    assert_eq!(table.may_open_from_outside(slot, 1_000), Err(DropReason::OutsideSessionsFull));
+    assert_eq!(table.may_open_from_outside(slot, (1_000, 1_000)), Err(DropReason::OutsideSessionsFull));
     for _ in 0..8 {
         assert_eq!(table.may_open(slot, PLENTY, clock()), Ok(()));
-        table.has_opened(slot, false, 100);
+        table.has_opened(slot, INSIDE, 100);
     }
     assert_eq!(table.may_open(slot, PLENTY, clock()), Err(DropReason::SubscriberLimit));
-    table.has_answered(slot);
-    assert_eq!(table.may_open_from_outside(slot, 1_000), Ok(()));
+    table.has_answered(slot, OUTSIDE);
+    assert_eq!(
+        table.may_open_from_outside(slot, (1_000, 1_000)),
+        Err(DropReason::OutsideSessionsFull),
+        "what was answered counts"
+    );
     let (_, row) = table.row(slot, 105).unwrap();
     assert_eq!((row.sessions, row.from_outside, row.made, row.per_second), (10, 1, 10, 1));
-    table.has_closed(slot, true);
-    (0..2).for_each(|_| table.has_closed(slot, false));
+    table.has_closed(slot, OUTSIDE);
+    (0..2).for_each(|_| table.has_closed(slot, INSIDE));
     assert_eq!(table.may_open(slot, PLENTY, clock()), Ok(()), "seven are left of the eight");
     assert_eq!(table.row(slot, 100).unwrap().1.sessions, 7);
 }
@@ -110,8 +121,8 @@ fn who_has_much_finds_no_more_when_little_is_left_and_who_has_few_does() {
     let mut table = table(SubscriberLimits::NONE);
     let (much, few) = (join(&mut table, host(1), true), join(&mut table, host(2), true));
     for _ in 0..800 {
-        table.has_opened(much, false, 0);
-        table.has_opened(much, true, 0);
+        table.has_opened(much, INSIDE, 0);
+        table.has_opened(much, OUTSIDE, 0);
         table.has_bound(much, UDP);
     }
     let share = Err(DropReason::SubscriberShare);
@@ -121,18 +132,18 @@ fn who_has_much_finds_no_more_when_little_is_left_and_who_has_few_does() {
         share,
         "whatever the destination, and exempt or not"
     );
-    assert_eq!(table.may_bind(much, UDP, (25, false), clock()), Ok(()), "32 × 25");
-    assert_eq!(table.may_bind(much, UDP, (24, true), clock()), share);
+    assert_eq!(table.may_bind(much, UDP, ports(25), clock()), Ok(()), "32 × 25");
+    assert_eq!(table.may_bind(much, UDP, ports(24), clock()), share);
     assert_eq!(
-        table.may_bind(much, NatProtocol::Tcp, (1, false), clock()),
+        table.may_bind(much, NatProtocol::Tcp, ports(1), clock()),
         Ok(()),
         "of this protocol it has none"
     );
-    assert_eq!(table.may_open_from_outside(much, 100), Ok(()));
-    assert_eq!(table.may_open_from_outside(much, 99), Err(DropReason::OutsideSessionsFull));
+    assert_eq!(table.may_open_from_outside(much, (1_000, 100)), Ok(()));
+    assert_eq!(table.may_open_from_outside(much, (1_000, 99)), Err(DropReason::OutsideSessionsFull));
     assert_eq!(table.may_open(few, (1, false), clock()), Ok(()));
-    assert_eq!(table.may_bind(few, UDP, (1, false), clock()), Ok(()));
-    assert_eq!(table.may_open_from_outside(few, 0), Ok(()), "the table says when it is full");
+    assert_eq!(table.may_bind(few, UDP, ports(1), clock()), Ok(()));
+    assert_eq!(table.may_open_from_outside(few, (0, 0)), Ok(()), "the table says when it is full");
     assert!(
         table.is_near_share(much, UDP, 25 + 2 * FEW - 1) && !table.is_near_share(much, UDP, 25 + 2 * FEW)
     );
@@ -150,12 +161,12 @@ fn no_limit_holds_for_an_exempt_subscriber() {
     let mut table = table(limits);
     let slot = join(&mut table, host(1), true);
     for _ in 0..10 {
-        assert_eq!(table.may_bind(slot, UDP, PLENTY, clock()), Ok(()));
+        assert_eq!(table.may_bind(slot, UDP, ports(u32::MAX), clock()), Ok(()));
         assert_eq!(table.may_open(slot, PLENTY, clock()), Ok(()));
-        assert_eq!(table.may_open_from_outside(slot, 1_000), Ok(()));
+        assert_eq!(table.may_open_from_outside(slot, (1_000, 1_000)), Ok(()));
         table.has_bound(slot, UDP);
-        table.has_opened(slot, false, 0);
-        table.has_opened(slot, true, 0);
+        table.has_opened(slot, INSIDE, 0);
+        table.has_opened(slot, OUTSIDE, 0);
     }
     assert!(!table.is_at_limit(slot, UDP));
 }
@@ -168,10 +179,43 @@ fn two_greedy_subscribers_leave_a_seventeenth_and_one_a_ninth() {
         let mut taken = 0;
         for slot in slots.iter().cycle().take(5_000) {
             if table.may_open(*slot, (1_000 - taken, false), clock()).is_ok() {
-                table.has_opened(*slot, false, 0);
+                table.has_opened(*slot, INSIDE, 0);
                 taken += 1;
             }
         }
         assert!((1_000 - taken).abs_diff(left) <= 3, "{greedy}: {} are left", 1_000 - taken);
     }
+}
+
+#[test]
+fn the_bindings_that_are_left_and_sessions_with_exempt_destinations_count_to_the_share() {
+    let mut table = table(SubscriberLimits::NONE);
+    let slot = join(&mut table, host(1), false);
+    for _ in 0..160 {
+        table.has_bound(slot, NatProtocol::Icmp);
+        table.has_opened(slot, Counted { is_exempt: true, from_outside: false }, 0);
+    }
+    let share = Err(DropReason::SubscriberShare);
+    let left = |bindings| Left { ports: u32::MAX, bindings };
+    assert_eq!(table.may_bind(slot, UDP, left(20), clock()), Ok(()), "8 × 20");
+    assert_eq!(table.may_bind(slot, UDP, left(19), clock()), share, "of any protocol");
+    assert_eq!(table.may_open(slot, (20, false), clock()), Ok(()));
+    assert_eq!(table.may_open(slot, (19, true), clock()), share);
+    let full = Err(DropReason::OutsideSessionsFull);
+    assert_eq!(table.may_open_from_outside(slot, (19, 1_000)), full);
+    assert_eq!(table.may_open_from_outside(slot, (1_000, 19)), full);
+    assert_eq!(table.may_open_from_outside(slot, (20, 20)), Ok(()));
+}
+
+#[test]
+fn answers_do_not_lift_the_limit_on_what_comes_from_outside() {
+    let mut table = table(SubscriberLimits { sessions: 8, ..SubscriberLimits::NONE });
+    let slot = join(&mut table, host(1), false);
+    let mut admitted = 0;
+    while table.may_open_from_outside(slot, (1_000, 1_000)).is_ok() {
+        table.has_opened(slot, OUTSIDE, 0);
+        table.has_answered(slot, OUTSIDE);
+        admitted += 1;
+    }
+    assert_eq!(admitted, 10, "the limit, and a quarter");
 }

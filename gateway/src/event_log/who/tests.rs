@@ -211,3 +211,28 @@ fn an_answer_reads_little_of_a_long_log() {
     assert!(soon.octets_read < most, "{} octets", soon.octets_read);
     println!("{} and {} of {} octets", answer.octets_read, soon.octets_read, answer.octets_of_log);
 }
+
+#[test]
+fn nobody_is_named_for_times_before_the_log_or_before_a_binding_that_a_process_brought() {
+    let mut log = Written::new("before", 1 << 20);
+    log.write(100, Event::Started);
+    log.bound(150, Phase::Created, ONE, "192.0.2.1:1");
+    log.write(200, Event::Started);
+    log.bound(201, Phase::Continues, OTHER, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 150), (None, None, None), "the process of second 200 may have made it");
+    assert_eq!(log.who(OUTSIDE, 250).0.as_deref(), Some(OTHER));
+    assert_eq!(log.who(OUTSIDE, 50), (None, None, None), "before the log");
+}
+
+#[test]
+fn a_loss_that_is_told_after_the_time_is_a_reason_for_doubt_too() {
+    let mut log = Written::new("doubt", 1 << 20);
+    log.write(10, Event::Started);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.write(300, Event::Lost(5, "workers".into()));
+    assert!(log.asked(OUTSIDE, 200).events_are_missing, "its end may be among them");
+    log.bound(400, Phase::Deleted, ONE, OUTSIDE);
+    log.bound(500, Phase::Created, OTHER, OUTSIDE);
+    assert!(!log.asked(OUTSIDE, 600).events_are_missing);
+    assert!(!log.asked(OUTSIDE, 450).events_are_missing);
+}
