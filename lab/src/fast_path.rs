@@ -101,11 +101,20 @@ thread_local! {
 pub fn with<T>(hook: Hook, work: impl FnOnce() -> T) -> (T, Share) {
     let share = Arc::new(Mutex::new(Share::default()));
     let demand = Demand { hook, share: Arc::clone(&share) };
-    let before = DEMAND.replace(Some(demand));
+    let restored = Restored(DEMAND.replace(Some(demand)));
     let done = work();
-    DEMAND.set(before);
+    drop(restored);
     let share = *share.lock().unwrap_or_else(PoisonError::into_inner);
     (done, share)
+}
+
+/// Sets the demand of before again, also after a panic: the thread's next test may be one without the fast path.
+struct Restored(Option<Demand>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        DEMAND.set(self.0.take());
+    }
 }
 
 /// The hook that is demanded of this thread's gateways.
@@ -125,17 +134,33 @@ pub(crate) fn as_demanded(network: &Network, host: &str, configuration: &str) ->
     Ok(format!("{configuration}{}", hook.section()))
 }
 
-/// What a gateway's fast path has done is added up before the gateway ends.
+/// What a gateway's fast path has done is added up before the gateway ends. After a failed assertion the gateway's drops are printed, too.
 pub(crate) fn account_for(network: &Network, process: u32, socket: &Path) -> Result<()> {
-    let Some(demand) = DEMAND.with_borrow(Clone::clone) else { return Ok(()) };
+    let demand = DEMAND.with_borrow(Clone::clone);
     let socket = socket.to_owned();
     network.with_process(process, |process| {
         process.before_its_end(move || {
+            if std::thread::panicking() {
+                eprintln!("{}", dropped_at(&socket).unwrap_or_default());
+            }
+            let Some(demand) = demand else { return };
             let done = shown_at(&socket).map(|shown| Share::of(&shown, demand.hook)).unwrap_or_default();
             let mut share = demand.share.lock().unwrap_or_else(PoisonError::into_inner);
             *share = share.plus(done);
         });
     })
+}
+
+/// Drops and problems of a gateway.
+fn dropped_at(socket: &Path) -> Result<String> {
+    let mut said = String::new();
+    for table in ["problems", "drops"] {
+        let mut show = Command::new(sixway()?);
+        show.args(["show", table, "--socket"]).arg(socket);
+        let shown = show.output().map_err(|error| Failure::Io(format!("reading {table}"), error))?;
+        said += &String::from_utf8_lossy(&shown.stdout);
+    }
+    Ok(said)
 }
 
 fn shown_at(socket: &Path) -> Result<Value> {

@@ -22,9 +22,11 @@
 mod budget;
 mod clock;
 mod harness;
+mod second_try;
 
 pub use budget::budget;
 pub use clock::timed;
 pub use harness::{Test, ignore, main, main_with, why_ignored};
 pub use inventory;
+pub use second_try::{SecondTries, attempt};
 pub use sixway_trial_attribute::test;

@@ -35,6 +35,7 @@ use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
 use sixway_lab::sixway::sixway;
 use sixway_lab::{kernel_peer, programs};
+use sixway_trial::{SecondTries, attempt};
 use std::sync::Arc;
 
 /// In place of a program: the tunnel module with 6rd for a Linux guest, which `make peer` builds.
@@ -158,14 +159,17 @@ impl Interop {
         })
     }
 
-    fn into_trial(self, room: &Arc<Room>) -> Trial {
-        let (title, room) = (self.title(), Arc::clone(room));
+    fn into_trial(self, room: &Arc<Room>, tries: &Arc<SecondTries>) -> Trial {
+        let (title, room, tries) = (self.title(), Arc::clone(room), Arc::clone(tries));
         Trial::ignorable_test(title.clone(), move || match self.lacks() {
             Some(why) => Ok(Completion::ignored_with(why)),
-            None => room
-                .with(self.share(), || sixway_trial::timed(&title, || self.run()))
-                .map(|()| Completion::Completed)
-                .map_err(|failure| Failed::from(failure.to_string())),
+            None => sixway_trial::timed(&title, || {
+                let once = || attempt(|| self.run().map_err(|failure| failure.to_string()));
+                let first = room.with(self.share(), once);
+                tries.after(&title, first, || room.alone(once))
+            })
+            .map(|()| Completion::Completed)
+            .map_err(Failed::from),
         })
     }
 }
@@ -223,6 +227,7 @@ fn main() {
     let threads = *arguments.test_threads.get_or_insert_with(at_once);
     // One at a time, if that is requested, however busy.
     let room = Arc::new(Room::new(threads.max(2)));
-    let trials = all().into_iter().map(|test| test.into_trial(&room)).collect();
+    let tries = Arc::new(SecondTries::default());
+    let trials = all().into_iter().map(|test| test.into_trial(&room, &tries)).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

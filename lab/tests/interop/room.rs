@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Room for tests, given in the order in which they ask, so that a large one does not wait for ever.
 pub struct Room {
+    size: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -17,7 +18,12 @@ struct State {
 
 impl Room {
     pub fn new(size: usize) -> Self {
-        Self { state: Mutex::new(State { free: size, asked: 0, next: 0 }), changed: Condvar::new() }
+        Self { size, state: Mutex::new(State { free: size, asked: 0, next: 0 }), changed: Condvar::new() }
+    }
+
+    /// Waits until all others have left, and does this alone.
+    pub fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.with(self.size, work)
     }
 
     /// Waits for so much room, and does this in it.

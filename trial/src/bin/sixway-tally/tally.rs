@@ -79,6 +79,8 @@ pub struct Tally {
     /// Names, and what was said of why.
     ignored: Vec<(String, String)>,
     failed: Vec<String>,
+    /// Tests that passed only when they ran alone, and what was said of the first time.
+    unsteady: Vec<String>,
 }
 
 impl Tally {
@@ -92,6 +94,7 @@ impl Tally {
             times: Vec::new(),
             ignored: Vec::new(),
             failed: Vec::new(),
+            unsteady: Vec::new(),
         }
     }
 
@@ -99,7 +102,9 @@ impl Tally {
     pub fn read(&mut self, line: &str, at: Duration, told: impl FnOnce() -> String) {
         let line = without_colours(line);
         let line = line.trim();
-        if let Some(kinds) = Kinds::announced(line) {
+        if let Some((_, test)) = line.split_once("unsteady: ") {
+            self.unsteady.push(test.to_owned());
+        } else if let Some(kinds) = Kinds::announced(line) {
             self.binary = Binary::new(kinds, at);
         } else if line.strip_prefix("running ").is_some_and(|rest| rest.contains(" test")) {
             self.binary.began = at;
@@ -200,6 +205,9 @@ impl fmt::Display for Tally {
         for name in &self.failed {
             writeln!(f, "failed: {name}")?;
         }
+        for test in &self.unsteady {
+            writeln!(f, "passed alone and not among others: {test}")?;
+        }
         let mut slowest: Vec<_> = self.times.iter().collect();
         slowest.sort_by_key(|(.., time)| std::cmp::Reverse(*time));
         for (kind, name, time) in slowest.into_iter().take(SLOWEST) {
@@ -257,6 +265,7 @@ test facts ... ok
 test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
      Running tests/interop/main.rs (target/debug/deps/interop-0123)
 running 2 tests
+unsteady: page: assertion `left == right` failed: pings
 test page ... ok
 test \u{1b}[32mnat64 ... \u{1b}[0mignored, needs tayga
 test result: \u{1b}[32mok\u{1b}[0m. 1 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s
@@ -285,6 +294,8 @@ test result: \u{1b}[32mok\u{1b}[0m. 1 passed; 0 failed; 1 ignored; 0 measured; 0
         assert!(said.contains("model and replay     1 passed     1 failed     0 ignored"), "{said}");
         assert!(said.contains("failed: tun::other\nfailed: nat64_model::both_agree\n"), "{said}");
         assert!(said.contains("ignored: nat64: needs tayga\n"), "{said}");
+        let unsteady = "passed alone and not among others: page: assertion `left == right` failed: pings\n";
+        assert!(said.contains(unsteady), "{said}");
         assert_eq!(tally().last_line(), "7 passed, 2 failed, 2 skipped");
     }
 
