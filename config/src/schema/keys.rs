@@ -1,6 +1,9 @@
 //! The rows of the schema: the gateway itself and the translators.
 
 use super::key::{Absent, Key, Kind, Section, Times, key};
+use super::stateful_keys::{
+    allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
+};
 
 const DAY: u64 = 86_400;
 pub(super) const YEAR: u64 = 365 * DAY;
@@ -189,13 +192,16 @@ const TRANSLATION: &[Key] = &[
         Absent::Default("\"copy\""),
         "TOS of IPv4 packets: copied from the IPv6 Traffic Class, or this value (RFC 7915 §5.1).",
     ),
-    key(
-        "clamp_mss",
-        Kind::Boolean,
-        TRUE,
-        "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
-    ),
+    CLAMP_MSS,
 ];
+
+/// TCP's segments fit the device.
+pub(super) const CLAMP_MSS: Key = key(
+    "clamp_mss",
+    Kind::Boolean,
+    TRUE,
+    "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
+);
 
 /// The pool of a stateful translator.
 pub(super) const POOL_NAME: Key =
@@ -294,16 +300,10 @@ pub(crate) static NAT64: Section = Section {
                 Absent::Means("any host"),
                 "Prefixes whose hosts may create sessions; packets of others are dropped (`SourceNotInside`). Without it, any host that can send to `prefix` can use the pool. Required next to a 6to4 relay or a 6rd border relay, through which the Internet can.",
             ),
-            key(
-                "exclude_ipv4",
-                Kind::Prefixes4,
-                Absent::Means("none"),
+            exclude_ipv4(
                 "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`; RFC 6888 REQ-6), such as private networks that inside hosts must not reach. The DNS64 synthesises no AAAA records for them.",
             ),
-            key(
-                "allow_own",
-                Kind::Prefixes4,
-                Absent::Means("none"),
+            allow_own(
                 "This host's own IPv4 addresses that inside hosts may create sessions to. Without it, they cannot reach services of this host through `prefix` (`DestinationIsHost`). Addresses of the pool need not be listed.",
             ),
             key(
@@ -313,18 +313,10 @@ pub(crate) static NAT64: Section = Section {
                 "Check the source of packets to `prefix` where they come in, in the packet filter: `\"strict\"` drops those whose source is not routed to the interface that they came in by, `\"loose\"` those without any route (RFC 3704 §2). Forged sources otherwise get past `max_bindings_per_subscriber`. Needs nft.",
             ),
             POOL_NAME,
-            key(
-                "filtering",
-                Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
-                Absent::Default("\"endpoint-independent\""),
+            filtering(
                 "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 6146 §3.5).",
             ),
-            key(
-                "static",
-                Kind::Tables(&STATIC),
-                Absent::Means("none"),
-                "Static bindings, for servers inside.",
-            ),
+            static_bindings(&STATIC),
             MAX_SESSIONS,
             MAX_BINDINGS,
             MAX_QUARANTINED,
@@ -334,13 +326,8 @@ pub(crate) static NAT64: Section = Section {
                 Absent::Default("64"),
                 "Length of the IPv6 prefix that one subscriber has, such as 56 where each customer has a /56. Limits hold for all hosts of it together.",
             ),
-            key(
-                "exempt_subscribers",
-                Kind::Prefixes6,
-                Absent::Means("none"),
-                "Inside prefixes whose subscribers no limit holds for.",
-            ),
-            key("timeouts", Kind::Table(&TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
+            exempt_subscribers(Kind::Prefixes6),
+            timeouts(&TIMEOUTS),
         ],
         SUBSCRIBER_KEYS,
         TRANSLATION,
@@ -403,16 +390,12 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
 pub(crate) static TIMEOUTS: Section = Section {
     name: "nat64.timeouts",
     times: Times::Once,
-    groups: &[TIMEOUT_KEYS, &[key("port", Kind::Tables(&PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)]],
+    groups: &[TIMEOUT_KEYS, &[port_timeouts(&PORT_TIMEOUT)]],
 };
 
 /// `nat64.timeouts.port`.
 pub(crate) static PORT_TIMEOUT: Section =
     Section { name: "nat64.timeouts.port", times: Times::Several, groups: &[PORT_TIMEOUT_KEYS] };
-
-/// What the rows are for.
-pub(super) const PORT_HELP: &str =
-    "Other timeouts for sessions with certain remote ports; the first row that fits (RFC 4787 REQ-5 a).";
 
 /// A timeout of certain ports.
 pub(super) const PORT_TIMEOUT_KEYS: &[Key] = &[

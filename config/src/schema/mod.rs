@@ -9,6 +9,7 @@ mod log_keys;
 mod mechanism_keys;
 mod nat44_keys;
 mod sections;
+mod stateful_keys;
 mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};

@@ -2,8 +2,11 @@
 
 use super::key::{Absent, Key, Kind, Section, Times, key};
 use super::keys::{
-    MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_HELP, PORT_TIMEOUT_KEYS, SUBSCRIBER_KEYS,
-    TIMEOUT_KEYS, TRUE, YEAR,
+    CLAMP_MSS, MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, POOL_NAME, PORT_TIMEOUT_KEYS, SUBSCRIBER_KEYS,
+    TIMEOUT_KEYS, YEAR,
+};
+use super::stateful_keys::{
+    allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
 };
 
 /// `[nat44]`.
@@ -31,31 +34,15 @@ pub(crate) static NAT44: Section = Section {
                 Absent::Means("none"),
                 "Destinations that inside hosts reach with their own addresses, such as another site behind a VPN.",
             ),
-            key(
-                "exclude_ipv4",
-                Kind::Prefixes4,
-                Absent::Means("none"),
-                "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`).",
-            ),
-            key(
-                "allow_own",
-                Kind::Prefixes4,
-                Absent::Means("none"),
+            exclude_ipv4("IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`)."),
+            allow_own(
                 "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
             ),
             POOL_NAME,
-            key(
-                "filtering",
-                Kind::Choice(&["endpoint-independent", "address-dependent", "address-and-port-dependent"]),
-                Absent::Default("\"endpoint-independent\""),
+            filtering(
                 "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
             ),
-            key(
-                "static",
-                Kind::Tables(&NAT44_STATIC),
-                Absent::Means("none"),
-                "Static bindings, for servers inside.",
-            ),
+            static_bindings(&NAT44_STATIC),
             MAX_SESSIONS,
             MAX_BINDINGS,
             MAX_QUARANTINED,
@@ -65,12 +52,7 @@ pub(crate) static NAT44: Section = Section {
                 Absent::Default("32"),
                 "Length of the IPv4 prefix that one subscriber has. Limits hold for all hosts of it together.",
             ),
-            key(
-                "exempt_subscribers",
-                Kind::Prefixes4,
-                Absent::Means("none"),
-                "Inside prefixes whose subscribers no limit holds for.",
-            ),
+            exempt_subscribers(Kind::Prefixes4),
             key(
                 "max_portless_sessions",
                 Kind::Integer { min: 0, max: 16 << 20 },
@@ -83,13 +65,8 @@ pub(crate) static NAT44: Section = Section {
                 Absent::Default("64"),
                 "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
             ),
-            key(
-                "clamp_mss",
-                Kind::Boolean,
-                TRUE,
-                "Lower the MSS option of TCP SYNs to what the device's MTU allows.",
-            ),
-            key("timeouts", Kind::Table(&NAT44_TIMEOUTS), Absent::Means("defaults"), "Session timeouts."),
+            CLAMP_MSS,
+            timeouts(&NAT44_TIMEOUTS),
         ],
         SUBSCRIBER_KEYS,
     ],
@@ -99,10 +76,7 @@ pub(crate) static NAT44: Section = Section {
 pub(crate) static NAT44_TIMEOUTS: Section = Section {
     name: "nat44.timeouts",
     times: Times::Once,
-    groups: &[
-        TIMEOUT_KEYS,
-        &[PORTLESS_TIMEOUT, key("port", Kind::Tables(&NAT44_PORT_TIMEOUT), Absent::Means("none"), PORT_HELP)],
-    ],
+    groups: &[TIMEOUT_KEYS, &[PORTLESS_TIMEOUT, port_timeouts(&NAT44_PORT_TIMEOUT)]],
 };
 
 /// `nat44.timeouts.port`.

@@ -14,8 +14,7 @@ use crate::effects::Effects;
 use crate::fragment::{Joining, Reassembly};
 use crate::kind::Kind;
 use crate::mechanism::MechanismConfig;
-use crate::mechanism::contract::{Claims, InsideClaim};
-use crate::mechanism::siit::dynamic_pool::DynamicPoolFault;
+use crate::mechanism::contract::{BuildFault, Claims, InsideClaim};
 use crate::mechanism::table::{Mechanisms, with_row_ref};
 use crate::rewrite::Rewriter;
 use crate::rewrite::icmp_error::IcmpErrors;
@@ -97,8 +96,9 @@ impl Routes {
 impl Engine {
     /// An engine with empty tables.
     ///
-    /// Fails where the configuration of a dynamic pool is invalid.
-    pub fn new(config: &EngineConfig) -> Result<Self, DynamicPoolFault> {
+    /// # Errors
+    /// The mechanism that cannot be built from its configuration.
+    pub fn new(config: &EngineConfig) -> Result<Self, BuildFault> {
         let seed = config.seed;
         let identifications = Identifications::new(config.worker, config.workers, seed[0]);
         let rewriter = Rewriter::new(config.limits, identifications, seed[1]);
@@ -140,7 +140,7 @@ impl Engine {
     }
 
     /// Builds the mechanisms from number `first` of the configuration on, and steers to all of them.
-    fn build(&mut self, first: usize) -> Result<(), DynamicPoolFault> {
+    fn build(&mut self, first: usize) -> Result<(), BuildFault> {
         let context = build_context(&self.config, self.own6);
         let mut routes = Routes::default();
         let mut known = [0_u16; Kind::COUNT];
@@ -208,7 +208,7 @@ impl Engine {
         self.config.tunnels = configs.to_vec();
         (self.config.host4, self.config.host6) = (host4.to_vec(), host6.to_vec());
         self.mechanisms.stateful().for_each(|translator| translator.set_host4(host4));
-        // Only a dynamic pool can fail, and pools are not built again.
+        // Tunnels cannot fail, and other mechanisms are not built again.
         let _built = self.build(self.config.fixed());
     }
 }

@@ -16,6 +16,9 @@ use crate::tunnel::decision::Arrived;
 use crate::tunnel::ends::TunnelEnds;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::sync::Arc;
+use core::convert::Infallible;
+use core::error::Error;
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -338,8 +341,33 @@ pub(crate) trait Build {
     /// The mechanism.
     type State: Mechanism;
     /// Why it cannot be built.
-    type Fault;
+    type Fault: Into<BuildFault>;
 
     /// Builds the mechanism for a worker.
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Self::State, Self::Fault>;
 }
+
+/// Why a mechanism cannot be built, in words: each mechanism's own fault becomes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildFault(String);
+
+impl BuildFault {
+    /// Of the mechanism's own fault.
+    pub(crate) fn of(fault: &impl Error) -> Self {
+        Self(fault.to_string())
+    }
+}
+
+impl From<Infallible> for BuildFault {
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
+}
+
+impl fmt::Display for BuildFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for BuildFault {}

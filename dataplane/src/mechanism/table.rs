@@ -2,8 +2,7 @@
 //!
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
-use super::contract::{Build as _, BuildContext, Claims, Configured, Mechanism};
-use super::siit::dynamic_pool::DynamicPoolFault;
+use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
 use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -89,16 +88,16 @@ macro_rules! mechanisms {
         }
 
         impl Mechanisms {
-            /// Adds a mechanism, whose packets follow the policy of this number. Only a dynamic pool can fail.
+            /// Adds a mechanism, whose packets follow the policy of this number.
             pub(crate) fn add(
                 &mut self,
                 config: &MechanismConfig,
                 policy: PolicyId,
                 context: &BuildContext,
-            ) -> Result<MechanismId, DynamicPoolFault> {
+            ) -> Result<MechanismId, BuildFault> {
                 let index = match config {
                     $(MechanismConfig::$kind(config) => {
-                        let built = config.build(policy, context).map_err(DynamicPoolFault::from)?;
+                        let built = config.build(policy, context).map_err(BuildFault::from)?;
                         self.$module.all.push(built);
                         self.$module.all.len() - 1
                     })+

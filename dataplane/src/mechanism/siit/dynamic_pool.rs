@@ -25,9 +25,9 @@ pub use record::{Record, RecordError, WallClock, parse_records, write_records};
 
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
+use crate::mechanism::contract::BuildFault;
 use crate::nat::SubscriberCounts;
 use crate::verdict::WorkerId;
-use core::convert::Infallible;
 use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -143,12 +143,6 @@ pub enum DynamicPoolFault {
     RememberedShorterThanLifetime,
 }
 
-impl From<Infallible> for DynamicPoolFault {
-    fn from(never: Infallible) -> Self {
-        match never {}
-    }
-}
-
 impl fmt::Display for DynamicPoolFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -161,6 +155,12 @@ impl fmt::Display for DynamicPoolFault {
 }
 
 impl std::error::Error for DynamicPoolFault {}
+
+impl From<DynamicPoolFault> for BuildFault {
+    fn from(fault: DynamicPoolFault) -> Self {
+        Self::of(&fault)
+    }
+}
 
 /// Why a record from disk was not restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
