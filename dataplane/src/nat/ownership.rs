@@ -15,11 +15,8 @@ use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
-/// Ports in a block: small enough that sixteen workers have well-known ports too.
+/// Ports in a block, where subscribers have none of their own: small enough that sixteen workers have well-known ports too.
 pub const PORTS_PER_BLOCK: u16 = 64;
-
-/// Blocks of an address.
-pub(super) const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
 
 /// Maximum number of hosts that belong to another worker than their prefix says.
 const MOST_EXCEPTIONS: usize = 1 << 16;
@@ -27,7 +24,7 @@ const MOST_EXCEPTIONS: usize = 1 << 16;
 /// A block has another owner from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMove {
-    /// The block: its first port, divided by [`PORTS_PER_BLOCK`].
+    /// The block: its first port, divided by [`Ownership::ports_per_block`].
     pub block: u16,
     /// Its owner.
     pub to: WorkerId,
@@ -40,6 +37,8 @@ pub struct BlockMove {
 pub struct Ownership<H = Ipv6Addr> {
     workers: u8,
     spread: Spread,
+    /// The binary logarithm of the number of ports in a block.
+    block_bits: u32,
     blocks: Box<[(WorkerId, u32)]>,
     /// Outside endpoints of static bindings.
     outside: BTreeMap<(NatProtocol, Outside<Endpoint4>), WorkerId>,
@@ -50,10 +49,26 @@ pub struct Ownership<H = Ipv6Addr> {
 impl<H: InsideHost> Ownership<H> {
     /// At the start: blocks dealt in stripes to `workers` workers (at least one), subscribers by this hash.
     pub fn striped(workers: u8, spread: Spread) -> Self {
+        Self::in_blocks_of(PORTS_PER_BLOCK, workers, spread)
+    }
+
+    /// The same in blocks of this number of ports, a power of two.
+    pub fn in_blocks_of(ports_per_block: u16, workers: u8, spread: Spread) -> Self {
         let workers = workers.max(1);
-        let owner = |block| (WorkerId((block % usize::from(workers)) as u8), 0);
-        let blocks = (0..BLOCKS).map(owner).collect();
-        Self { workers, spread, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
+        let owner = |block: u32| (WorkerId((block % u32::from(workers)) as u8), 0);
+        let blocks = (0..65_536 >> ports_per_block.ilog2()).map(owner).collect();
+        let block_bits = ports_per_block.ilog2();
+        Self { workers, spread, block_bits, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
+    }
+
+    /// Ports of a block.
+    pub const fn ports_per_block(&self) -> u16 {
+        1 << self.block_bits
+    }
+
+    /// Blocks of an address.
+    pub(super) fn blocks(&self) -> u16 {
+        self.blocks.len() as u16
     }
 
     /// Number of workers.
@@ -92,7 +107,7 @@ impl<H: InsideHost> Ownership<H> {
     /// The worker in whose blocks the port lies, static bindings left aside.
     #[inline]
     pub fn worker_of_block(&self, port: u16) -> WorkerId {
-        self.blocks[usize::from(port / PORTS_PER_BLOCK)].0
+        self.blocks[usize::from(port >> self.block_bits)].0
     }
 
     /// Gives a block to another worker; returns the message for the others.

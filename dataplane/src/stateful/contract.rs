@@ -6,8 +6,9 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy, Outside,
-    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
+    BindingRow, BlockCounts, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy,
+    Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -114,6 +115,12 @@ pub trait Stateful {
 
     /// The worker of an inside host.
     fn worker_of_inside(&self, host: Ipv6Addr) -> WorkerId;
+
+    /// Ports of a block that moves between workers.
+    fn ports_per_block(&self) -> u16;
+
+    /// How many port blocks subscribers have here; `None`: they have none.
+    fn block_counts(&self) -> Option<BlockCounts>;
 
     /// The worker of a block, by one of its ports.
     fn worker_of_block(&self, port: u16) -> WorkerId;
