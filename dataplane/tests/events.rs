@@ -64,6 +64,8 @@ fn words(event: NatEvent) -> String {
         NatEvent::BindingDeleted(it) => binding("-binding", it),
         NatEvent::SessionCreated(it) => session("+session", it),
         NatEvent::SessionDeleted(it) => session("-session", it),
+        NatEvent::BlockAllocated(it) => format!("+block {} {}", it.subscriber.0, it.first),
+        NatEvent::BlockReleased(it) => format!("-block {} {}", it.subscriber.0, it.first),
     }
 }
 

@@ -7,7 +7,6 @@ use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::nat::{
     BlockPolicy, EventSink, NatEvent, NatProtocol, Outside, Selection, StateLimits, SubscriberRow,
 };
-use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
@@ -106,7 +105,7 @@ impl Notes {
 fn whoever_has_all_blocks_that_it_may_have_is_refused_more_and_others_get_theirs() {
     let mut gateway = gateway(|_| ());
     assert_eq!(flows(&mut gateway, "10.0.0.1", 1_024..2_024), 256);
-    assert_eq!(gateway.engine.counters().dropped(DropReason::SubscriberLimit), 1_000 - 256);
+    assert_eq!(gateway.engine.counters().dropped[DropReason::SubscriberLimit as usize], 1_000 - 256);
     assert_eq!(flows(&mut gateway, "10.0.0.2", 1_024..1_124), 100);
     let rows = rows(&mut gateway);
     assert_eq!(rows.iter().map(|row| row.blocks.count).collect::<Vec<_>>(), [2, 1]);
@@ -123,7 +122,7 @@ fn every_subscriber_gets_a_first_block_as_long_as_the_pool_has_one() {
     assert_eq!(flows(&mut gateway, "10.0.0.1", 1_024..9_024), 7 * 128);
     assert_eq!(flows(&mut gateway, "10.0.0.2", 1_024..1_034), 10);
     assert_eq!(flows(&mut gateway, "10.0.0.3", 1_024..1_034), 0);
-    assert!(gateway.engine.counters().dropped(DropReason::PortPoolEmpty) >= 10);
+    assert!(gateway.engine.counters().dropped[DropReason::PortPoolEmpty as usize] >= 10);
 }
 
 #[test]
@@ -139,8 +138,7 @@ fn a_log_has_a_record_for_a_block_instead_of_one_for_each_binding() {
     flows(&mut gateway, "10.0.0.1", 1_024..1_324);
     assert_eq!(notes.words(), ["block", "block"]);
     for _ in 0..60 {
-        gateway.now = gateway.now + Duration::from_secs(30);
-        gateway.tick();
+        gateway.waits(Duration::from_secs(30));
     }
     assert_eq!(notes.words(), ["block", "block", "block returned", "block returned"]);
     let seen = notes.seen.lock().unwrap().clone();
@@ -320,9 +318,8 @@ fn blocks_of_restored_sessions_go_to_one_worker_and_to_their_subscriber() {
 fn a_worker_gives_no_block_that_a_subscriber_has_without_using_it() {
     let mut gateway = gateway(|nat44| nat44.pool.ports = vec![1_024..=1_151]);
     flows(&mut gateway, "10.0.0.1", 1_024..1_025);
-    gateway.now = gateway.now + Duration::from_secs(400);
-    gateway.tick();
-    gateway.tick();
+    gateway.waits(Duration::from_secs(305));
+    gateway.waits(Duration::from_secs(10));
     let rows = rows(&mut gateway);
     assert_eq!((rows.len(), rows[0].bindings, rows[0].blocks.count), (1, [0; 3], 1));
     let translator = gateway.engine.stateful().next().unwrap();
