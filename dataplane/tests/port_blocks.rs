@@ -5,7 +5,8 @@ use crate::support::{Gateway, v4};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::nat::{
-    BlockPolicy, EventSink, NatEvent, NatProtocol, Outside, Selection, StateLimits, SubscriberRow,
+    BlockPolicy, Deterministic, EventSink, NatEvent, NatProtocol, Outside, Selection, StateLimits,
+    SubscriberRow,
 };
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::Endpoint4;
@@ -330,4 +331,68 @@ fn a_worker_gives_no_block_that_a_subscriber_has_without_using_it() {
         Outside(Endpoint4::new("198.51.100.1".parse().unwrap(), 1_024)),
         Instant::from_secs(9_999)
     ));
+}
+
+/// Sixteen subscribers, and as many blocks of 4,096 ports at two addresses.
+fn deterministic(nat44: &mut Nat44Config) {
+    nat44.pool.addresses = vec!["192.0.2.0/31".parse().unwrap()];
+    nat44.pool.ports = vec![32_768..=65_535];
+    let (pool, ports) = (&nat44.pool.addresses, &nat44.pool.ports);
+    let inside = ["::ffff:10.0.0.0/124".parse().unwrap()];
+    let mapping = Deterministic::new(&inside, 128, (pool, ports), 0).unwrap();
+    nat44.subscribers.blocks = Some(BlockPolicy { size: mapping.size(), most: 1, idle_seconds: 60 });
+    nat44.subscribers.deterministic = Some(Arc::new(mapping));
+}
+
+#[test]
+fn deterministic_nat_gives_each_subscriber_its_own_block_whoever_comes_first() {
+    let mut gateway = gateway(deterministic);
+    let notes = Notes::of(&mut gateway, false);
+    for n in [9, 0, 15, 8] {
+        let host = format!("10.0.0.{n}");
+        assert_eq!(flows(&mut gateway, &host, 1_024..1_034), 10);
+    }
+    assert_eq!(flows(&mut gateway, "10.0.0.16", 1_024..1_034), 0, "no subscriber");
+    let rows = rows(&mut gateway);
+    let blocks: Vec<_> = rows.iter().map(|row| (row.blocks.address.unwrap(), row.blocks.first[0])).collect();
+    let at = |last, first| (Ipv4Addr::new(192, 0, 2, last), first);
+    assert_eq!(blocks, [at(0, 32_768), at(1, 32_768), at(1, 36_864), at(1, 61_440)]);
+    assert!(notes.words().is_empty(), "nothing to log: the configuration says it");
+    assert_eq!(flows(&mut gateway, "10.0.0.1", 1_024..6_000), 4_096, "and no port of another's");
+}
+
+#[test]
+fn deterministic_blocks_belong_to_the_workers_of_their_subscribers() {
+    let mut workers = Workers::new(3, [3, 5], 1_024..=65_535);
+    for (id, engine) in workers.engines.iter_mut().enumerate() {
+        let mut nat44 = nat44(1_024..=65_535);
+        deterministic(&mut nat44);
+        let config = EngineConfig {
+            nat44: vec![nat44],
+            worker: WorkerId(id as u8),
+            workers: 3,
+            worker_key: [3, 5],
+            ..EngineConfig::default()
+        };
+        *engine = Engine::new(&config).unwrap();
+    }
+    let mut used = std::collections::BTreeSet::new();
+    for n in 0..16 {
+        let host = Ipv4Addr::from_bits(0x0a00_0000 + n);
+        let outside = workers.opens(host, 5_000).unwrap();
+        assert_eq!(outside.address.octets()[3], (n / 8) as u8);
+        assert_eq!(outside.port / 4_096, 8 + (n % 8) as u16);
+        used.insert(workers.engines[0].stateful().next().unwrap().worker_of_inside(host.to_ipv6_mapped()).0);
+        for at in 0..3 {
+            let answer = v4(SERVER, &outside.address.to_string()).udp(53, outside.port, b"answer");
+            let (verdict, sent) = workers.receives(at, answer);
+            assert_eq!((verdict, &sent[16..20]), (Verdict::Forward, &host.octets()[..]));
+        }
+    }
+    assert_eq!(used.len(), 3);
+    for engine in &mut workers.engines {
+        let translator = engine.stateful().next().unwrap();
+        assert!(!translator.wants_blocks() && !translator.blocks_move());
+        assert_eq!(translator.give_blocks(WorkerId(1), 0), []);
+    }
 }

@@ -44,6 +44,9 @@ impl Engine {
 
 /// The same in one translator, of which each worker has a share.
 fn unite_in(mut nats: Vec<&mut dyn Stateful>, sessions: Vec<SessionEnds>) {
+    if !nats[0].blocks_move() {
+        return;
+    }
     // The sessions of static bindings are where these are.
     let is_dynamic = |(_, protocol, outside): &SessionEnds| nats[0].gives(*protocol, *outside);
     let size = nats[0].ports_per_block();

@@ -8,6 +8,7 @@
 //! from the next host; TCP's are not, since sessions track the connection.
 
 use super::config::Config;
+use super::deterministic::Deterministic;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
@@ -27,6 +28,7 @@ use super::subscriber_table::{Left, SubscriberRow, SubscriberTable};
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
@@ -90,6 +92,8 @@ pub(crate) struct BindingTable<I: InsideKey> {
     ledger: Option<Box<dyn PortLedger>>,
     /// The port blocks of subscribers, where they have such.
     blocks: Option<Box<PortBlocks>>,
+    /// Which block each subscriber has.
+    deterministic: Option<Arc<Deterministic>>,
     /// Blocks that were given or returned and are not in the log yet.
     block_news: Vec<BlockNews>,
 }
@@ -117,9 +121,10 @@ impl<I: InsideKey> BindingTable<I> {
             quarantined_for: if is_quarantined { config.timeouts.quarantine_seconds() } else { 0 },
             ledger: None,
             blocks: None,
+            deterministic: None,
             block_news: Vec::new(),
         };
-        table.set_up_blocks(config.subscribers.blocks, most);
+        table.set_up_blocks(config.subscribers.blocks, config.subscribers.deterministic.clone(), most);
         table
     }
 

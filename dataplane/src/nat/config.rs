@@ -1,12 +1,14 @@
 //! The configuration of a NAT.
 
+use crate::nat::block_policy::{BlockPolicy, whole_blocks};
+use crate::nat::deterministic::Deterministic;
 use crate::nat::inside_key::{InsideHost, InsideKey};
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
-use crate::nat::port_blocks::{BlockPolicy, whole_blocks};
 use crate::nat::state_limits::StateLimits;
 use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::timeouts::Timeouts;
+use alloc::sync::Arc;
 use sixway_wire::{Endpoint6, Prefix4};
 use std::collections::BTreeSet;
 
@@ -38,12 +40,14 @@ pub struct SubscriberPolicy<N> {
     pub exempt_destinations: Vec<Prefix4>,
     /// How they get port blocks; `None`: they have none.
     pub blocks: Option<BlockPolicy>,
+    /// Which block each of them has; `None`: any that is free.
+    pub deterministic: Option<Arc<Deterministic>>,
 }
 
 impl<N> SubscriberPolicy<N> {
     /// Subscribers with prefixes of this length, none of them exempt, and without port blocks.
     pub const fn new(bits: u8) -> Self {
-        Self { bits, exempt: Vec::new(), exempt_destinations: Vec::new(), blocks: None }
+        Self { bits, exempt: Vec::new(), exempt_destinations: Vec::new(), blocks: None, deterministic: None }
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod addresses_in_use;
 mod binding;
+mod block_policy;
 mod config;
+mod deterministic;
 mod engine;
 mod events;
 mod free_set;
@@ -45,7 +47,9 @@ mod wheel;
 
 pub use crate::direction::Direction;
 pub use addresses_in_use::AddressesInUse;
+pub use block_policy::{BlockPolicy, LARGEST_BLOCK, MOST_BLOCKS, SMALLEST_BLOCK, whole_blocks};
 pub use config::{Config, SubscriberPolicy};
+pub use deterministic::{Deterministic, DeterministicFault};
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
 pub use events::{BindingEvent, BlockEvent, EventSink, NatEvent, SessionEvent};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
@@ -53,7 +57,7 @@ pub use not_adopted::NotAdopted;
 pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
-pub use port_blocks::{BlockCounts, BlockPolicy, LARGEST_BLOCK, MOST_BLOCKS, SMALLEST_BLOCK, whole_blocks};
+pub use port_blocks::BlockCounts;
 pub use port_ledger::PortLedger;
 pub use port_plane::PortRange;
 pub use protocol::NatProtocol;

@@ -6,11 +6,13 @@
 //! table of its own, and learns of every move ([`BlockMove`]). A static binding belongs to the worker of its host, whatever block its
 //! outside endpoint lies in.
 
+use super::deterministic::Deterministic;
 use super::inside_key::InsideHost;
 use super::protocol::NatProtocol;
 use super::sides::Outside;
 use super::spread::Spread;
 use crate::verdict::WorkerId;
+use alloc::sync::Arc;
 use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
@@ -44,6 +46,8 @@ pub struct Ownership<H = Ipv6Addr> {
     outside: BTreeMap<(NatProtocol, Outside<Endpoint4>), WorkerId>,
     /// Hosts with sessions of an earlier process at another worker.
     exceptions: BTreeMap<H, WorkerId>,
+    /// Which subscriber a port belongs to, whatever its block's worker.
+    deterministic: Option<Arc<Deterministic>>,
 }
 
 impl<H: InsideHost> Ownership<H> {
@@ -58,7 +62,15 @@ impl<H: InsideHost> Ownership<H> {
         let owner = |block: u32| (WorkerId((block % u32::from(workers)) as u8), 0);
         let blocks = (0..65_536 >> ports_per_block.ilog2()).map(owner).collect();
         let block_bits = ports_per_block.ilog2();
-        Self { workers, spread, block_bits, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
+        Self {
+            workers,
+            spread,
+            block_bits,
+            blocks,
+            outside: BTreeMap::new(),
+            exceptions: BTreeMap::new(),
+            deterministic: None,
+        }
     }
 
     /// Ports of a block.
@@ -101,7 +113,44 @@ impl<H: InsideHost> Ownership<H> {
         {
             return *worker;
         }
+        if let Some(deterministic) = &self.deterministic {
+            return self.worker_by(deterministic, endpoint);
+        }
         self.worker_of_block(endpoint.port)
+    }
+
+    /// The worker of the subscriber whose port this is.
+    #[cold]
+    fn worker_by(&self, deterministic: &Deterministic, endpoint: Endpoint4) -> WorkerId {
+        match deterministic.subscriber_of(endpoint) {
+            Some((subscriber, _)) => {
+                WorkerId(self.spread.worker(H::place_of_mapped(subscriber), self.workers))
+            }
+            None => self.worker_of_block(endpoint.port),
+        }
+    }
+
+    /// The worker that may give an outside endpoint to its hosts.
+    pub(super) fn giver(&self, endpoint: Endpoint4) -> WorkerId {
+        match &self.deterministic {
+            Some(deterministic) => self.worker_by(deterministic, endpoint),
+            None => self.worker_of_block(endpoint.port),
+        }
+    }
+
+    /// Lets ports belong to the workers of their subscribers.
+    pub(super) fn set_deterministic(&mut self, deterministic: Arc<Deterministic>) {
+        self.deterministic = Some(deterministic);
+    }
+
+    /// Whether blocks move between workers.
+    pub(super) const fn moves(&self) -> bool {
+        self.workers > 1 && self.deterministic.is_none()
+    }
+
+    /// Whether a worker gives ports of a block.
+    pub(super) fn gives(&self, block: u16, worker: WorkerId) -> bool {
+        self.deterministic.is_some() || self.blocks[usize::from(block)].0 == worker
     }
 
     /// The worker in whose blocks the port lies, static bindings left aside.

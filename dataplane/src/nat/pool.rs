@@ -141,7 +141,7 @@ impl Pool {
             steps: 0,
         };
         for block in 0..ownership.blocks() {
-            if ownership.worker_of_block(block * ownership.ports_per_block()) == worker {
+            if ownership.gives(block, worker) {
                 pool.gain(block);
             }
         }

@@ -13,10 +13,10 @@
 //!
 //! So someone with few sessions or ports always finds room, whatever the others do.
 
+use super::block_policy::MOST_BLOCKS;
 use super::index::Index;
 use super::inside_key::{InsideHost, Subscriber};
 use super::keyed::{Purpose, TupleHash};
-use super::port_blocks::MOST_BLOCKS;
 use super::protocol::NatProtocol;
 use super::rate::{NewRate, RateLimit};
 use super::session::NONE;

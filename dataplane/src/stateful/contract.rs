@@ -116,6 +116,9 @@ pub trait Stateful {
     /// The worker of an inside host.
     fn worker_of_inside(&self, host: Ipv6Addr) -> WorkerId;
 
+    /// Whether blocks move between workers.
+    fn blocks_move(&self) -> bool;
+
     /// Ports of a block that moves between workers.
     fn ports_per_block(&self) -> u16;
 

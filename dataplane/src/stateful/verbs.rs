@@ -164,6 +164,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         host::<I>(address).map_or_else(WorkerId::default, |host| self.ownership().worker_of_inside(host))
     }
 
+    fn blocks_move(&self) -> bool {
+        self.nat.blocks_move()
+    }
+
     fn ports_per_block(&self) -> u16 {
         self.ownership().ports_per_block()
     }

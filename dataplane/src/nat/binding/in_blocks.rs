@@ -2,15 +2,18 @@
 
 use super::{BindingKind, BindingTable};
 use crate::drop_reason::DropReason;
+use crate::nat::block_policy::{BlockPolicy, MOST_BLOCKS};
+use crate::nat::deterministic::Deterministic;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::not_adopted::NotAdopted;
 use crate::nat::pool::PoolSlot;
-use crate::nat::port_blocks::{BlockCounts, BlockPolicy, MOST_BLOCKS, PortBlocks};
+use crate::nat::port_blocks::{BlockCounts, PortBlocks};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session::NONE;
 use crate::nat::sides::{Inside, Outside};
 use crate::nat::subscriber_table::{BlockList, Left, RowBlocks};
 use crate::nat::timeouts::Clock;
+use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Endpoint4;
 
@@ -33,8 +36,14 @@ pub(in crate::nat) struct BlockNews {
 }
 
 impl<I: InsideKey> BindingTable<I> {
-    /// Gives subscribers port blocks from now on, if there is a policy for it.
-    pub(super) fn set_up_blocks(&mut self, policy: Option<BlockPolicy>, most: u32) {
+    /// Gives subscribers port blocks from now on, if there is a policy for it: free ones, or those of a mapping.
+    pub(super) fn set_up_blocks(
+        &mut self,
+        policy: Option<BlockPolicy>,
+        deterministic: Option<Arc<Deterministic>>,
+        most: u32,
+    ) {
+        self.deterministic = deterministic;
         let Some(policy) = policy else { return };
         let addresses = u32::try_from(self.pool.addresses()).unwrap_or(u32::MAX);
         let mut blocks = PortBlocks::new(policy, addresses, most, self.pool.workers() > 1);
@@ -91,7 +100,7 @@ impl<I: InsideKey> BindingTable<I> {
         let list = subscriber.map_or(BlockList::EMPTY, |subscriber| self.subscribers.blocks(subscriber));
         let found = match self.draw_in(list, protocol, inside.0.port()) {
             Some((block, outside)) => Some((block, outside, false)),
-            None => self.draw_in_new(list, host, protocol, inside.0.port()),
+            None => self.draw_in_new(list, host, protocol, inside),
         };
         let (block, outside, is_new) = match found {
             Some(found) => found,
@@ -165,7 +174,7 @@ impl<I: InsideKey> BindingTable<I> {
         list: BlockList,
         host: Option<u32>,
         protocol: NatProtocol,
-        inside_port: u16,
+        inside: Inside<I>,
     ) -> Option<(u32, Outside<Endpoint4>, bool)> {
         if list.count >= self.blocks.as_ref()?.policy().most {
             return None;
@@ -174,12 +183,16 @@ impl<I: InsideKey> BindingTable<I> {
             NONE => host.map(|host| self.hosts[host].paired),
             first => Some(self.slot_of_block(first)),
         };
-        let Some((slot, number)) = self.free_block(paired, list.count) else {
+        let found = match &self.deterministic {
+            Some(_) => self.own_block(inside),
+            None => self.free_block(paired, list.count),
+        };
+        let Some((slot, number)) = found else {
             self.pool.want();
             return None;
         };
         let block = self.hold_block(slot, number)?;
-        match self.draw_at(block, protocol, inside_port) {
+        match self.draw_at(block, protocol, inside.0.port()) {
             Some(outside) => Some((block, outside, true)),
             None => {
                 // Static bindings have all of its ports.
@@ -223,6 +236,16 @@ impl<I: InsideKey> BindingTable<I> {
             self.pool.want();
         }
         self.number_at(slot, high)
+    }
+
+    /// The block that an inside endpoint's subscriber has by the mapping.
+    fn own_block(&mut self, Inside(inside): Inside<I>) -> Option<(PoolSlot, u16)> {
+        let (address, first) = self.deterministic.as_ref()?.block_of(inside.mapped()?.0.address)?;
+        let slot = self.pool.slot_of(address)?;
+        self.note_opened();
+        let blocks = self.blocks.as_ref()?;
+        let number = first / blocks.policy().size;
+        blocks.is_free(slot, number).then_some((slot, number))
     }
 
     /// A free block at an address, by its number; an unused one is returned for it.
@@ -345,6 +368,14 @@ impl<I: InsideKey> BindingTable<I> {
         }
         self.leave_quarantine(protocol, outside);
         self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
+        let is_other = |block: &(PoolSlot, u16)| *block != (slot, number);
+        if known.is_none()
+            && self.deterministic.is_some()
+            && self.own_block(inside).as_ref().is_none_or(is_other)
+        {
+            self.pool.release(slot, protocol, outside.0.port);
+            return Err(NotAdopted::PortNotGiven);
+        }
         let held = known.or_else(|| self.hold_block(slot, number));
         let Some(block) = held else {
             self.pool.release(slot, protocol, outside.0.port);
@@ -375,7 +406,7 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// A block was given to its owner, or is returned by it.
     fn note_block(&mut self, block: u32, is_given: bool) {
-        let Some(blocks) = &self.blocks else { return };
+        let Some(blocks) = self.blocks.as_ref().filter(|_| self.deterministic.is_none()) else { return };
         let (place, bits) = self.subscribers.place(blocks.get(block).owner);
         let Some(subscriber) = I::mapped_prefix(place, bits) else { return };
         let (first, size) = blocks.ports(block);

@@ -47,12 +47,20 @@ impl Blocks {
 impl<I: InsideKey> Engine<I> {
     /// Whether this worker wants more blocks: ports ran out, or nearly did, since the last time it was asked.
     pub fn wants_blocks(&mut self) -> bool {
-        self.ownership.workers() > 1 && self.tables.bindings.pool_mut().wants()
+        self.blocks_move() && self.tables.bindings.pool_mut().wants()
+    }
+
+    /// Whether blocks move between workers.
+    pub(crate) fn blocks_move(&self) -> bool {
+        self.ownership.moves()
     }
 
     /// How many blocks this worker has.
     pub fn blocks(&self) -> Blocks {
         let pool = self.tables.bindings.pool();
+        if !self.blocks_move() {
+            return Blocks { owned: pool.owned(), spare: pool.spare(), offered: 0 };
+        }
         Blocks {
             // Whose subscribers get none at all may have reserved ones.
             owned: if self.tables.bindings.is_out_of_blocks() { 0 } else { pool.owned() },
@@ -72,7 +80,11 @@ impl<I: InsideKey> Engine<I> {
         // The more a worker has, the more it takes at a time.
         let wanted = (1 + owned as usize / 8).min(MOST_BLOCKS_AT_ONCE);
         let kept = if owned == 0 { 0 } else { self.reserve() };
-        while to != self.worker && given.len() < wanted && self.tables.bindings.pool().spare() > kept {
+        while to != self.worker
+            && self.blocks_move()
+            && given.len() < wanted
+            && self.tables.bindings.pool().spare() > kept
+        {
             let Some(block) = self.tables.bindings.pool().spare_block() else { break };
             given.push(self.give_block(block, to));
         }
@@ -101,7 +113,8 @@ impl<I: InsideKey> Engine<I> {
 
     /// Whether the block of this port is this worker's and has no port taken.
     pub(crate) fn is_spare(&self, port: u16) -> bool {
-        self.ownership.worker_of_block(port) == self.worker
+        self.blocks_move()
+            && self.ownership.worker_of_block(port) == self.worker
             && self.tables.bindings.pool().is_spare(port / self.ownership.ports_per_block())
     }
 

@@ -145,7 +145,7 @@ impl<I: InsideKey> Engine<I> {
         let owner = self.ownership.worker_of_inside(inside.0.host());
         if self.worker == owner {
             self.tables.bind_static(binding, self.clock)?;
-        } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
+        } else if self.ownership.giver(outside.0) == self.worker {
             if self.reserved.contains_key(&(protocol, outside)) {
                 return Err(StaticBindingError::OutsideInUse);
             }

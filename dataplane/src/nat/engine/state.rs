@@ -45,7 +45,10 @@ impl<I: InsideKey> Engine<I> {
     ) -> Self {
         let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscribers.bits));
         let ports = config.subscribers.blocks.map_or(PORTS_PER_BLOCK, |blocks| blocks.size);
-        let ownership = Ownership::in_blocks_of(ports, workers, spread);
+        let mut ownership = Ownership::in_blocks_of(ports, workers, spread);
+        if let Some(deterministic) = &config.subscribers.deterministic {
+            ownership.set_deterministic(Arc::clone(deterministic));
+        }
         let pool = Pool::new(&config.given(), &ownership, worker, seed);
         let mut engine = Self {
             all_blocks: pool.blocks(),

@@ -11,13 +11,14 @@ use crate::nat::pool::{Pool, PoolConfig};
 use crate::nat::sides::{Inside, Outside};
 use crate::nat::static_binding::StaticBinding;
 use crate::nat::timeouts::{Clock, Timeouts};
-use crate::nat::{Spread, SubscriberRow};
+use crate::nat::{Spread, SubscriberRow, whole_blocks};
 use crate::verdict::WorkerId;
 use crate::{counters::Counters, drop_reason::DropReason};
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 use sixway_wire::Endpoint4;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 const UDP: NatProtocol = NatProtocol::Udp;
 const TCP: NatProtocol = NatProtocol::Tcp;
