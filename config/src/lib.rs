@@ -46,6 +46,7 @@ mod nat64;
 mod npt66;
 mod outer_end;
 mod pool;
+mod port_blocks;
 mod portless;
 mod portless_tunnels;
 mod ports;
