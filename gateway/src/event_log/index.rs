@@ -12,6 +12,7 @@ use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, protocol};
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,13 @@ pub(super) type Key = u64;
 pub(super) const STARTED: Key = 0;
 /// Gaps in it.
 pub(super) const LOST: Key = 1;
+/// How translators give port blocks.
+pub(super) const MAPPING: Key = 2;
+
+/// A port block. Its address is not 0, and in place of a protocol it has the binary logarithm of its size.
+pub(super) fn key_of_block((address, first): (Ipv4Addr, u16), size: u16) -> Key {
+    u64::from(address.to_bits()) << 32 | u64::from(first) << 16 | u64::from(size.ilog2())
+}
 
 /// An outside endpoint. No key of one is [`STARTED`] or [`LOST`]: the protocol's number is not 0.
 pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
@@ -45,6 +53,8 @@ pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
 pub(super) fn key(record: &Record) -> Option<Key> {
     match &record.event {
         Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
+        Event::Block(_, block) => Some(key_of_block((block.address, block.first), block.size)),
+        Event::Mapping(_) => Some(MAPPING),
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
         Event::Session(..) | Event::Stopped | Event::Limit(..) => None,

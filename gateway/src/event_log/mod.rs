@@ -9,11 +9,13 @@
 //!
 //! Nothing here blocks a worker: a full ring, a full queue and a full spool lose events, which are counted, and the number is logged.
 
+mod continuing;
 mod file_access;
 mod index;
 mod ipfix;
 mod json_lines;
 mod listing;
+mod port_block;
 mod record;
 mod recorder;
 mod remote;
@@ -28,5 +30,6 @@ mod transport;
 mod who;
 
 pub use listing::Listed;
+pub use port_block::PortMapping;
 pub use recorder::{EventLog, Source};
 pub use who::{Answer, Last, Question, ask};

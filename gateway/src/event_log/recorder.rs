@@ -1,11 +1,13 @@
 //! The log's thread: takes events from the workers' rings, and gives them to the sinks.
 
+use super::continuing::Continuing;
 use super::ipfix::Ipfix;
 use super::json_lines::JsonLines;
 use super::listing::{Listed, Listing};
+use super::port_block::{PortBlock, PortMapping};
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
-use super::ring::{RING, RingEnd, Timed, ring};
+use super::ring::{RING, RingEnd, Timed, Wants, ring};
 use super::sink_state::SinkState;
 use super::spool::Spool;
 use super::syslog::Syslog;
@@ -14,8 +16,9 @@ use super::transport::{Transport, Way};
 use crate::config::{self, LogTransport, LoggedEvent, SyslogServer};
 use crate::view::SinkRow;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{BindingEvent, BindingRow, NatEvent, Selection, SessionEvent};
+use sixway_dataplane::nat::{BindingEvent, BindingRow, BlockEvent, NatEvent, Selection, SessionEvent};
 use sixway_link::Clock;
+use sixway_wire::Prefix6;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -32,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const NOTES: usize = 64;
 /// Slots of a table of bindings that are looked at together.
 const SLOTS: u32 = 4_096;
+/// Bits of the prefix of IPv4-mapped addresses.
+const MAPPED_BITS: u8 = 96;
 /// What the sink of the workers' rings is called in records of losses.
 const WORKERS: &str = "workers";
 
@@ -66,6 +71,8 @@ pub struct Source<'a> {
     pub engines: &'a mut [Engine],
     /// The names of their stateful translators, in the engines' order.
     pub translators: &'a [String],
+    /// How they give port blocks; `None`: they do not.
+    pub mappings: Vec<Option<PortMapping>>,
     /// The engines' clock.
     pub clock: Clock,
     /// The gateway's name: its spools have it in theirs.
@@ -95,7 +102,7 @@ impl EventLog {
     /// # Errors
     /// What cannot be opened, and why.
     pub fn start(config: &config::EventLog, source: Source<'_>) -> Result<Self, String> {
-        let Source { engines, translators, clock, .. } = source;
+        let Source { engines, translators, mappings, clock, .. } = source;
         let file = match &config.file {
             Some(file) => {
                 Some(JsonLines::open(file).map_err(|error| refused("log.file", &file.path, &error))?)
@@ -104,7 +111,9 @@ impl EventLog {
         };
         let remotes = remotes(config, source.gateway, source.confine)?;
         let names: Vec<Arc<str>> = translators.iter().map(|name| name.as_str().into()).collect();
-        let bindings = if config.has(LoggedEvent::Bindings) { bindings(engines, &names) } else { Vec::new() };
+        let mut continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
+        let first =
+            if config.has_bindings() { first_records(engines, &names, &mut continuing) } else { Vec::new() };
         let rings = rings(config, engines, &names);
         let workers = SinkState::new(WORKERS.into());
         let states = [Arc::clone(&workers)]
@@ -113,13 +122,12 @@ impl EventLog {
             .chain(remotes.iter().map(|remote| Arc::clone(remote.state())))
             .collect();
         let (note, notes) = sync_channel(NOTES);
-        let (of_bindings, destinations) =
-            (config.has(LoggedEvent::Bindings), config.has(LoggedEvent::Destinations));
+        let (of_bindings, destinations) = (config.has_bindings(), config.has(LoggedEvent::Destinations));
         let (stop, due) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let recorder = Recorder {
             rings,
             notes,
-            listing: Listing::new(names),
+            listing: Listing::new(names, continuing),
             due: Arc::clone(&due),
             clock,
             bindings: of_bindings,
@@ -129,7 +137,7 @@ impl EventLog {
             workers,
         };
         let stops = Arc::clone(&stop);
-        let thread = Builder::new().name("event-log".into()).spawn(move || recorder.run(bindings, &stops));
+        let thread = Builder::new().name("event-log".into()).spawn(move || recorder.run(first, &stops));
         let thread = thread.map_err(|error| format!("log: no thread: {error}"))?;
         let limits = config.has(LoggedEvent::Limits);
         Ok(Self { states, notes: note, limits, due, stop, thread: Mutex::new(Some(thread)) })
@@ -211,13 +219,14 @@ fn refused(key: &str, path: &Path, error: &io::Error) -> String {
 /// A ring for each translator of each engine.
 fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) -> Vec<RingEnd> {
     let sessions = config.has(LoggedEvent::Sessions);
-    if !sessions && !config.has(LoggedEvent::Bindings) {
+    let wants = Wants { sessions, each_binding: config.has(LoggedEvent::EachBinding) };
+    if !sessions && !config.has_bindings() {
         return Vec::new();
     }
     let mut ends = Vec::new();
     for engine in engines {
         for (translator, name) in engine.stateful().zip(names) {
-            let (sink, end) = ring(Arc::clone(name), RING, sessions);
+            let (sink, end) = ring(Arc::clone(name), RING, wants);
             translator.set_event_sink(sink);
             ends.push(end);
         }
@@ -225,20 +234,24 @@ fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) 
     ends
 }
 
-/// The bindings that are there from the start: static ones, and those of the previous process.
-fn bindings(engines: &mut [Engine], names: &[Arc<str>]) -> Vec<Binding> {
-    let (mut found, mut rows) = (Vec::new(), Vec::new());
+/// What is there from the start: how ports are given, static bindings, and those of the previous process or their blocks.
+fn first_records(engines: &mut [Engine], names: &[Arc<str>], continuing: &mut Continuing) -> Vec<Record> {
+    let micros = micros();
+    let (mut found, mut rows) = (continuing.begin(micros), Vec::new());
     for engine in engines {
-        for (translator, name) in engine.stateful().zip(names) {
+        for (place, (translator, name)) in engine.stateful().zip(names).enumerate() {
             let mut from = Some(0);
             while let Some(slot) = from {
                 from = translator.bindings(slot, SLOTS, &Selection::default(), &mut rows);
-                found.extend(rows.drain(..).map(|row: BindingRow| Binding {
-                    translator: Arc::clone(name),
-                    protocol: row.protocol,
-                    inside: row.inside.0,
-                    outside: row.outside.0,
-                    is_static: row.is_static,
+                found.extend(rows.drain(..).flat_map(|row: BindingRow| {
+                    let binding = Binding {
+                        translator: Arc::clone(name),
+                        protocol: row.protocol,
+                        inside: row.inside.0,
+                        outside: row.outside.0,
+                        is_static: row.is_static,
+                    };
+                    continuing.records(micros, place, binding)
                 }));
             }
         }
@@ -285,8 +298,8 @@ fn way(syslog: &SyslogServer) -> io::Result<Way> {
 }
 
 impl Recorder {
-    fn run(mut self, bindings: Vec<Binding>, stop: &AtomicBool) {
-        self.begin(bindings);
+    fn run(mut self, first: Vec<Record>, stop: &AtomicBool) {
+        self.begin(first);
         loop {
             // Before the look: what was recorded until then is taken.
             let is_last = stop.load(Relaxed);
@@ -305,14 +318,12 @@ impl Recorder {
     }
 
     /// The log begins, with the bindings that are there.
-    fn begin(&mut self, bindings: Vec<Binding>) {
-        let micros = micros();
+    fn begin(&mut self, first: Vec<Record>) {
+        let micros = first.iter().map(|record| record.micros).min().unwrap_or_else(micros);
         self.give(vec![Record { micros, event: Event::Started }]);
-        let mut bindings = bindings.into_iter().peekable();
-        while bindings.peek().is_some() {
-            let some = bindings.by_ref().take(TURN);
-            let event = |binding| Record { micros, event: Event::Binding(Phase::Continues, binding) };
-            self.give(some.map(event).collect());
+        let mut first = first.into_iter().peekable();
+        while first.peek().is_some() {
+            self.give(first.by_ref().take(TURN).collect());
         }
         self.flush();
     }
@@ -360,7 +371,10 @@ impl Recorder {
             match note {
                 Note::Record(record) => records.push(record),
                 Note::ListingBegins => {
-                    self.listing.begin(wall, records);
+                    let begun = self.listing.begin(wall, records);
+                    if let Some(file) = &mut self.file {
+                        file.write(&begun);
+                    }
                     self.due.store(false, Relaxed);
                 }
                 Note::Listed(rows) => {
@@ -399,6 +413,16 @@ impl Recorder {
     }
 }
 
+/// A port block, with the translator's name.
+fn block(
+    translator: &Arc<str>,
+    BlockEvent { subscriber, bits, address, first, size }: BlockEvent,
+) -> PortBlock {
+    let bits = if subscriber.0.to_ipv4_mapped().is_some() { MAPPED_BITS + bits } else { bits };
+    let subscriber = Prefix6::holding(subscriber.0, bits);
+    PortBlock { translator: Arc::clone(translator), subscriber, address: address.0, first, size }
+}
+
 /// What happened, with the translator's name.
 fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event {
     let binding = |it: BindingEvent| Binding {
@@ -416,6 +440,8 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event 
     match event {
         NatEvent::BindingCreated(it) => Event::Binding(Phase::Created, binding(it)),
         NatEvent::BindingDeleted(it) => Event::Binding(Phase::Deleted, binding(it)),
+        NatEvent::BlockAllocated(it) => Event::Block(Phase::Created, block(translator, it)),
+        NatEvent::BlockReleased(it) => Event::Block(Phase::Deleted, block(translator, it)),
         NatEvent::SessionCreated(it) => session(Phase::Created, it),
         NatEvent::SessionDeleted(it) => session(Phase::Deleted, it),
     }

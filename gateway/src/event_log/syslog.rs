@@ -6,6 +6,7 @@
 //!
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
+use super::port_block::{PortBlock, PortMapping};
 use super::record::{Binding, Event, Record, time_text};
 use super::transport::Encode;
 use crate::config::Facility;
@@ -42,7 +43,12 @@ impl Syslog {
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
             Event::Lost(..) | Event::Limit(..) => WARNING,
-            Event::Binding(..) | Event::Session(..) | Event::Started | Event::Stopped => INFORMATIONAL,
+            Event::Binding(..)
+            | Event::Session(..)
+            | Event::Block(..)
+            | Event::Mapping(_)
+            | Event::Started
+            | Event::Stopped => INFORMATIONAL,
         };
         // RFC 5424 §7.3.1: after the maximum comes 1.
         self.sequence = if self.sequence >= i32::MAX as u32 { 1 } else { self.sequence + 1 };
@@ -94,6 +100,23 @@ fn words(event: &Event) -> (String, String) {
                 Some(remote) => (format!("{data} remote=\"{remote}\""), format!("{text} to {remote}")),
                 None => (data, text),
             }
+        }
+        Event::Block(_, block) => {
+            let PortBlock { translator, address, first, .. } = block;
+            let (who, last) = (block.who(), block.last());
+            let data = format!(
+                " translator=\"{}\" subscriber=\"{who}\" outside=\"{address}\" first_port=\"{first}\" last_port=\"{last}\"",
+                escaped(translator)
+            );
+            (data, format!("{who} as {address}:{first}-{last}"))
+        }
+        Event::Mapping(mapping) => {
+            let PortMapping { translator, block_size, deterministic, .. } = mapping;
+            let data = format!(
+                " translator=\"{}\" block_size=\"{block_size}\" deterministic=\"{deterministic}\"",
+                escaped(translator)
+            );
+            (data, format!("{translator} gives blocks of {block_size} ports"))
         }
         Event::Started => (String::new(), "the log begins".into()),
         Event::Stopped => (String::new(), "the log ends".into()),

@@ -48,7 +48,8 @@ fn engines() -> Vec<Engine> {
 
 fn start(config: &config::EventLog, engines: &mut [Engine]) -> EventLog {
     let (translators, confine): (_, fn()) = (&["nat64".to_owned()][..], || {});
-    let source = Source { engines, translators, clock: Clock::start(), gateway: "gw", confine };
+    let source =
+        Source { engines, translators, mappings: Vec::new(), clock: Clock::start(), gateway: "gw", confine };
     EventLog::start(config, source).unwrap()
 }
 
@@ -126,8 +127,14 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     config.file = Some(EventLogFile { path: "/dev/full".into(), ..file(&directory) });
     let refused = {
         let (translators, confine): (_, fn()) = (&["nat64".to_owned()][..], || {});
-        let source =
-            Source { engines: &mut engines(), translators, clock: Clock::start(), gateway: "gw", confine };
+        let source = Source {
+            engines: &mut engines(),
+            translators,
+            mappings: Vec::new(),
+            clock: Clock::start(),
+            gateway: "gw",
+            confine,
+        };
         EventLog::start(&config, source).unwrap_err()
     };
     assert_eq!(refused, "log.file: /dev/full: not a regular file; write another path");
@@ -194,12 +201,12 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
 #[test]
 fn what_the_rings_lost_is_counted_and_logged() {
     let directory = directory("rings");
-    let (mut sink, end) = ring("nat64".into(), 3, false);
+    let (mut sink, end) = ring("nat64".into(), 3, Wants { sessions: false, each_binding: false });
     let (note, notes) = sync_channel(NOTES);
     let mut recorder = Recorder {
         rings: vec![end],
         notes,
-        listing: Listing::new(Vec::new()),
+        listing: Listing::new(Vec::new(), Continuing::new(Vec::new(), false)),
         due: Arc::default(),
         clock: Clock::start(),
         bindings: true,
