@@ -67,7 +67,7 @@ pub struct PortMapping {
 struct Line {
     block_size: u16,
     subscriber_prefix_length: u8,
-    inside: Vec<String>,
+    inside_prefixes: Vec<String>,
     pool: Vec<String>,
     ports: String,
     deterministic: bool,
@@ -93,7 +93,7 @@ impl PortMapping {
         let ports = self.ports.iter().map(|range| format!("{}-{}", range.start(), range.end()));
         let _ = write!(
             out,
-            ",\"block_size\":{},\"subscriber_prefix_length\":{},\"inside\":{},\"pool\":{},\"ports\":\"{}\",\"deterministic\":{}",
+            ",\"block_size\":{},\"subscriber_prefix_length\":{},\"inside_prefixes\":{},\"pool\":{},\"ports\":\"{}\",\"deterministic\":{}",
             self.block_size,
             self.bits,
             list(self.inside.iter().map(text)),
@@ -106,7 +106,7 @@ impl PortMapping {
     /// That of a line.
     pub(super) fn read_json(translator: &str, line: &[u8]) -> Option<Self> {
         let line: Line = serde_json::from_slice(line).ok()?;
-        let inside = line.inside.iter().map(|text| inside_endpoint::side(text).map(|(prefix, _)| prefix));
+        let inside = line.inside_prefixes.iter().map(|text| inside_endpoint::side(text).map(|(prefix, _)| prefix));
         let range = |text: &str| {
             let (first, last) = text.split_once('-')?;
             Some(first.parse().ok()?..=last.parse().ok()?)
