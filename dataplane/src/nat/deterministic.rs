@@ -6,8 +6,8 @@
 //!     192.0.2.2                                          1024…   1536…    …
 //! ```
 //!
-//! Subscriber `n` has block `n mod b` of address `n / b`, where `b` is the number of whole blocks of an address: the algorithm "Sequential" of
-//! RFC 7422 §2.2. Prefixes of subscribers and of the pool count in ascending order, each address once.
+//! Subscriber `n` has block `n mod b` of address `n / b`, where `b` is the number of whole blocks of an address: the sequential algorithm of
+//! RFC 7422 §2. Prefixes of subscribers and of the pool count in ascending order, each address once.
 
 use super::block_policy::{LARGEST_BLOCK, SMALLEST_BLOCK, whole_blocks};
 use core::net::{Ipv4Addr, Ipv6Addr};
