@@ -458,6 +458,8 @@ plain! {
         pub idle_tcp: u32,
         /// The same of UDP.
         pub idle_udp: u32,
+        /// The same of echo messages.
+        pub idle_icmp: u32,
         /// Ticks without a heartbeat after which everything is passed to the kernel.
         pub absence: u32,
         /// Of `ports`.
@@ -530,7 +532,5 @@ plain! {
         pub inside4: [Network4; INSIDES],
         /// Of `inside4`.
         pub inside4_count: u32,
-        /// Zero.
-        pub reserved: u32,
     }
 }

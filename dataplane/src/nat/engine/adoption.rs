@@ -104,7 +104,7 @@ impl<I: InsideKey> Engine<I> {
         let state = match flow.protocol {
             NatProtocol::Tcp => SessionState::Established,
             NatProtocol::Udp => SessionState::Udp,
-            NatProtocol::Icmp => return Err(NotAdopted::NotCarried),
+            NatProtocol::Icmp => SessionState::Icmp,
         };
         let last = entry.usage.iter().filter_map(|half| half.last).max();
         let age = last.map_or(Duration::ZERO, |last| now.since(last));
