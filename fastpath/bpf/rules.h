@@ -157,6 +157,7 @@ struct config {
 	__u8 has_stateful;
 	__u8 sources4_count;
 	__u8 sources6_count;
+	__u32 inside4_count;
 	/// Identifications of IPv4 packets start here.
 	__u32 identification;
 	struct translator translators[TRANSLATORS];
@@ -173,7 +174,6 @@ struct config {
 	struct prefix6 sources6[SOURCES];
 	/// Whose packets go out by the NAT44.
 	struct network4 inside4[INSIDES];
-	__u32 inside4_count;
 };
 
 volatile const struct config config = {};

@@ -81,30 +81,52 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
     let mut sessions = Vec::new();
     let nat64 = world.config.nat64.iter().map(|nat64| Translator::Nat64(&nat64.prefix));
     let translators = nat64.chain(world.config.nat44.iter().map(|_| Translator::Nat44));
-    for (mechanism, translator) in translators.enumerate() {
-        for number in 0..3 * REMOTES.len() {
-            let (at, protocol) = (number / 3, NatProtocol::ALL[number % 3]);
-            let last = random.next() as u16;
-            let inside = translator.host(INSIDES[at], last);
-            let inside = Endpoint6::new(inside, random.next() as u16 | 1_024);
-            // Of the first network one half is the host's, not ours.
-            let remote = Ipv4Addr::new(45, REMOTES[at], 0, if number == 6 { 17 } else { number as u8 % 16 });
-            let remote = Endpoint4::new(remote, [443, 53, 0][number % 3]);
-            let remote6 = translator.remote6(remote.address);
-            let (mechanism, is_armed) = (mechanism as u8, at == 9);
-            let identity = translator.identity();
-            let mut session =
-                Session { mechanism, identity, protocol, inside, outside: remote, remote, remote6, is_armed };
+    for (mechanism, translator) in translators.clone().enumerate() {
+        let first = sessions.len();
+        for number in 0..2 * REMOTES.len() {
+            let (at, protocol) = (number / 2, [NatProtocol::Tcp, NatProtocol::Udp][number % 2]);
+            let mut session = session(translator, (at, number), protocol, &mut random);
+            session.mechanism = mechanism as u8;
             session.begin(engine, now);
             sessions.push(session);
         }
-        let first = sessions.len() - 3 * REMOTES.len();
         for number in 0..2 {
             let hairpin = hairpin(&sessions[first + number], translator, engine, now);
             sessions.extend(hairpin);
         }
     }
+    for (mechanism, translator) in translators.enumerate() {
+        for at in 0..REMOTES.len() {
+            let mut session = session(translator, (at, at), NatProtocol::Icmp, &mut random);
+            session.mechanism = mechanism as u8;
+            session.begin(engine, now);
+            sessions.push(session);
+        }
+    }
     sessions
+}
+
+/// A session that has not begun, with a remote host of one of the networks.
+fn session(
+    translator: Translator<'_>,
+    (at, number): (usize, usize),
+    protocol: NatProtocol,
+    random: &mut Random,
+) -> Session {
+    let last = random.next() as u16;
+    let inside = translator.host(INSIDES[at], last);
+    let inside = Endpoint6::new(inside, random.next() as u16 | 1_024);
+    // Of the first network one half is the host's, not ours.
+    let last = if at == 2 && protocol == NatProtocol::Tcp { 17 } else { number as u8 % 16 };
+    let port = match protocol {
+        NatProtocol::Tcp => 443,
+        NatProtocol::Udp => 53,
+        NatProtocol::Icmp => 0,
+    };
+    let remote = Endpoint4::new(Ipv4Addr::new(45, REMOTES[at], 0, last), port);
+    let remote6 = translator.remote6(remote.address);
+    let (identity, is_armed) = (translator.identity(), at == 9);
+    Session { mechanism: 0, identity, protocol, inside, outside: remote, remote, remote6, is_armed }
 }
 
 /// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions; one's outside endpoint
