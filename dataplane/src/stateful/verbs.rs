@@ -138,11 +138,9 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn draining_rows(&self, now: Instant) -> Vec<DrainingRow> {
-        let with_portless = |row: DrainingRow| {
-            let portless = self.without_ports.sessions_at(row.prefix, now);
-            DrainingRow { portless, ..row }
-        };
-        self.nat.draining_rows().into_iter().map(with_portless).collect()
+        let portless = self.without_ports.sessions_at(self.nat.draining(), now);
+        let rows = self.nat.draining_rows().into_iter().zip(portless);
+        rows.map(|(row, portless)| DrainingRow { portless, ..row }).collect()
     }
 
     fn wants_blocks(&mut self) -> bool {

@@ -6,7 +6,6 @@ use crate::nat::Draining;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
-use sixway_wire::Prefix4;
 
 /// A session of a protocol without ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +56,8 @@ pub trait WithoutPorts {
     /// Hosts get other addresses of the pool than these for new sessions.
     fn drain(&mut self, draining: &Draining);
 
-    /// Live sessions and static bindings that have an outside address in a prefix.
-    fn sessions_at(&self, outside: Prefix4, now: Instant) -> u64;
+    /// Live sessions and static bindings at the addresses that are being drained, by their prefixes.
+    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64>;
 
     /// Ends the sessions of an inside host with a remote host; whether there were any.
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool;
@@ -83,8 +82,8 @@ impl WithoutPorts for () {
 
     fn drain(&mut self, _: &Draining) {}
 
-    fn sessions_at(&self, _: Prefix4, _: Instant) -> u64 {
-        0
+    fn sessions_at(&self, draining: &Draining, _: Instant) -> Vec<u64> {
+        vec![0; draining.prefixes().len()]
     }
 
     fn end(&mut self, _: u8, _: Ipv4Addr, _: Ipv4Addr, _: &mut Counters) -> bool {

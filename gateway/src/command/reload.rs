@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &ReloadArguments) -> Result<(), Failure> {
 }
 
 /// Waits until the gateway answers again.
-fn wait(sockets: &[Client], before: &Status) -> Result<Status, Failure> {
+pub(super) fn wait(sockets: &[Client], before: &Status) -> Result<Status, Failure> {
     let asked = Instant::now();
     while asked.elapsed() < PATIENCE {
         let answers = sockets.iter().filter_map(|client| client.get::<Status>("/v1/status", &[]).ok());

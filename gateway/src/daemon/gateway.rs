@@ -4,6 +4,7 @@ use super::dns64_view::Dns64View;
 use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
+use super::pool_changes::{DrainLog, Drained};
 use super::rates::History;
 use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
@@ -28,6 +29,9 @@ use tokio::sync::oneshot;
 
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Seconds between two looks at what is being drained.
+const DRAIN_LOOK: u64 = 10;
 
 /// How long an answer may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
@@ -69,6 +73,9 @@ pub struct Gateway {
     pub(super) started_milliseconds: u64,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
+    /// What is being drained in pools for which that was changed at run time.
+    pub(super) drained: Mutex<Drained>,
+    drain_log: Mutex<DrainLog>,
 }
 
 impl Gateway {
@@ -99,6 +106,8 @@ impl Gateway {
             config_file: PathBuf::new(),
             started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
             edits: tokio::sync::Mutex::default(),
+            drained: Mutex::default(),
+            drain_log: Mutex::default(),
         }
     }
 
@@ -228,6 +237,7 @@ impl Gateway {
                 Ok(reports) => {
                     service::alive();
                     self.warn_of_exhaustion(&reports);
+                    self.tell_drained().await;
                 }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
@@ -243,6 +253,19 @@ impl Gateway {
                 events.limit(exhausted.reason.name(), exhausted.packets);
             }
         }
+    }
+
+    /// Logs which addresses are drained.
+    async fn tell_drained(&self) {
+        let is_configured = || self.facts.translators.iter().any(|one| !one.pool.draining.is_empty());
+        let is_due = self.started.elapsed().as_secs().is_multiple_of(DRAIN_LOOK);
+        if !is_due || self.drained().is_empty() && !is_configured() {
+            return;
+        }
+        // What is not known is told the next time.
+        let Ok(rows) = self.draining_rows().await else { return };
+        let news = self.drain_log.lock().unwrap_or_else(PoisonError::into_inner).news(&rows);
+        news.iter().for_each(|text| tracing::info!("{text}"));
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

@@ -27,6 +27,7 @@ mod offload;
 mod orphans;
 mod packet_filter;
 mod path_errors;
+mod pool_changes;
 mod pool_file;
 mod pool_keeper;
 mod port_ledger;

@@ -234,11 +234,15 @@ impl WithoutPorts for PortlessSessions {
         self.addresses.drain(draining);
     }
 
-    fn sessions_at(&self, outside: Prefix4, now: Instant) -> u64 {
+    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64> {
         let sessions = (0..self.table.slots()).filter_map(|slot| self.table.live(slot, now));
-        let sessions = sessions.filter(|session| outside.contains(session.seen.outside)).count();
-        let mine = self.by_outside.keys().filter(|_| self.shows_bindings);
-        (sessions + mine.filter(|(_, bound)| outside.contains(bound.0)).count()) as u64
+        let mine = self.by_outside.keys().filter(|_| self.shows_bindings).map(|(_, outside)| outside.0);
+        let mut counts = vec![0; draining.prefixes().len()];
+        for address in sessions.map(|session| session.seen.outside).chain(mine) {
+            let count = draining.find(address).and_then(|at| counts.get_mut(at));
+            count.into_iter().for_each(|count| *count += 1);
+        }
+        counts
     }
 
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool {
