@@ -2,6 +2,7 @@
 
 use crate::fault::Report;
 use crate::section::Reader;
+use crate::value::Value;
 
 /// Percentages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,15 +23,20 @@ impl AlarmThresholds {
     pub(crate) fn read(section: &mut Reader, report: &mut Report) -> Option<Self> {
         let at = section.value("alarm_at", report);
         let clear = section.value("alarm_clear", report);
-        let (at, clear) = (at?, clear?);
-        let thresholds = Self { at: at.integer(report)?, clear: clear.integer(report)? };
+        let usual = Self::default();
+        let written = |value: &Option<Value>, report: &mut Report| match value {
+            Some(value) => value.integer(report).map(Some),
+            None => Some(None),
+        };
+        let (raised, cleared): (Option<u8>, Option<u8>) = (written(&at, report)?, written(&clear, report)?);
+        let at = raised.unwrap_or_else(|| usual.at.max(cleared.unwrap_or(0) + 1));
+        let thresholds =
+            Self { at, clear: cleared.unwrap_or_else(|| at.saturating_sub(usual.at - usual.clear)) };
         if thresholds.clear < thresholds.at {
             return Some(thresholds);
         }
-        let place = if clear.is_written() { &clear.place } else { &at.place };
-        let what = format!("must be less than alarm_at, which is {}", thresholds.at);
-        let of_default = format!("must be more than alarm_clear, which is {}", thresholds.clear);
-        report.fault(place, if clear.is_written() { what } else { of_default });
+        let what = format!("must be less than alarm_at, which is {at}; write {} or less", at - 1);
+        clear.iter().for_each(|clear| report.fault(&clear.place, what.clone()));
         None
     }
 }

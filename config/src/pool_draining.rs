@@ -1,5 +1,6 @@
 //! `draining` of a `[[pool]]`: addresses that no further inside host gets.
 
+use sixway_dataplane::nat::Draining;
 use sixway_wire::Prefix4;
 
 use crate::fault::Report;
@@ -7,7 +8,7 @@ use crate::section::Reader;
 use crate::text;
 
 /// More prefixes than these are not drained at a time.
-const MOST: usize = 1_024;
+const MOST: usize = Draining::MOST;
 
 /// Reads the prefixes; each is a part of the pool. `None` if one is not. `addresses`: those of the pool, if they could be read;
 /// `follows`: whether it has the address of an interface.
@@ -48,6 +49,11 @@ pub(crate) fn read(
             is_whole = false;
         }
         draining.push(prefix);
+    }
+    let rest = Draining::of(&draining).rest_of(addresses.unwrap_or_default());
+    if is_whole && !draining.is_empty() && addresses.is_some() && rest.is_empty() {
+        let what = "contains the whole pool: further hosts are refused; add other addresses to the pool";
+        report.warn(&place, what);
     }
     is_whole.then_some(draining)
 }

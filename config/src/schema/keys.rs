@@ -166,14 +166,14 @@ pub(crate) static POOL: Section = Section {
         key(
             "alarm_at",
             Kind::Integer { min: 1, max: 100 },
-            Absent::Default("80"),
+            Absent::Means("80, or 1 more than `alarm_clear`"),
             "An alarm is raised when this percentage of the pool's ports of a protocol, or of its mechanism's sessions or bindings, is in use. See [alarms](mechanisms/pools.md#alarms).",
         ),
         key(
             "alarm_clear",
             Kind::Integer { min: 0, max: 99 },
-            Absent::Default("70"),
-            "The alarm is cleared when the percentage is at most this; less than `alarm_at`.",
+            Absent::Means("10 less than `alarm_at`"),
+            "The alarm is cleared when the percentage is at most this. The gap keeps it from coming and going.",
         ),
     ]],
 };

@@ -185,9 +185,9 @@ impl Pool {
         self.open[slot.0 as usize].address
     }
 
-    /// Number of addresses.
+    /// Number of addresses, without those that are being drained.
     pub const fn addresses(&self) -> u64 {
-        self.total
+        self.total - self.drained.addresses
     }
 
     /// Ports of each address that this worker may give.
@@ -214,10 +214,10 @@ impl Pool {
         self.wants = true;
     }
 
-    /// Endpoints that are taken, by protocol ([`NatProtocol`]).
+    /// Endpoints that are taken, by protocol ([`NatProtocol`]); without those at addresses that are being drained.
     pub fn taken(&self) -> [u64; 3] {
         let mut sums = [0; 3];
-        for open in &self.open {
+        for open in self.open.iter().filter(|open| !open.is_draining) {
             sums.iter_mut().zip(open.taken).for_each(|(sum, taken)| *sum += u64::from(taken));
         }
         sums

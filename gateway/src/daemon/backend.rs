@@ -237,6 +237,8 @@ impl Backend for Gateway {
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
             self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
+        let stateful = self.facts.mechanisms.iter().filter(|it| it.kind.is_stateful());
+        let stateful = stateful.map(|it| it.name.as_str());
         let gateway = GatewaySample {
             advertisements,
             steered,
@@ -244,6 +246,7 @@ impl Backend for Gateway {
             fast_path,
             host: self.host_row(),
             event_log: self.event_log_rows(),
+            alarms: self.alarms().rows(stateful),
             process: ProcessSample::now(),
         };
         metrics::encode(samples.collect(), gateway)

@@ -1,11 +1,13 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
+use super::alarms::Alarms;
 use super::dns64_view::Dns64View;
 use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
 use super::pool_changes::{DrainLog, Drained};
 use super::rates::History;
+use super::refusals::Refusals;
 use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
@@ -19,9 +21,9 @@ use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
 use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
 use crate::worker::{Command, Post, Report, Table};
-use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
+use sixway_dataplane::{Counters, DropReason};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -76,6 +78,9 @@ pub struct Gateway {
     /// What is being drained in pools for which that was changed at run time.
     pub(super) drained: Mutex<Drained>,
     drain_log: Mutex<DrainLog>,
+    alarms: Mutex<Alarms>,
+    /// What was recorded of subscribers that were refused.
+    pub(super) refusals: Mutex<Refusals>,
 }
 
 impl Gateway {
@@ -108,6 +113,8 @@ impl Gateway {
             edits: tokio::sync::Mutex::default(),
             drained: Mutex::default(),
             drain_log: Mutex::default(),
+            alarms: Mutex::default(),
+            refusals: Mutex::default(),
         }
     }
 
@@ -236,7 +243,10 @@ impl Gateway {
             match self.reports().await {
                 Ok(reports) => {
                     service::alive();
-                    self.warn_of_exhaustion(&reports);
+                    self.judge_alarms(&self.tables(&reports));
+                    if self.warn_of_exhaustion(&reports) {
+                        self.record_refusals().await;
+                    }
                     self.tell_drained().await;
                 }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
@@ -244,15 +254,23 @@ impl Gateway {
         }
     }
 
-    /// Logs pools, tables and limits that are used up.
-    fn warn_of_exhaustion(&self, reports: &[Report]) {
+    /// Logs pools, tables and limits that are used up. Whether subscribers were refused.
+    fn warn_of_exhaustion(&self, reports: &[Report]) -> bool {
+        let mut refused = false;
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
         for exhausted in log.due(&sum(reports), Instant::now()) {
             tracing::warn!("{}", exhausted.text);
             if let Some(events) = &self.event_log {
                 events.limit(exhausted.reason.name(), exhausted.packets);
             }
+            refused |= matches!(exhausted.reason, DropReason::SubscriberLimit | DropReason::SubscriberShare);
         }
+        refused
+    }
+
+    /// The alarms that are raised.
+    pub(super) fn alarms(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Logs which addresses are drained.

@@ -1,6 +1,7 @@
 //! The running gateway, from start to end.
 
 mod advertiser;
+mod alarms;
 mod anchors;
 mod backend;
 mod cursor;
@@ -37,6 +38,7 @@ mod problems;
 mod promises;
 mod rates;
 mod readable;
+mod refusals;
 mod reload;
 mod remote_names;
 mod run;
