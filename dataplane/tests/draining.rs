@@ -95,6 +95,7 @@ fn when_all_other_addresses_are_used_up_further_hosts_are_refused_and_nobody_is_
     let mut gateway = gateway(|nat44| nat44.pool.ports = vec![2_000..=2_003]);
     let (host, port) = host_there(&mut gateway);
     drain(&mut gateway, true);
+    gateway.counted_before();
     let mut passed = 0;
     for n in 50..60 {
         gateway.receives(v4(&format!("10.0.0.{n}"), SERVER).udp(4_000, 53, b""));
@@ -107,6 +108,10 @@ fn when_all_other_addresses_are_used_up_further_hosts_are_refused_and_nobody_is_
         }
     }
     assert!(passed <= 4, "{passed}");
+    let refused = 10 - passed;
+    let passed = [("nat44.to_outside", passed), ("nat.bindings.made", passed), ("nat.sessions.made", passed)];
+    let [out, bindings, sessions] = passed;
+    gateway.counted([out, bindings, sessions, ("PortPoolEmpty", refused), ("icmp_errors.made", refused)]);
     assert_eq!(sends(&mut gateway, &host, 4_000), (OLD.into(), port));
 }
 

@@ -30,7 +30,7 @@ impl Draining {
         self.prefixes.is_empty()
     }
 
-    /// Whether there are so many prefixes that no further one is taken.
+    /// Whether the list has its longest length, so that further prefixes are refused.
     pub fn is_full(&self) -> bool {
         self.prefixes.len() >= Self::MOST
     }
