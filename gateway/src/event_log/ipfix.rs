@@ -202,7 +202,9 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let (phase, binding, remote) = match &record.event {
         Event::Binding(phase, binding) => (*phase, binding, None),
         Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
-        Event::Started | Event::Stopped | Event::Lost(..) | Event::Limit(..) => return None,
+        Event::Started | Event::Stopped | Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => {
+            return None;
+        }
     };
     let inside4 = binding.inside.address.to_ipv4_mapped();
     let template = match (remote, inside4) {

@@ -14,6 +14,7 @@ mod index;
 mod ipfix;
 mod json_lines;
 mod listing;
+mod notice;
 mod record;
 mod recorder;
 mod remote;
@@ -28,5 +29,6 @@ mod transport;
 mod who;
 
 pub use listing::Listed;
+pub use notice::{AlarmNotice, Notice};
 pub use recorder::{EventLog, Source};
 pub use who::{Answer, Last, Question, ask};

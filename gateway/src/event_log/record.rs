@@ -1,5 +1,6 @@
 //! What the log says, and its lines of JSON.
 
+use super::notice::{AlarmNotice, Notice};
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::NatProtocol;
@@ -32,6 +33,8 @@ pub(super) enum Event {
     Lost(u64, Arc<str>),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
+    /// Something is used up, or nearly.
+    Notice(Notice),
 }
 
 /// Beginning or end.
@@ -69,6 +72,7 @@ impl Event {
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
             Self::Limit(..) => "limit_reached",
+            Self::Notice(notice) => notice.name(),
         }
     }
 
@@ -97,6 +101,11 @@ struct Line<'a> {
     #[serde(borrow)]
     sink: Option<std::borrow::Cow<'a, str>>,
     reason: Option<&'a str>,
+    resource: Option<&'a str>,
+    #[serde(borrow)]
+    subscriber: Option<std::borrow::Cow<'a, str>>,
+    used: Option<u64>,
+    capacity: Option<u64>,
     count: Option<u64>,
 }
 
@@ -124,6 +133,7 @@ impl Record {
             Event::Limit(reason, packets) => {
                 let _ = write!(out, ",\"reason\":{},\"count\":{packets}", quoted(reason));
             }
+            Event::Notice(notice) => notice.write_json(out),
         }
         out.extend_from_slice(b"}\n");
     }
@@ -145,6 +155,18 @@ impl Record {
             ("log_stopped", _) => Event::Stopped,
             ("events_lost", _) => Event::Lost(line.count?, line.sink.as_deref()?.into()),
             ("limit_reached", _) => Event::Limit(line.reason?.into(), line.count?),
+            ("alarm_raised" | "alarm_cleared", _) => Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: line.event == "alarm_raised",
+                translator: line.translator.as_deref()?.into(),
+                resource: line.resource?.into(),
+                used: line.used?,
+                capacity: line.capacity?,
+            })),
+            ("subscriber_refused", _) => Event::Notice(Notice::Subscriber {
+                translator: line.translator.as_deref()?.into(),
+                subscriber: line.subscriber.as_deref()?.into(),
+                refused: line.count?,
+            }),
             (name, "binding") => Event::Binding(Event::phase(name)?, binding()?),
             (name, "session") => {
                 let remote = match line.remote {
@@ -242,6 +264,25 @@ pub(super) mod tests {
             Event::Stopped,
             Event::Lost(7, "udp://192.0.2.5:514".into()),
             Event::Limit("PortPoolEmpty".into(), 9),
+            Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: true,
+                translator: "nat44".into(),
+                resource: "udp_ports".into(),
+                used: 800,
+                capacity: 1_000,
+            })),
+            Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: false,
+                translator: "the \"first\" one".into(),
+                resource: "sessions".into(),
+                used: 7,
+                capacity: 10,
+            })),
+            Event::Notice(Notice::Subscriber {
+                translator: "nat64".into(),
+                subscriber: "2001:db8:1:2::/64".into(),
+                refused: 12,
+            }),
         ];
         for event in events {
             let record = Record { micros: 1_763_640_000_123_456, event };

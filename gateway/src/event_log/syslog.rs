@@ -41,7 +41,7 @@ impl Syslog {
 
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
-            Event::Lost(..) | Event::Limit(..) => WARNING,
+            Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => WARNING,
             Event::Binding(..) | Event::Session(..) | Event::Started | Event::Stopped => INFORMATIONAL,
         };
         // RFC 5424 §7.3.1: after the maximum comes 1.
@@ -105,6 +105,7 @@ fn words(event: &Event) -> (String, String) {
             format!(" reason=\"{}\" count=\"{count}\"", escaped(reason)),
             format!("{reason}: {count} packets dropped"),
         ),
+        Event::Notice(notice) => notice.syslog(escaped),
     }
 }
 

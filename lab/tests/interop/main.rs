@@ -23,6 +23,7 @@ mod npt66;
 mod package;
 mod path_mtu;
 mod peers;
+mod pools;
 mod queues;
 mod room;
 mod siit;
@@ -191,6 +192,7 @@ fn all() -> Vec<Interop> {
         nat44::TESTS,
         event_log::TESTS,
         nat44_portless::TESTS,
+        pools::TESTS,
         queues::TESTS,
         npt66::TESTS,
         package::TESTS,
