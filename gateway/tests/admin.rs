@@ -1,7 +1,7 @@
 //! The admin API over a Unix socket, with a fake gateway behind it.
 
 use sixway::admin::{
-    AdminError, Backend, Client, ClientError, Named, NamedPart, PoolPart, PoolVerb, Query, Ranking, router,
+    AdminError, Backend, Client, ClientError, Named, PoolPart, PoolVerb, Query, Ranking, router,
 };
 use sixway::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
