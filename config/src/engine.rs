@@ -72,6 +72,7 @@ impl Nat64 {
             excluded: self.exclude_ipv4.clone(),
             allow_own: self.allow_own.clone(),
             pool: pool.map(Pool::engine).unwrap_or_default(),
+            draining: pool.map(|pool| pool.draining.clone()).unwrap_or_default(),
             filtering: self.filtering,
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
@@ -92,6 +93,7 @@ impl Nat44 {
             excluded: self.exclude_ipv4.clone(),
             allow_own: self.allow_own.clone(),
             pool: pool.map(Pool::engine).unwrap_or_default(),
+            draining: pool.map(|pool| pool.draining.clone()).unwrap_or_default(),
             filtering: self.filtering,
             static_bindings: statics.with_ports.iter().map(Static::engine).collect(),
             portless: PortlessConfig {

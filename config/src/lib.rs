@@ -13,6 +13,7 @@
 //! ```
 
 mod advertise;
+mod alarm;
 mod claims;
 mod config;
 mod configured_tunnel;
@@ -46,6 +47,7 @@ mod nat64;
 mod npt66;
 mod outer_end;
 mod pool;
+mod pool_draining;
 mod port_blocks;
 mod portless;
 mod portless_tunnels;
@@ -80,6 +82,7 @@ mod word;
 #[cfg(test)]
 mod tests;
 
+pub use alarm::AlarmThresholds;
 pub use config::Config;
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};

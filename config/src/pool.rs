@@ -6,13 +6,14 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use sixway_wire::Prefix4;
 
+use crate::alarm::AlarmThresholds;
 use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::ports::Ports;
 use crate::section::Reader;
 use crate::unicast::is_unicast;
-use crate::{shared_pool, text};
+use crate::{pool_draining, shared_pool, text};
 
 /// A pool, resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,10 @@ pub struct Pool {
     pub shared: bool,
     /// Whether this host answers ARP requests for its addresses.
     pub proxy_arp: bool,
+    /// Addresses that no further inside host gets.
+    pub draining: Vec<Prefix4>,
+    /// When its alarms are raised and cleared.
+    pub alarm: AlarmThresholds,
 }
 
 /// As it can be written in a file: with an interface, without the address that it has at the moment.
@@ -48,6 +53,12 @@ impl Serialize for Pool {
         if self.proxy_arp {
             map.serialize_entry("proxy_arp", &self.proxy_arp)?;
         }
+        if !self.draining.is_empty() {
+            let draining: Vec<String> = self.draining.iter().map(ToString::to_string).collect();
+            map.serialize_entry("draining", &draining)?;
+        }
+        map.serialize_entry("alarm_at", &self.alarm.at)?;
+        map.serialize_entry("alarm_clear", &self.alarm.clear)?;
         map.end()
     }
 }
@@ -152,11 +163,28 @@ impl Pool {
             None => (None, addresses),
         };
         let proxy_arp = read_proxy_arp(section, is_shared, addresses.as_deref(), report);
-        let pool = match (&name, addresses, ports, shared, proxy_arp) {
-            (Some(name), Some(addresses), Some(ports), Some(shared), Some(proxy_arp)) => {
-                Some(Self { name: name.clone(), addresses, interface, ports, shared, proxy_arp })
-            }
-            (_, _, _, _, _) => None,
+        let draining = pool_draining::read(section, addresses.as_deref(), interface.is_some(), report);
+        let alarm = AlarmThresholds::read(section, report);
+        let pool = match (&name, addresses, ports, shared, proxy_arp, draining, alarm) {
+            (
+                Some(name),
+                Some(addresses),
+                Some(ports),
+                Some(shared),
+                Some(proxy_arp),
+                Some(draining),
+                Some(alarm),
+            ) => Some(Self {
+                name: name.clone(),
+                addresses,
+                interface,
+                ports,
+                shared,
+                proxy_arp,
+                draining,
+                alarm,
+            }),
+            (_, _, _, _, _, _, _) => None,
         };
         ReadPool { name, place: section.place().clone(), pool }
     }

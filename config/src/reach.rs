@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::encapsulation::{Encapsulation, TunnelMtu};
 use crate::isatap::IsatapRole;
 use crate::nat44::Nat44;
-use crate::route::{DEFAULT_ROUTE6, Route};
+use crate::route::{DEFAULT_ROUTE6, Route, aggregated};
 use crate::siit::EamRoutes;
 use crate::six_rd::SixRdRole;
 use crate::six_to_four::SixToFourRole;
@@ -54,6 +54,8 @@ pub struct Reach {
     pub routes: Vec<TunnelRoute>,
     /// Destinations that are unreachable but for their narrower routes, so that no packet circles (RFC 3056 §5.11, RFC 5969 §12).
     pub unreachable: Vec<Prefix6>,
+    /// IPv4 addresses of pools and of the gateway, which lead nowhere once the device is gone: packets to them do not circle.
+    pub blackholes: Vec<Prefix4>,
     /// Addresses of this host on the device.
     pub addresses: Vec<Ipv6Addr>,
     /// Addresses of this host on other interfaces.
@@ -83,6 +85,7 @@ impl Config {
         if !self.tun.routes.auto {
             reach.routes.clear();
             reach.rules.clear();
+            reach.blackholes.clear();
         }
         reach.tidy();
         reach
@@ -146,8 +149,16 @@ impl Config {
         }
     }
 
-    /// Addresses of pools that are in the network of an interface.
+    /// Addresses of pools: those that lead nowhere without the device, and those that are in the network of an interface.
     fn pool_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        // The prefixes of the routes into the device: a narrower one would have precedence over these.
+        let routed = self.used_pools().filter(|pool| !pool.shared);
+        reach.blackholes.extend(routed.flat_map(|pool| aggregated(pool.addresses.clone())));
+        reach.blackholes.extend(self.siit.iter().filter_map(|siit| siit.dynamic_pool));
+        reach.blackholes.extend(self.own_routes.iter().filter_map(|route| match route {
+            Route::V4(prefix) => Some(*prefix),
+            Route::V6(_) => None,
+        }));
         for pool in self.used_pools().filter(|pool| pool.proxy_arp) {
             let addresses = pool.addresses.iter().flat_map(|prefix| {
                 (prefix.address().to_bits()..=prefix.last().to_bits()).map(Ipv4Addr::from_bits)
@@ -224,6 +235,8 @@ impl Reach {
         self.routes.dedup_by_key(|route| route.prefix);
         self.unreachable.sort_unstable();
         self.unreachable.dedup();
+        self.blackholes.sort_unstable();
+        self.blackholes.dedup();
         self.addresses.sort_unstable();
         self.addresses.dedup();
         self.link_addresses.sort_unstable();

@@ -146,7 +146,13 @@ fn a_flow_that_the_configuration_would_not_make_is_not_adopted() {
     };
     assert_eq!(of(&|_| {}), Ok(()));
     assert_eq!(of(&|flow| flow.mechanism = nat64("64:ff9b::/64")), Err(NotAdopted::NoTranslator));
-    assert_eq!(of(&|flow| flow.protocol = NatProtocol::Icmp), Err(NotAdopted::NotCarried));
+    assert_eq!(
+        of(&|flow| flow.protocol = NatProtocol::Icmp),
+        Err(NotAdopted::NotCarried),
+        "ICMP with a port"
+    );
+    let echo = |flow: &mut OffloadedFlow| (flow.protocol, flow.remote.port) = (NatProtocol::Icmp, 0);
+    assert_eq!(of(&echo), Ok(()));
     for place in [outside("192.0.2.4", 4_000), outside("192.0.2.1", 3_999), outside("192.0.2.1", 0)] {
         assert_eq!(of(&|flow| flow.outside = place), Err(NotAdopted::PortNotGiven), "{place:?}");
     }

@@ -402,15 +402,37 @@ fn the_administrator_ends_sessions_and_bindings_with_their_entries() {
 }
 
 #[test]
-fn echo_and_half_open_connections_are_never_given_away() {
+fn an_echo_session_is_given_away_lives_there_and_ends() {
     let mut pair = pair();
-    for n in 0..100u16 {
-        let data = pair.data();
-        pair.decides(&v6(HOST, SERVER6).echo(7, n, &data).octets());
+    let there = |n| v6(HOST, SERVER6).echo(7, n, b"data").octets();
+    for n in 0..PACKETS as u16 {
+        assert_eq!(pair.comes(&there(n)), Fate::Passed);
+    }
+    let outside = pair.row(7).outside.0;
+    let back = |n| v4(SERVER, &outside.address.to_string()).echo_reply(outside.port, n, b"data").octets();
+    for n in 0..2 {
+        pair.comes(&there(100 + n));
+        pair.comes(&back(100 + n));
+    }
+    assert_eq!(pair.path.active(), [true; 2]);
+    for n in 0..10 {
+        assert_eq!(pair.comes(&there(200 + n)), Fate::Forwarded);
+        assert_eq!(pair.comes(&back(200 + n)), Fate::Forwarded);
+        pair.gateway.waits(50 * SECOND);
+        assert!(pair.row(7).offloaded, "{n}: 60 s after its last packet it ends");
+    }
+    pair.gateway.waits(61 * SECOND);
+    assert_eq!((rows(&mut pair.gateway).len(), pair.path.len()), (0, 0));
+}
+
+#[test]
+fn half_open_connections_are_never_given_away() {
+    let mut pair = pair();
+    for _ in 0..100u16 {
         pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, SYN, &[]).octets());
         pair.decides(&v6(HOST, SERVER6).tcp(1_000, 80, ACK, &[]).octets());
     }
-    assert_eq!(rows(&mut pair.gateway).len(), 2);
+    assert_eq!(rows(&mut pair.gateway).len(), 1);
     assert_eq!((pair.path.len(), pair.path.table().asked), (0, 0));
 }
 

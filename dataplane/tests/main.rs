@@ -9,6 +9,7 @@ mod checksums_of_zero;
 mod configured;
 mod configured_sources;
 mod conformance_pages;
+mod draining;
 mod drop_reasons;
 mod drops_page;
 mod errors_from_non_global_sources;

@@ -60,6 +60,14 @@ static __always_inline int change_transport(struct __sk_buff *skb, __u32 at, con
 		__be16 ports[2] = { act->source_port, act->destination_port };
 		return bpf_skb_store_bytes(skb, at, ports, sizeof(ports), changed ? BPF_F_RECOMPUTE_CSUM : 0);
 	}
+	if (act->writes_ports) {
+		__be16 identifier = identifier_of(act);
+		if (bpf_l4_csum_replace(skb, field, 0, fold(change_of_identifier(packet, act)), 0) ||
+		    bpf_skb_store_bytes(skb, at + 4, &identifier, sizeof(identifier), 0))
+			return -1;
+		if (act->kind == ACT_RENUMBER_4)
+			return 0;
+	}
 	__u8 type;
 	__u32 octets = packet->length - (packet->version == 6 ? IPV6_HEADER : IPV4_HEADER);
 	const __u8 *source = packet->version == 6 ? packet->source : act->source;

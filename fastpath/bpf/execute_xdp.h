@@ -92,12 +92,19 @@ static __always_inline int change_transport(void *at, void *end, const struct pa
 	struct icmphdr *icmp = at;
 	if ((void *)(icmp + 1) > end)
 		return -1;
+	field = &icmp->checksum;
+	delta = change_of_identifier(packet, act);
+	if (act->writes_ports)
+		icmp->identifier = identifier_of(act);
+	if (act->kind == ACT_RENUMBER_4) {
+		*field = update(*field, delta);
+		return 0;
+	}
 	__u8 type;
 	__u32 octets = packet->length - (packet->version == 6 ? IPV6_HEADER : IPV4_HEADER);
 	const __u8 *source = packet->version == 6 ? packet->source : act->source;
 	const __u8 *destination = packet->version == 6 ? packet->destination : act->destination;
-	field = &icmp->checksum;
-	*field = update(*field, icmp_change(packet, octets, sum6(source) + sum6(destination), &type));
+	*field = update(*field, delta + icmp_change(packet, octets, sum6(source) + sum6(destination), &type));
 	icmp->type = type;
 	return 0;
 }

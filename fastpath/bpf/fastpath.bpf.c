@@ -40,7 +40,7 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 {
 	int cause = PASS_NOT_OURS;
 
-	if (config.has_stateful && (packet->protocol == IPPROTO_TCP || packet->protocol == IPPROTO_UDP)) {
+	if (config.has_stateful && packet->protocol != IPPROTO_IPV6) {
 		way->flow = flow_of(control, packet, &cause);
 		if (way->flow) {
 			way->word = active_word(way->flow, packet, transport, end);

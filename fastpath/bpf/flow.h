@@ -46,6 +46,7 @@ struct flow_key {
 	__u8 inside[16];
 	__be32 outside;
 	__be32 remote;
+	/// Of an echo message the identifier; it has no `remote_port`.
 	__be16 port;
 	__be16 remote_port;
 	__u8 protocol;

@@ -81,7 +81,8 @@ static __always_inline int outward_key(const struct control *control, const stru
 /// The entry of a packet, if it has one; `cause` says that it might have had.
 static __always_inline struct flow *flow_of(const struct control *control, const struct packet *packet, int *cause)
 {
-	struct flow_key key = { .protocol = packet->protocol };
+	int is_echo = packet->protocol != IPPROTO_TCP && packet->protocol != IPPROTO_UDP;
+	struct flow_key key = { .protocol = is_echo ? IPPROTO_ICMP : packet->protocol };
 
 	// It may need one that must be computed.
 	if (packet->no_checksum)
@@ -92,7 +93,7 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 		key.outside = *(const __be32 *)packet->destination;
 		key.remote = *(const __be32 *)packet->source;
 		key.port = packet->destination_port;
-		key.remote_port = packet->source_port;
+		key.remote_port = is_echo ? 0 : packet->source_port;
 		if (!is_of_pool(control, key.outside))
 			return 0;
 		*cause = PASS_NO_FLOW;
@@ -105,7 +106,7 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 		return 0;
 	*cause = PASS_NO_FLOW;
 	key.port = packet->source_port;
-	key.remote_port = packet->destination_port;
+	key.remote_port = is_echo ? 0 : packet->destination_port;
 	key.hash = hash_to_outside(control, key.inside, key.remote, (__u32)key.port << 16 | key.remote_port,
 				   (__u32)key.mechanism << 16 | (__u32)key.protocol << 8 | key.direction);
 	return find_flow(control, &key);
@@ -134,7 +135,11 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 	// A hairpin's packets come from inside: from outside an address of the pool is stolen.
 	if (packet->version == 4 && is_of_pool(way->control, *(const __be32 *)packet->source))
 		return -PASS_SOURCE;
-	if (!is_steered(packet) && !is_routed_to_us(ctx, desk))
+	int steered = is_steered(packet);
+	// An answer to an echo request of our own may be the host's, which shares the address: both have it.
+	if (steered && packet->protocol == IPPROTO_ICMP)
+		return -PASS_KERNEL;
+	if (!steered && !is_routed_to_us(ctx, desk))
 		return -PASS_KERNEL;
 	__u8 strict = config.ports[ingress & (PORTS - 1)].strict;
 	// An inside host's address may be this host's own, which the kernel takes from no wire.
@@ -155,7 +160,9 @@ static __always_inline int hop_of(void *ctx, struct flow *flow, const struct pac
 /// Whether an entry was idle for longer than its session may be.
 static __always_inline int is_forgotten(const struct flow *flow, const struct packet *packet, __u32 now)
 {
-	__u32 most = packet->protocol == IPPROTO_TCP ? config.idle_tcp : config.idle_udp;
+	__u32 most = packet->protocol == IPPROTO_TCP   ? config.idle_tcp
+		     : packet->protocol == IPPROTO_UDP ? config.idle_udp
+						       : config.idle_icmp;
 	return (__s32)(now - flow->last) > (__s32)most;
 }
 

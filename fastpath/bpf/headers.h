@@ -92,6 +92,18 @@ static __always_inline __u64 icmp_pseudo(__u32 octets)
 	return (__u64)bpf_htonl(octets) + bpf_htons(IPPROTO_ICMPV6);
 }
 
+/// The identifier of an echo message that belongs to a flow. It has no remote port.
+static __always_inline __be16 identifier_of(const struct act *act)
+{
+	return act->source_port | act->destination_port;
+}
+
+/// What another identifier adds to a checksum; 0 without a flow.
+static __always_inline __u64 change_of_identifier(const struct packet *packet, const struct act *act)
+{
+	return act->writes_ports ? (__u64)identifier_of(act) + (__u16)~packet->source_port : 0;
+}
+
 /// What an ICMP echo message's checksum changes by, and its new type. `old_type` and the pseudo-header of the side that has one.
 static __always_inline __u64 icmp_change(const struct packet *packet, __u32 octets, __u64 addresses6, __u8 *type)
 {

@@ -57,7 +57,7 @@ struct flow {
 	__be16 outside_port;
 	__be16 remote_port;
 	__be16 inside_port;
-	/// IPPROTO_TCP or IPPROTO_UDP.
+	/// IPPROTO_TCP, IPPROTO_UDP or, also of a NAT64, IPPROTO_ICMP: echo messages, whose ports are their identifier inside and outside.
 	__u8 protocol;
 	/// TO_OUTSIDE or TO_INSIDE.
 	__u8 direction;

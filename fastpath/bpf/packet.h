@@ -46,7 +46,7 @@ struct packet {
 	__u32 segment;
 	/// Packets that a wire would carry.
 	__u32 segments;
-	/// Ports; 0 for protocols without ports.
+	/// Ports; of an echo message the identifier, twice.
 	__be16 source_port;
 	__be16 destination_port;
 	__u8 version;
@@ -101,6 +101,8 @@ static __always_inline int parse_transport(void *at, void *end, struct packet *p
 		if ((void *)(icmp + 1) > end || left < sizeof(*icmp))
 			return PASS_MALFORMED;
 		packet->type = icmp->type;
+		packet->source_port = icmp->identifier;
+		packet->destination_port = icmp->identifier;
 		// Echo alone; the code of an echo message is zero.
 		if (packet->version == 4 ? (icmp->type != ICMP_ECHO && icmp->type != ICMP_ECHOREPLY)
 					 : (icmp->type != ICMPV6_ECHO_REQUEST && icmp->type != ICMPV6_ECHO_REPLY))

@@ -127,6 +127,7 @@ struct config {
 	/// Ticks after which an idle entry is left to the engine, and after which an absent gateway's programs pass everything.
 	__u32 idle_tcp;
 	__u32 idle_udp;
+	__u32 idle_icmp;
 	__u32 absence;
 	__u8 ports_count;
 	/// The kernel's routes depend on destination and ingress alone, but for `sources4` and `sources6`, so that they can be remembered by these.
@@ -156,6 +157,7 @@ struct config {
 	__u8 has_stateful;
 	__u8 sources4_count;
 	__u8 sources6_count;
+	__u32 inside4_count;
 	/// Identifications of IPv4 packets start here.
 	__u32 identification;
 	struct translator translators[TRANSLATORS];
@@ -172,8 +174,6 @@ struct config {
 	struct prefix6 sources6[SOURCES];
 	/// Whose packets go out by the NAT44.
 	struct network4 inside4[INSIDES];
-	__u32 inside4_count;
-	__u32 reserved;
 };
 
 volatile const struct config config = {};

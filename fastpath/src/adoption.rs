@@ -135,7 +135,7 @@ fn flow_of(half: &Flow, owners: &Slots) -> Option<OffloadedFlow> {
     let address = |octets: u32| Ipv4Addr::from(octets.to_ne_bytes());
     Some(OffloadedFlow {
         mechanism: owners.owner(half.mechanism)?,
-        protocol: NatProtocol::of(half.protocol).filter(|protocol| *protocol != NatProtocol::Icmp)?,
+        protocol: NatProtocol::of(half.protocol)?,
         inside: Inside(Endpoint6::new(Ipv6Addr::from(half.inside), port(half.inside_port))),
         outside: Outside(Endpoint4::new(address(half.outside), port(half.outside_port))),
         remote: Endpoint4::new(address(half.remote), port(half.remote_port)),

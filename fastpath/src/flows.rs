@@ -170,7 +170,7 @@ impl FlowTable {
     }
 
     /// Writes both halves of a flow, armed. `None`: the fast path is disabled, the table or both buckets are full, or the flow cannot be
-    /// offloaded (ICMP; a mechanism without a prefix).
+    /// offloaded (a mechanism without a prefix).
     pub fn arm(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
         if !self.control.is_enabled() {
             return None;
@@ -305,7 +305,7 @@ impl FlowTable {
             protocol: match flow.protocol {
                 NatProtocol::Tcp => 6,
                 NatProtocol::Udp => 17,
-                NatProtocol::Icmp => return None,
+                NatProtocol::Icmp => 1,
             },
             direction: TO_OUTSIDE,
             mechanism: slot,

@@ -458,6 +458,8 @@ plain! {
         pub idle_tcp: u32,
         /// The same of UDP.
         pub idle_udp: u32,
+        /// The same of echo messages.
+        pub idle_icmp: u32,
         /// Ticks without a heartbeat after which everything is passed to the kernel.
         pub absence: u32,
         /// Of `ports`.
@@ -502,6 +504,8 @@ plain! {
         pub sources4_count: u8,
         /// Of `sources6`.
         pub sources6_count: u8,
+        /// Of `inside4`.
+        pub inside4_count: u32,
         /// The secret by which destinations share counters of IPv4 identifications.
         pub identification: u32,
         /// Stateful ones in their slots ([`Control::slots`]), stateless ones where there is room, in the order of the configuration.
@@ -528,9 +532,5 @@ plain! {
         pub sources6: [Prefix6; SOURCES],
         /// Whose packets go out by the NAT44.
         pub inside4: [Network4; INSIDES],
-        /// Of `inside4`.
-        pub inside4_count: u32,
-        /// Zero.
-        pub reserved: u32,
     }
 }

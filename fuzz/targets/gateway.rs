@@ -169,6 +169,7 @@ impl Choice {
             limits: sixway_dataplane::nat::StateLimits { sessions: 32, bindings: 24, ..Default::default() },
             subscribers: sixway_dataplane::nat::SubscriberPolicy::new(64),
             policy,
+            draining: Vec::new(),
             in_use: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus, in the OpenMetrics text format: every counter and drop reason with its help text from the
 //! engine's own lists, and the fill of every bounded table, all by worker; and the gateway's own counters.
 
+mod alarms;
 mod dns64;
 mod event_log;
 mod fast_path;
@@ -65,6 +66,8 @@ pub struct GatewaySample {
     pub host: Option<HostRow>,
     /// The sinks of the event log.
     pub event_log: Vec<SinkRow>,
+    /// The alarms of the stateful translators: the translator, what it is about, and whether it is raised.
+    pub alarms: Vec<(String, &'static str, bool)>,
     /// What the process uses.
     pub process: Option<ProcessSample>,
 }
@@ -129,6 +132,7 @@ impl Collector for GatewaySample {
         self.steered(&mut encoder)?;
         self.host(&mut encoder)?;
         event_log::encode(&self.event_log, &mut encoder)?;
+        alarms::encode(&self.alarms, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
@@ -299,6 +303,7 @@ mod tests {
             advertisements: vec![row],
             steered,
             event_log: vec![SinkRow { name: "workers".into(), lost: 5, ..SinkRow::default() }],
+            alarms: vec![("nat64".into(), "udp_ports", true)],
             process: ProcessSample::now(),
             ..GatewaySample::default()
         };
@@ -334,6 +339,7 @@ mod tests {
         );
         assert!(text.contains("sixway_steered_packets_total 8\n"), "{text}");
         assert!(text.contains("sixway_events_lost_total{sink=\"workers\"} 5\n"), "{text}");
+        assert!(text.contains("sixway_alarm{mechanism=\"nat64\",resource=\"udp_ports\"} 1\n"), "{text}");
         assert!(text.contains(concat!("sixway_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n")));
         assert!(
             text.contains("\nprocess_resident_memory_bytes ") && !text.contains("sixway_process"),

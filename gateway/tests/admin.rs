@@ -1,9 +1,12 @@
 //! The admin API over a Unix socket, with a fake gateway behind it.
 
-use sixway::admin::{AdminError, Backend, Client, ClientError, Named, Query, Ranking, router};
+use sixway::admin::{
+    AdminError, Backend, Client, ClientError, Named, PoolPart, PoolVerb, Query, Ranking, router,
+};
 use sixway::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
+    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow,
+    Subscribers,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -51,6 +54,14 @@ impl Backend for Fake {
     }
     async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
         Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
+    }
+    async fn draining(&self) -> Result<Vec<DrainingRow>, AdminError> {
+        let prefix = "192.0.2.4/30".parse().unwrap();
+        let (mechanism, pool) = ("nat64".into(), "main".into());
+        Ok(vec![DrainingRow { mechanism, pool, prefix, bindings: 3, hosts: 2, portless: 0 }])
+    }
+    async fn change_pool(&self, verb: PoolVerb, part: PoolPart) -> Result<(), AdminError> {
+        Err(AdminError::Conflict(format!("{verb:?} {} of {}", part.prefix, part.pool)))
     }
     async fn subscribers(&self, ranking: Ranking) -> Result<Subscribers, AdminError> {
         let row = SubscriberRow { subscriber: format!("{ranking:?}"), ..SubscriberRow::default() };
@@ -220,6 +231,31 @@ fn changes_are_made_or_refused_with_what_is_wrong() {
     assert_eq!(asked(&served, "DELETE", "/v1/bindings?protocol=tcp&outside=192.0.2.1:80", "").0, 404);
     assert_eq!(asked(&served, "DELETE", "/v1/sessions?protocol=tcp", "").0, 204);
     assert_eq!(asked(&served, "DELETE", "/v1/status", "").0, 405);
+}
+
+#[test]
+fn a_part_of_a_pool_is_named_by_its_prefix() {
+    let served = served();
+    let part = r#"{"pool":"main","prefix":"192.0.2.4/30"}"#;
+    let query = "?pool=main&prefix=192.0.2.4/30";
+    for (method, path, body, verb) in [
+        ("POST", "/v1/pools/draining", part, "Drain"),
+        ("DELETE", &format!("/v1/pools/draining{query}"), "", "Undrain"),
+        ("POST", "/v1/pools/addresses", part, "Add"),
+        ("DELETE", &format!("/v1/pools/addresses{query}"), "", "Remove"),
+    ] {
+        let (status, what) = asked(&served, method, path, body);
+        assert!(status == 409 && what.contains(&format!("{verb} 192.0.2.4/30 of main")), "{status} {what}");
+    }
+    for wrong in ["", "{}", &part.replace("/30", "/29"), &part.replace("prefix", "address")] {
+        assert_eq!(asked(&served, "POST", "/v1/pools/draining", wrong).0, 400, "{wrong}");
+    }
+    let socket = served.socket.to_str().unwrap();
+    let (status, _, said) = sixway(&["pool", "drain", "main", "192.0.2.4/30", "--socket", socket]);
+    assert!(status == 1 && said.contains("Drain 192.0.2.4/30 of main"), "{status} {said}");
+    assert_eq!(sixway(&["pool", "drain", "main", "192.0.2.5/30", "--socket", socket]).0, 2);
+    let (_, shown, _) = sixway(&["show", "pools", "--socket", socket]);
+    assert!(shown.contains("main  192.0.2.4/30         3      2              0  in use"), "{shown}");
 }
 
 #[test]

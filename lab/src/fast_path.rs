@@ -54,7 +54,7 @@ pub struct Share {
     pub carried: u64,
     /// Packets of the gateway's that they looked at and left to the engine.
     pub left: u64,
-    /// Packets for which they have no rule: the host's own, and NAT64's ICMP messages.
+    /// Packets for which they have no rule: the host's own, and ICMP errors.
     pub others: u64,
     /// They were attached to the requested hook.
     pub hung: bool,

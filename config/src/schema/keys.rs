@@ -159,6 +159,24 @@ pub(crate) static POOL: Section = Section {
             Absent::Default("false"),
             "Whether this host answers ARP requests for the addresses, where they are in the network of one of its interfaces and nobody routes them to it: `ip neigh add proxy` for each, 1,024 at most.",
         ),
+        key(
+            "draining",
+            Kind::Prefixes4,
+            Absent::Means("none"),
+            "Addresses of the pool that no further inside host gets, so that they can be removed when they are empty. See [draining](mechanisms/pools.md#draining).",
+        ),
+        key(
+            "alarm_at",
+            Kind::Integer { min: 1, max: 100 },
+            Absent::Means("80, or 1 more than `alarm_clear`"),
+            "An alarm is raised when this percentage of the pool's ports of a protocol, or of its mechanism's sessions or bindings, is in use. See [alarms](mechanisms/pools.md#alarms).",
+        ),
+        key(
+            "alarm_clear",
+            Kind::Integer { min: 0, max: 99 },
+            Absent::Means("10 less than `alarm_at`"),
+            "The alarm is cleared when the percentage is at most this. The gap keeps it from coming and going.",
+        ),
     ]],
 };
 

@@ -14,7 +14,7 @@ use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
-use super::pool::{Pool, PoolSlot};
+use super::pool::{DrainingRow, Pool, PoolSlot};
 use super::port_blocks::PortBlocks;
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
@@ -325,7 +325,8 @@ impl<I: InsideKey> BindingTable<I> {
     ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
         let owner = FormerOwner::hashed(self.subscribers.tag_of(inside.0.host()));
         let wanted = Wanted { protocol, inside_port: inside.0.port(), owner, at: paired };
-        let early = self.quarantine.give(wanted)?;
+        let pool = &self.pool;
+        let early = self.quarantine.give(wanted, |slot| paired.is_none() && pool.is_draining(slot))?;
         counters.quarantines_cut_short += u64::from(!early.was_own);
         Some((early.slot, early.outside))
     }
@@ -369,6 +370,11 @@ impl<I: InsideKey> BindingTable<I> {
         self.quarantine.insert((protocol, outside), slot, FormerOwner::UNKNOWN, until);
         self.given(protocol, outside);
         true
+    }
+
+    /// What is left at addresses that are being drained.
+    pub(crate) fn draining_rows(&self) -> Vec<DrainingRow> {
+        self.pool.draining_rows(|slot, protocol| self.quarantine.at(slot, protocol))
     }
 
     /// Endpoints in quarantine.
@@ -453,6 +459,7 @@ impl<I: InsideKey> BindingTable<I> {
                 let subscriber = self.subscribers.join(address.0, subscriber, is_exempt)?;
                 let host = self.hosts.insert(Host { address, paired: pool_slot, subscriber, bindings: 0 })?;
                 self.by_host.insert(self.tag_host(address), host);
+                self.pool.paired(pool_slot, true);
                 host
             }
         };
@@ -544,7 +551,8 @@ impl<I: InsideKey> BindingTable<I> {
         let host = &mut self.hosts[binding.host];
         host.bindings -= 1;
         if host.bindings == 0 {
-            let address = host.address;
+            let (address, paired) = (host.address, host.paired);
+            self.pool.paired(paired, false);
             self.by_host.remove(self.tag_host(address), binding.host);
             self.hosts.release(binding.host);
             self.subscribers.leave(subscriber);

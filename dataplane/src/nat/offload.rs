@@ -15,7 +15,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 pub struct OffloadedFlow {
     /// The stateful translator.
     pub mechanism: Identity,
-    /// TCP or UDP.
+    /// Of ICMP echo messages, inside and outside have the identifier as their port, and the remote endpoint has none.
     pub protocol: NatProtocol,
     /// Inside endpoint.
     pub inside: Inside<Endpoint6>,
@@ -71,7 +71,7 @@ pub trait FastPath: Send {
     fn usage(&self, handle: FlowHandle) -> Usage;
 }
 
-/// What a packet leaves behind at an armed entry, 24 bits: `octets` starts at its TCP or UDP header. Equal for the last of several
+/// What a packet leaves behind at an armed entry, 24 bits: `octets` starts at its TCP, UDP or ICMP header. Equal for the last of several
 /// segments and for what they were merged into. The programs compute the same.
 pub fn mark(protocol: NatProtocol, octets: &[u8]) -> u32 {
     let word = |at: usize| octets.get(at..at + 4).map_or(0, |o| u32::from_be_bytes([o[0], o[1], o[2], o[3]]));

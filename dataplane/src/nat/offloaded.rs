@@ -73,7 +73,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
         let links = self.sessions.links(slot);
-        let is_open = matches!(state, SessionState::Udp | SessionState::Established);
+        let is_open = matches!(state, SessionState::Udp | SessionState::Established | SessionState::Icmp);
         if !is_open || links.flow().is_some() || links.stored != NONE {
             // A reset just before this packet.
             if state == SessionState::Trans {

@@ -7,7 +7,12 @@
 //! [`OPEN_AT_START`], and one more whenever the open ones hold more than [`BINDINGS_PER_OPEN_ADDRESS`] bindings on
 //! average, so that a /16 costs what its bindings need.
 
+mod draining;
+
+pub use draining::DrainingRow;
+
 use super::addresses_in_use::AddressesInUse;
+use super::draining::Draining;
 use super::free_set::FreeSet;
 use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
@@ -56,6 +61,20 @@ struct OpenAddress {
     planes: [Option<Box<PortPlane>>; 3],
     /// Endpoints of each protocol that are taken here.
     taken: [u32; 3],
+    /// Inside hosts that are paired with it.
+    hosts: u32,
+    /// No further host gets it.
+    is_draining: bool,
+}
+
+/// What a pool has at addresses that are being drained.
+#[derive(Clone, Copy, Debug, Default)]
+struct Drained {
+    addresses: u64,
+    /// Those that are open.
+    open: u64,
+    /// Endpoints that are taken there, by protocol.
+    taken: [u64; 3],
 }
 
 /// The pool, as one worker sees it: only the ports of its own blocks are ever free.
@@ -93,6 +112,8 @@ pub struct Pool {
     workers: u8,
     /// The addresses that any worker has bindings at.
     in_use: Option<Arc<AddressesInUse>>,
+    draining: Draining,
+    drained: Drained,
     /// Words examined by the last allocation, to show that it is bounded.
     steps: u32,
 }
@@ -138,6 +159,8 @@ impl Pool {
             worker,
             workers: ownership.workers(),
             in_use: None,
+            draining: Draining::default(),
+            drained: Drained::default(),
             steps: 0,
         };
         for block in 0..ownership.blocks() {
@@ -165,9 +188,9 @@ impl Pool {
         self.open[slot.0 as usize].address
     }
 
-    /// Number of addresses.
+    /// Number of addresses, without those that are being drained.
     pub const fn addresses(&self) -> u64 {
-        self.total
+        self.total - self.drained.addresses
     }
 
     /// Ports of each address that this worker may give.
@@ -182,10 +205,11 @@ impl Pool {
         PortRange::ALL.iter().map(|range| plane.free(*range)).sum()
     }
 
-    /// Ports of a protocol that this worker may give at any address, opened or not.
+    /// Ports of a protocol that this worker may give to a further host at any address, opened or not.
     pub fn free_anywhere(&self, protocol: NatProtocol) -> u32 {
-        let all = self.total.saturating_mul(self.ports().into());
-        u32::try_from(all.saturating_sub(self.taken_of[protocol as usize])).unwrap_or(u32::MAX)
+        let all = (self.total - self.drained.addresses).saturating_mul(self.ports().into());
+        let taken = self.taken_of[protocol as usize].saturating_sub(self.drained.taken[protocol as usize]);
+        u32::try_from(all.saturating_sub(taken)).unwrap_or(u32::MAX)
     }
 
     /// Requests another block.
@@ -193,10 +217,10 @@ impl Pool {
         self.wants = true;
     }
 
-    /// Endpoints that are taken, by protocol ([`NatProtocol`]).
+    /// Endpoints that are taken, by protocol ([`NatProtocol`]); without those at addresses that are being drained.
     pub fn taken(&self) -> [u64; 3] {
         let mut sums = [0; 3];
-        for open in &self.open {
+        for open in self.open.iter().filter(|open| !open.is_draining) {
             sums.iter_mut().zip(open.taken).for_each(|(sum, taken)| *sum += u64::from(taken));
         }
         sums
@@ -223,7 +247,7 @@ impl Pool {
             self.wants |= drawn.is_none();
             return drawn.map(|outside| (slot, outside));
         }
-        if self.bindings > self.open.len() as u64 * BINDINGS_PER_OPEN_ADDRESS {
+        if self.is_crowded() {
             self.open_another();
         }
         for range in PortRange::preference(protocol, inside_port) {
@@ -266,7 +290,7 @@ impl Pool {
         };
         let address = self.open[slot.0 as usize].address;
         for range in PortRange::preference(protocol, inside_port) {
-            if !self.available[protocol as usize][*range as usize].contains(slot.0) {
+            if !self.has_free(slot, protocol, *range) {
                 continue;
             }
             let mut steps = self.steps;
@@ -285,6 +309,16 @@ impl Pool {
             }
         }
         None
+    }
+
+    #[inline]
+    fn has_free(&self, slot: PoolSlot, protocol: NatProtocol, range: PortRange) -> bool {
+        let open = &self.open[slot.0 as usize];
+        if open.is_draining {
+            let plane = open.planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
+            return plane.free(range) > 0;
+        }
+        self.available[protocol as usize][range as usize].contains(slot.0)
     }
 
     fn plane(&mut self, slot: PoolSlot, protocol: NatProtocol) -> &mut PortPlane {
@@ -383,7 +417,9 @@ impl Pool {
             return;
         }
         self.plane(slot, protocol).release(port);
-        self.available[protocol as usize][PortRange::of(port) as usize].insert(slot.0);
+        if !self.open[slot.0 as usize].is_draining {
+            self.available[protocol as usize][PortRange::of(port) as usize].insert(slot.0);
+        }
     }
 
     /// An endpoint with this port is taken.
@@ -391,6 +427,7 @@ impl Pool {
         self.bindings += 1;
         self.taken_of[protocol as usize] += 1;
         let open = &mut self.open[slot.0 as usize];
+        self.drained.taken[protocol as usize] += u64::from(open.is_draining);
         open.taken[protocol as usize] += 1;
         if open.taken[protocol as usize] == 1 {
             let address = open.address;
@@ -404,6 +441,8 @@ impl Pool {
         self.bindings = self.bindings.saturating_sub(1);
         self.taken_of[protocol as usize] = self.taken_of[protocol as usize].saturating_sub(1);
         let open = &mut self.open[slot.0 as usize];
+        let drained = &mut self.drained.taken[protocol as usize];
+        *drained = drained.saturating_sub(open.is_draining.into());
         open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
         if open.taken[protocol as usize] == 0 {
             let address = open.address;
@@ -546,10 +585,11 @@ impl Pool {
 
     /// Puts an open address among those that have a free port, or takes it out.
     fn sort_in(&mut self, slot: u32, protocol: NatProtocol) {
-        let plane = self.open[slot as usize].planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
+        let open = &self.open[slot as usize];
+        let plane = open.planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
         for range in PortRange::ALL {
             let set = &mut self.available[protocol as usize][range as usize];
-            if plane.free(range) > 0 {
+            if plane.free(range) > 0 && !open.is_draining {
                 set.insert(slot)
             } else {
                 set.remove(slot)
@@ -564,7 +604,7 @@ impl Pool {
                 % u128::from(self.total);
             self.visited += 1;
             let address = self.address_numbered(number as u64);
-            if !self.slots.contains_key(&address) {
+            if !self.slots.contains_key(&address) && !self.draining.contains(address) {
                 self.open_this(address);
                 return true;
             }
@@ -574,9 +614,12 @@ impl Pool {
 
     fn open_this(&mut self, address: Ipv4Addr) -> PoolSlot {
         let slot = PoolSlot(self.open.len() as u32);
-        self.open.push(OpenAddress { address, planes: [None, None, None], taken: [0; 3] });
+        let is_draining = self.draining.contains(address);
+        let planes = [None, None, None];
+        self.open.push(OpenAddress { address, planes, taken: [0; 3], hosts: 0, is_draining });
         self.slots.insert(address, slot);
-        for ranges in &mut self.available {
+        self.drained.open += u64::from(is_draining);
+        for ranges in self.available.iter_mut().filter(|_| !is_draining) {
             for range in PortRange::ALL {
                 if self.untouched.free(range) > 0 {
                     ranges[range as usize].insert(slot.0);

@@ -55,6 +55,8 @@ struct AtAddress {
     /// Numbers of blocks that may be given.
     free: FreeSet,
     count: u32,
+    /// Whether no further subscriber gets it.
+    is_draining: bool,
     /// The block of each number, or [`NONE`].
     given: Box<[u32]>,
 }
@@ -154,7 +156,9 @@ impl PortBlocks {
         for (slot, at) in self.at.iter_mut().enumerate() {
             if at.given[usize::from(number)] == NONE && at.free.insert(number.into()) {
                 at.count += 1;
-                self.available.insert(slot as u32);
+                if !at.is_draining {
+                    self.available.insert(slot as u32);
+                }
             }
         }
     }
@@ -181,15 +185,27 @@ impl PortBlocks {
     }
 
     /// The pool has opened its next address.
-    pub(super) fn opened(&mut self) {
+    pub(super) fn opened(&mut self, is_draining: bool) {
         let numbers = self.uses.len();
         self.at.push(AtAddress {
             free: self.whole.clone(),
             count: self.whole_count,
+            is_draining,
             given: vec![NONE; numbers].into_boxed_slice(),
         });
-        if self.whole_count > 0 {
+        if self.whole_count > 0 && !is_draining {
             self.available.insert(self.at.len() as u32 - 1);
+        }
+    }
+
+    /// No further subscriber gets an open address, or they do again.
+    pub(super) fn set_draining(&mut self, slot: PoolSlot, is_draining: bool) {
+        let Some(at) = self.at.get_mut(slot.0 as usize) else { return };
+        at.is_draining = is_draining;
+        if at.count > 0 && !is_draining {
+            self.available.insert(slot.0);
+        } else {
+            self.available.remove(slot.0);
         }
     }
 
@@ -299,7 +315,9 @@ impl PortBlocks {
         at.given[usize::from(number)] = NONE;
         if self.whole.contains(number.into()) && at.free.insert(number.into()) {
             at.count += 1;
-            self.available.insert(slot.0);
+            if !at.is_draining {
+                self.available.insert(slot.0);
+            }
         }
         self.uses[usize::from(number)] -= 1;
         if self.uses[usize::from(number)] == 0 {
@@ -351,15 +369,20 @@ impl PortBlocks {
         self.blocks[block].taken[protocol as usize] >= self.policy.size
     }
 
-    /// The block that has been unused for longest: of any address, or of this one.
+    /// The block that has been unused for longest, of all.
+    pub(super) fn first_unused(&self) -> Option<u32> {
+        (self.idle_first != NONE).then_some(self.idle_first)
+    }
+
+    /// The same of an address, or of those that further subscribers get.
     pub(super) fn unused(&self, slot: Option<PoolSlot>) -> Option<u32> {
-        let Some(slot) = slot else { return (self.idle_first != NONE).then_some(self.idle_first) };
         let mut block = self.idle_first;
         for _ in 0..EXAMINED {
             if block == NONE {
                 return None;
             }
-            if self.blocks[block].slot == slot {
+            let its = self.blocks[block].slot;
+            if slot.map_or(!self.at[its.0 as usize].is_draining, |slot| slot == its) {
                 return Some(block);
             }
             block = self.blocks[block].idle_next;
@@ -369,7 +392,7 @@ impl PortBlocks {
 
     /// A block that has been unused for the idle time.
     pub(super) fn overdue(&self) -> Option<u32> {
-        let block = self.unused(None)?;
+        let block = self.first_unused()?;
         let until = self.blocks[block].idle_since.saturating_add(self.policy.idle_seconds);
         (until <= self.second).then_some(block)
     }

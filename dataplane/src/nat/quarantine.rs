@@ -204,8 +204,8 @@ impl Quarantine {
         self.by_time[protocol as usize].count
     }
 
-    /// Gives a port early. It stays taken in the pool.
-    pub(super) fn give(&mut self, wanted: Wanted) -> Option<Early> {
+    /// Gives a port early, at an address that is not barred. It stays taken in the pool.
+    pub(super) fn give(&mut self, wanted: Wanted, is_barred: impl Fn(PoolSlot) -> bool) -> Option<Early> {
         let protocol = wanted.protocol as usize;
         let (list, ends) = match wanted.at {
             Some(slot) => (List::Address, self.by_address.get(slot.0 as usize)?[protocol]),
@@ -215,7 +215,7 @@ impl Quarantine {
         let (mut at, mut first) = (ends.first, None);
         for _ in 0..EXAMINED {
             let Some(held) = self.held.get(at).filter(|_| at != NONE) else { break };
-            if ranges.contains(&PortRange::of(held.key.1.0.port)) {
+            if ranges.contains(&PortRange::of(held.key.1.0.port)) && !is_barred(held.slot) {
                 first = first.or(Some(at));
                 if held.owner == wanted.owner {
                     first = Some(at);
@@ -325,7 +325,7 @@ mod tests {
         }
         let mut give = |owner, at| {
             quarantine
-                .give(wanted(owner, at))
+                .give(wanted(owner, at), |_| false)
                 .map(|early| (early.outside.0.port, early.slot.0, early.was_own))
         };
         let here = Some(PoolSlot(0));
@@ -362,7 +362,7 @@ mod tests {
             }
             quarantine.insert(key(6_000), PoolSlot(0), ONE, 11);
             assert_eq!(
-                quarantine.give(wanted(TWO, Some(PoolSlot(0)))).map(|early| early.outside),
+                quarantine.give(wanted(TWO, Some(PoolSlot(0))), |_| false).map(|early| early.outside),
                 Some(key(6_000).1)
             );
             assert_eq!(quarantine.pop(100), None);

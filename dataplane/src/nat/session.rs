@@ -571,7 +571,7 @@ impl<I: InsideKey> SessionTable<I> {
 
 /// A packet that went by elsewhere starts the lifetime again, as it would have here in these states.
 pub(super) fn lived<I: InsideKey>(session: &mut Session<I>, last: Instant) {
-    if let SessionState::Udp | SessionState::Established = session.state {
+    if let SessionState::Udp | SessionState::Established | SessionState::Icmp = session.state {
         let clock = Clock::at(last);
         session.started = session.started.max(clock.ceil);
         session.last_packet = session.last_packet.max(clock.floor);

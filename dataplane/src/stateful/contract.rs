@@ -6,13 +6,13 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockCounts, BlockMove, Blocks, EventSink, Inside, NatProtocol, NotAdopted, Occupancy,
-    Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol, NotAdopted,
+    Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
     SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
 /// A stateful translator. An inside host with an IPv4 address goes by its IPv4-mapped IPv6 address here (RFC 4291 §2.5.5.2).
 pub trait Stateful {
@@ -91,6 +91,12 @@ pub trait Stateful {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool>;
+
+    /// See [`crate::nat::Engine::drain`].
+    fn drain(&mut self, prefix: Prefix4, drains: bool);
+
+    /// See [`crate::nat::Engine::draining_rows`].
+    fn draining_rows(&self, now: Instant) -> Vec<DrainingRow>;
 
     /// See [`crate::nat::Engine::wants_blocks`].
     fn wants_blocks(&mut self) -> bool;

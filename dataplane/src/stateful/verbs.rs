@@ -8,13 +8,13 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockCounts, BlockMove, Blocks, Entry, EventSink, Inside, InsideKey, NatProtocol, NotAdopted,
-    Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
-    SubscriberRow,
+    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside, InsideKey,
+    NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
+    StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
 impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn identity(&self) -> Identity {
@@ -130,6 +130,17 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
             }
         }
         removed
+    }
+
+    fn drain(&mut self, prefix: Prefix4, drains: bool) {
+        self.nat.drain(prefix, drains);
+        self.without_ports.drain(self.nat.draining());
+    }
+
+    fn draining_rows(&self, now: Instant) -> Vec<DrainingRow> {
+        let portless = self.without_ports.sessions_at(self.nat.draining(), now);
+        let rows = self.nat.draining_rows().into_iter().zip(portless);
+        rows.map(|(row, portless)| DrainingRow { portless, ..row }).collect()
     }
 
     fn wants_blocks(&mut self) -> bool {

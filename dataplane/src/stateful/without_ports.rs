@@ -2,6 +2,7 @@
 
 use crate::counters::Counters;
 use crate::instant::Instant;
+use crate::nat::Draining;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::time::Duration;
@@ -52,6 +53,12 @@ pub trait WithoutPorts {
     /// The same for static bindings. All workers have all of them; the first one shows them.
     fn bindings(&self, cursor: u32, slots: u32, rows: &mut Vec<PortlessBindingRow>) -> Option<u32>;
 
+    /// Hosts get other addresses of the pool than these for new sessions.
+    fn drain(&mut self, draining: &Draining);
+
+    /// Live sessions and static bindings at the addresses that are being drained, by their prefixes.
+    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64>;
+
     /// Ends the sessions of an inside host with a remote host; whether there were any.
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool;
 }
@@ -71,6 +78,12 @@ impl WithoutPorts for () {
 
     fn bindings(&self, _: u32, _: u32, _: &mut Vec<PortlessBindingRow>) -> Option<u32> {
         None
+    }
+
+    fn drain(&mut self, _: &Draining) {}
+
+    fn sessions_at(&self, draining: &Draining, _: Instant) -> Vec<u64> {
+        vec![0; draining.prefixes().len()]
     }
 
     fn end(&mut self, _: u8, _: Ipv4Addr, _: Ipv4Addr, _: &mut Counters) -> bool {

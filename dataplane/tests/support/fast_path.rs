@@ -134,7 +134,14 @@ fn is_of_pool(address: Ipv4Addr) -> bool {
 impl Key {
     /// `None`: not a packet that is forwarded.
     fn of(packet: &Packet) -> Option<Self> {
-        let Transport::Ports { source, destination, tcp_flags } = packet.transport else { return None };
+        let is_out = matches!(packet.addresses, Addresses::V6 { .. });
+        let (source, destination, tcp_flags) = match packet.transport {
+            Transport::Ports { source, destination, tcp_flags } => (source, destination, tcp_flags),
+            // An echo message has the identifier on its own side, and none on the remote one.
+            Transport::IcmpQuery { identifier, kind: 0 | 8 | 128 | 129, .. } if is_out => (identifier, 0, 0),
+            Transport::IcmpQuery { identifier, kind: 0 | 8 | 128 | 129, .. } => (0, identifier, 0),
+            _ => return None,
+        };
         if packet.fragment.is_some() || packet.hops <= 1 {
             return None;
         }

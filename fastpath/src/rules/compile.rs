@@ -45,8 +45,8 @@ impl Offer {
         let config = &mut self.rules.config;
         config.tun = around.tun;
         config.tun_mtu = around.tun_mtu.into();
-        (config.idle_tcp, config.idle_udp, config.absence) =
-            (around.idle_tcp, around.idle_udp, around.absence);
+        (config.idle_tcp, config.idle_udp, config.idle_icmp, config.absence) =
+            (around.idle_tcp, around.idle_udp, around.idle_icmp, around.absence);
         let ports = &around.ports[..around.ports.len().min(PORTS)];
         config.ports[..ports.len()].copy_from_slice(ports);
         config.ports_count = ports.len() as u8;

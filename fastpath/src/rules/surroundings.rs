@@ -23,6 +23,8 @@ pub struct Surroundings {
     pub idle_tcp: u32,
     /// The same of UDP.
     pub idle_udp: u32,
+    /// The same of echo messages.
+    pub idle_icmp: u32,
     /// Ticks without a heartbeat after which everything is passed to the kernel.
     pub absence: u32,
     /// The slots of translators whose flows the previous process may have left.

@@ -8,7 +8,7 @@ use super::proof::sessions::{self, Session};
 use super::proof::world::{NAT44, NAT64};
 use super::proof::worlds;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{Direction, NatProtocol};
+use sixway_dataplane::nat::Direction;
 use sixway_dataplane::offload::{FastPath, FlowHandle, mark};
 use sixway_fastpath::layout::{Config, FLOW_ACTIVE, FLOW_ARMED, Flow, flow_state, flow_word};
 use std::time::Duration;
@@ -87,10 +87,6 @@ fn transport(packet: &[u8]) -> &[u8] {
 
 fn unchanged(_: &mut Config) {}
 
-fn protocol(session: &Session) -> NatProtocol {
-    if session.is_tcp { NatProtocol::Tcp } else { NatProtocol::Udp }
-}
-
 #[test]
 fn a_packet_leaves_its_mark_on_an_armed_entry_and_the_engine_computes_the_same() {
     at_both_hooks(unchanged, |mut stage| {
@@ -104,7 +100,7 @@ fn a_packet_leaves_its_mark_on_an_armed_entry_and_the_engine_computes_the_same()
                     let frame = [&framed(port, &packet)[..], &[0xee; 9]].concat();
                     let ran = stage.rig.run(&frame, stage.scene.index(port));
                     assert_eq!((ran.verdict, &ran.frame), (Ruling::Pass, &frame));
-                    let left = mark(protocol(session), transport(&packet));
+                    let left = mark(session.protocol, transport(&packet));
                     assert_eq!(
                         stage.halves(handle)[half].word,
                         flow_word(FLOW_ARMED, left),
@@ -126,7 +122,7 @@ fn an_entry_is_active_when_the_mark_is_that_of_the_last_packet_and_forwards_from
             for packet in [&first, &last] {
                 stage.rig.run(&framed(Port::Inner, packet), stage.scene.index(Port::Inner));
             }
-            let mark = |packet: &[u8]| mark(protocol(&session), transport(packet));
+            let mark = |packet: &[u8]| mark(session.protocol, transport(packet));
             assert!(
                 !stage.rig.writer.activate(handle, Direction::Out, mark(&first)),
                 "the last is under way"
@@ -277,7 +273,7 @@ fn a_next_hop_older_than_ten_minutes_is_looked_up_again() {
     /// Ticks of 2^20 ns.
     const TEN_MINUTES: u32 = 572_205;
     fn an_hour(config: &mut Config) {
-        (config.idle_tcp, config.idle_udp) = (3_433_228, 3_433_228);
+        (config.idle_tcp, config.idle_udp, config.idle_icmp) = (3_433_228, 3_433_228, 3_433_228);
     }
     at_both_hooks(an_hour, |mut stage| {
         for session in stage.usual() {

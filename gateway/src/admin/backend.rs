@@ -4,11 +4,12 @@ use super::edit::Named;
 use super::error::AdminError;
 use super::filter::Query;
 use super::live::LiveFilter;
+use super::pool_part::{PoolPart, PoolVerb};
 use super::ranking::Ranking;
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, NewRemote, Page,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
+    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
 use sixway_wire::Prefix6;
 use std::future::Future;
@@ -31,6 +32,14 @@ pub trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Receiver<LiveRow>, AdminError>> + Send;
     /// How full the pools of ports are.
     fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
+    /// What is left at addresses of pools that are being drained.
+    fn draining(&self) -> impl Future<Output = Result<Vec<DrainingRow>, AdminError>> + Send;
+    /// Changes a part of a pool.
+    fn change_pool(
+        &self,
+        verb: PoolVerb,
+        part: PoolPart,
+    ) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Sessions that `query` admits; its limit is set.
     fn sessions(&self, query: Query) -> impl Future<Output = Result<Page<SessionRow>, AdminError>> + Send;
     /// Bindings that `query` admits; its limit is set.

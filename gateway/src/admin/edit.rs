@@ -5,7 +5,7 @@ use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
 /// A change.
@@ -21,6 +21,8 @@ pub enum Edit {
     EndSession(NatProtocol, Inside<Endpoint6>, Endpoint4),
     /// End the sessions of a protocol without ports between an inside host and a remote one.
     EndPortless(u8, Ipv4Addr, Ipv4Addr),
+    /// Drain these addresses of the pool, or give them to hosts again.
+    Drain(Prefix4, bool),
 }
 
 /// A binding or session as it is written in a request.

@@ -31,6 +31,7 @@ mod error;
 mod filter;
 mod live;
 mod metrics_route;
+mod pool_part;
 mod ranking;
 mod server;
 
@@ -42,5 +43,6 @@ pub(crate) use filter::protocol_number;
 pub use filter::{Filter, FilterError, Query};
 pub use live::{LiveFilter, MAX_LIVE};
 pub(crate) use metrics_route::metrics_route;
+pub use pool_part::{NamedPart, PoolPart, PoolVerb};
 pub use ranking::{By, DEFAULT_TOP, MAX_TOP, Ranking};
 pub use server::{Asker, DEFAULT_LIMIT, MAX_LIMIT, router};

@@ -6,6 +6,7 @@ use super::error::AdminError;
 use super::filter::Query;
 use super::live::{LiveQuery, MAX_LIVE};
 use super::metrics_route::metrics_route;
+use super::pool_part::{NamedPart, PoolVerb};
 use super::ranking::{DEFAULT_TOP, MAX_TOP, Ranking};
 use crate::trace::Detail;
 use crate::view::{Fault, Flush, Leaving, NewRemote, RouterAdvertisementRow, SixRdRow};
@@ -55,6 +56,8 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/drops", get(drops::<B>))
         .route("/v1/live", get(live::<B>))
         .route("/v1/pools", get(pools::<B>))
+        .route("/v1/pools/draining", get(draining::<B>).post(drain::<B>).delete(undrain::<B>))
+        .route("/v1/pools/addresses", post(add_to_pool::<B>).delete(remove_from_pool::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/subscribers", get(subscribers::<B>).delete(end_subscriber::<B>))
@@ -122,6 +125,58 @@ async fn live<B: Backend>(
 
 async fn pools<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
     backend.pools().await.map(Json)
+}
+
+async fn draining<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.draining().await.map(Json)
+}
+
+type WrittenPart = Result<Json<NamedPart>, JsonRejection>;
+type QueriedPart = Result<UrlQuery<NamedPart>, QueryRejection>;
+
+async fn change_pool<B: Backend>(
+    backend: &B,
+    verb: PoolVerb,
+    part: Result<NamedPart, String>,
+) -> Result<StatusCode, AdminError> {
+    let part = part.and_then(|named| named.part()).map_err(AdminError::BadRequest)?;
+    backend.change_pool(verb, part).await.map(|()| StatusCode::NO_CONTENT)
+}
+
+fn written(part: WrittenPart) -> Result<NamedPart, String> {
+    part.map(|Json(named)| named).map_err(|rejection| rejection.body_text())
+}
+
+fn queried(part: QueriedPart) -> Result<NamedPart, String> {
+    part.map(|UrlQuery(named)| named).map_err(|rejection| rejection.body_text())
+}
+
+async fn drain<B: Backend>(
+    State(backend): State<Arc<B>>,
+    part: WrittenPart,
+) -> Result<StatusCode, AdminError> {
+    change_pool(&*backend, PoolVerb::Drain, written(part)).await
+}
+
+async fn undrain<B: Backend>(
+    State(backend): State<Arc<B>>,
+    part: QueriedPart,
+) -> Result<StatusCode, AdminError> {
+    change_pool(&*backend, PoolVerb::Undrain, queried(part)).await
+}
+
+async fn add_to_pool<B: Backend>(
+    State(backend): State<Arc<B>>,
+    part: WrittenPart,
+) -> Result<StatusCode, AdminError> {
+    change_pool(&*backend, PoolVerb::Add, written(part)).await
+}
+
+async fn remove_from_pool<B: Backend>(
+    State(backend): State<Arc<B>>,
+    part: QueriedPart,
+) -> Result<StatusCode, AdminError> {
+    change_pool(&*backend, PoolVerb::Remove, queried(part)).await
 }
 
 async fn sessions<B: Backend>(State(backend): State<Arc<B>>, query: Written) -> Answer<impl Serialize> {
@@ -269,7 +324,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

@@ -9,6 +9,7 @@ use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
 use super::nat::{self, NatCommand};
 use super::output::{complain, say};
+use super::pool::{self, PoolCommand};
 use super::reload::{self, ReloadArguments};
 use super::run_directory::RUN_DIRECTORY;
 use super::run_gateway;
@@ -60,6 +61,9 @@ enum Command {
     /// End the bindings of a subscriber of a running gateway.
     #[command(subcommand)]
     Subscriber(SubscriberCommand),
+    /// Drain, add or remove addresses of a pool of a running gateway.
+    #[command(subcommand)]
+    Pool(PoolCommand),
     /// Say what the gateway does with a packet, and why; nothing is sent or changed.
     Trace {
         /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
@@ -166,6 +170,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Binding(command) => edit::binding(command),
         Command::Session(command) => edit::session(command),
         Command::Subscriber(command) => edit::subscriber(command),
+        Command::Pool(command) => pool::run(command),
         Command::Show(arguments) => show::run(arguments),
         Command::Trace { config, packet } => {
             load_quietly(config.as_deref()).and_then(|config| trace::run(packet, &config))

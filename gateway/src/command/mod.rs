@@ -11,6 +11,7 @@ mod generate;
 mod live;
 mod nat;
 mod output;
+mod pool;
 mod reload;
 mod run_directory;
 mod run_gateway;

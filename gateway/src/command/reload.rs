@@ -11,6 +11,7 @@ use crate::show::plural;
 use crate::view::{Page, ReloadRow, SessionRow, Status};
 use crate::{daemon, host};
 use clap::Args;
+use sixway_dataplane::nat::NotAdopted;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -72,7 +73,7 @@ pub(super) fn run(arguments: &ReloadArguments) -> Result<(), Failure> {
 }
 
 /// Waits until the gateway answers again.
-fn wait(sockets: &[Client], before: &Status) -> Result<Status, Failure> {
+pub(super) fn wait(sockets: &[Client], before: &Status) -> Result<Status, Failure> {
     let asked = Instant::now();
     while asked.elapsed() < PATIENCE {
         let answers = sockets.iter().filter_map(|client| client.get::<Status>("/v1/status", &[]).ok());
@@ -143,6 +144,9 @@ fn sessions(client: &Client, running: &serde_json::Value, config: &Config) -> Re
     let mut text = format!("{} of {all}{part} continue", effect.continued());
     for (why, count) in effect.ended() {
         text.push_str(&format!("; {count} would end: {why}"));
+    }
+    if effect.ended().iter().any(|(why, _)| *why == NotAdopted::PortNotGiven) {
+        text.push_str("\nAddresses that are drained first end no session: sixway pool drain NAME PREFIX");
     }
     Ok(text)
 }

@@ -6,8 +6,8 @@ use super::show_arguments::{ShowArguments, ShowKind};
 use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, FastPathRow, Page, PoolRow, RouterAdvertisementRow,
-    SessionRow, SixRdRow, Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, Page, PoolRow,
+    RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,9 +36,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::Drops) => {
             arguments.one::<Vec<DropRow>>(&client, "/v1/drops", |rows, colour| show::drops(rows, colour))
         }
-        Some(ShowKind::Pools) => {
-            arguments.one::<Vec<PoolRow>>(&client, "/v1/pools", |rows, colour| show::pools(rows, colour))
-        }
+        Some(ShowKind::Pools) => arguments.pools(&client),
         Some(ShowKind::Config) if !arguments.json => client.text("/v1/config.toml", &[]),
         Some(ShowKind::Config) => {
             arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
@@ -140,6 +138,17 @@ impl ShowArguments {
     ) -> Result<String, ClientError> {
         let value: T = client.get(path, &[])?;
         Ok(self.print(&value, table))
+    }
+
+    /// Asks how full the pools are; a table is followed by that of what is being drained.
+    fn pools(&self, client: &Client) -> Result<String, ClientError> {
+        let rows: Vec<PoolRow> = client.get("/v1/pools", &[])?;
+        let text = self.print(&rows, |rows: &Vec<PoolRow>, colour| show::pools(rows, colour));
+        if self.json {
+            return Ok(text);
+        }
+        let draining: Vec<DrainingRow> = client.get("/v1/pools/draining", &[])?;
+        Ok(text + &self.print(&draining, |rows: &Vec<DrainingRow>, colour| show::draining(rows, colour)))
     }
 
     /// Asks for the first subscribers.

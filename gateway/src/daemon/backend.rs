@@ -5,12 +5,13 @@ use super::gateway::{Gateway, sum};
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
-use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, Query, Ranking};
+use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, PoolPart, PoolVerb, Query, Ranking};
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow, MechanismRow,
-    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
+    MechanismRow, NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    Subscribers,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -88,6 +89,14 @@ impl Backend for Gateway {
 
     async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
         Ok(self.pool_rows(&self.reports().await?))
+    }
+
+    async fn draining(&self) -> Result<Vec<DrainingRow>, AdminError> {
+        self.draining_rows().await
+    }
+
+    async fn change_pool(&self, verb: PoolVerb, part: PoolPart) -> Result<(), AdminError> {
+        Gateway::change_pool(self, verb, part).await
     }
 
     async fn sessions(&self, query: Query) -> Result<Page<SessionRow>, AdminError> {
@@ -228,6 +237,8 @@ impl Backend for Gateway {
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
             self.share().map(|summary| words::fast_path(summary, &self.seen().unwrap_or_default()));
+        let stateful = self.facts.mechanisms.iter().filter(|it| it.kind.is_stateful());
+        let stateful = stateful.map(|it| it.name.as_str());
         let gateway = GatewaySample {
             advertisements,
             steered,
@@ -235,6 +246,7 @@ impl Backend for Gateway {
             fast_path,
             host: self.host_row(),
             event_log: self.event_log_rows(),
+            alarms: self.alarms().rows(stateful),
             process: ProcessSample::now(),
         };
         metrics::encode(samples.collect(), gateway)

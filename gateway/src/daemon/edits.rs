@@ -182,7 +182,7 @@ impl Gateway {
 mod tests {
     use super::super::facts::{Facts, Mechanism, Translator};
     use super::*;
-    use crate::config::{Pool, Ports};
+    use crate::config::{AlarmThresholds, Pool, Ports};
     use crate::worker::{DumpPage, Mailbox, Post, mailbox};
     use sixway_dataplane::mechanism::table::Kind;
     use std::sync::{Arc, Mutex};
@@ -247,6 +247,8 @@ mod tests {
             ports: Ports::parse("61000-65535").unwrap(),
             shared: true,
             proxy_arp: false,
+            draining: Vec::new(),
+            alarm: AlarmThresholds::default(),
         };
         let (post, mailbox) = mailbox().unwrap();
         stand_in(mailbox, Told::default(), false);

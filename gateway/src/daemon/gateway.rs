@@ -1,10 +1,13 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
+use super::alarms::Alarms;
 use super::dns64_view::Dns64View;
 use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
+use super::pool_changes::{DrainLog, Drained};
 use super::rates::History;
+use super::refusals::Refusals;
 use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
@@ -18,9 +21,9 @@ use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
 use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
 use crate::worker::{Command, Post, Report, Table};
-use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
+use sixway_dataplane::{Counters, DropReason};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
@@ -28,6 +31,9 @@ use tokio::sync::oneshot;
 
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Seconds between two looks at what is being drained.
+const DRAIN_LOOK: u64 = 10;
 
 /// How long an answer may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
@@ -69,6 +75,12 @@ pub struct Gateway {
     pub(super) started_milliseconds: u64,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
+    /// What is being drained in pools for which that was changed at run time.
+    pub(super) drained: Mutex<Drained>,
+    drain_log: Mutex<DrainLog>,
+    alarms: Mutex<Alarms>,
+    /// What was recorded of subscribers that were refused.
+    pub(super) refusals: Mutex<Refusals>,
 }
 
 impl Gateway {
@@ -99,6 +111,10 @@ impl Gateway {
             config_file: PathBuf::new(),
             started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
             edits: tokio::sync::Mutex::default(),
+            drained: Mutex::default(),
+            drain_log: Mutex::default(),
+            alarms: Mutex::default(),
+            refusals: Mutex::default(),
         }
     }
 
@@ -227,22 +243,47 @@ impl Gateway {
             match self.reports().await {
                 Ok(reports) => {
                     service::alive();
-                    self.warn_of_exhaustion(&reports);
+                    self.judge_alarms(&self.tables(&reports));
+                    if self.warn_of_exhaustion(&reports) {
+                        self.record_refusals().await;
+                    }
+                    self.tell_drained().await;
                 }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
             }
         }
     }
 
-    /// Logs pools, tables and limits that are used up.
-    fn warn_of_exhaustion(&self, reports: &[Report]) {
+    /// Logs pools, tables and limits that are used up. Whether subscribers were refused.
+    fn warn_of_exhaustion(&self, reports: &[Report]) -> bool {
+        let mut refused = false;
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
         for exhausted in log.due(&sum(reports), Instant::now()) {
             tracing::warn!("{}", exhausted.text);
             if let Some(events) = &self.event_log {
                 events.limit(exhausted.reason.name(), exhausted.packets);
             }
+            refused |= matches!(exhausted.reason, DropReason::SubscriberLimit | DropReason::SubscriberShare);
         }
+        refused
+    }
+
+    /// The alarms that are raised.
+    pub(super) fn alarms(&self) -> MutexGuard<'_, Alarms> {
+        self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Logs which addresses are drained.
+    async fn tell_drained(&self) {
+        let is_configured = || self.facts.translators.iter().any(|one| !one.pool.draining.is_empty());
+        let is_due = self.started.elapsed().as_secs().is_multiple_of(DRAIN_LOOK);
+        if !is_due || self.drained().is_empty() && !is_configured() {
+            return;
+        }
+        // What is not known is told the next time.
+        let Ok(rows) = self.draining_rows().await else { return };
+        let news = self.drain_log.lock().unwrap_or_else(PoisonError::into_inner).news(&rows);
+        news.iter().for_each(|text| tracing::info!("{text}"));
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

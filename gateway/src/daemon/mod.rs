@@ -1,6 +1,7 @@
 //! The running gateway, from start to end.
 
 mod advertiser;
+mod alarms;
 mod anchors;
 mod backend;
 mod cursor;
@@ -27,6 +28,7 @@ mod offload;
 mod orphans;
 mod packet_filter;
 mod path_errors;
+mod pool_changes;
 mod pool_file;
 mod pool_keeper;
 mod port_ledger;
@@ -36,6 +38,7 @@ mod problems;
 mod promises;
 mod rates;
 mod readable;
+mod refusals;
 mod reload;
 mod remote_names;
 mod run;

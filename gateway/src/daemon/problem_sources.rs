@@ -2,7 +2,7 @@
 
 use super::gateway::Gateway;
 use super::session_sample::{PARTS, ROWS, SessionSample};
-use super::{exhaustion, problems, words};
+use super::{alarms, exhaustion, problems, words};
 use crate::admin::Filter;
 use crate::host::{SilentRouter, silent_routers};
 use crate::view::{HostRow, PoolRow, PoolShareRow, ProblemRow, Status};
@@ -35,8 +35,11 @@ impl Gateway {
         found.extend(self.one_direction(&sample));
         let now = Instant::now();
         found.extend(exhaustion::problems(|reason| self.history().last_grown(reason, now)));
-        found.extend(problems::pools(&self.pool_rows(reports)));
-        found.extend(problems::tables(&status.mechanisms, tables));
+        let is_raised = |mechanism: &str, resource: &str| self.alarms().is_raised(mechanism, resource);
+        found.extend(problems::pools(&self.pool_rows(reports), |row| {
+            is_raised(&row.mechanism, alarms::ports_of(&row.protocol))
+        }));
+        found.extend(problems::tables(&status.mechanisms, tables, is_raised));
         found.extend(problems::host(status.host.as_ref().unwrap_or(&HostRow::default())));
         found.extend(problems::packet_filter(&self.filter_findings()));
         found.extend(status.reload.iter().filter_map(problems::reload));

@@ -9,8 +9,6 @@ use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, Problem
 use crate::worker::Table;
 use std::net::IpAddr;
 
-/// From this share of a pool or a table on, it is nearly full.
-const NEARLY: f64 = 0.80;
 /// From this share on, it is full but for a rest.
 const ALMOST: f64 = 0.95;
 /// Seconds for which a loss is a problem.
@@ -50,7 +48,7 @@ pub(super) fn one_direction(name: &str, sample: &SampleCount, outward: bool) -> 
 }
 
 /// Pools whose ports are nearly all in use; the fullest worker, where the pool as a whole has enough.
-pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
+pub(super) fn pools(rows: &[PoolRow], is_raised: impl Fn(&PoolRow) -> bool) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::PoolPorts;
     const ADVICE: &str = "add addresses to the pool, or set max_bindings_per_subscriber; sixway show subscribers lists who has the ports";
     let problem = |row: &PoolRow| {
@@ -63,7 +61,7 @@ pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
         }
         match share {
             share if share >= ALMOST => Some(ProblemRow::error(KIND, text, ADVICE)),
-            share if share >= NEARLY || fullest >= ALMOST => Some(ProblemRow::warning(KIND, text, ADVICE)),
+            _ if is_raised(row) || fullest >= ALMOST => Some(ProblemRow::warning(KIND, text, ADVICE)),
             _ => None,
         }
     };
@@ -71,7 +69,11 @@ pub(super) fn pools(rows: &[PoolRow]) -> Vec<ProblemRow> {
 }
 
 /// Tables that are nearly full.
-pub(super) fn tables(mechanisms: &[MechanismRow], tables: &[Table]) -> Vec<ProblemRow> {
+pub(super) fn tables(
+    mechanisms: &[MechanismRow],
+    tables: &[Table],
+    is_raised: impl Fn(&str, &str) -> bool,
+) -> Vec<ProblemRow> {
     let mut found = Vec::new();
     for (mechanism, table) in mechanisms.iter().zip(tables) {
         let bindings =
@@ -98,7 +100,9 @@ pub(super) fn tables(mechanisms: &[MechanismRow], tables: &[Table]) -> Vec<Probl
             let text = format!("{}: {} of {} {noun}", mechanism.name, count(used), count(capacity));
             match share {
                 share if share >= 1.0 => found.push(ProblemRow::error(kind, text, cure)),
-                share if share >= ALMOST => found.push(ProblemRow::warning(kind, text, cure)),
+                share if share >= ALMOST || is_raised(&mechanism.name, noun) => {
+                    found.push(ProblemRow::warning(kind, text, cure));
+                }
                 _ => {}
             }
         }
@@ -285,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_a_problem_from_80_percent_and_a_worker_from_95() {
+    fn a_pool_is_a_problem_with_its_alarm_and_a_worker_from_95_percent() {
         let row = |used, free, by_worker: &[(u64, u64)]| PoolRow {
             mechanism: "nat64".into(),
             pool: "main".into(),
@@ -297,13 +301,14 @@ mod tests {
                 .map(|(used, free)| PoolShareRow { used: *used, free: *free })
                 .collect(),
         };
-        let found = pools(&[
+        let rows = [
             row(79, 21, &[(79, 21)]),
             row(80, 20, &[(80, 20)]),
             row(95, 5, &[(95, 5)]),
             row(97, 103, &[(2, 98), (95, 5)]),
             row(0, 0, &[(0, 0)]),
-        ]);
+        ];
+        let found = pools(&rows, |row| row.used == 80);
         let main = "nat64: pool main, TCP:";
         assert_eq!(
             said(&found),
@@ -326,9 +331,10 @@ mod tests {
                 bindings_capacity: 100,
                 ..Table::default()
             };
-            tables(std::slice::from_ref(&mechanism), &[table])
+            tables(std::slice::from_ref(&mechanism), &[table], |_, noun| sessions == 80 && noun == "sessions")
         };
         assert_eq!(of(94, 94), []);
+        assert_eq!(said(&of(80, 80)), [(Severity::Warning, "nat64: 80 of 100 sessions")], "its alarm");
         let found = of(100, 95);
         assert_eq!(
             said(&found),
@@ -337,9 +343,13 @@ mod tests {
                 (Severity::Warning, "nat64: 95 of 100 bindings")
             ]
         );
-        assert_eq!(tables(std::slice::from_ref(&mechanism), &[Table::default()]), [], "it has none");
+        assert_eq!(
+            tables(std::slice::from_ref(&mechanism), &[Table::default()], |_, _| false),
+            [],
+            "it has none"
+        );
         let portless = Table { portless_sessions: 95, portless_capacity: 100, ..Table::default() };
-        let found = tables(&[mechanism], &[portless]);
+        let found = tables(&[mechanism], &[portless], |_, _| false);
         assert_eq!(said(&found), [(Severity::Warning, "nat64: 95 of 100 sessions without ports")]);
     }
 
@@ -356,7 +366,7 @@ mod tests {
         };
         let mechanisms = [true, false].map(|stateful| MechanismRow { stateful, ..MechanismRow::default() });
         let upstreams = vec![UpstreamRow { health: "down".into(), ..UpstreamRow::default() }];
-        let mut all = tables(&mechanisms, &[full, full]);
+        let mut all = tables(&mechanisms, &[full, full], |_, _| false);
         all.extend(dns64(&Dns64Row { upstreams, ..Dns64Row::default() }));
         all.extend(fast_path(Some("no BPF"), None, false, &["not eth2".into()]));
         let away = SinkRow { reason: Some(String::new()), away_seconds: Some(1), ..SinkRow::default() };

@@ -10,7 +10,7 @@ use super::reload::PREVIOUS;
 use super::service;
 use super::start::Start;
 use crate::admin::{Client, ClientError};
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, Sources, Surroundings};
 use crate::host;
 use crate::show::plural;
 use crate::view::Leaving;
@@ -281,10 +281,9 @@ pub(super) fn reloaded(start: &Start<'_>) -> Result<Config, String> {
 ///
 /// # Errors
 /// The gateway cannot continue with it: why.
-pub(super) fn same(start: &Start<'_>) -> Result<Config, String> {
-    let (config, _) =
-        start.sources.config(&crate::host::host_facts()).map_err(|faults| faults.to_string())?;
-    check_reload(&start.config.gateway.name, &config)?;
+pub(super) fn same(sources: &Sources, name: &str) -> Result<Config, String> {
+    let (config, _) = sources.config(&crate::host::host_facts()).map_err(|faults| faults.to_string())?;
+    check_reload(name, &config)?;
     Ok(config)
 }
 

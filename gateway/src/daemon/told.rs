@@ -2,13 +2,14 @@
 
 use super::error::RunError;
 use super::gateway::{Gateway, sum};
+use super::pool_changes::{Relisted, amended};
 use super::rates::packets;
 use super::reload::{Before, Health, Previous, ReloadRequest, Trial, TrialEnd, Wanted};
 use super::signals::{Request, Signals};
 use super::start::Start;
 use super::{offload, takeover};
 use crate::admin::{AdminError, Backend};
-use crate::config::Config;
+use crate::config::{Config, Sources};
 use crate::view::{Dns64Row, ReloadRow};
 use sixway_dataplane::mechanism::table::Kind;
 use std::path::PathBuf;
@@ -37,12 +38,14 @@ struct Asked {
 }
 
 /// Which configuration is to be loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Text {
     /// What is in the file.
     File,
     /// The one in force, of which an address is another by now.
     InForce,
+    /// The one in force, with another list of a pool's addresses.
+    Relisted(Relisted),
 }
 
 impl Asked {
@@ -103,6 +106,10 @@ impl<'a> Reloads<'a> {
                     let asked = Asked { answer: Some(answer), ..Asked::by("requested") };
                     match what {
                         Wanted::Reload(confirm) => Asked { confirm, ..asked },
+                        Wanted::PoolWith(part) => Asked { text: Text::Relisted(Relisted::With(part)), ..asked },
+                        Wanted::PoolWithout(part) => {
+                            Asked { text: Text::Relisted(Relisted::Without(part)), ..asked }
+                        }
                         Wanted::Keep => {
                             asked.tell(self.keep()).await;
                             continue;
@@ -133,7 +140,7 @@ impl<'a> Reloads<'a> {
             };
             let reload = tokio::select! {
                 name = signals.end() => return self.ending(name),
-                reload = self.prepare(asked.text, asked.confirm) => reload,
+                reload = self.prepare(&asked.text, asked.confirm) => reload,
             };
             match reload {
                 Ok(()) => {
@@ -167,8 +174,8 @@ impl<'a> Reloads<'a> {
     }
 
     /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
-    async fn prepare(&self, text: Text, confirm: Option<Duration>) -> Result<(), String> {
-        if text == Text::File && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
+    async fn prepare(&self, text: &Text, confirm: Option<Duration>) -> Result<(), String> {
+        if *text != Text::InForce && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
                 "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`"
                     .into(),
@@ -183,7 +190,13 @@ impl<'a> Reloads<'a> {
                 before: self.before().await,
                 ..Previous::default()
             },
-            Text::InForce => self.same(),
+            Text::InForce => self.same()?,
+            Text::Relisted(relisted) => Previous {
+                sources: self.in_force(None)?,
+                following: Some(self.in_force(Some(relisted))?),
+                before: self.before().await,
+                ..Previous::default()
+            },
         };
         // The file may have changed meanwhile.
         self.wanted(text)?;
@@ -194,18 +207,25 @@ impl<'a> Reloads<'a> {
     }
 
     /// The configuration to load; else why the gateway cannot continue with it.
-    fn wanted(&self, text: Text) -> Result<Config, String> {
+    fn wanted(&self, text: &Text) -> Result<Config, String> {
+        let name = &self.start.config.gateway.name;
         match text {
             Text::File => takeover::reloaded(self.start),
-            Text::InForce => takeover::same(self.start),
+            Text::InForce => takeover::same(&self.in_force(None)?, name),
+            Text::Relisted(relisted) => takeover::same(&self.in_force(Some(relisted))?, name),
         }
     }
 
+    /// The text of the configuration in force, with what was changed at run time, and perhaps with another list of a pool's addresses.
+    fn in_force(&self, relisted: Option<&Relisted>) -> Result<Sources, String> {
+        amended((self.start.config, self.start.sources), &self.gateway.drained(), relisted)
+    }
+
     /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
-    fn same(&self) -> Previous {
-        let in_force = self.start.sources;
+    fn same(&self) -> Result<Previous, String> {
+        let in_force = &self.in_force(None)?;
         let previous = self.start.previous.map(|(_, previous)| previous);
-        match (self.trial, previous) {
+        Ok(match (self.trial, previous) {
             (Some(trial), Some(previous)) => Previous {
                 following: Some(in_force.clone()),
                 confirm_seconds: trial.seconds_to_confirm(Instant::now()),
@@ -217,7 +237,7 @@ impl<'a> Reloads<'a> {
                 rolled_back: previous.and_then(|previous| previous.rolled_back.clone()),
                 ..Previous::default()
             },
-        }
+        })
     }
 
     /// Moves to the engine what the fast path of a process with this configuration cannot carry.

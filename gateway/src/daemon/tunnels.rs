@@ -138,8 +138,10 @@ impl<'c> Tunnels<'c> {
             host.steered(&[]).map_err(RunError::Host)?;
         }
         let reach = self.config.reach(&self.now);
-        let needs_nothing =
-            reach.rules.is_empty() && reach.unreachable.is_empty() && reach.proxies.is_empty();
+        let needs_nothing = reach.rules.is_empty()
+            && reach.unreachable.is_empty()
+            && reach.blackholes.is_empty()
+            && reach.proxies.is_empty();
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
             // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());

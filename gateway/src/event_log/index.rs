@@ -57,7 +57,7 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Mapping(_) => Some(MAPPING),
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
-        Event::Session(..) | Event::Stopped | Event::Limit(..) => None,
+        Event::Session(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => None,
     }
 }
 

@@ -221,7 +221,12 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         Event::Binding(phase, binding) => (*phase, binding, None),
         Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
         Event::Block(phase, block) => return data_of_block(record.micros, *phase, block),
-        Event::Mapping(_) | Event::Started | Event::Stopped | Event::Lost(..) | Event::Limit(..) => {
+        Event::Mapping(_)
+        | Event::Started
+        | Event::Stopped
+        | Event::Lost(..)
+        | Event::Limit(..)
+        | Event::Notice(_) => {
             return None;
         }
     };

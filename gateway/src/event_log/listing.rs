@@ -77,7 +77,8 @@ impl Listing {
             | Event::Started
             | Event::Stopped
             | Event::Lost(..)
-            | Event::Limit(..) => None,
+            | Event::Limit(..)
+            | Event::Notice(_) => None,
         }));
     }
 

@@ -15,6 +15,7 @@ mod index;
 mod ipfix;
 mod json_lines;
 mod listing;
+mod notice;
 mod port_block;
 mod record;
 mod recorder;
@@ -30,6 +31,7 @@ mod transport;
 mod who;
 
 pub use listing::Listed;
+pub use notice::{AlarmNotice, Notice};
 pub use port_block::PortMapping;
 pub use recorder::{EventLog, Source};
 pub use who::{Answer, Last, Question, ask};

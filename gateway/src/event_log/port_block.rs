@@ -106,7 +106,8 @@ impl PortMapping {
     /// That of a line.
     pub(super) fn read_json(translator: &str, line: &[u8]) -> Option<Self> {
         let line: Line = serde_json::from_slice(line).ok()?;
-        let inside = line.inside_prefixes.iter().map(|text| inside_endpoint::side(text).map(|(prefix, _)| prefix));
+        let inside =
+            line.inside_prefixes.iter().map(|text| inside_endpoint::side(text).map(|(prefix, _)| prefix));
         let range = |text: &str| {
             let (first, last) = text.split_once('-')?;
             Some(first.parse().ok()?..=last.parse().ok()?)

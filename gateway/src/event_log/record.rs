@@ -1,5 +1,6 @@
 //! What the log says, and its lines of JSON.
 
+use super::notice::{AlarmNotice, Notice};
 use super::port_block::{PortBlock, PortMapping};
 use crate::inside_endpoint;
 use serde::Deserialize;
@@ -37,6 +38,8 @@ pub(super) enum Event {
     Lost(u64, Arc<str>),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
+    /// Something is used up, or nearly.
+    Notice(Notice),
 }
 
 /// Beginning or end.
@@ -78,6 +81,7 @@ impl Event {
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
             Self::Limit(..) => "limit_reached",
+            Self::Notice(notice) => notice.name(),
         }
     }
 
@@ -101,7 +105,6 @@ struct Line<'a> {
     protocol: Option<&'a str>,
     inside: Option<&'a str>,
     outside: Option<&'a str>,
-    subscriber: Option<&'a str>,
     first_port: Option<u16>,
     last_port: Option<u16>,
     remote: Option<&'a str>,
@@ -109,6 +112,11 @@ struct Line<'a> {
     #[serde(borrow)]
     sink: Option<std::borrow::Cow<'a, str>>,
     reason: Option<&'a str>,
+    resource: Option<&'a str>,
+    #[serde(borrow)]
+    subscriber: Option<std::borrow::Cow<'a, str>>,
+    used: Option<u64>,
+    capacity: Option<u64>,
     count: Option<u64>,
 }
 
@@ -118,7 +126,7 @@ impl Line<'_> {
         let size = last.checked_sub(first)?.checked_add(1).filter(|size| size.is_power_of_two())?;
         Some(PortBlock {
             translator: self.translator.as_deref()?.into(),
-            subscriber: inside_endpoint::side(self.subscriber?)?.0,
+            subscriber: inside_endpoint::side(self.subscriber.as_deref()?)?.0,
             address: self.outside?.parse().ok()?,
             first,
             size,
@@ -162,6 +170,7 @@ impl Record {
             Event::Limit(reason, packets) => {
                 let _ = write!(out, ",\"reason\":{},\"count\":{packets}", quoted(reason));
             }
+            Event::Notice(notice) => notice.write_json(out),
         }
         out.extend_from_slice(b"}\n");
     }
@@ -187,6 +196,18 @@ impl Record {
                 Event::Mapping(PortMapping::read_json(line.translator.as_deref()?, octets)?)
             }
             (name, "block") => Event::Block(Event::phase(name)?, line.block()?),
+            ("alarm_raised" | "alarm_cleared", _) => Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: line.event == "alarm_raised",
+                translator: line.translator.as_deref()?.into(),
+                resource: line.resource?.into(),
+                used: line.used?,
+                capacity: line.capacity?,
+            })),
+            ("subscriber_refused", _) => Event::Notice(Notice::Subscriber {
+                translator: line.translator.as_deref()?.into(),
+                subscriber: line.subscriber.as_deref()?.into(),
+                refused: line.count?,
+            }),
             (name, "binding") => Event::Binding(Event::phase(name)?, binding()?),
             (name, "session") => {
                 let remote = match line.remote {
@@ -326,6 +347,25 @@ pub(super) mod tests {
             Event::Block(Phase::Deleted, block("10.0.0.1/32", "192.0.2.1", 65_024)),
             Event::Block(Phase::Continues, block("10.0.0.0/24", "192.0.2.1", 65_024)),
             Event::Mapping(mapping(false)),
+            Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: true,
+                translator: "nat44".into(),
+                resource: "udp_ports".into(),
+                used: 800,
+                capacity: 1_000,
+            })),
+            Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised: false,
+                translator: "the \"first\" one".into(),
+                resource: "sessions".into(),
+                used: 7,
+                capacity: 10,
+            })),
+            Event::Notice(Notice::Subscriber {
+                translator: "nat64".into(),
+                subscriber: "2001:db8:1:2::/64".into(),
+                refused: 12,
+            }),
         ];
         for event in events {
             let record = Record { micros: 1_763_640_000_123_456, event };

@@ -4,6 +4,7 @@ use super::continuing::Continuing;
 use super::ipfix::Ipfix;
 use super::json_lines::JsonLines;
 use super::listing::{Listed, Listing};
+use super::notice::Notice;
 use super::port_block::{PortBlock, PortMapping};
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
@@ -145,10 +146,19 @@ impl EventLog {
 
     /// A limit was reached: packets were dropped for this reason.
     pub fn limit(&self, reason: &str, packets: u64) {
+        self.tell_of_limits(Event::Limit(reason.into(), packets));
+    }
+
+    /// Something is used up, or nearly.
+    pub fn notice(&self, notice: Notice) {
+        self.tell_of_limits(Event::Notice(notice));
+    }
+
+    fn tell_of_limits(&self, event: Event) {
         if !self.limits {
             return;
         }
-        let record = Record { micros: micros(), event: Event::Limit(reason.into(), packets) };
+        let record = Record { micros: micros(), event };
         if self.notes.try_send(Note::Record(record)).is_err()
             && let Some(workers) = self.states.first()
         {

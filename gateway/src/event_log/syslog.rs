@@ -42,7 +42,7 @@ impl Syslog {
 
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
-            Event::Lost(..) | Event::Limit(..) => WARNING,
+            Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => WARNING,
             Event::Binding(..)
             | Event::Session(..)
             | Event::Block(..)
@@ -128,6 +128,7 @@ fn words(event: &Event) -> (String, String) {
             format!(" reason=\"{}\" count=\"{count}\"", escaped(reason)),
             format!("{reason}: {count} packets dropped"),
         ),
+        Event::Notice(notice) => notice.syslog(escaped),
     }
 }
 

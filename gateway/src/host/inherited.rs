@@ -30,6 +30,7 @@ impl Inherited {
                 routes: kernel::routes6(device, record.route_mark()).map_err(failed("the IPv6 routes"))?,
                 addresses,
                 unreachable: record.inherited_unreachable(),
+                blackholes: record.inherited_blackholes(),
                 link_addresses: record.inherited_addresses(),
                 rules: record.inherited_rules(),
                 proxies: record.added_proxies(),
@@ -43,6 +44,9 @@ impl Inherited {
         let mark = record.route_mark();
         if !there.reach.unreachable.is_empty() {
             there.reach.unreachable = kernel::unreachable6(mark).map_err(failed("the unreachable routes"))?;
+        }
+        if !there.reach.blackholes.is_empty() {
+            there.reach.blackholes = kernel::blackholes4(mark).map_err(failed("the blackhole routes"))?;
         }
         if !there.reach.rules.is_empty() {
             let rules = source_rules::present(&there.reach.rules, device, mark);

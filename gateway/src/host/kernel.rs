@@ -195,6 +195,20 @@ pub(super) fn unreachable6(mark: RouteMark) -> Result<Vec<Prefix6>, Refusal> {
         .collect())
 }
 
+/// The gateway's IPv4 destinations that lead nowhere.
+pub(super) fn blackholes4(mark: RouteMark) -> Result<Vec<Prefix4>, Refusal> {
+    let found = routes(AddressFamily::Inet, RouteType::BlackHole, None, mark)?;
+    let mine = found.iter().filter(|route| {
+        route.header.kind == RouteType::BlackHole && route.header.protocol == mark.protocol()
+    });
+    Ok(mine
+        .filter_map(|route| match destination(route)? {
+            IpAddr::V4(address) => Some(Prefix4::holding(address, route.header.destination_prefix_length)),
+            IpAddr::V6(_) => None,
+        })
+        .collect())
+}
+
 /// The gateway's routes in the main table, and perhaps others: the kernel selects them (Linux 4.20), so that a full table costs little.
 fn routes(
     family: AddressFamily,

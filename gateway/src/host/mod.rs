@@ -2,6 +2,7 @@
 //! Every change that does not vanish with the device is written to a state file before it is made, so that
 //! the next start after a crash, or `sixway cleanup`, can restore it.
 
+mod blackholes;
 mod capability;
 mod device;
 mod error;

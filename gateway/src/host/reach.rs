@@ -1,6 +1,7 @@
 //! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
+use super::blackholes;
 use super::error::HostError;
 use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
@@ -11,7 +12,7 @@ use super::route_mark::RouteMark;
 use super::source_rules::{self, Recorded};
 use crate::config::{LinkAddress, ProxyArp, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -54,6 +55,7 @@ impl AppliedReach {
                 self.present.unreachable.push(prefix);
             }
         }
+        failed.extend(self.lead_nowhere(&missing(&wanted.blackholes, &self.present.blackholes), record));
         for address in missing(&wanted.addresses, &self.present.addresses) {
             if note(on_device(device, address), &mut failed) {
                 self.present.addresses.push(address);
@@ -94,6 +96,7 @@ impl AppliedReach {
             // One that now has another MTU is another program's.
             routes: missing(&self.present.routes, &there.routes),
             unreachable: missing(&self.present.unreachable, &there.unreachable),
+            blackholes: missing(&self.present.blackholes, &there.blackholes),
             addresses: missing(&self.present.addresses, &there.addresses),
             rules: missing(&self.present.rules, &there.rules),
             link_addresses: Vec::new(),
@@ -106,6 +109,7 @@ impl AppliedReach {
     pub(super) fn forget_routes(&mut self, lost: &Reach) {
         self.present.routes.retain(|route| !lost.routes.contains(route));
         self.present.unreachable.retain(|prefix| !lost.unreachable.contains(prefix));
+        self.present.blackholes.retain(|prefix| !lost.blackholes.contains(prefix));
     }
 
     /// The same of addresses.
@@ -118,6 +122,24 @@ impl AppliedReach {
         let lost: HashSet<&ProxyArp> = lost.proxies.iter().collect();
         self.present.proxies.retain(|proxy| !lost.contains(proxy));
         self.added.retain(|proxy| !lost.contains(proxy));
+    }
+
+    /// Lets IPv4 destinations lead nowhere without the device.
+    fn lead_nowhere(&mut self, new: &[Prefix4], record: &mut Record) -> Vec<HostError> {
+        if new.is_empty() {
+            return Vec::new();
+        }
+        if let Err(error) = record.blackholes(new) {
+            return vec![HostError::Record(error)];
+        }
+        let mut failed = Vec::new();
+        for (prefix, outcome) in new.iter().zip(blackholes::add(new, record.route_mark())) {
+            match added(prefix, outcome) {
+                Ok(()) => self.present.blackholes.push(*prefix),
+                Err(error) => failed.push(error),
+            }
+        }
+        failed
     }
 
     /// Answers ARP requests for these addresses too. An entry that exists is another program's.
@@ -201,6 +223,9 @@ impl AppliedReach {
             present.proxies.retain(|proxy| !gone.contains(proxy));
             self.added.retain(|proxy| !gone.contains(proxy));
         }
+        let gone = missing(&present.blackholes, &wanted.blackholes);
+        failed.extend(record.remove_blackholes(&gone).map_err(HostError::Record).err());
+        present.blackholes.retain(|prefix| !gone.contains(prefix));
         for prefix in missing(&present.unreachable, &wanted.unreachable) {
             failed.extend(record.remove_unreachable(prefix).map_err(HostError::Record).err());
             present.unreachable.retain(|one| *one != prefix);
@@ -245,11 +270,11 @@ fn by_source(rule: &SourceRule, device: u32, record: &mut Record) -> Result<(), 
     })
 }
 
-fn added(prefix: &Prefix6, outcome: Result<(), Refusal>) -> Result<(), HostError> {
+fn added(prefix: &impl ToString, outcome: Result<(), Refusal>) -> Result<(), HostError> {
     outcome.map_err(|refusal| {
         HostError::Route(match refusal {
             Refusal::Exists => RouteError::Exists(prefix.to_string()),
-            refusal => RouteError::Kernel(format!("route to {prefix}"), refusal.to_string()),
+            refusal => RouteError::Kernel(format!("route to {}", prefix.to_string()), refusal.to_string()),
         })
     })
 }

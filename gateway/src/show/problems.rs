@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::quantity::{count, percent};
 use super::table::Table;
-use crate::view::{PoolRow, ProblemRow, Severity};
+use crate::view::{DrainingRow, PoolRow, ProblemRow, Severity};
 
 /// A line for each problem, most serious first; nothing if there is none.
 pub(super) fn problems(rows: &[ProblemRow], colour: Colour) -> String {
@@ -40,6 +40,25 @@ pub fn pools(rows: &[PoolRow], colour: Colour) -> String {
             count(row.free),
             percent(row.share(), 1.0),
             fullest.unwrap_or_else(|| "–".into()),
+        ]);
+    }
+    table.text(colour)
+}
+
+/// Addresses of pools that are being drained.
+pub fn draining(rows: &[DrainingRow], colour: Colour) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&["POOL", "DRAINING", "BINDINGS", "HOSTS", "WITHOUT PORTS", "STATE"]);
+    for row in rows {
+        table.row(vec![
+            row.pool.clone(),
+            row.prefix.to_string(),
+            count(row.bindings),
+            count(row.hosts),
+            count(row.portless),
+            if row.is_empty() { "drained" } else { "in use" }.into(),
         ]);
     }
     table.text(colour)

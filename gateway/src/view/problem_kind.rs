@@ -46,11 +46,11 @@ problems! {
     SubscriberLimit = "subscriber_limit",
     /// A subscriber had most of a session table or of an address's ports, and the rest is kept for others, within the last minute.
     SubscriberShare = "subscriber_share",
-    /// 80 % of a pool's ports are in use, or 95 % of one worker's (a warning); 95 % of the pool (an error).
+    /// The alarm of a pool's ports is raised (`pool.alarm_at`), or 95 % of one worker's are in use (a warning); 95 % of the pool (an error).
     PoolPorts = "pool_ports",
-    /// A session table is 95 % full (a warning), or full (an error).
+    /// The alarm of a session table is raised (`pool.alarm_at`) or it is 95 % full (a warning), or full (an error).
     Sessions = "sessions",
-    /// A table of bindings, or a dynamic pool, is 95 % full (a warning), or full (an error).
+    /// The alarm of a table of bindings is raised (`pool.alarm_at`), or it or a dynamic pool is 95 % full (a warning), or full (an error).
     Bindings = "bindings",
     /// Rules of this host drop the gateway's packets, as the trial in a network namespace of its own shows.
     PacketFilter = "packet_filter",

@@ -2,6 +2,7 @@
 
 use super::problem_kind::ProblemKind;
 use serde::{Deserialize, Serialize};
+use sixway_wire::Prefix4;
 
 /// Something that needs the operator's attention.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,45 @@ pub struct PoolRow {
     pub free: u64,
     /// Each worker's part, by worker number.
     pub by_worker: Vec<PoolShareRow>,
+}
+
+/// What is left at addresses of a pool that are being drained.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrainingRow {
+    /// The mechanism that has the pool.
+    pub mechanism: String,
+    /// The pool's name.
+    pub pool: String,
+    /// The addresses.
+    #[serde(with = "prefix_text")]
+    pub prefix: Prefix4,
+    /// Bindings there, static ones included.
+    pub bindings: u64,
+    /// Inside hosts that have bindings there.
+    pub hosts: u64,
+    /// Sessions and static bindings of protocols without ports.
+    pub portless: u64,
+}
+
+impl DrainingRow {
+    /// Whether nothing is left, so that the addresses can be removed.
+    pub const fn is_empty(&self) -> bool {
+        self.bindings == 0 && self.portless == 0
+    }
+}
+
+/// A prefix as text.
+mod prefix_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use sixway_wire::Prefix4;
+
+    pub(super) fn serialize<S: Serializer>(prefix: &Prefix4, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(prefix)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Prefix4, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// A worker's part of a pool.

@@ -9,7 +9,7 @@ use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
-use sixway_dataplane::nat::{BlockMove, SavedSession};
+use sixway_dataplane::nat::{BlockMove, DrainingRow, SavedSession};
 use sixway_link::Wake;
 use std::fmt;
 use std::io;
@@ -35,6 +35,8 @@ pub enum Command {
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a position, and where to continue.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
+    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
+    Draining(Answer<Vec<(u16, DrainingRow)>>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
     /// Replaces the tunnels.

@@ -13,7 +13,7 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::{
     Changes, DynamicPool, HostRow, Record, Restored, WallClock,
 };
 use sixway_dataplane::nat::{
-    BindingRow, BlockMove, Blocks, NatProtocol, SavedSession, Selection, SessionRow,
+    BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, SavedSession, Selection, SessionRow,
 };
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
@@ -185,6 +185,13 @@ impl Translator for Engine {
         (rows.into_iter().map(|row| row.record).collect(), next)
     }
 
+    fn draining(&mut self, now: Instant) -> Vec<(u16, DrainingRow)> {
+        let rows = self.stateful().zip(0..).flat_map(|(translator, mechanism)| {
+            translator.draining_rows(now).into_iter().map(move |row| (mechanism, row))
+        });
+        rows.collect()
+    }
+
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited {
         let Some((translator, counters)) = self.stateful_at(mechanism.into()) else { return Edited::Absent };
         let ended = |done: Option<bool>| match done {
@@ -204,6 +211,10 @@ impl Translator for Engine {
             Edit::EndPortless(protocol, inside, remote) => {
                 let without_ports = translator.without_ports_mut();
                 ended(without_ports.end(*protocol, *inside, *remote, counters).then_some(true))
+            }
+            Edit::Drain(prefix, drains) => {
+                translator.drain(*prefix, *drains);
+                Edited::Done
             }
             Edit::EndSession(protocol, inside, remote) => {
                 ended(translator.end_session(*protocol, *inside, *remote, counters).then_some(true))

@@ -275,6 +275,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     let wall = self.clock.wall();
                     give(answer, self.translator.pool_hosts(mechanism, from, wall));
                 }
+                Ok(Command::Draining(answer)) => {
+                    give(answer, self.translator.draining(self.clock.now()));
+                }
                 Ok(Command::Edit(mechanism, edit, answer)) => {
                     give(answer, self.translator.edit(mechanism, &edit));
                 }

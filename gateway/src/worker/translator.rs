@@ -4,7 +4,7 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
-use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession, SubscriberRow};
+use sixway_dataplane::nat::{BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -57,6 +57,10 @@ pub trait Translator: Send + 'static {
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
+    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
+    fn draining(&mut self, _now: Instant) -> Vec<(u16, DrainingRow)> {
+        Vec::new()
+    }
     /// Changes a stateful mechanism, with a bounded amount of work.
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
     /// Replaces the tunnels.

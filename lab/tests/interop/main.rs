@@ -23,6 +23,7 @@ mod npt66;
 mod package;
 mod path_mtu;
 mod peers;
+mod pools;
 mod queues;
 mod room;
 mod siit;
@@ -78,7 +79,7 @@ enum Demand {
     Carries(u64),
     /// All that passes is the engine's: it looks at this number of packets at least, and leaves them.
     Leaves(u64),
-    /// What passes is NAT64's ICMP, for which it has no rule: it sees this number of packets at least.
+    /// What passes is ICMP, some of it the engine's: it sees this number of packets at least.
     Sees(u64),
     /// It is attached; nothing passes.
     Hangs,
@@ -89,7 +90,9 @@ impl Demand {
         let (met, demanded) = match self {
             Self::Carries(least) => (share.carried >= least, format!("to carry {least} packets")),
             Self::Leaves(least) => (share.left >= least, format!("to leave {least} packets to the engine")),
-            Self::Sees(least) => (share.left + share.others >= least, format!("to see {least} packets")),
+            Self::Sees(least) => {
+                (share.left + share.others + share.carried >= least, format!("to see {least} packets"))
+            }
             Self::Hangs => (share.hung, "to hang there".to_owned()),
         };
         match met {
@@ -189,6 +192,7 @@ fn all() -> Vec<Interop> {
         nat44::TESTS,
         event_log::TESTS,
         nat44_portless::TESTS,
+        pools::TESTS,
         queues::TESTS,
         npt66::TESTS,
         package::TESTS,

@@ -47,7 +47,7 @@ static = [{ protocol = "tcp", inside = "192.168.2.2:80", outside = "192.0.2.1:80
 "#;
 
 /// The gateway's own address is all that there is.
-const SHARED: &str = r#"[gateway]
+pub const SHARED: &str = r#"[gateway]
 ipv4_address = "203.0.113.1"
 
 [[pool]]

@@ -34,7 +34,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("nat64_filters_by_address_when_told_to", &["sixway"], filters_by_address_when_told_to),
 ];
 
-const SERVER: &str = "64:ff9b::203.0.113.2";
+pub const SERVER: &str = "64:ff9b::203.0.113.2";
 
 /// The demo's configuration with more keys in its section `[nat64]`.
 fn with_keys(keys: &str) -> String {

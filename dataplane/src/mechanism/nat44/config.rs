@@ -37,6 +37,8 @@ pub struct Nat44Config {
     pub subscribers: SubscriberPolicy<Prefix4>,
     /// Options of the translation; of them, NAT44 uses `clamp_mss`.
     pub policy: Policy,
+    /// Addresses of the pool that no further host gets.
+    pub draining: Vec<Prefix4>,
     /// What the workers share about the addresses of the pool.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
@@ -57,6 +59,7 @@ impl Nat44Config {
             limits: StateLimits::default(),
             subscribers: SubscriberPolicy::new(Config::<Endpoint4>::SUBSCRIBER_BITS),
             policy: Policy::default(),
+            draining: Vec::new(),
             in_use: None,
         }
     }

@@ -34,6 +34,8 @@ pub struct Nat64Config {
     pub subscribers: SubscriberPolicy<Prefix6>,
     /// Translation options.
     pub policy: Policy,
+    /// Addresses of the pool that no further host gets.
+    pub draining: Vec<Prefix4>,
     /// What the workers share about the addresses of the pool.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
@@ -53,6 +55,7 @@ impl Nat64Config {
             limits: StateLimits::default(),
             subscribers: SubscriberPolicy::new(Config::<Endpoint6>::SUBSCRIBER_BITS),
             policy: Policy::default(),
+            draining: Vec::new(),
             in_use: None,
         }
     }

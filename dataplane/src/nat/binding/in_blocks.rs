@@ -15,7 +15,7 @@ use crate::nat::subscriber_table::{BlockList, Left, RowBlocks};
 use crate::nat::timeouts::Clock;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix4};
 
 /// Ports of a subscriber's blocks that are examined for a quarantined one.
 const EXAMINED: u16 = 64;
@@ -60,7 +60,19 @@ impl<I: InsideKey> BindingTable<I> {
     fn note_opened(&mut self) {
         if let Some(blocks) = &mut self.blocks {
             while blocks.open_addresses() < self.pool.open_addresses() {
-                blocks.opened();
+                let slot = PoolSlot(blocks.open_addresses());
+                blocks.opened(self.pool.is_draining(slot));
+            }
+        }
+    }
+
+    /// Drains these addresses of the pool, or gives them to hosts again.
+    pub(in crate::nat) fn drain(&mut self, prefix: Prefix4, drains: bool) {
+        self.pool.drain(prefix, drains);
+        self.note_opened();
+        if let Some(blocks) = &mut self.blocks {
+            for slot in (0..blocks.open_addresses()).map(PoolSlot) {
+                blocks.set_draining(slot, self.pool.is_draining(slot));
             }
         }
     }
@@ -262,7 +274,7 @@ impl<I: InsideKey> BindingTable<I> {
     /// Gives a free block, which has no owner yet.
     fn hold_block(&mut self, slot: PoolSlot, number: u16) -> Option<u32> {
         if self.blocks.as_ref()?.is_full() {
-            let unused = self.blocks.as_ref()?.unused(None)?;
+            let unused = self.blocks.as_ref()?.first_unused()?;
             self.return_block(unused);
         }
         let block = self.blocks.as_mut()?.give(slot, number)?;

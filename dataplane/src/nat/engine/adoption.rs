@@ -105,6 +105,7 @@ impl<I: InsideKey> Engine<I> {
         let state = match flow.protocol {
             NatProtocol::Tcp => SessionState::Established,
             NatProtocol::Udp => SessionState::Udp,
+            NatProtocol::Icmp if flow.remote.port == 0 => SessionState::Icmp,
             NatProtocol::Icmp => return Err(NotAdopted::NotCarried),
         };
         let last = entry.usage.iter().filter_map(|half| half.last).max();

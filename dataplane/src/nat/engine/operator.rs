@@ -4,7 +4,9 @@ use super::Engine;
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::binding::BindingKind;
+use crate::nat::draining::Draining;
 use crate::nat::inside_key::InsideKey;
+use crate::nat::pool::DrainingRow;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::{BindingRow, Selection, SessionRow};
 use crate::nat::session_state::SessionState;
@@ -13,7 +15,7 @@ use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::subscriber_table::SubscriberRow;
 use crate::nat::timeouts::Clock;
 use core::time::Duration;
-use sixway_wire::{Endpoint4, Prefix6};
+use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 impl<I: InsideKey> Engine<I> {
     /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
@@ -133,6 +135,27 @@ impl<I: InsideKey> Engine<I> {
             return None;
         }
         Some(self.tables.end_binding(slot, budget, self.clock, counters))
+    }
+
+    /// Drains these addresses of the pool, or gives them to hosts again. Hosts that have bindings there keep the address.
+    pub fn drain(&mut self, prefix: Prefix4, drains: bool) {
+        self.tables.bindings.drain(prefix, drains);
+    }
+
+    /// The addresses that are being drained.
+    pub(crate) fn draining(&self) -> &Draining {
+        self.tables.bindings.pool().draining()
+    }
+
+    /// What is left at addresses that are being drained, of this worker.
+    pub fn draining_rows(&self) -> Vec<DrainingRow> {
+        let mut rows = self.tables.bindings.draining_rows();
+        // Their owners count them.
+        for (_, Outside(outside)) in self.reserved.keys() {
+            let row = self.draining().find(outside.address).and_then(|at| rows.get_mut(at));
+            row.into_iter().for_each(|row| row.bindings = row.bindings.saturating_sub(1));
+        }
+        rows
     }
 
     /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose

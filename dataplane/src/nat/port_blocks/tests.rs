@@ -327,6 +327,24 @@ fn only_whole_blocks_are_given() {
     assert_eq!(blocks(&[0..=65_535], 1_024).len(), 63);
 }
 
+#[test]
+fn an_address_that_is_being_drained_gets_no_further_subscriber_and_keeps_those_it_has() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=1_279));
+    let first = table.bind(1, UDP, 5_000).unwrap();
+    let address = table.outside(first).address;
+    let prefix = sixway_wire::Prefix4::holding(address, 32);
+    table.bindings.drain(prefix, true);
+    for last in 2..10 {
+        let bound = table.bind(last, UDP, 5_000);
+        assert_eq!(bound.is_ok(), last < 6, "{last}: four blocks of the other address");
+        assert!(bound.is_err() || table.outside(bound.unwrap()).address != address);
+    }
+    (0..64).for_each(|n| assert!(table.bind(1, UDP, 6_000 + n).is_ok(), "its own, and a second block"));
+    assert_eq!(table.blocks(1).len(), 2);
+    table.bindings.drain(prefix, false);
+    assert!(table.bind(20, UDP, 5_000).is_ok_and(|it| table.outside(it).address == address));
+}
+
 proptest! {
     /// Whatever happens: nobody has a port of another's block, or more than the limit, and counts are right.
     #[test]

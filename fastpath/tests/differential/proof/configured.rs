@@ -25,6 +25,7 @@ pub fn rules(scene: &Scene, world: &World) -> Rules {
         // 18 minutes.
         idle_tcp: 1 << 20,
         idle_udp: 1 << 20,
+        idle_icmp: 1 << 20,
         absence: 1 << 20,
         ..Surroundings::default()
     };

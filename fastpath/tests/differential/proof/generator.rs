@@ -109,13 +109,7 @@ fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choi
     let flags = choices.of(&[0x10, 0x18, 0x10, 0x18, 0x30, 0xd0, 0x50]);
     let options: &[u8] = if choices.one_in(3) { &[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7] } else { &[] };
     if let Some((session, outward)) = session {
-        let (source, destination) = session.ports(outward);
-        if session.is_tcp {
-            draft.tcp(source, destination, flags, options, &data);
-        } else {
-            draft.udp(source, destination, &data);
-        }
-        return;
+        return session.load(draft, outward, (flags, options), &data);
     }
     let (source, destination) = (choices.word(), choices.word());
     match choices.below(5) {

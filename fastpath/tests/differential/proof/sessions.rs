@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Session {
     pub mechanism: u8,
     pub identity: Identity,
-    pub is_tcp: bool,
+    pub protocol: NatProtocol,
     pub inside: Endpoint6,
     pub outside: Endpoint4,
     pub remote: Endpoint4,
@@ -75,36 +75,58 @@ impl Translator<'_> {
     }
 }
 
-/// Makes some of either protocol at each stateful translator.
+/// Makes some of each protocol at each stateful translator.
 pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Session> {
     let mut random = Random(7);
     let mut sessions = Vec::new();
     let nat64 = world.config.nat64.iter().map(|nat64| Translator::Nat64(&nat64.prefix));
     let translators = nat64.chain(world.config.nat44.iter().map(|_| Translator::Nat44));
-    for (mechanism, translator) in translators.enumerate() {
+    for (mechanism, translator) in translators.clone().enumerate() {
+        let first = sessions.len();
         for number in 0..2 * REMOTES.len() {
-            let (at, is_tcp) = (number / 2, number % 2 == 0);
-            let last = random.next() as u16;
-            let inside = translator.host(INSIDES[at], last);
-            let inside = Endpoint6::new(inside, random.next() as u16 | 1_024);
-            // Of the first network one half is the host's, not ours.
-            let remote = Ipv4Addr::new(45, REMOTES[at], 0, if number == 4 { 17 } else { number as u8 % 16 });
-            let remote = Endpoint4::new(remote, [443, 53][number % 2]);
-            let remote6 = translator.remote6(remote.address);
-            let (mechanism, is_armed) = (mechanism as u8, number >= 18);
-            let identity = translator.identity();
-            let mut session =
-                Session { mechanism, identity, is_tcp, inside, outside: remote, remote, remote6, is_armed };
+            let (at, protocol) = (number / 2, [NatProtocol::Tcp, NatProtocol::Udp][number % 2]);
+            let mut session = session(translator, (at, number), protocol, &mut random);
+            session.mechanism = mechanism as u8;
             session.begin(engine, now);
             sessions.push(session);
         }
-        let first = sessions.len() - 2 * REMOTES.len();
         for number in 0..2 {
             let hairpin = hairpin(&sessions[first + number], translator, engine, now);
             sessions.extend(hairpin);
         }
     }
+    for (mechanism, translator) in translators.enumerate() {
+        for at in 0..REMOTES.len() {
+            let mut session = session(translator, (at, at), NatProtocol::Icmp, &mut random);
+            session.mechanism = mechanism as u8;
+            session.begin(engine, now);
+            sessions.push(session);
+        }
+    }
     sessions
+}
+
+/// A session that has not begun, with a remote host of one of the networks.
+fn session(
+    translator: Translator<'_>,
+    (at, number): (usize, usize),
+    protocol: NatProtocol,
+    random: &mut Random,
+) -> Session {
+    let last = random.next() as u16;
+    let inside = translator.host(INSIDES[at], last);
+    let inside = Endpoint6::new(inside, random.next() as u16 | 1_024);
+    // Of the first network one half is the host's, not ours.
+    let last = if at == 2 && protocol == NatProtocol::Tcp { 17 } else { number as u8 % 16 };
+    let port = match protocol {
+        NatProtocol::Tcp => 443,
+        NatProtocol::Udp => 53,
+        NatProtocol::Icmp => 0,
+    };
+    let remote = Endpoint4::new(Ipv4Addr::new(45, REMOTES[at], 0, last), port);
+    let remote6 = translator.remote6(remote.address);
+    let (identity, is_armed) = (translator.identity(), at == 9);
+    Session { mechanism: 0, identity, protocol, inside, outside: remote, remote, remote6, is_armed }
 }
 
 /// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions; one's outside endpoint
@@ -125,7 +147,7 @@ fn hairpin(called: &Session, translator: Translator<'_>, engine: &mut Engine, no
 impl Session {
     /// Sends what begins it, and learns the outside endpoint.
     fn begin(&mut self, engine: &mut Engine, now: Instant) {
-        if !self.is_tcp {
+        if self.protocol != NatProtocol::Tcp {
             self.learn(&pass(engine, self.packet(true, 0), now));
             return;
         }
@@ -136,25 +158,31 @@ impl Session {
 
     fn learn(&mut self, sent: &[u8]) {
         let address = Ipv4Addr::from(<[u8; 4]>::try_from(&sent[12..16]).unwrap());
-        self.outside = Endpoint4::new(address, u16::from_be_bytes([sent[20], sent[21]]));
+        let at = if self.protocol == NatProtocol::Icmp { 24 } else { 20 };
+        self.outside = Endpoint4::new(address, u16::from_be_bytes([sent[at], sent[at + 1]]));
     }
 
     /// A packet of it, with little data or none.
     pub fn packet(&self, outward: bool, flags: u8) -> Vec<u8> {
-        let data: &[u8] = if self.is_tcp { &[] } else { &[1, 2, 3, 4, 5, 6, 7, 8, 9] };
+        let data: &[u8] = if self.protocol == NatProtocol::Tcp { &[] } else { &[1, 2, 3, 4, 5, 6, 7, 8, 9] };
         self.packet_with(outward, flags, data)
     }
 
     /// A packet of it with this data.
     pub fn packet_with(&self, outward: bool, flags: u8, data: &[u8]) -> Vec<u8> {
         let mut draft = Draft::new(self.addresses(outward));
-        let (source, destination) = self.ports(outward);
-        if self.is_tcp {
-            draft.tcp(source, destination, flags, &[], data);
-        } else {
-            draft.udp(source, destination, data);
-        }
+        self.load(&mut draft, outward, (flags, &[]), data);
         draft.octets()
+    }
+
+    /// What follows the IP header: flags and options are TCP's.
+    pub fn load(&self, draft: &mut Draft, outward: bool, (flags, options): (u8, &[u8]), data: &[u8]) {
+        let (source, destination) = self.ports(outward);
+        match self.protocol {
+            NatProtocol::Tcp => draft.tcp(source, destination, flags, options, data),
+            NatProtocol::Udp => draft.udp(source, destination, data),
+            NatProtocol::Icmp => draft.echo(!outward, source | destination, data),
+        }
     }
 
     pub fn addresses(&self, outward: bool) -> Addresses {
@@ -174,7 +202,7 @@ impl Session {
     pub fn flow(&self) -> OffloadedFlow {
         OffloadedFlow {
             mechanism: self.identity,
-            protocol: if self.is_tcp { NatProtocol::Tcp } else { NatProtocol::Udp },
+            protocol: self.protocol,
             inside: Inside(self.inside),
             outside: Outside(self.outside),
             remote: self.remote,

@@ -67,6 +67,7 @@ impl<'c> ProgramChoice<'c> {
             sources6: facts.sources6.clone(),
             idle_tcp: shortest(|timeouts| timeouts.shortest(NatProtocol::Tcp, timeouts.tcp_est)),
             idle_udp: shortest(|timeouts| timeouts.shortest(NatProtocol::Udp, timeouts.udp_default)),
+            idle_icmp: shortest(|timeouts| timeouts.shortest(NatProtocol::Icmp, timeouts.icmp_default)),
             absence: ticks(wanted.absence),
             slots: self.slots,
         }

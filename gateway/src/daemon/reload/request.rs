@@ -1,6 +1,6 @@
 //! What the admin API asks of a reload.
 
-use crate::admin::AdminError;
+use crate::admin::{AdminError, PoolPart};
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 
@@ -15,10 +15,14 @@ pub(in crate::daemon) struct ReloadRequest {
 }
 
 /// What is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::daemon) enum Wanted {
     /// To read the configuration again; with a time, to return to the previous one unless it is confirmed within that.
     Reload(Option<Duration>),
+    /// The configuration in force, with further addresses in a pool.
+    PoolWith(PoolPart),
+    /// The same without some addresses of a pool.
+    PoolWithout(PoolPart),
     /// To keep the new configuration.
     Keep,
     /// To return to the previous one.

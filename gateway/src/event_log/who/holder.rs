@@ -31,7 +31,8 @@ impl Holder {
             | Event::Started
             | Event::Stopped
             | Event::Lost(..)
-            | Event::Limit(..) => None,
+            | Event::Limit(..)
+            | Event::Notice(_) => None,
         }
     }
 }

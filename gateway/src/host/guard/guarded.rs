@@ -289,6 +289,7 @@ impl Guard {
             .chain(lost6.iter().map(ToString::to_string))
             .chain(lost.routes.iter().map(|route| route.prefix.to_string()))
             .chain(lost.unreachable.iter().map(|prefix| format!("unreachable {prefix}")))
+            .chain(lost.blackholes.iter().map(|prefix| format!("blackhole {prefix}")))
             .collect();
         let what = format!("routes into {}", host.name);
         if routes.is_empty() {

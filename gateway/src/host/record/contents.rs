@@ -30,6 +30,9 @@ pub(super) struct Contents {
     /// Destinations made unreachable.
     #[serde(default)]
     pub(super) unreachable: Vec<String>,
+    /// IPv4 destinations that lead nowhere without the device.
+    #[serde(default)]
+    pub(super) blackholes: Vec<String>,
     /// Addresses added on interfaces that are not ours.
     #[serde(default)]
     pub(super) addresses: Vec<AddedAddress>,
@@ -62,6 +65,7 @@ impl Contents {
     pub(super) fn is_of_namespace(&self) -> bool {
         !(self.settings.is_empty()
             && self.unreachable.is_empty()
+            && self.blackholes.is_empty()
             && self.rules.is_empty()
             && self.addresses.is_empty()
             && self.proxies.is_empty()

@@ -9,6 +9,7 @@ use super::lock::{lock, turn};
 use super::persistent::{Persistent, Successor};
 use super::settings::{self, Changed, sysctl};
 use crate::config::{LinkAddress, ProxyArp, SourceRule};
+use crate::host::blackholes;
 use crate::host::forwarding::Setting;
 use crate::host::kernel::Route6;
 use crate::host::namespace;
@@ -18,7 +19,7 @@ use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use nix::fcntl::{Flock, FlockArg};
 use sixway_fastpath::Steering;
-use sixway_wire::Prefix6;
+use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -266,6 +267,31 @@ impl Record {
         self.write()
     }
 
+    /// Notes IPv4 destinations that are about to lead nowhere without the device.
+    pub(in crate::host) fn blackholes(&mut self, prefixes: &[Prefix4]) -> Result<(), RecordError> {
+        let noted: HashSet<String> = self.contents.blackholes.iter().cloned().collect();
+        let new = prefixes.iter().map(ToString::to_string).filter(|text| !noted.contains(text));
+        self.contents.blackholes.extend(new);
+        self.write()
+    }
+
+    /// Removes those that were made here.
+    pub(in crate::host) fn remove_blackholes(&mut self, prefixes: &[Prefix4]) -> Result<(), RecordError> {
+        let wanted: HashSet<String> = prefixes.iter().map(ToString::to_string).collect();
+        let gone = self.contents.blackholes.extract_if(.., |text| wanted.contains(text));
+        let gone: Vec<Prefix4> = gone.filter_map(|text| text.parse().ok()).collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        blackholes::remove(&gone, self.contents.route_mark);
+        self.write()
+    }
+
+    /// Those of a previous process.
+    pub(in crate::host) fn inherited_blackholes(&self) -> Vec<Prefix4> {
+        self.contents.blackholes.iter().filter_map(|prefix| prefix.parse().ok()).collect()
+    }
+
     /// Nothing outlives the process.
     pub fn keep_to_itself(&mut self) -> Result<(), RecordError> {
         self.contents.persistent = None;
@@ -359,6 +385,9 @@ impl Record {
             left.proxies = if proxies.is_empty() { 0 } else { proxy_arp::remove(&proxies) };
             left.addresses += contents.addresses.iter().filter(|added| added.remove()).count();
             left.routes += contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
+            let blackholes: Vec<Prefix4> =
+                contents.blackholes.iter().filter_map(|prefix| prefix.parse().ok()).collect();
+            left.routes += blackholes::remove(&blackholes, mark);
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             contents.rules.iter().for_each(|rule| rule.remove_last_resort(mark));

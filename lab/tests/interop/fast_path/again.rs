@@ -4,7 +4,7 @@ use crate::Demand::{self, Carries, Hangs, Leaves, Sees};
 use crate::Interop;
 use sixway_lab::fast_path::Hook;
 
-/// Which tests, and what the fast path has to do in them. Where all that passes is for the engine (errors, fragments, ICMP sessions), what matters is
+/// Which tests, and what the fast path has to do in them. Where all that passes is for the engine (errors, fragments, short flows), what matters is
 /// that it still does though the programs look at it.
 const AGAIN: &[(&str, Demand)] = &[
     ("sixway_nat64_translates_between_client_and_server", Carries(1_000)),

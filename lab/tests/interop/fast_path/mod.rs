@@ -3,6 +3,7 @@
 mod again;
 mod conversation;
 mod death;
+mod echo;
 mod firewall;
 mod hairpin;
 mod ipsec;
@@ -31,6 +32,7 @@ pub fn tests() -> Vec<Interop> {
         firewall::TESTS,
         hairpin::TESTS,
         next_to_nat44::TESTS,
+        echo::TESTS,
         ipsec::TESTS,
         oldest_kernel::TESTS,
     ]

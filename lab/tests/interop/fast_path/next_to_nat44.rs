@@ -120,7 +120,8 @@ fn talks(network: &Network) -> Result<()> {
 }
 
 /// Packets of this mechanism in the fast path.
-fn carried(network: &Network, mechanism: &str) -> Result<u64> {
+/// Packets of a mechanism that the fast path has carried, both ways.
+pub fn carried(network: &Network, mechanism: &str) -> Result<u64> {
     let shown = shown(network)?;
     let rows = shown["carried"].as_array().into_iter().flatten();
     let rows = rows.filter(|row| row["mechanism"] == mechanism);

@@ -1,7 +1,7 @@
 //! The outside addresses that an inside host may get for protocols without ports, in the order in which they are tried. The order is a keyed
 //! hash of the host's address: another process with the same key gives the host the same address.
 
-use crate::nat::siphash_word;
+use crate::nat::{Draining, siphash_word};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
@@ -19,6 +19,9 @@ pub(super) struct OutsideAddresses {
     prefixes: Vec<(u64, Prefix4)>,
     total: u64,
     key: [u64; 2],
+    draining: Draining,
+    /// The addresses that are not being drained, while others are.
+    rest: Option<Box<Self>>,
 }
 
 impl OutsideAddresses {
@@ -30,11 +33,25 @@ impl OutsideAddresses {
             (before, *prefix)
         });
         let prefixes = prefixes.collect();
-        Self { prefixes, total, key: [key[0] ^ PURPOSE, key[1]] }
+        let key = [key[0] ^ PURPOSE, key[1]];
+        Self { prefixes, total, key, draining: Draining::default(), rest: None }
     }
 
-    /// Those that a host may get, the first one first.
+    /// These addresses are being drained: no host gets them.
+    pub(super) fn drain(&mut self, draining: &Draining) {
+        let prefixes: Vec<Prefix4> = self.prefixes.iter().map(|(_, prefix)| *prefix).collect();
+        let rest = || Self::new(&draining.rest_of(&prefixes), [self.key[0] ^ PURPOSE, self.key[1]]);
+        self.rest = (!draining.is_empty()).then(rest).map(Box::new);
+        self.draining = draining.clone();
+    }
+
+    /// Those that a host may get, the first one first. While addresses are being drained, hosts of others keep theirs.
     pub(super) fn of(&self, host: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
+        let all = self.all_of(host).filter(|address| !self.draining.contains(*address));
+        all.chain(self.rest.iter().flat_map(move |rest| rest.all_of(host)))
+    }
+
+    fn all_of(&self, host: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
         let hash = siphash_word(self.key, host.to_bits().into());
         (0..self.total.min(TRIED)).map(move |more| self.address((hash % self.total + more) % self.total))
     }
@@ -55,6 +72,22 @@ mod tests {
     fn addresses(texts: &[&str], key: [u64; 2]) -> OutsideAddresses {
         let prefixes: Vec<Prefix4> = texts.iter().map(|text| text.parse().unwrap()).collect();
         OutsideAddresses::new(&prefixes, key)
+    }
+
+    #[test]
+    fn no_host_gets_an_address_that_is_being_drained_and_others_keep_theirs() {
+        let host = |n| Ipv4Addr::new(10, 0, 0, n);
+        let mut some = addresses(&["192.0.2.0/24"], [1, 2]);
+        let before: Vec<_> = (0..64).map(|n| some.of(host(n)).next().unwrap()).collect();
+        let draining = Draining::of(&["192.0.2.0/25".parse().unwrap()]);
+        some.drain(&draining);
+        for (n, before) in (0..64).zip(before) {
+            let after = some.of(host(n)).next().unwrap();
+            assert!(!draining.contains(after));
+            assert!(draining.contains(before) || after == before, "{before} became {after}");
+        }
+        some.drain(&Draining::of(&["192.0.2.0/24".parse().unwrap()]));
+        assert_eq!(some.of(host(1)).next(), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::{Inside, Outside};
+use crate::nat::{Draining, Inside, Outside};
 use crate::stateful::{PortlessBindingRow, PortlessRow, WithoutPorts};
 use crate::verdict::WorkerId;
 use alloc::collections::BTreeMap;
@@ -228,6 +228,21 @@ impl WithoutPorts for PortlessSessions {
             outside: outside.0,
         }));
         (end < self.by_inside.len()).then_some(end as u32)
+    }
+
+    fn drain(&mut self, draining: &Draining) {
+        self.addresses.drain(draining);
+    }
+
+    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64> {
+        let sessions = (0..self.table.slots()).filter_map(|slot| self.table.live(slot, now));
+        let mine = self.by_outside.keys().filter(|_| self.shows_bindings).map(|(_, outside)| outside.0);
+        let mut counts = vec![0; draining.prefixes().len()];
+        for address in sessions.map(|session| session.seen.outside).chain(mine) {
+            let count = draining.find(address).and_then(|at| counts.get_mut(at));
+            count.into_iter().for_each(|count| *count += 1);
+        }
+        counts
     }
 
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool {

@@ -1,0 +1,215 @@
+//! Pools that an operator changes while the gateway runs. The workers drain addresses; they are added and removed by a reload of the
+//! configuration in force with another list.
+
+use super::gateway::Gateway;
+use super::reload::Wanted;
+use crate::admin::{AdminError, Edit, PoolPart, PoolVerb};
+use crate::config::{Config, Pool, Sources};
+use crate::show::plural;
+use crate::view::DrainingRow;
+use crate::worker::{Command, Edited};
+use sixway_dataplane::nat::Draining;
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+/// What is being drained in pools for which that was changed at run time, by their names.
+pub(super) type Drained = BTreeMap<String, Draining>;
+
+impl Gateway {
+    /// Changes a part of a pool.
+    pub(super) async fn change_pool(&self, verb: PoolVerb, part: PoolPart) -> Result<(), AdminError> {
+        match verb {
+            PoolVerb::Drain | PoolVerb::Undrain => self.drain(&part, verb == PoolVerb::Drain).await,
+            PoolVerb::Remove => {
+                self.pool_of(&part.pool)?;
+                self.must_be_drained(&part).await?;
+                self.reloads.ask(Wanted::PoolWithout(part)).await
+            }
+            PoolVerb::Add => {
+                self.pool_of(&part.pool)?;
+                self.reloads.ask(Wanted::PoolWith(part)).await
+            }
+        }
+    }
+
+    /// The pool of this name, and the stateful mechanism that gives its addresses.
+    fn pool_of(&self, name: &str) -> Result<(u16, &Pool), AdminError> {
+        let mut pools = self.facts.translators.iter().enumerate();
+        let found = pools.find(|(_, translator)| translator.pool.name == name);
+        let found = found.map(|(mechanism, translator)| (mechanism as u16, &translator.pool));
+        found.ok_or_else(|| AdminError::NotFound(format!("no pool named {} is in use", name.escape_debug())))
+    }
+
+    async fn drain(&self, part: &PoolPart, drains: bool) -> Result<(), AdminError> {
+        let (mechanism, pool) = self.pool_of(&part.pool)?;
+        let prefix = part.prefix;
+        if !pool.addresses.iter().any(|all| all.length() <= prefix.length() && all.overlaps(prefix)) {
+            let what = format!("{prefix} is not a part of pool {}", pool.name);
+            return Err(AdminError::Conflict(what));
+        }
+        let _alone = self.edits.lock().await;
+        let mut draining = self.drained().remove(&pool.name).unwrap_or_else(|| Draining::of(&pool.draining));
+        if drains && draining.is_full() {
+            let most = Draining::MOST;
+            return Err(AdminError::Conflict(format!(
+                "{most} prefixes of pool {} are being drained",
+                pool.name
+            )));
+        }
+        if drains {
+            draining.add(prefix)
+        } else {
+            draining.remove(prefix)
+        }
+        // If a worker does not answer, the others have done it: whoever asked repeats it.
+        self.note_drained(|drained| drained.insert(pool.name.clone(), draining));
+        for worker in 0..self.workers() {
+            let edit = Edit::Drain(prefix, drains);
+            match self.ask(worker, |answer| Command::Edit(mechanism, edit, answer)).await? {
+                Edited::Done | Edited::More | Edited::Absent => {}
+                Edited::Refused(what) => return Err(AdminError::Conflict(what)),
+            }
+        }
+        tracing::info!(
+            "pool {}: {prefix} {}",
+            pool.name,
+            if drains { "is being drained" } else { "is in use again" }
+        );
+        Ok(())
+    }
+
+    async fn must_be_drained(&self, part: &PoolPart) -> Result<(), AdminError> {
+        let PoolPart { pool, prefix } = part;
+        let advice = format!("drain it first: sixway pool drain {pool} {prefix}");
+        let holds = |row: &&DrainingRow| {
+            row.pool == *pool && row.prefix.length() <= prefix.length() && row.prefix.overlaps(*prefix)
+        };
+        let rows = self.draining_rows().await?;
+        let refused = match rows.iter().find(holds) {
+            None => format!("{prefix} is not being drained; {advice}"),
+            Some(row) if !row.is_empty() => {
+                format!(
+                    "{} has {}; wait until they have ended, or remove it in the configuration and reload",
+                    row.prefix,
+                    left(row)
+                )
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(AdminError::Conflict(refused))
+    }
+
+    /// What is left at the addresses that are being drained, all workers together.
+    pub(super) async fn draining_rows(&self) -> Result<Vec<DrainingRow>, AdminError> {
+        let mut rows: Vec<DrainingRow> = Vec::new();
+        for worker in 0..self.workers() {
+            for (mechanism, of_worker) in self.ask(worker, Command::Draining).await? {
+                let place = usize::from(mechanism);
+                let Some(translator) = self.facts.translators.get(place) else { continue };
+                let (pool, prefix) = (&translator.pool.name, of_worker.prefix);
+                let at = rows.iter().position(|row| row.pool == *pool && row.prefix == prefix);
+                let at = at.unwrap_or_else(|| {
+                    let (mechanism, pool) = (self.mechanism(mechanism), pool.clone());
+                    rows.push(DrainingRow { mechanism, pool, prefix, bindings: 0, hosts: 0, portless: 0 });
+                    rows.len() - 1
+                });
+                rows[at].bindings += of_worker.bindings;
+                rows[at].hosts += of_worker.hosts;
+                rows[at].portless += of_worker.portless;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// What is being drained in pools for which that was changed at run time.
+    pub(super) fn drained(&self) -> Drained {
+        self.drained.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_drained<T>(&self, change: impl FnOnce(&mut Drained) -> T) {
+        change(&mut self.drained.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+fn left(row: &DrainingRow) -> String {
+    let mut text = format!("{} of {}", plural(row.bindings, "binding"), plural(row.hosts, "host"));
+    if row.portless > 0 {
+        text.push_str(&format!(" and {} without ports", plural(row.portless, "session")));
+    }
+    text
+}
+
+/// Another list of a pool's addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Relisted {
+    /// With this part.
+    With(PoolPart),
+    /// Without it.
+    Without(PoolPart),
+}
+
+/// The text of a configuration with what was changed at run time.
+///
+/// # Errors
+/// Why the pool cannot have these addresses.
+pub(super) fn amended(
+    (config, sources): (&Config, &Sources),
+    drained: &Drained,
+    relisted: Option<&Relisted>,
+) -> Result<Sources, String> {
+    if drained.is_empty() && relisted.is_none() {
+        return Ok(sources.clone());
+    }
+    let mut config = config.clone();
+    for (name, draining) in drained {
+        let pool = config.pools.iter_mut().find(|pool| pool.name == *name);
+        pool.into_iter().for_each(|pool| pool.draining = draining.prefixes().to_vec());
+    }
+    if let Some(relisted) = relisted {
+        let (Relisted::With(part) | Relisted::Without(part)) = relisted;
+        let pool = config.pools.iter_mut().find(|pool| pool.name == part.pool);
+        relist(pool.ok_or_else(|| format!("no pool named {}", part.pool.escape_debug()))?, relisted)?;
+    }
+    Ok(Sources { text: config.to_string(), ..sources.clone() })
+}
+
+fn relist(pool: &mut Pool, relisted: &Relisted) -> Result<(), String> {
+    if let Some(interface) = &pool.interface {
+        return Err(format!("pool {} has the address of {interface}, and no list of addresses", pool.name));
+    }
+    match relisted {
+        Relisted::With(PoolPart { prefix, .. }) => {
+            if pool.addresses.iter().any(|known| known.overlaps(*prefix)) {
+                return Err(format!("addresses of {prefix} are in pool {} already", pool.name));
+            }
+            pool.addresses.push(*prefix);
+        }
+        Relisted::Without(PoolPart { prefix, .. }) => {
+            let without = Draining::of(&[*prefix]);
+            pool.addresses = without.rest_of(&pool.addresses);
+            pool.draining = without.rest_of(&pool.draining);
+            if pool.addresses.is_empty() {
+                return Err(format!("pool {} would have no address left", pool.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Says once when the addresses that are being drained are empty.
+#[derive(Debug, Default)]
+pub(super) struct DrainLog {
+    told: Vec<(String, sixway_wire::Prefix4)>,
+}
+
+impl DrainLog {
+    /// Those that are empty, and were not the last time.
+    pub(super) fn news(&mut self, rows: &[DrainingRow]) -> Vec<String> {
+        let empty: Vec<_> = rows.iter().filter(|row| row.is_empty()).collect();
+        let known = std::mem::take(&mut self.told);
+        self.told = empty.iter().map(|row| (row.pool.clone(), row.prefix)).collect();
+        let new = empty.into_iter().filter(|row| !known.contains(&(row.pool.clone(), row.prefix)));
+        new.map(|row| format!("pool {}: {} is drained: nothing is left there", row.pool, row.prefix))
+            .collect()
+    }
+}
