@@ -140,7 +140,7 @@ fn blocks_of_two_subscribers_have_no_port_in_common_and_no_well_known_one() {
         assert_eq!(seen.insert(block, last), None);
         assert!((block..block + 64).contains(&table.outside(binding).port));
     }
-    let numbers: Vec<u16> = seen.iter().map(|(block, _)| *block).collect();
+    let numbers: Vec<u16> = seen.keys().copied().collect();
     assert!(numbers.windows(2).any(|pair| pair[1] - pair[0] > 64), "they are spread over the address");
 }
 
