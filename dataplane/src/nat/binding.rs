@@ -15,7 +15,7 @@ use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
 use super::pool::{DrainingRow, Pool, PoolSlot};
-use super::port_blocks::PortBlocks;
+use super::port_blocks::{BlockNews, PortBlocks};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{FormerOwner, Quarantine, Released, Wanted};
@@ -63,9 +63,9 @@ pub(crate) enum BindingKind {
 
 /// An inside host that has bindings, and the outside address that they share.
 #[derive(Clone, Copy, Debug)]
-struct Host<H> {
+pub(super) struct Host<H> {
     address: Inside<H>,
-    paired: PoolSlot,
+    pub(super) paired: PoolSlot,
     /// Its subscriber.
     subscriber: u32,
     /// Zero: the slot holds none.
@@ -74,28 +74,28 @@ struct Host<H> {
 
 /// The table.
 pub(crate) struct BindingTable<I: InsideKey> {
-    bindings: Slab<Binding<I>>,
-    hosts: Slab<Host<I::Host>>,
+    pub(super) bindings: Slab<Binding<I>>,
+    pub(super) hosts: Slab<Host<I::Host>>,
     by_inside: Index,
     by_outside: Index,
     by_host: Index,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
-    subscribers: SubscriberTable<I::Host>,
+    pub(super) subscribers: SubscriberTable<I::Host>,
     /// Hosts whose subscribers no limit holds for.
     exempt: Vec<I::Network>,
-    pool: Pool,
-    quarantine: Quarantine,
+    pub(super) pool: Pool,
+    pub(super) quarantine: Quarantine,
     /// Seconds that a port is quarantined.
     quarantined_for: u32,
     ledger: Option<Box<dyn PortLedger>>,
     /// The port blocks of subscribers, where they have such.
-    blocks: Option<Box<PortBlocks>>,
+    pub(super) blocks: Option<Box<PortBlocks>>,
     /// Which block each subscriber has.
-    deterministic: Option<Arc<Deterministic>>,
+    pub(super) deterministic: Option<Arc<Deterministic>>,
     /// Blocks that were given or returned and are not in the log yet.
-    block_news: Vec<BlockNews>,
+    pub(super) block_news: Vec<BlockNews>,
 }
 
 impl<I: InsideKey> BindingTable<I> {
@@ -298,7 +298,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.subscribers.was_refused(inside.0.host());
     }
 
-    fn subscriber_of(&self, slot: u32) -> u32 {
+    pub(super) fn subscriber_of(&self, slot: u32) -> u32 {
         self.hosts[self.bindings[slot].host].subscriber
     }
 
@@ -393,7 +393,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Ends the quarantine of an endpoint early: its owner is known.
-    fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+    pub(super) fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(released) = self.quarantine.remove((protocol, outside)) {
             self.quarantine_ended(released);
         }
@@ -443,7 +443,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.pool.release(slot, protocol, port);
     }
 
-    fn insert(
+    pub(super) fn insert(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<I>,
@@ -486,7 +486,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Records in the ledger that an endpoint is bound.
-    fn given(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
+    pub(super) fn given(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         if let Some(ledger) = &mut self.ledger {
             ledger.bound(protocol, outside);
         }
@@ -573,10 +573,6 @@ impl<I: InsideKey> BindingTable<I> {
             + self.blocks.as_ref().map_or(0, |blocks| blocks.memory())
     }
 }
-
-mod in_blocks;
-
-pub(super) use in_blocks::BlockNews;
 
 #[cfg(test)]
 mod tests;

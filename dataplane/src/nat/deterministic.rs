@@ -90,7 +90,7 @@ impl Deterministic {
         self.firsts.len()
     }
 
-    /// The block of an inside address: its outside address and first port. `None`: it is no subscriber's.
+    /// The block of an inside address: its outside address and first port. `None`: it is not a subscriber's.
     pub fn block_of(&self, inside: Ipv6Addr) -> Option<(Ipv4Addr, u16)> {
         let number = number_of(&self.inside, self.bits, inside)?;
         let count = self.firsts.len() as u64;

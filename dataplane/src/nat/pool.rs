@@ -56,8 +56,8 @@ pub struct PoolConfig {
 pub struct PoolSlot(pub u32);
 
 #[derive(Clone, Debug)]
-struct OpenAddress {
-    address: Ipv4Addr,
+pub(super) struct OpenAddress {
+    pub(super) address: Ipv4Addr,
     planes: [Option<Box<PortPlane>>; 3],
     /// Endpoints of each protocol that are taken here.
     taken: [u32; 3],
@@ -86,20 +86,20 @@ pub struct Pool {
     /// The ports that may be given, whichever worker gives them.
     ports: PortPlane,
     /// Ports of a block.
-    ports_per_block: u16,
+    pub(super) ports_per_block: u16,
     /// Endpoints of each block that are taken, at any address and of any protocol, and subscribers that have it.
     taken: Box<[u32]>,
     /// Blocks of this worker, and those of them without a taken endpoint. Only blocks with ports that may be given count.
-    owned: u32,
+    pub(super) owned: u32,
     spare: u32,
     /// The address of a host has run out of ports, or nearly.
     wants: bool,
     /// The plane of an address that no host uses.
     untouched: PortPlane,
-    open: Vec<OpenAddress>,
+    pub(super) open: Vec<OpenAddress>,
     slots: BTreeMap<Ipv4Addr, PoolSlot>,
     /// By protocol and range: the open addresses that have a free port.
-    available: [[FreeSet; 2]; 3],
+    pub(super) available: [[FreeSet; 2]; 3],
     /// Addresses are opened in the order `origin + n * stride`, which visits each once.
     origin: u64,
     stride: u64,
@@ -107,9 +107,9 @@ pub struct Pool {
     bindings: u64,
     /// Endpoints that are taken, by protocol.
     taken_of: [u64; 3],
-    random: Unpredictable,
+    pub(super) random: Unpredictable,
     worker: WorkerId,
-    workers: u8,
+    pub(super) workers: u8,
     /// The addresses that any worker has bindings at.
     in_use: Option<Arc<AddressesInUse>>,
     draining: Draining,
@@ -321,52 +321,9 @@ impl Pool {
         self.available[protocol as usize][range as usize].contains(slot.0)
     }
 
-    fn plane(&mut self, slot: PoolSlot, protocol: NatProtocol) -> &mut PortPlane {
+    pub(super) fn plane(&mut self, slot: PoolSlot, protocol: NatProtocol) -> &mut PortPlane {
         let Self { open, untouched, .. } = self;
         open[slot.0 as usize].planes[protocol as usize].get_or_insert_with(|| Box::new(untouched.clone()))
-    }
-
-    /// Takes a free port of a block at an address for a binding of an inside port; `None`: there is none.
-    pub(super) fn draw_of(
-        &mut self,
-        slot: PoolSlot,
-        protocol: NatProtocol,
-        block: u16,
-        inside_port: u16,
-    ) -> Option<Outside<Endpoint4>> {
-        let random = self.random.draw();
-        let parity = match protocol {
-            NatProtocol::Udp => inside_port & 1,
-            NatProtocol::Tcp | NatProtocol::Icmp => (random >> 32) as u16 & 1,
-        };
-        let size = self.ports_per_block;
-        let plane = self.plane(slot, protocol);
-        let port = plane.draw_of(block, size, parity, random as u32)?;
-        if plane.free(PortRange::High) == 0 {
-            self.available[protocol as usize][PortRange::High as usize].remove(slot.0);
-        }
-        self.took(slot, protocol, port);
-        Some(Outside(Endpoint4::new(self.open[slot.0 as usize].address, port)))
-    }
-
-    /// Number of workers.
-    pub(super) const fn workers(&self) -> u8 {
-        self.workers
-    }
-
-    /// Whether this worker may give any port.
-    pub(super) const fn has_any(&self) -> bool {
-        self.owned > 0
-    }
-
-    /// Number of open addresses.
-    pub(super) fn open_addresses(&self) -> u32 {
-        self.open.len() as u32
-    }
-
-    /// A random number.
-    pub(super) fn random(&mut self) -> u64 {
-        self.random.draw()
     }
 
     /// Takes this endpoint for a static binding. The port may be outside the range that the pool gives. The BIB knows whether
@@ -423,7 +380,7 @@ impl Pool {
     }
 
     /// An endpoint with this port is taken.
-    fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
+    pub(super) fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings += 1;
         self.taken_of[protocol as usize] += 1;
         let open = &mut self.open[slot.0 as usize];

@@ -16,6 +16,7 @@ use super::pool::PoolSlot;
 use super::protocol::NatProtocol;
 use super::session::NONE;
 use super::slab::Slab;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// One block of this many is given only to subscribers without any.
 const RESERVED: u32 = 20;
@@ -59,6 +60,21 @@ struct AtAddress {
     is_draining: bool,
     /// The block of each number, or [`NONE`].
     given: Box<[u32]>,
+}
+
+/// A block was given to a subscriber, or returned by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockNews {
+    /// Whether it was given.
+    pub(super) is_given: bool,
+    /// The subscriber's prefix, as [`super::InsideKey::mapped`] gives addresses, and its length.
+    pub(super) subscriber: (Ipv6Addr, u8),
+    /// The outside address.
+    pub(super) address: Ipv4Addr,
+    /// The first port.
+    pub(super) first: u16,
+    /// How many ports.
+    pub(super) size: u16,
 }
 
 /// How many blocks there are.

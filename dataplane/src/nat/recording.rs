@@ -1,8 +1,9 @@
 //! The tables tell their event sink what begins and ends.
 
-use super::binding::{Binding, BindingKind, BlockNews};
+use super::binding::{Binding, BindingKind};
 use super::events::{BindingEvent, BlockEvent, EventSink, NatEvent, SessionEvent};
 use super::inside_key::InsideKey;
+use super::port_blocks::BlockNews;
 use super::session::Session;
 use super::sides::{Inside, Outside};
 use super::timeouts::Clock;

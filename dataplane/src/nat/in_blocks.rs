@@ -1,39 +1,24 @@
 //! Bindings with ports of their subscriber's port blocks ([`PortBlocks`]).
 
-use super::{BindingKind, BindingTable};
+use super::binding::{BindingKind, BindingTable};
+use super::block_policy::{BlockPolicy, MOST_BLOCKS};
+use super::deterministic::Deterministic;
+use super::inside_key::InsideKey;
+use super::not_adopted::NotAdopted;
+use super::pool::PoolSlot;
+use super::port_blocks::{BlockCounts, BlockNews, PortBlocks};
+use super::protocol::NatProtocol;
+use super::session::NONE;
+use super::sides::{Inside, Outside};
+use super::subscriber_table::{BlockList, Left, RowBlocks};
+use super::timeouts::Clock;
 use crate::drop_reason::DropReason;
-use crate::nat::block_policy::{BlockPolicy, MOST_BLOCKS};
-use crate::nat::deterministic::Deterministic;
-use crate::nat::inside_key::InsideKey;
-use crate::nat::not_adopted::NotAdopted;
-use crate::nat::pool::PoolSlot;
-use crate::nat::port_blocks::{BlockCounts, PortBlocks};
-use crate::nat::protocol::NatProtocol;
-use crate::nat::session::NONE;
-use crate::nat::sides::{Inside, Outside};
-use crate::nat::subscriber_table::{BlockList, Left, RowBlocks};
-use crate::nat::timeouts::Clock;
 use alloc::sync::Arc;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::Ipv4Addr;
 use sixway_wire::{Endpoint4, Prefix4};
 
 /// Ports of a subscriber's blocks that are examined for a quarantined one.
 const EXAMINED: u16 = 64;
-
-/// A block was given to a subscriber, or returned by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::nat) struct BlockNews {
-    /// Whether it was given.
-    pub(in crate::nat) is_given: bool,
-    /// The subscriber's prefix, as [`InsideKey::mapped`] gives addresses, and its length.
-    pub(in crate::nat) subscriber: (Ipv6Addr, u8),
-    /// The outside address.
-    pub(in crate::nat) address: Ipv4Addr,
-    /// The first port.
-    pub(in crate::nat) first: u16,
-    /// How many ports.
-    pub(in crate::nat) size: u16,
-}
 
 impl<I: InsideKey> BindingTable<I> {
     /// Gives subscribers port blocks from now on, if there is a policy for it: free ones, or those of a mapping.
@@ -67,7 +52,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Drains these addresses of the pool, or gives them to hosts again.
-    pub(in crate::nat) fn drain(&mut self, prefix: Prefix4, drains: bool) {
+    pub(super) fn drain(&mut self, prefix: Prefix4, drains: bool) {
         self.pool.drain(prefix, drains);
         self.note_opened();
         if let Some(blocks) = &mut self.blocks {
@@ -78,7 +63,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// The ports of a block are this worker's from now on.
-    pub(in crate::nat) fn gain_block(&mut self, number: u16) {
+    pub(super) fn gain_block(&mut self, number: u16) {
         self.pool.gain(number);
         if let Some(blocks) = self.blocks.as_mut().filter(|_| self.pool.has(number)) {
             blocks.gain(number);
@@ -86,7 +71,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// The ports of a spare block are another worker's from now on.
-    pub(in crate::nat) fn lose_block(&mut self, number: u16) {
+    pub(super) fn lose_block(&mut self, number: u16) {
         self.pool.lose(number);
         if let Some(blocks) = self.blocks.as_mut().filter(|_| !self.pool.has(number)) {
             blocks.lose(number);
@@ -312,7 +297,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Returns the next block whose idle time is over; whether there was one.
-    pub(in crate::nat) fn end_idle_block(&mut self, second: u32) -> bool {
+    pub(super) fn end_idle_block(&mut self, second: u32) -> bool {
         let Some(blocks) = &mut self.blocks else { return false };
         blocks.set_second(second);
         let Some(block) = blocks.overdue() else { return false };
@@ -428,17 +413,17 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Blocks that were given or returned since these were last forgotten.
     #[inline]
-    pub(in crate::nat) fn block_news(&self) -> &[BlockNews] {
+    pub(super) fn block_news(&self) -> &[BlockNews] {
         &self.block_news
     }
 
     /// Forgets them.
-    pub(in crate::nat) fn forget_block_news(&mut self) {
+    pub(super) fn forget_block_news(&mut self) {
         self.block_news.clear();
     }
 
     /// Whether there are port blocks, but none is free.
-    pub(in crate::nat) fn is_out_of_blocks(&self) -> bool {
+    pub(super) fn is_out_of_blocks(&self) -> bool {
         self.blocks.as_ref().is_some_and(|blocks| blocks.available_address(0).is_none())
     }
 
@@ -464,7 +449,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// How many port blocks there are; `None`: subscribers have none.
-    pub(in crate::nat) fn block_counts(&self) -> Option<BlockCounts> {
+    pub(super) fn block_counts(&self) -> Option<BlockCounts> {
         self.blocks.as_ref().map(|blocks| blocks.counts(self.pool.addresses()))
     }
 }
