@@ -192,8 +192,8 @@ fn a_binding_without_its_session_ends_where_it_began() {
     assert_eq!(made - ended, bindings, "{events:?}");
 }
 
-#[test]
-fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
+/// A SYN from a server is stored: its endpoint belongs to nobody yet.
+fn with_stored_syn() -> (Gateway, Notes, Instant) {
     let mut gateway = support::gateway(|config| {
         let mut nat64 = support::nat64();
         nat64.filtering = Filtering::AddressDependent;
@@ -201,6 +201,12 @@ fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
     });
     let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
     gateway.receives(v4(SERVER, "192.0.2.1").tcp(80, 4_000, SYN, b""));
+    (gateway, notes, start)
+}
+
+#[test]
+fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
+    let (mut gateway, notes, start) = with_stored_syn();
     gateway.waits(60 * SECOND);
     assert_eq!(notes.since(start), [], "nobody's");
 }
@@ -208,13 +214,7 @@ fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
 /// The endpoint of a stored SYN becomes that of a binding: the session that waits is the host's when it answers.
 #[test]
 fn a_session_that_waited_for_its_host_begins_when_the_host_answers() {
-    let mut gateway = support::gateway(|config| {
-        let mut nat64 = support::nat64();
-        nat64.filtering = Filtering::AddressDependent;
-        config.nat64.push(nat64);
-    });
-    let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
-    gateway.receives(v4(SERVER, "192.0.2.1").tcp(80, 4_000, SYN, b""));
+    let (mut gateway, notes, start) = with_stored_syn();
     let inside = Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000));
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000));
     let door = StaticBinding { protocol: NatProtocol::Tcp, inside, outside };

@@ -5,8 +5,8 @@
 //!     set: template 2, or the template's number (2)  length (2)  records …
 //! ```
 
+use super::encode::Encode;
 use super::record::{Binding, Event, Phase, Record};
-use super::transport::Encode;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::protocol;
 
@@ -202,7 +202,12 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let (phase, binding, remote) = match &record.event {
         Event::Binding(phase, binding) => (*phase, binding, None),
         Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
-        Event::Started | Event::Stopped | Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => {
+        Event::Started
+        | Event::Stopped
+        | Event::Lost(..)
+        | Event::Stepped(_)
+        | Event::Limit(..)
+        | Event::Notice(_) => {
             return None;
         }
     };

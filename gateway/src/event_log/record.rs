@@ -31,6 +31,8 @@ pub(super) enum Event {
     Stopped,
     /// This number of records is missing here, or at this sink.
     Lost(u64, Arc<str>),
+    /// The clock was set, forward or back, by this number of microseconds.
+    Stepped(i64),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
     /// Something is used up, or nearly.
@@ -71,6 +73,7 @@ impl Event {
             Self::Started => "log_started",
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
+            Self::Stepped(_) => "clock_stepped",
             Self::Limit(..) => "limit_reached",
             Self::Notice(notice) => notice.name(),
         }
@@ -107,6 +110,7 @@ struct Line<'a> {
     used: Option<u64>,
     capacity: Option<u64>,
     count: Option<u64>,
+    microseconds: Option<i64>,
 }
 
 impl Record {
@@ -129,6 +133,9 @@ impl Record {
             Event::Started | Event::Stopped => {}
             Event::Lost(count, sink) => {
                 let _ = write!(out, ",\"count\":{count},\"sink\":{}", quoted(sink));
+            }
+            Event::Stepped(by) => {
+                let _ = write!(out, ",\"microseconds\":{by}");
             }
             Event::Limit(reason, packets) => {
                 let _ = write!(out, ",\"reason\":{},\"count\":{packets}", quoted(reason));
@@ -154,6 +161,7 @@ impl Record {
             ("log_started", _) => Event::Started,
             ("log_stopped", _) => Event::Stopped,
             ("events_lost", _) => Event::Lost(line.count?, line.sink.as_deref()?.into()),
+            ("clock_stepped", _) => Event::Stepped(line.microseconds?),
             ("limit_reached", _) => Event::Limit(line.reason?.into(), line.count?),
             ("alarm_raised" | "alarm_cleared", _) => Event::Notice(Notice::Alarm(AlarmNotice {
                 is_raised: line.event == "alarm_raised",
@@ -263,6 +271,7 @@ pub(super) mod tests {
             Event::Started,
             Event::Stopped,
             Event::Lost(7, "udp://192.0.2.5:514".into()),
+            Event::Stepped(-3_600_000_000),
             Event::Limit("PortPoolEmpty".into(), 9),
             Event::Notice(Notice::Alarm(AlarmNotice {
                 is_raised: true,

@@ -6,8 +6,8 @@
 //!
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
+use super::encode::Encode;
 use super::record::{Binding, Event, Record, time_text};
-use super::transport::Encode;
 use crate::config::Facility;
 use crate::inside_endpoint;
 use std::io::Write as _;
@@ -41,7 +41,7 @@ impl Syslog {
 
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
-            Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => WARNING,
+            Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => WARNING,
             Event::Binding(..) | Event::Session(..) | Event::Started | Event::Stopped => INFORMATIONAL,
         };
         // RFC 5424 §7.3.1: after the maximum comes 1.
@@ -101,6 +101,9 @@ fn words(event: &Event) -> (String, String) {
             format!(" count=\"{count}\" sink=\"{}\"", escaped(sink)),
             format!("{count} events lost at {sink}"),
         ),
+        Event::Stepped(by) => {
+            (format!(" microseconds=\"{by}\""), format!("the clock was set by {by} microseconds"))
+        }
         Event::Limit(reason, count) => (
             format!(" reason=\"{}\" count=\"{count}\"", escaped(reason)),
             format!("{reason}: {count} packets dropped"),

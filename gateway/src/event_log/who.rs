@@ -12,6 +12,10 @@ use std::path::Path;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
+/// Times at which the clock was set that are looked at, before a time and after it.
+const MOST_STEPS: usize = 8;
+/// A clock that was set less than this before or after is a reason for doubt, in microseconds.
+const NEAR: u64 = 2_000_000;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +68,8 @@ pub struct Answer {
     pub log_begins: Option<String>,
     /// Events are missing in that time, so that the answer may be wrong.
     pub events_are_missing: bool,
+    /// The clock was set at about that time, so that the answer may be wrong.
+    pub clock_was_set: bool,
     /// Octets that were read for the answer.
     pub octets_read: u64,
     /// Octets of the log.
@@ -84,45 +90,98 @@ pub struct Last {
 /// # Errors
 /// The log cannot be read.
 pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
+    let key = index::key_of(question.protocol, question.outside);
+    let mut log = Log::open(log, &[key, STARTED, index::LOST, index::STEPPED])?;
+    loop {
+        match answer(&log, key, question) {
+            // Each file is left without its index once.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData && log.leave_out_index() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
     let Question { outside, protocol, at } = *question;
-    let key = index::key_of(protocol, outside);
-    let log = Log::open(log, &[key, STARTED, index::LOST])?;
     let mut answer = Answer {
         outside: outside.to_string(),
         protocol: protocol.name().into(),
         at: record::time_text(at),
-        log_begins: log.first().map(record::time_text),
+        log_begins: log.first()?.map(record::time_text),
         octets_of_log: log.octets(),
         ..Answer::default()
     };
-    let found = Found::at(&log, key, at)?;
-    if let Some((binding, state)) = &found {
-        let inside = inside_endpoint::text(binding.inside);
-        match state {
-            State::Bound { seen, is_begun } => {
-                answer.inside = Some(inside);
-                answer.translator = Some(binding.translator.to_string());
-                answer.kind = Some(if binding.is_static { "static" } else { "dynamic" }.into());
-                let since = if *is_begun { Some(*seen) } else { began(&log, key, *seen, binding)? };
-                let until = ended(&log, key, at, binding)?;
-                let lost = log.first_after(index::LOST, since.unwrap_or(0))?;
-                // A loss is recorded after its gap.
-                answer.events_are_missing =
-                    lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until));
-                answer.since = since.map(record::time_text);
-                answer.until = until.map(record::time_text);
-            }
-            State::Ended { until } => {
-                answer.last = Some(Last { inside, until: record::time_text(*until) });
-                let lost = log.first_after(index::LOST, *until)?;
-                let next = log.first_after(key, at)?;
-                answer.events_are_missing =
-                    lost.is_some_and(|lost| next.as_ref().is_none_or(|next| lost.micros <= next.micros));
-            }
+    let mut times = vec![at];
+    match Found::at(log, key, at)? {
+        Some((binding, State::Bound { seen, is_begun })) => {
+            answer.inside = Some(inside_endpoint::text(binding.inside));
+            answer.translator = Some(binding.translator.to_string());
+            answer.kind = Some(if binding.is_static { "static" } else { "dynamic" }.into());
+            let since = if is_begun { Some(seen) } else { began(log, key, seen, &binding)? };
+            let until = ended(log, key, at, &binding)?;
+            answer.events_are_missing = are_missing(log, since.unwrap_or(0), until)?;
+            answer.since = since.map(record::time_text);
+            answer.until = until.map(record::time_text);
+            times.extend(since.into_iter().chain(until));
         }
+        Some((binding, State::Ended { until })) => {
+            let inside = inside_endpoint::text(binding.inside);
+            answer.last = Some(Last { inside, until: record::time_text(until) });
+            let next = log.first_after(key, at)?.map(|next| next.micros);
+            answer.events_are_missing = are_missing(log, until, next)?;
+            times.push(until);
+        }
+        None => {
+            // What there was, every process has said at its beginning.
+            let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
+            let next = log.first_after(key, at)?.map(|next| next.micros);
+            answer.events_are_missing = are_missing(log, began, next)?;
+        }
+    }
+    for time in times {
+        answer.clock_was_set |= was_set(log, time)?;
     }
     answer.octets_read = log.octets_read();
     Ok(answer)
+}
+
+/// Whether events between two times are missing; a loss is recorded after its gap.
+fn are_missing(log: &Log, since: u64, until: Option<u64>) -> io::Result<bool> {
+    let lost = log.first_after(index::LOST, since)?;
+    Ok(lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until)))
+}
+
+/// Whether the clock was set at about this time: it is between what it was and what it became.
+fn was_set(log: &Log, time: u64) -> io::Result<bool> {
+    let is_between = |micros: u64, by: i64| {
+        let before = micros.saturating_add_signed(by.saturating_neg());
+        let (first, last) = (before.min(micros), before.max(micros));
+        (first.saturating_sub(NEAR)..=last.saturating_add(NEAR)).contains(&time)
+    };
+    let mut next = time.saturating_sub(NEAR + 1);
+    for _ in 0..MOST_STEPS {
+        let Some(Record { micros, event: Event::Stepped(by) }) = log.first_after(index::STEPPED, next)?
+        else {
+            break;
+        };
+        if is_between(micros, by) {
+            return Ok(true);
+        }
+        next = micros;
+    }
+    let mut last = Some(time.saturating_add(NEAR));
+    for _ in 0..MOST_STEPS {
+        let Some(until) = last else { break };
+        let Some(Record { micros, event: Event::Stepped(by) }) = log.last_until(index::STEPPED, until)?
+        else {
+            break;
+        };
+        if is_between(micros, by) {
+            return Ok(true);
+        }
+        last = micros.checked_sub(1);
+    }
+    Ok(false)
 }
 
 /// How an endpoint is.
@@ -155,7 +214,7 @@ impl Found {
     /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same process,
     /// the binding was older than the log.
     fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
-        if log.first().is_none_or(|first| at < first) {
+        if log.first()?.is_none_or(|first| at < first) {
             return Ok(None);
         }
         let started = log.first_after(STARTED, at)?;
