@@ -9,7 +9,7 @@
 //!
 //! New packets of a host that waits do not prolong its time, so a host that nobody answers keeps others out for a part of the time only.
 
-use super::table::Seen;
+use super::tuple::Seen;
 use crate::instant::Instant;
 use alloc::collections::BTreeMap;
 use arrayvec::ArrayVec;

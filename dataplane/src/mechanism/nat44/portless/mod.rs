@@ -17,6 +17,7 @@ mod protocol;
 mod received_ids;
 mod sessions;
 mod table;
+mod tuple;
 
 pub use config::{PORTLESS_DEFAULT, PORTLESS_MIN, PortlessBinding, PortlessConfig};
 pub use protocol::PortlessProtocol;

@@ -3,7 +3,8 @@
 use super::config::{PORTLESS_MIN, PortlessBinding, PortlessConfig};
 use super::outside_addresses::OutsideAddresses;
 use super::protocol::PortlessProtocol;
-use super::table::{Seen, Sent, Table};
+use super::table::Table;
+use super::tuple::{Seen, Sent};
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;

@@ -6,6 +6,7 @@
 use super::first_answer::FirstAnswers;
 use super::protocol::{Id, PortlessProtocol};
 use super::received_ids::ReceivedIds;
+use super::tuple::{Seen, Sent};
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
@@ -20,23 +21,6 @@ const EXAMINED: usize = 32;
 
 /// The lowest address, where a range begins.
 const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
-
-/// What a packet shows outside: sessions that have these alike differ by ids alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seen {
-    pub(super) outside: Ipv4Addr,
-    pub(super) remote: Ipv4Addr,
-    pub(super) protocol: PortlessProtocol,
-}
-
-/// Where a session is found from inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sent {
-    pub(super) inside: Ipv4Addr,
-    pub(super) remote: Ipv4Addr,
-    pub(super) protocol: PortlessProtocol,
-    pub(super) id: Id,
-}
 
 /// A session.
 #[derive(Clone, Debug)]
