@@ -47,7 +47,7 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
-        Event::Session(..) | Event::Stopped | Event::Limit(..) => None,
+        Event::Session(..) | Event::Portless(..) | Event::Stopped | Event::Limit(..) => None,
     }
 }
 

@@ -14,6 +14,7 @@ mod index;
 mod ipfix;
 mod json_lines;
 mod listing;
+mod portless;
 mod record;
 mod recorder;
 mod remote;
