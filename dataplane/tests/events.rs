@@ -121,6 +121,26 @@ fn a_binding_and_its_sessions_are_told_of_at_their_beginning_and_their_end() {
 }
 
 #[test]
+fn what_is_refused_while_a_syn_is_stored_is_not_told_of() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat44 = support::nat44();
+        nat44.limits.sessions = 4;
+        config.nat44.push(nat44);
+    });
+    gateway.receives(v4(SERVER, "192.0.2.1").tcp(1, 2_000, SYN, b""));
+    for port in 1..=3 {
+        gateway.receives(v4(HOST4, SERVER).udp(1_000, port, b""));
+    }
+    let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
+    gateway.receives(v4("10.0.0.2", SERVER).udp(1_000, 9, b""));
+    assert_eq!(
+        gateway.last,
+        sixway_dataplane::Verdict::Dropped(sixway_dataplane::DropReason::SessionTableFull)
+    );
+    assert_eq!(notes.since(start), []);
+}
+
+#[test]
 fn sessions_without_ports_are_told_of_with_what_they_have_in_place_of_ports() {
     let mut gateway = support::gateway(|config| {
         let mut nat44 = support::nat44();

@@ -84,8 +84,8 @@ pub struct Pool {
     stride: u64,
     visited: u64,
     bindings: u64,
-    /// Endpoints that are taken, by protocol.
-    taken_of: [u64; 3],
+    /// Endpoints that are taken, by protocol and range.
+    taken_of: [[u64; 2]; 3],
     random: Unpredictable,
     worker: WorkerId,
     workers: u8,
@@ -130,7 +130,7 @@ impl Pool {
             stride,
             visited: 0,
             bindings: 0,
-            taken_of: [0; 3],
+            taken_of: [[0; 2]; 3],
             random,
             worker,
             workers: ownership.workers(),
@@ -172,17 +172,20 @@ impl Pool {
         PortRange::ALL.iter().map(|range| self.untouched.free(*range)).sum()
     }
 
-    /// Free ports of a protocol at an open address that this worker may give.
-    pub fn free_at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
+    /// Free ports of a protocol in these ranges at an open address that this worker may give.
+    pub fn free_at(&self, slot: PoolSlot, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
         let plane =
             self.open[slot.0 as usize].planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
-        PortRange::ALL.iter().map(|range| plane.free(*range)).sum()
+        ranges.iter().map(|range| plane.free(*range)).sum()
     }
 
-    /// Ports of a protocol that this worker may give at any address, opened or not.
-    pub fn free_anywhere(&self, protocol: NatProtocol) -> u32 {
-        let all = self.total.saturating_mul(self.ports().into());
-        u32::try_from(all.saturating_sub(self.taken_of[protocol as usize])).unwrap_or(u32::MAX)
+    /// Ports of a protocol in these ranges that this worker may give at any address, opened or not.
+    pub fn free_anywhere(&self, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
+        let free = |range: &PortRange| {
+            let all = self.total.saturating_mul(self.untouched.free(*range).into());
+            all.saturating_sub(self.taken_of[protocol as usize][*range as usize])
+        };
+        u32::try_from(ranges.iter().map(free).sum::<u64>()).unwrap_or(u32::MAX)
     }
 
     /// Requests another block.
@@ -343,7 +346,7 @@ impl Pool {
     /// An endpoint with this port is taken.
     fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings += 1;
-        self.taken_of[protocol as usize] += 1;
+        self.taken_of[protocol as usize][PortRange::of(port) as usize] += 1;
         let open = &mut self.open[slot.0 as usize];
         open.taken[protocol as usize] += 1;
         if open.taken[protocol as usize] == 1 {
@@ -360,7 +363,8 @@ impl Pool {
     /// An endpoint with this port is free again.
     fn gave_back(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings = self.bindings.saturating_sub(1);
-        self.taken_of[protocol as usize] = self.taken_of[protocol as usize].saturating_sub(1);
+        let taken = &mut self.taken_of[protocol as usize][PortRange::of(port) as usize];
+        *taken = taken.saturating_sub(1);
         let open = &mut self.open[slot.0 as usize];
         open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
         if open.taken[protocol as usize] == 0 {
