@@ -73,10 +73,25 @@ pub struct Subscribers<P> {
     pub exempt_destinations: Vec<Prefix4>,
 }
 
-impl<P: Clone> Subscribers<P> {
-    /// `exempt` are the prefixes of `exempt_subscribers`.
-    pub(crate) fn read(section: &Reader, exempt: Option<Vec<P>>, report: &mut Report) -> Option<Self> {
+impl<P: Clone + Display> Subscribers<P> {
+    /// `exempt` are the prefixes of `exempt_subscribers`, of which `length` gives the bits.
+    pub(crate) fn read(
+        section: &Reader,
+        exempt: Option<Vec<P>>,
+        length: fn(&P) -> u8,
+        report: &mut Report,
+    ) -> Option<Self> {
         let prefix_length = section.value("subscriber_prefix_length", report).and_then(|v| v.integer(report));
+        if let (Some(bits), Some(exempt), Some(v)) =
+            (prefix_length, &exempt, section.value("exempt_subscribers", report))
+        {
+            for prefix in exempt.iter().filter(|prefix| length(prefix) > bits) {
+                let what = format!(
+                    "{prefix} is a part of a subscriber, whose prefix has a length of {bits}; write a prefix of {bits} bits or fewer, or a greater subscriber_prefix_length"
+                );
+                report.fault(&v.place, what);
+            }
+        }
         let exempt_destinations = read_prefixes4(section, "exempt_destinations", report);
         Some(Self {
             prefix_length: prefix_length?,

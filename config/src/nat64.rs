@@ -121,7 +121,7 @@ impl Nat64 {
         let limits = limits::read(section, report);
         let exempt = section.value("exempt_subscribers", report).map(|v| v.items()).unwrap_or_default();
         let exempt = exempt.iter().map(|item| item.prefix6(report)).collect();
-        let subscribers = Subscribers::read(section, exempt, report);
+        let subscribers = Subscribers::read(section, exempt, |prefix| prefix.length(), report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
             [written, ..] => Timeouts::read(written, &PORT_TIMEOUT, report),
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), &PORT_TIMEOUT, report),

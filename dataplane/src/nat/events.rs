@@ -6,6 +6,7 @@
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
 use crate::instant::Instant;
+use core::net::Ipv4Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// Takes note of events. Its methods are called between packets and must not block.
@@ -28,6 +29,10 @@ pub enum NatEvent {
     SessionCreated(SessionEvent),
     /// A session has ended.
     SessionDeleted(SessionEvent),
+    /// A session of a protocol without ports was made: always recorded, since no binding tells whose it is.
+    PortlessCreated(PortlessEvent),
+    /// A session of a protocol without ports has ended.
+    PortlessDeleted(PortlessEvent),
 }
 
 /// The binding of an event.
@@ -54,4 +59,19 @@ pub struct SessionEvent {
     pub outside: Outside<Endpoint4>,
     /// Remote endpoint; the port is 0 for ICMP.
     pub remote: Endpoint4,
+}
+
+/// The session of an event of a protocol without ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortlessEvent {
+    /// Protocol number.
+    pub protocol: u8,
+    /// Inside host.
+    pub inside: Inside<Ipv4Addr>,
+    /// Outside address.
+    pub outside: Outside<Ipv4Addr>,
+    /// Remote host.
+    pub remote: Ipv4Addr,
+    /// What the host's first packet has in place of ports: the SPI of ESP, the key of GRE, the call ID of PPTP.
+    pub id: Option<u32>,
 }

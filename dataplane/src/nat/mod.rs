@@ -48,7 +48,7 @@ pub use addresses_in_use::AddressesInUse;
 pub use config::{Config, SubscriberPolicy};
 pub use draining::Draining;
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
-pub use events::{BindingEvent, EventSink, NatEvent, SessionEvent};
+pub use events::{BindingEvent, EventSink, NatEvent, PortlessEvent, SessionEvent};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
 pub use not_adopted::NotAdopted;
 pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};

@@ -6,6 +6,7 @@ use super::inside_key::InsideKey;
 use super::session::Session;
 use super::sides::Inside;
 use super::timeouts::Clock;
+use crate::instant::Instant;
 
 /// The sink, if there is one.
 #[derive(Default)]
@@ -19,6 +20,13 @@ impl Recording {
     pub(super) fn start(&mut self, sink: Box<dyn EventSink>) {
         self.sessions = sink.wants_sessions();
         self.sink = Some(sink);
+    }
+
+    /// Something happened that the tables do not know of.
+    pub(super) fn record(&mut self, at: Instant, event: NatEvent) {
+        if let Some(sink) = &mut self.sink {
+            sink.record(at, event);
+        }
     }
 
     /// A binding was made.

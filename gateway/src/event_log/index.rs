@@ -52,7 +52,9 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
         Event::Stepped(_) => Some(STEPPED),
-        Event::Session(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => None,
+        Event::Session(..) | Event::Portless(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => {
+            None
+        }
     }
 }
 

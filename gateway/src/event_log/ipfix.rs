@@ -6,9 +6,11 @@
 //! ```
 
 use super::encode::Encode;
+use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::protocol;
+use std::net::Ipv4Addr;
 
 /// RFC 7011 §3.1.
 const VERSION: u16 = 10;
@@ -202,6 +204,9 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let (phase, binding, remote) = match &record.event {
         Event::Binding(phase, binding) => (*phase, binding, None),
         Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
+        Event::Portless(phase, session) => {
+            return Some((Template::Nat44Session, portless_data(record.micros, *phase, session)?));
+        }
         Event::Started
         | Event::Stopped
         | Event::Lost(..)
@@ -246,6 +251,23 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     Some((template, octets))
 }
 
+/// The record of a protocol without ports: a NAT44 session whose ports are zero.
+fn portless_data(micros: u64, phase: Phase, session: &Portless) -> Option<Vec<u8>> {
+    let event = match phase {
+        Phase::Created => 4,
+        Phase::Deleted => 5,
+        Phase::Continues => return None,
+    };
+    let mut octets = (micros / 1_000).to_be_bytes().to_vec();
+    octets.extend([event, session.protocol.number()]);
+    let remote = session.remote.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    for address in [session.inside, session.outside, remote] {
+        octets.extend(address.octets());
+        octets.extend([0; 2]);
+    }
+    Some(octets)
+}
+
 /// The protocol of the inside packets.
 const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
     match (binding.protocol, is_ipv4) {
@@ -285,6 +307,18 @@ mod tests {
             let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
             assert_eq!(octets.len(), usize::from(length), "{template:?}");
         }
+    }
+
+    #[test]
+    fn a_session_without_ports_is_one_of_nat44_with_ports_of_zero() {
+        let of =
+            |phase| data(&record(Event::Portless(phase, super::super::record::tests::portless(Some(1)))));
+        let (template, octets) = of(Phase::Created).unwrap();
+        let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
+        assert_eq!((template, octets.len()), (Template::Nat44Session, usize::from(length)));
+        assert_eq!(octets[8..], [4, 50, 10, 0, 0, 1, 0, 0, 192, 0, 2, 1, 0, 0, 203, 0, 113, 9, 0, 0]);
+        assert_eq!(of(Phase::Deleted).unwrap().1[8..10], [5, 50]);
+        assert_eq!(of(Phase::Continues), None);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Listing {
         let Some((_, touched)) = &mut self.under_way else { return };
         touched.extend(records.iter().filter_map(|record| match &record.event {
             Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
-            Event::Session(..) | Event::Started | Event::Stopped => None,
+            Event::Session(..) | Event::Portless(..) | Event::Started | Event::Stopped => None,
             Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => None,
         }));
         if touched.len() > TOUCHED {

@@ -21,6 +21,7 @@ mod ipfix;
 mod json_lines;
 mod listing;
 mod notice;
+mod portless;
 mod record;
 mod recorder;
 mod remote;

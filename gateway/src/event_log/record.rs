@@ -1,6 +1,7 @@
 //! What the log says, and its lines of JSON.
 
 use super::notice::{AlarmNotice, Notice};
+use super::portless::Portless;
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::NatProtocol;
@@ -25,6 +26,8 @@ pub(super) enum Event {
     Binding(Phase, Binding),
     /// A session: its binding, and the remote endpoint if destinations are logged.
     Session(Phase, Binding, Option<Endpoint4>),
+    /// A session of a protocol without ports.
+    Portless(Phase, Portless),
     /// The log begins: bindings that it has so far have ended, unless they are named after this as those that continue.
     Started,
     /// The log ends.
@@ -70,6 +73,9 @@ impl Event {
             Self::Session(Phase::Created, ..) => "session_created",
             Self::Session(Phase::Deleted, ..) => "session_deleted",
             Self::Session(Phase::Continues, ..) => "session_continues",
+            Self::Portless(Phase::Created, _) => "portless_created",
+            Self::Portless(Phase::Deleted, _) => "portless_deleted",
+            Self::Portless(Phase::Continues, _) => "portless_continues",
             Self::Started => "log_started",
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
@@ -101,6 +107,7 @@ struct Line<'a> {
     outside: Option<&'a str>,
     remote: Option<&'a str>,
     kind: Option<&'a str>,
+    id: Option<u32>,
     #[serde(borrow)]
     sink: Option<std::borrow::Cow<'a, str>>,
     reason: Option<&'a str>,
@@ -128,6 +135,12 @@ impl Record {
                 binding.write_json(out);
                 if let Some(remote) = remote {
                     let _ = write!(out, ",\"remote\":\"{remote}\"");
+                }
+            }
+            Event::Portless(_, session) => {
+                for (name, value, is_number) in session.fields() {
+                    let value = if is_number { value } else { quoted(&value) };
+                    let _ = write!(out, ",\"{name}\":{value}");
                 }
             }
             Event::Started | Event::Stopped => {}
@@ -182,6 +195,11 @@ impl Record {
                     None => None,
                 };
                 Event::Session(Event::phase(name)?, binding()?, remote)
+            }
+            (name, "portless") => {
+                let whose = (line.translator.as_deref()?, line.protocol?);
+                let session = Portless::read(whose, (line.inside?, line.outside?), line.remote, line.id)?;
+                Event::Portless(Event::phase(name)?, session)
             }
             (_, _) => return None,
         };
@@ -250,6 +268,12 @@ pub(super) mod tests {
         }
     }
 
+    /// A session of ESP.
+    pub(in crate::event_log) fn portless(id: Option<u32>) -> Portless {
+        let remote = Some("203.0.113.9");
+        Portless::read(("nat44", "esp"), ("10.0.0.1", "192.0.2.1"), remote, id).unwrap()
+    }
+
     fn line(record: &Record) -> String {
         let mut out = Vec::new();
         record.write_json(&mut out);
@@ -268,6 +292,8 @@ pub(super) mod tests {
             Event::Binding(Phase::Continues, odd),
             Event::Session(Phase::Created, host.clone(), remote),
             Event::Session(Phase::Deleted, host, None),
+            Event::Portless(Phase::Created, portless(Some(258))),
+            Event::Portless(Phase::Deleted, Portless { remote: None, ..portless(None) }),
             Event::Started,
             Event::Stopped,
             Event::Lost(7, "udp://192.0.2.5:514".into()),
@@ -312,6 +338,19 @@ pub(super) mod tests {
             concat!(
                 r#"{"time":"2025-11-20T12:00:00.000001Z","event":"binding_created","translator":"nat64","protocol":"udp","#,
                 r#""inside":"[2001:db8:1::2]:50122","outside":"192.0.2.1:4711","kind":"dynamic"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_line_of_a_protocol_without_ports_has_addresses_and_its_number_in_place_of_ports() {
+        let event = Event::Portless(Phase::Created, portless(Some(258)));
+        assert_eq!(
+            line(&Record { micros: 1_763_640_000_000_001, event }),
+            concat!(
+                r#"{"time":"2025-11-20T12:00:00.000001Z","event":"portless_created","translator":"nat44","protocol":"esp","#,
+                r#""inside":"10.0.0.1","outside":"192.0.2.1","remote":"203.0.113.9","id":258}"#,
                 "\n"
             )
         );

@@ -5,6 +5,7 @@ use super::clock_watch::ClockWatch;
 use super::file_sink::FileSink;
 use super::listing::{Listed, Listing};
 use super::notice::Notice;
+use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
 use super::ring::{RING, RingEnd, Timed, ring};
@@ -324,9 +325,8 @@ impl Recorder {
                 let ago = u64::try_from(now.since(timed.0).as_micros()).unwrap_or(u64::MAX);
                 let micros = wall.saturating_sub(ago);
                 let event = event(&ring.translator, timed, self.destinations);
-                if self.bindings || matches!(event, Event::Session(..)) {
-                    records.push(Record { micros, event });
-                }
+                let is_logged = |event: &Event| self.bindings || matches!(event, Event::Session(..));
+                records.extend(event.filter(is_logged).map(|event| Record { micros, event }));
             }
             lost += ring.take_lost();
         }
@@ -419,7 +419,7 @@ impl Recorder {
 }
 
 /// What happened, with the translator's name.
-fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event {
+fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option<Event> {
     let binding = |it: BindingEvent| Binding {
         translator: Arc::clone(translator),
         protocol: it.protocol,
@@ -432,12 +432,15 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event 
         let binding = binding(BindingEvent { protocol, inside, outside, is_static: false });
         Event::Session(phase, binding, destinations.then_some(remote))
     };
-    match event {
+    let portless = |phase, it| Some(Event::Portless(phase, Portless::of(translator, &it, destinations)?));
+    Some(match event {
+        NatEvent::PortlessCreated(it) => return portless(Phase::Created, it),
+        NatEvent::PortlessDeleted(it) => return portless(Phase::Deleted, it),
         NatEvent::BindingCreated(it) => Event::Binding(Phase::Created, binding(it)),
         NatEvent::BindingDeleted(it) => Event::Binding(Phase::Deleted, binding(it)),
         NatEvent::SessionCreated(it) => session(Phase::Created, it),
         NatEvent::SessionDeleted(it) => session(Phase::Deleted, it),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -42,7 +42,11 @@ impl Syslog {
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
             Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => WARNING,
-            Event::Binding(..) | Event::Session(..) | Event::Started | Event::Stopped => INFORMATIONAL,
+            Event::Binding(..)
+            | Event::Session(..)
+            | Event::Portless(..)
+            | Event::Started
+            | Event::Stopped => INFORMATIONAL,
         };
         // RFC 5424 §7.3.1: after the maximum comes 1.
         self.sequence = if self.sequence >= i32::MAX as u32 { 1 } else { self.sequence + 1 };
@@ -94,6 +98,11 @@ fn words(event: &Event) -> (String, String) {
                 Some(remote) => (format!("{data} remote=\"{remote}\""), format!("{text} to {remote}")),
                 None => (data, text),
             }
+        }
+        Event::Portless(_, session) => {
+            let of_field =
+                |(name, value, _): (&str, String, bool)| format!(" {name}=\"{}\"", escaped(&value));
+            (session.fields().map(of_field).collect(), session.to_string())
         }
         Event::Started => (String::new(), "the log begins".into()),
         Event::Stopped => (String::new(), "the log ends".into()),
@@ -167,6 +176,11 @@ mod tests {
         assert!(
             session.contains("sequenceId=\"2\"") && session.ends_with("as 192.0.2.1:4711 to 203.0.113.1:53")
         );
+        let esp = super::super::record::tests::portless(Some(258));
+        let esp = said(&mut syslog, Event::Portless(Phase::Deleted, esp));
+        let data = r#"[nat@32473 translator="nat44" protocol="esp" inside="10.0.0.1" outside="192.0.2.1" remote="203.0.113.9" id="258"]"#;
+        assert!(esp.contains(" portless_deleted ") && esp.contains(data), "{esp}");
+        assert!(esp.ends_with("] esp 10.0.0.1 as 192.0.2.1 to 203.0.113.9"), "{esp}");
         let lost = said(&mut syslog, Event::Lost(3, "a \"b\\c]".into()));
         assert!(lost.starts_with("<132>1 ") && lost.contains(r#"sink="a \"b\\c\]""#), "{lost}");
     }

@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::nat::events::EventSink;
+use crate::nat::events::{EventSink, NatEvent};
 use crate::nat::inside_key::InsideKey;
 use crate::nat::not_adopted::NotAdopted;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
@@ -49,6 +49,11 @@ impl<I: InsideKey> Engine<I> {
     /// Records events from now on.
     pub(crate) fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
         self.tables.recording.start(sink);
+    }
+
+    /// Records an event of the mechanism's own.
+    pub(crate) fn record(&mut self, at: Instant, event: NatEvent) {
+        self.tables.recording.record(at, event);
     }
 
     /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.

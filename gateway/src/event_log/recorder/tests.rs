@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::config::{EventLogFile, Facility, IpfixCollector, LogTransport, SyslogServer};
-use sixway_dataplane::nat::{EventSink, Inside, NatProtocol, Outside, StaticBinding};
+use sixway_dataplane::nat::{EventSink, Inside, NatProtocol, Outside, PortlessEvent, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 const CONFIG: &str = concat!(
@@ -109,11 +110,25 @@ fn destinations_are_left_out_unless_they_are_asked_for() {
     let of = |destinations| {
         let timed = (sixway_dataplane::Instant(0), NatEvent::SessionCreated(session));
         match event(&"nat64".into(), timed, destinations) {
-            Event::Session(Phase::Created, _, remote) => remote,
+            Some(Event::Session(Phase::Created, _, remote)) => remote,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!((of(false), of(true)), (None, Some(session.remote)));
+    let of_portless = |destinations| {
+        let [inside, outside, remote] = [[10, 0, 0, 1], [192, 0, 2, 1], [203, 0, 113, 1]].map(Ipv4Addr::from);
+        let (inside, outside) = (Inside(inside), Outside(outside));
+        let session = PortlessEvent { protocol: 50, inside, outside, remote, id: Some(7) };
+        let timed = (sixway_dataplane::Instant(0), NatEvent::PortlessDeleted(session));
+        match event(&"nat44".into(), timed, destinations) {
+            Some(Event::Portless(Phase::Deleted, it)) => {
+                (it.inside.octets()[3], it.outside.octets()[3], it.remote)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(of_portless(false), (1, 1, None));
+    assert_eq!(of_portless(true), (1, 1, Some(Ipv4Addr::new(203, 0, 113, 1))));
 }
 
 /// Nobody reads at the servers: the engine goes on, and the spools are bounded.
