@@ -115,6 +115,18 @@ impl Config {
         )
     }
 
+    /// Ports of a block that moves between workers, by which the kernel steers packets to them: with several stateful translators, of the first.
+    pub fn ports_per_block(&self) -> u16 {
+        let policy = match self.nat64.first() {
+            Some(nat64) => nat64.subscribers.engine(&nat64.inside, self.pool(&nat64.pool)).blocks,
+            None => self
+                .nat44
+                .as_ref()
+                .and_then(|nat44| nat44.subscribers.engine(&nat44.inside, self.pool(&nat44.pool)).blocks),
+        };
+        policy.map_or(nat::PORTS_PER_BLOCK, |policy| policy.size)
+    }
+
     /// Whether there is a translator between the families.
     pub fn translates(&self) -> bool {
         !self.nat64.is_empty() || !self.siit.is_empty()

@@ -77,7 +77,7 @@ impl Nat64 {
             static_bindings: self.static_bindings.iter().map(Static::engine).collect(),
             timeouts: self.timeouts.engine(),
             limits: self.limits.of_each_worker(workers),
-            subscribers: self.subscribers.engine(),
+            subscribers: self.subscribers.engine(&self.inside, pool),
             policy: self.translation.engine(),
             in_use: None,
         }
@@ -109,7 +109,7 @@ impl Nat44 {
             },
             timeouts: self.timeouts.with_ports.engine(),
             limits: self.limits.of_each_worker(workers),
-            subscribers: self.subscribers.engine(),
+            subscribers: self.subscribers.engine(&self.inside, pool),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
             in_use: None,
         }

@@ -18,6 +18,8 @@ words! {
     LoggedEvent {
         /// Bindings.
         Bindings = "bindings",
+        /// Bindings one by one, also where subscribers have port blocks.
+        EachBinding = "each-binding",
         /// Sessions, without their remote endpoints.
         Sessions = "sessions",
         /// The remote endpoints of sessions.
@@ -211,6 +213,14 @@ impl EventLog {
     #[must_use]
     pub fn has(&self, event: LoggedEvent) -> bool {
         self.events.contains(&event)
+    }
+}
+
+impl EventLog {
+    /// Whether bindings are logged, or the port blocks that they are in.
+    #[must_use]
+    pub fn has_bindings(&self) -> bool {
+        self.has(LoggedEvent::Bindings) || self.has(LoggedEvent::EachBinding)
     }
 }
 

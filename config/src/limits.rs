@@ -1,14 +1,17 @@
 //! The keys of a NAT that bound its tables, `max_sessions` and so on, and what one subscriber may have.
 
 use crate::fault::Report;
+use crate::pool::Pool;
+use crate::port_blocks::{Given, PortBlocks};
 use crate::section::Reader;
 use crate::text;
 use crate::translator_prefix::read_prefixes4;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use sixway_dataplane::nat::{NatProtocol, StateLimits, SubscriberLimits, SubscriberPolicy};
-use sixway_wire::Prefix4;
+use sixway_dataplane::nat::{Deterministic, NatProtocol, StateLimits, SubscriberLimits, SubscriberPolicy};
+use sixway_wire::{Prefix4, Prefix6};
 use std::fmt::Display;
+use std::sync::Arc;
 
 pub(crate) fn read(section: &Reader, report: &mut Report) -> Option<StateLimits> {
     let mut read = |key| section.value(key, report).and_then(|v| v.integer(report));
@@ -71,21 +74,60 @@ pub struct Subscribers<P> {
     /// Destinations whose sessions do not count.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exempt_destinations: Vec<Prefix4>,
+    /// How they get port blocks.
+    #[serde(flatten)]
+    pub blocks: PortBlocks,
 }
 
-impl<P: Clone + Display> Subscribers<P> {
-    /// `exempt` are the prefixes of `exempt_subscribers`, of which `length` gives the bits.
+/// A prefix of inside hosts.
+pub trait InsidePrefix: Copy + Display {
+    /// The same of their addresses as IPv6 ones: those of IPv4 are mapped.
+    fn mapped(self) -> Prefix6;
+
+    /// The length of a prefix of such hosts, as that of an IPv6 one.
+    fn mapped_length(length: u8) -> u8;
+}
+
+impl InsidePrefix for Prefix6 {
+    fn mapped(self) -> Prefix6 {
+        self
+    }
+
+    fn mapped_length(length: u8) -> u8 {
+        length
+    }
+}
+
+impl InsidePrefix for Prefix4 {
+    fn mapped(self) -> Prefix6 {
+        Prefix6::holding(self.address().to_ipv6_mapped(), Self::mapped_length(self.length()))
+    }
+
+    fn mapped_length(length: u8) -> u8 {
+        96 + length
+    }
+}
+
+impl<P: InsidePrefix> Subscribers<P> {
+    /// Which block each subscriber has, with these prefixes of inside hosts and this pool; `None`: any.
+    pub fn mapping(&self, inside: &[P], pool: Option<&Pool>) -> Option<Arc<Deterministic>> {
+        let inside: Vec<Prefix6> = inside.iter().map(|prefix| prefix.mapped()).collect();
+        let bits = P::mapped_length(self.prefix_length);
+        self.blocks.deterministic(Given { inside: &inside, bits, pool })
+    }
+
+    /// `exempt` are the prefixes of `exempt_subscribers`.
     pub(crate) fn read(
         section: &Reader,
         exempt: Option<Vec<P>>,
-        length: fn(&P) -> u8,
+        (inside, pool): (Option<Vec<Prefix6>>, Option<&Pool>),
         report: &mut Report,
     ) -> Option<Self> {
         let prefix_length = section.value("subscriber_prefix_length", report).and_then(|v| v.integer(report));
         if let (Some(bits), Some(exempt), Some(v)) =
             (prefix_length, &exempt, section.value("exempt_subscribers", report))
         {
-            for prefix in exempt.iter().filter(|prefix| length(prefix) > bits) {
+            for prefix in exempt.iter().filter(|prefix| prefix.mapped().length() > P::mapped_length(bits)) {
                 let what = format!(
                     "{prefix} is a part of a subscriber, whose prefix has a length of {bits}; write a prefix of {bits} bits or fewer, or a greater subscriber_prefix_length"
                 );
@@ -93,15 +135,24 @@ impl<P: Clone + Display> Subscribers<P> {
             }
         }
         let exempt_destinations = read_prefixes4(section, "exempt_destinations", report);
+        // What has a fault is not checked further.
+        let is_known = inside.is_some() && prefix_length.is_some();
+        let (inside, bits) = (inside.unwrap_or_default(), prefix_length.map_or(128, P::mapped_length));
+        let given = Given { inside: &inside, bits, pool: pool.filter(|_| is_known) };
+        let blocks = PortBlocks::read(section, given, report);
         Some(Self {
             prefix_length: prefix_length?,
             exempt: exempt?,
             exempt_destinations: exempt_destinations?,
+            blocks: blocks?,
         })
     }
 
-    pub(crate) fn engine(&self) -> SubscriberPolicy<P> {
+    pub(crate) fn engine(&self, inside: &[P], pool: Option<&Pool>) -> SubscriberPolicy<P> {
+        let deterministic = self.mapping(inside, pool);
         SubscriberPolicy {
+            blocks: self.blocks.engine(deterministic.as_deref()),
+            deterministic,
             bits: self.prefix_length,
             exempt: self.exempt.clone(),
             exempt_destinations: self.exempt_destinations.clone(),

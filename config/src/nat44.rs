@@ -11,7 +11,7 @@ use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 use crate::interface_name::{InterfaceList, NO_FORWARDED, read_interfaces};
-use crate::limits::{self, Subscribers};
+use crate::limits::{self, InsidePrefix as _, Subscribers};
 use crate::nat44_static::Nat44Statics;
 use crate::nat64::{Filtering, find_pool};
 use crate::pool::ReadPool;
@@ -136,13 +136,14 @@ impl Nat44 {
         let filtering = section.value("filtering", report).and_then(|v| v.word(report));
         let limits = limits::read(section, report);
         let exempt = read_prefixes4(section, "exempt_subscribers", report);
-        let subscribers = Subscribers::read(section, exempt, |prefix| prefix.length(), report);
+        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
+        let mapped = inside.as_ref().map(|inside| inside.iter().map(|it| it.mapped()).collect());
+        let subscribers = Subscribers::read(section, exempt, (mapped, known_pool), report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
         let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
             [written, ..] => Nat44Timeouts::read(written, report),
             [] => Nat44Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
         };
-        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let portless = PortlessLimits::read(section, known_pool, report);
         warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
         // Who is inside may not be known, which was reported.

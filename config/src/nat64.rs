@@ -121,12 +121,12 @@ impl Nat64 {
         let limits = limits::read(section, report);
         let exempt = section.value("exempt_subscribers", report).map(|v| v.items()).unwrap_or_default();
         let exempt = exempt.iter().map(|item| item.prefix6(report)).collect();
-        let subscribers = Subscribers::read(section, exempt, |prefix| prefix.length(), report);
+        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
+        let subscribers = Subscribers::read(section, exempt, (inside.clone(), known_pool), report);
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
             [written, ..] => Timeouts::read(written, &PORT_TIMEOUT, report),
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), &PORT_TIMEOUT, report),
         };
-        let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let rules = StaticRules { prefix: prefix.map(|p| p.prefix()), inside4: None, pool: known_pool };
         let static_bindings = read_static(section, &STATIC, &rules, report);
         let (pool, _) = pool?;

@@ -14,6 +14,7 @@ mod ip_in_ip;
 mod nat44;
 mod npt66;
 mod pools;
+mod port_blocks;
 mod remarks;
 mod schema;
 mod shared_pools;

@@ -71,6 +71,8 @@ fn words(event: NatEvent) -> String {
         NatEvent::SessionDeleted(it) => session("-session", it),
         NatEvent::PortlessCreated(it) => portless("+portless", it),
         NatEvent::PortlessDeleted(it) => portless("-portless", it),
+        NatEvent::BlockAllocated(it) => format!("+block {} {}", it.subscriber.0, it.first),
+        NatEvent::BlockReleased(it) => format!("-block {} {}", it.subscriber.0, it.first),
     }
 }
 

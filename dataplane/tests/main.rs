@@ -33,6 +33,7 @@ mod nat64_packets;
 mod nat_shares;
 mod npt66;
 mod order;
+mod port_blocks;
 mod properties;
 mod replay;
 mod rfc2473;

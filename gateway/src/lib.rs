@@ -22,6 +22,7 @@ pub mod fast_path;
 pub mod host;
 mod inside_endpoint;
 pub mod metrics;
+mod port_mappings;
 pub mod reload;
 #[cfg(test)]
 mod sample;

@@ -5,6 +5,8 @@ use super::stateful_keys::{
     allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
 };
 
+use sixway_dataplane::nat::{LARGEST_BLOCK, MOST_BLOCKS};
+
 const DAY: u64 = 86_400;
 pub(super) const YEAR: u64 = 365 * DAY;
 pub(super) const TRUE: Absent = Absent::Default("true");
@@ -288,6 +290,30 @@ pub(super) const SUBSCRIBER_KEYS: &[Key] = &[
         Kind::Prefixes4,
         Absent::Means("none"),
         "Remote IPv4 addresses whose sessions do not count to a subscriber's limits, such as the operator's DNS servers.",
+    ),
+    key(
+        "block_size",
+        Kind::Integer { min: 0, max: LARGEST_BLOCK as u64 },
+        Absent::Default("0"),
+        "Ports of a port block: a power of two from 64 to 16384. A subscriber then gets ports in blocks, at one address and of all protocols, and the event log has a record for each block instead of one for each binding (RFC 6888 §5). Blocks are made of the pool's ports from 1024 on; others serve static bindings only. 0: no blocks, or with `deterministic` the largest that suffice.",
+    ),
+    key(
+        "max_blocks_per_subscriber",
+        Kind::Integer { min: 1, max: MOST_BLOCKS as u64 },
+        Absent::Default("4"),
+        "Maximum number of port blocks of one subscriber. It gets another block when all of its ports of a protocol are in use.",
+    ),
+    key(
+        "block_idle_timeout",
+        Kind::Duration { min: 0, max: YEAR },
+        Absent::Default("\"10 min\""),
+        "A subscriber's port block is returned when none of its ports has been in use, or in quarantine, for this time.",
+    ),
+    key(
+        "deterministic",
+        Kind::Boolean,
+        Absent::Default("false"),
+        "Give each subscriber of `inside` one port block by a formula (RFC 7422), so that `sixway nat who` answers from the configuration and nothing is logged. All subscribers' blocks must fit into the pool.",
     ),
 ];
 

@@ -12,9 +12,9 @@ pub(crate) static LOG: Section = Section {
     groups: &[&[
         key(
             "events",
-            Kind::Choices(&["bindings", "sessions", "destinations", "limits"]),
+            Kind::Choices(&["bindings", "each-binding", "sessions", "destinations", "limits"]),
             Absent::Means("`[\"bindings\", \"limits\"]`"),
-            "What is logged: bindings, sessions (without the remote endpoint), destinations (sessions with it; needs `\"sessions\"`; see RFC 6888 REQ-12), and limits and pools that are used up.",
+            "What is logged: bindings (port blocks instead, where subscribers have such: `block_size`), each binding also in port blocks, sessions (without the remote endpoint), destinations (sessions with it; needs `\"sessions\"`; see RFC 6888 REQ-12), and limits and pools that are used up.",
         ),
         key("file", Kind::Table(&LOG_FILE), Absent::Means("none"), "A file of JSON lines."),
         key(

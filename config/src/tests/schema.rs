@@ -71,7 +71,13 @@ fn with(section: &Section, line: &str) -> String {
     let other = if parent == "nat64" { "" } else { NAT64 };
     // The other bound of a tunnel's MTU, in addition to its own.
     let tun = if section.name == "tun" { "" } else { "[tun]\nmtu = 65535\n" };
-    format!("{POOL}{other}{tun}{above}{}{line}\n", write(section.name, is_row))
+    // Deterministic NAT needs to know its subscribers.
+    let inside = if section.name == "nat64" && line == "deterministic = true" {
+        "inside = [\"2001:db8::/60\"]\n"
+    } else {
+        ""
+    };
+    format!("{POOL}{other}{tun}{above}{}{inside}{line}\n", write(section.name, is_row))
 }
 
 fn said(text: &str) -> Vec<String> {

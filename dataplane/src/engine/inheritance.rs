@@ -6,7 +6,7 @@
 
 use super::Engine;
 use crate::identity::Identity;
-use crate::nat::{Inside, NatProtocol, Outside, PORTS_PER_BLOCK};
+use crate::nat::{Inside, NatProtocol, Outside};
 use crate::stateful::Stateful;
 use crate::verdict::WorkerId;
 use core::net::Ipv6Addr;
@@ -44,9 +44,13 @@ impl Engine {
 
 /// The same in one translator, of which each worker has a share.
 fn unite_in(mut nats: Vec<&mut dyn Stateful>, sessions: Vec<SessionEnds>) {
+    if !nats[0].blocks_move() {
+        return;
+    }
     // The sessions of static bindings are where these are.
     let is_dynamic = |(_, protocol, outside): &SessionEnds| nats[0].gives(*protocol, *outside);
-    for group in groups(sessions.into_iter().filter(is_dynamic)) {
+    let size = nats[0].ports_per_block();
+    for group in groups(sessions.into_iter().filter(is_dynamic), size) {
         let worker = worker_of(&group, &nats);
         for port in group.blocks {
             let owner = usize::from(nats[0].worker_of_block(port).0);
@@ -66,12 +70,12 @@ fn unite_in(mut nats: Vec<&mut dyn Stateful>, sessions: Vec<SessionEnds>) {
     }
 }
 
-/// The groups that these sessions connect.
-fn groups(sessions: impl IntoIterator<Item = SessionEnds>) -> Vec<Group> {
+/// The groups that these sessions connect, with blocks of this size.
+fn groups(sessions: impl IntoIterator<Item = SessionEnds>, size: u16) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let (mut of_host, mut of_block) = (BTreeMap::new(), BTreeMap::new());
     for (inside, _, outside) in sessions {
-        let (host, port) = (inside.0.address, outside.0.port / PORTS_PER_BLOCK * PORTS_PER_BLOCK);
+        let (host, port) = (inside.0.address, outside.0.port / size * size);
         let known = of_host.get(&host).copied().or_else(|| of_block.get(&port).copied());
         let into = known.unwrap_or_else(|| {
             groups.push(Group::default());

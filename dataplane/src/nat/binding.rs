@@ -8,16 +8,18 @@
 //! from the next host; TCP's are not, since sessions track the connection.
 
 use super::config::Config;
+use super::deterministic::Deterministic;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
 use super::pool::{DrainingRow, Pool, PoolSlot};
+use super::port_blocks::PortBlocks;
 use super::port_ledger::PortLedger;
 use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
-use super::quarantine::{FormerOwner, Quarantine, Wanted};
+use super::quarantine::{FormerOwner, Quarantine, Released, Wanted};
 use super::session::NONE;
 use super::sides::{Inside, Outside};
 use super::slab::Slab;
@@ -27,6 +29,7 @@ use super::subscriber_table::{Left, SubscriberRow, SubscriberTable};
 use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
@@ -88,6 +91,12 @@ pub(crate) struct BindingTable<I: InsideKey> {
     /// Seconds that a port is quarantined.
     quarantined_for: u32,
     ledger: Option<Box<dyn PortLedger>>,
+    /// The port blocks of subscribers, where they have such.
+    blocks: Option<Box<PortBlocks>>,
+    /// Which block each subscriber has.
+    deterministic: Option<Arc<Deterministic>>,
+    /// Blocks that were given or returned and are not in the log yet.
+    block_news: Vec<BlockNews>,
 }
 
 impl<I: InsideKey> BindingTable<I> {
@@ -95,7 +104,9 @@ impl<I: InsideKey> BindingTable<I> {
     pub(super) fn new(config: &Config<I>, pool: Pool, seed: [u64; 2]) -> Self {
         let StateLimits { bindings: most, of_subscriber, quarantined_ports, .. } = config.limits;
         let is_quarantined = config.filtering == Filtering::EndpointIndependent;
-        Self {
+        // A subscriber without hosts may have blocks.
+        let subscribers = if config.subscribers.blocks.is_some() { most.saturating_mul(2) } else { most };
+        let mut table = Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
             by_inside: Index::roomy(most),
@@ -104,13 +115,18 @@ impl<I: InsideKey> BindingTable<I> {
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
-            subscribers: SubscriberTable::new(config.subscribers.bits, of_subscriber, most, seed),
+            subscribers: SubscriberTable::new(config.subscribers.bits, of_subscriber, subscribers, seed),
             exempt: config.subscribers.exempt.clone(),
             pool,
             quarantine: Quarantine::new(quarantined_ports, seed),
             quarantined_for: if is_quarantined { config.timeouts.quarantine_seconds() } else { 0 },
             ledger: None,
-        }
+            blocks: None,
+            deterministic: None,
+            block_news: Vec::new(),
+        };
+        table.set_up_blocks(config.subscribers.blocks, config.subscribers.deterministic.clone(), most);
+        table
     }
 
     /// Records bindings in this ledger from now on.
@@ -201,7 +217,8 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// The outside address that the bindings of a host have.
     pub(crate) fn paired_address(&self, address: Inside<I::Host>) -> Option<Ipv4Addr> {
-        self.find_host(address).map(|host| self.pool.address_of(self.hosts[host].paired))
+        let paired = self.find_host(address).map(|host| self.pool.address_of(self.hosts[host].paired));
+        paired.or_else(|| self.block_address(address.0))
     }
 
     /// Creates a dynamic binding for an inside endpoint without one.
@@ -216,11 +233,14 @@ impl<I: InsideKey> BindingTable<I> {
             return Err(DropReason::BindingTableFull);
         }
         let host = self.find_host(Inside(inside.0.host()));
-        let paired = host.map(|host| self.hosts[host].paired);
         let subscriber = match host {
             Some(host) => Some(self.hosts[host].subscriber),
             None => self.subscribers.find(inside.0.host()),
         };
+        if self.blocks.is_some() {
+            return self.bind_in_block(protocol, inside, (host, subscriber), clock);
+        }
+        let paired = host.map(|host| self.hosts[host].paired);
         if let Some(subscriber) = subscriber {
             let left = Left {
                 ports: self.ports_left(paired, protocol, inside.0.port()),
@@ -304,7 +324,7 @@ impl<I: InsideKey> BindingTable<I> {
     pub(crate) fn subscriber(&self, slot: u32, second: u32) -> Option<SubscriberRow> {
         let (place, row) = self.subscribers.row(slot, second)?;
         let address = I::mapped_prefix(place, row.bits)?;
-        Some(SubscriberRow { address, ..row })
+        Some(SubscriberRow { address, blocks: self.blocks_of(slot), ..row })
     }
 
     /// No port is free: a quarantined one is given.
@@ -338,9 +358,12 @@ impl<I: InsideKey> BindingTable<I> {
         if subscriber.is_some_and(|subscriber| self.subscribers.is_at_limit(subscriber, protocol)) {
             return Err(NotAdopted::SubscriberLimit);
         }
+        let host = self.find_host(Inside(inside.0.host()));
+        if self.blocks.is_some() {
+            return self.rebind_in_block(protocol, inside, outside, (host, subscriber));
+        }
         self.leave_quarantine(protocol, outside);
         let slot = self.pool.take(protocol, outside).ok_or(NotAdopted::PortNotGiven)?;
-        let host = self.find_host(Inside(inside.0.host()));
         let binding = self.insert(protocol, inside, outside, BindingKind::Dynamic, (slot, host, subscriber));
         self.given(protocol, outside);
         binding.ok_or(NotAdopted::TableFull)
@@ -374,17 +397,28 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Frees the next endpoint whose quarantine ends in this second or before; whether there was one.
     pub(super) fn end_quarantine(&mut self, second: u32) -> bool {
-        let Some(((protocol, outside), slot)) = self.quarantine.pop(second) else { return false };
-        self.pool.release(slot, protocol, outside.0.port);
-        self.is_free_again(protocol, outside);
+        if let Some(blocks) = &mut self.blocks {
+            blocks.set_second(second);
+        }
+        let Some(released) = self.quarantine.pop(second) else { return false };
+        self.quarantine_ended(released);
         true
     }
 
     /// Ends the quarantine of an endpoint early: its owner is known.
     fn leave_quarantine(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
-        if let Some(slot) = self.quarantine.remove((protocol, outside)) {
-            self.pool.release(slot, protocol, outside.0.port);
-            self.is_free_again(protocol, outside);
+        if let Some(released) = self.quarantine.remove((protocol, outside)) {
+            self.quarantine_ended(released);
+        }
+    }
+
+    /// A port has left the quarantine and is free.
+    fn quarantine_ended(&mut self, Released { key: (protocol, outside), slot, owner }: Released) {
+        self.pool.release(slot, protocol, outside.0.port);
+        self.is_free_again(protocol, outside);
+        // What an earlier process left is part of no block.
+        if owner != FormerOwner::UNKNOWN {
+            self.left_block(slot, protocol, outside.0.port);
         }
     }
 
@@ -480,17 +514,19 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Removes a binding without sessions. Its port is free again, or quarantined from this second on.
     pub(super) fn remove(&mut self, slot: u32, second: u32, counters: &mut Counters) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.set_second(second);
+        }
         let binding = self.take_out(slot);
         let is_exempt = binding.kind != BindingKind::Dynamic || binding.protocol == NatProtocol::Tcp;
         if is_exempt || self.quarantined_for == 0 {
             return self.free(&binding);
         }
         if self.quarantine.is_full()
-            && let Some(((protocol, outside), pool_slot)) = self.quarantine.pop_first()
+            && let Some(released) = self.quarantine.pop_first()
         {
             counters.quarantines_cut_short += 1;
-            self.pool.release(pool_slot, protocol, outside.0.port);
-            self.is_free_again(protocol, outside);
+            self.quarantine_ended(released);
         }
         let owner = FormerOwner::hashed(self.subscribers.tag_of(binding.inside.0.host()));
         let until = second.saturating_add(self.quarantined_for);
@@ -501,10 +537,11 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// The port of a binding that is no longer in the table may be given to anyone.
     fn free(&mut self, binding: &Binding<I>) {
+        self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
         if binding.kind == BindingKind::Dynamic {
             self.is_free_again(binding.protocol, binding.outside);
+            self.left_block(binding.pool_slot, binding.protocol, binding.outside.0.port);
         }
-        self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
     }
 
     /// Takes a binding out of the table. Its port stays taken.
@@ -540,8 +577,13 @@ impl<I: InsideKey> BindingTable<I> {
             + self.subscribers.memory()
             + self.pool.memory()
             + self.quarantine.memory()
+            + self.blocks.as_ref().map_or(0, |blocks| blocks.memory())
     }
 }
+
+mod in_blocks;
+
+pub(super) use in_blocks::BlockNews;
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,14 @@
 //! The configuration of a NAT.
 
+use crate::nat::block_policy::{BlockPolicy, whole_blocks};
+use crate::nat::deterministic::Deterministic;
 use crate::nat::inside_key::{InsideHost, InsideKey};
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
 use crate::nat::state_limits::StateLimits;
 use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::timeouts::Timeouts;
+use alloc::sync::Arc;
 use sixway_wire::{Endpoint6, Prefix4};
 use std::collections::BTreeSet;
 
@@ -35,18 +38,32 @@ pub struct SubscriberPolicy<N> {
     pub exempt: Vec<N>,
     /// Destinations whose sessions do not count to a subscriber's limits.
     pub exempt_destinations: Vec<Prefix4>,
+    /// How they get port blocks; `None`: they have none.
+    pub blocks: Option<BlockPolicy>,
+    /// Which block each of them has; `None`: any that is free.
+    pub deterministic: Option<Arc<Deterministic>>,
 }
 
 impl<N> SubscriberPolicy<N> {
-    /// Subscribers with prefixes of this length, none of them exempt.
+    /// Subscribers with prefixes of this length, none of them exempt, and without port blocks.
     pub const fn new(bits: u8) -> Self {
-        Self { bits, exempt: Vec::new(), exempt_destinations: Vec::new() }
+        Self { bits, exempt: Vec::new(), exempt_destinations: Vec::new(), blocks: None, deterministic: None }
     }
 }
 
 impl<I: InsideKey> Config<I> {
     /// Bits of a subscriber's prefix, unless something else is configured.
     pub const SUBSCRIBER_BITS: u8 = <I::Host as InsideHost>::SUBSCRIBER_BITS;
+
+    /// The pool as it is given: of whole blocks, where subscribers have such.
+    pub(super) fn given(&self) -> PoolConfig {
+        let PoolConfig { addresses, ports } = self.pool.clone();
+        let ports = match self.subscribers.blocks {
+            Some(BlockPolicy { size, .. }) => whole_blocks(&ports, size).collect(),
+            None => ports,
+        };
+        PoolConfig { addresses, ports }
+    }
 
     /// The static bindings that cannot be created, by their index in the list.
     pub fn faults(&self) -> Vec<(usize, StaticBindingError)> {

@@ -6,13 +6,18 @@
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
 use crate::instant::Instant;
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// Takes note of events. Its methods are called between packets and must not block.
 pub trait EventSink: Send {
-    /// Whether sessions are to be recorded; bindings always are.
+    /// Whether sessions are to be recorded.
     fn wants_sessions(&self) -> bool;
+
+    /// Whether bindings are to be recorded although each has a port of its subscriber's block. Others always are.
+    fn wants_bindings_in_blocks(&self) -> bool {
+        false
+    }
 
     /// This happened at this time: at the present packet, or when the end was noticed.
     fn record(&mut self, at: Instant, event: NatEvent);
@@ -25,6 +30,10 @@ pub enum NatEvent {
     BindingCreated(BindingEvent),
     /// A binding has ended.
     BindingDeleted(BindingEvent),
+    /// A subscriber got a port block.
+    BlockAllocated(BlockEvent),
+    /// A subscriber has returned a port block.
+    BlockReleased(BlockEvent),
     /// A session was made.
     SessionCreated(SessionEvent),
     /// A session has ended.
@@ -46,6 +55,21 @@ pub struct BindingEvent {
     pub outside: Outside<Endpoint4>,
     /// Whether the administrator made it.
     pub is_static: bool,
+}
+
+/// The port block of an event. All of its ports are of all protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEvent {
+    /// The subscriber's prefix.
+    pub subscriber: Inside<Ipv6Addr>,
+    /// Its length, in bits of the address that the subscriber has.
+    pub bits: u8,
+    /// The outside address.
+    pub address: Outside<Ipv4Addr>,
+    /// The first port.
+    pub first: u16,
+    /// How many ports.
+    pub size: u16,
 }
 
 /// The session of an event.

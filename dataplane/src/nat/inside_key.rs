@@ -77,6 +77,9 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
     fn place(self) -> u128;
 
+    /// The place of a host, of its address as [`InsideKey::mapped`] gives it.
+    fn place_of_mapped(mapped: Ipv6Addr) -> u128;
+
     /// Bits of [`InsideHost::place`] that differ between subscribers with a prefix of `bits` bits.
     fn place_bits(subscriber_bits: u8) -> u8;
 }
@@ -295,6 +298,10 @@ impl InsideHost for Ipv6Addr {
         self.to_bits()
     }
 
+    fn place_of_mapped(mapped: Ipv6Addr) -> u128 {
+        mapped.to_bits()
+    }
+
     fn place_bits(subscriber_bits: u8) -> u8 {
         subscriber_bits
     }
@@ -320,6 +327,10 @@ impl InsideHost for Ipv4Addr {
         u128::from(self.to_bits()) << 96
     }
 
+    fn place_of_mapped(mapped: Ipv6Addr) -> u128 {
+        mapped.to_bits() << 96
+    }
+
     fn place_bits(subscriber_bits: u8) -> u8 {
         subscriber_bits
     }
@@ -343,6 +354,11 @@ impl InsideHost for SoftwireHost {
     #[inline]
     fn place(self) -> u128 {
         u128::from(self.id.0) << 96 | u128::from(self.address.to_bits()) << 64
+    }
+
+    /// Such a host has no address of its own.
+    fn place_of_mapped(_: Ipv6Addr) -> u128 {
+        0
     }
 
     fn place_bits(subscriber_bits: u8) -> u8 {

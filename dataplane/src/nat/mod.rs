@@ -5,7 +5,9 @@
 
 mod addresses_in_use;
 mod binding;
+mod block_policy;
 mod config;
+mod deterministic;
 mod draining;
 mod engine;
 mod events;
@@ -21,6 +23,7 @@ mod offloading;
 mod ownership;
 mod permit;
 mod pool;
+mod port_blocks;
 mod port_ledger;
 mod port_plane;
 mod protocol;
@@ -45,15 +48,18 @@ mod wheel;
 
 pub use crate::direction::Direction;
 pub use addresses_in_use::AddressesInUse;
+pub use block_policy::{BlockPolicy, LARGEST_BLOCK, MOST_BLOCKS, SMALLEST_BLOCK, whole_blocks};
 pub use config::{Config, SubscriberPolicy};
+pub use deterministic::{Deterministic, DeterministicFault};
 pub use draining::Draining;
 pub use engine::{Arriving, Blocks, Engine, Mechanism, Ports, Probe, Side};
-pub use events::{BindingEvent, EventSink, NatEvent, PortlessEvent, SessionEvent};
+pub use events::{BindingEvent, BlockEvent, EventSink, NatEvent, PortlessEvent, SessionEvent};
 pub use inside_key::{InsideHost, InsideKey, Softwire, SoftwireHost, SoftwireId, Subscriber};
 pub use not_adopted::NotAdopted;
 pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::{DrainingRow, PoolConfig};
+pub use port_blocks::BlockCounts;
 pub use port_ledger::PortLedger;
 pub use port_plane::PortRange;
 pub use protocol::NatProtocol;
@@ -66,7 +72,7 @@ pub use state_limits::{StateLimits, SubscriberLimits};
 pub use state_tables::SilentSession;
 pub use static_binding::{StaticBinding, StaticBindingError};
 pub use stored_syn::{STORED_OCTETS, STORED_SYNS};
-pub use subscriber_table::SubscriberRow;
+pub use subscriber_table::{RowBlocks, SubscriberRow};
 pub use timeouts::{
     FRAGMENT_MIN, ICMP_DEFAULT, PortTimeout, QUARANTINE, TCP_EST, TCP_INCOMING_SYN, TCP_OPENING_MIN,
     TCP_TRANS, TimeoutTooShort, Timeouts, UDP_DEFAULT, UDP_MIN, UDP_WELL_KNOWN_MIN,

@@ -6,20 +6,19 @@
 //! table of its own, and learns of every move ([`BlockMove`]). A static binding belongs to the worker of its host, whatever block its
 //! outside endpoint lies in.
 
+use super::deterministic::Deterministic;
 use super::inside_key::InsideHost;
 use super::protocol::NatProtocol;
 use super::sides::Outside;
 use super::spread::Spread;
 use crate::verdict::WorkerId;
+use alloc::sync::Arc;
 use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
-/// Ports in a block: small enough that sixteen workers have well-known ports too.
+/// Ports in a block, where subscribers have none of their own: small enough that sixteen workers have well-known ports too.
 pub const PORTS_PER_BLOCK: u16 = 64;
-
-/// Blocks of an address.
-pub(super) const BLOCKS: usize = 65_536 / PORTS_PER_BLOCK as usize;
 
 /// Maximum number of hosts that belong to another worker than their prefix says.
 const MOST_EXCEPTIONS: usize = 1 << 16;
@@ -27,7 +26,7 @@ const MOST_EXCEPTIONS: usize = 1 << 16;
 /// A block has another owner from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockMove {
-    /// The block: its first port, divided by [`PORTS_PER_BLOCK`].
+    /// The block: its first port, divided by [`Ownership::ports_per_block`].
     pub block: u16,
     /// Its owner.
     pub to: WorkerId,
@@ -40,20 +39,48 @@ pub struct BlockMove {
 pub struct Ownership<H = Ipv6Addr> {
     workers: u8,
     spread: Spread,
+    /// The binary logarithm of the number of ports in a block.
+    block_bits: u32,
     blocks: Box<[(WorkerId, u32)]>,
     /// Outside endpoints of static bindings.
     outside: BTreeMap<(NatProtocol, Outside<Endpoint4>), WorkerId>,
     /// Hosts with sessions of an earlier process at another worker.
     exceptions: BTreeMap<H, WorkerId>,
+    /// Which subscriber a port belongs to, whatever its block's worker.
+    deterministic: Option<Arc<Deterministic>>,
 }
 
 impl<H: InsideHost> Ownership<H> {
     /// At the start: blocks dealt in stripes to `workers` workers (at least one), subscribers by this hash.
     pub fn striped(workers: u8, spread: Spread) -> Self {
+        Self::in_blocks_of(PORTS_PER_BLOCK, workers, spread)
+    }
+
+    /// The same in blocks of this number of ports, a power of two.
+    pub fn in_blocks_of(ports_per_block: u16, workers: u8, spread: Spread) -> Self {
         let workers = workers.max(1);
-        let owner = |block| (WorkerId((block % usize::from(workers)) as u8), 0);
-        let blocks = (0..BLOCKS).map(owner).collect();
-        Self { workers, spread, blocks, outside: BTreeMap::new(), exceptions: BTreeMap::new() }
+        let owner = |block: u32| (WorkerId((block % u32::from(workers)) as u8), 0);
+        let blocks = (0..65_536 >> ports_per_block.ilog2()).map(owner).collect();
+        let block_bits = ports_per_block.ilog2();
+        Self {
+            workers,
+            spread,
+            block_bits,
+            blocks,
+            outside: BTreeMap::new(),
+            exceptions: BTreeMap::new(),
+            deterministic: None,
+        }
+    }
+
+    /// Ports of a block.
+    pub const fn ports_per_block(&self) -> u16 {
+        1 << self.block_bits
+    }
+
+    /// Blocks of an address.
+    pub(super) fn blocks(&self) -> u16 {
+        self.blocks.len() as u16
     }
 
     /// Number of workers.
@@ -86,13 +113,50 @@ impl<H: InsideHost> Ownership<H> {
         {
             return *worker;
         }
+        if let Some(deterministic) = &self.deterministic {
+            return self.worker_by(deterministic, endpoint);
+        }
         self.worker_of_block(endpoint.port)
+    }
+
+    /// The worker of the subscriber whose port this is.
+    #[cold]
+    fn worker_by(&self, deterministic: &Deterministic, endpoint: Endpoint4) -> WorkerId {
+        match deterministic.subscriber_of(endpoint) {
+            Some((subscriber, _)) => {
+                WorkerId(self.spread.worker(H::place_of_mapped(subscriber), self.workers))
+            }
+            None => self.worker_of_block(endpoint.port),
+        }
+    }
+
+    /// The worker that may give an outside endpoint to its hosts.
+    pub(super) fn giver(&self, endpoint: Endpoint4) -> WorkerId {
+        match &self.deterministic {
+            Some(deterministic) => self.worker_by(deterministic, endpoint),
+            None => self.worker_of_block(endpoint.port),
+        }
+    }
+
+    /// Lets ports belong to the workers of their subscribers.
+    pub(super) fn set_deterministic(&mut self, deterministic: Arc<Deterministic>) {
+        self.deterministic = Some(deterministic);
+    }
+
+    /// Whether blocks move between workers.
+    pub(super) const fn moves(&self) -> bool {
+        self.workers > 1 && self.deterministic.is_none()
+    }
+
+    /// Whether a worker gives ports of a block.
+    pub(super) fn gives(&self, block: u16, worker: WorkerId) -> bool {
+        self.deterministic.is_some() || self.blocks[usize::from(block)].0 == worker
     }
 
     /// The worker in whose blocks the port lies, static bindings left aside.
     #[inline]
     pub fn worker_of_block(&self, port: u16) -> WorkerId {
-        self.blocks[usize::from(port / PORTS_PER_BLOCK)].0
+        self.blocks[usize::from(port >> self.block_bits)].0
     }
 
     /// Gives a block to another worker; returns the message for the others.

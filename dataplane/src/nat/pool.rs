@@ -16,7 +16,7 @@ use super::draining::Draining;
 use super::free_set::FreeSet;
 use super::inside_key::InsideHost;
 use super::keyed::{Purpose, Unpredictable, scale};
-use super::ownership::{BLOCKS, Ownership, PORTS_PER_BLOCK};
+use super::ownership::{Ownership, PORTS_PER_BLOCK};
 use super::port_plane::{PortPlane, PortRange};
 use super::protocol::NatProtocol;
 use super::sides::Outside;
@@ -93,7 +93,9 @@ pub struct Pool {
     total: u64,
     /// The ports that may be given, whichever worker gives them.
     ports: PortPlane,
-    /// Endpoints of each block that are taken, at any address and of any protocol.
+    /// Ports of a block.
+    ports_per_block: u16,
+    /// Endpoints of each block that are taken, at any address and of any protocol, and subscribers that have it.
     taken: Box<[u32]>,
     /// Blocks of this worker, and those of them without a taken endpoint. Only blocks with ports that may be given count.
     owned: u32,
@@ -147,7 +149,8 @@ impl Pool {
             prefixes,
             total,
             ports,
-            taken: vec![0; BLOCKS].into_boxed_slice(),
+            ports_per_block: ownership.ports_per_block(),
+            taken: vec![0; ownership.blocks().into()].into_boxed_slice(),
             owned: 0,
             spare: 0,
             wants: false,
@@ -168,8 +171,8 @@ impl Pool {
             drained: Drained::default(),
             steps: 0,
         };
-        for block in 0..BLOCKS as u16 {
-            if ownership.worker_of_block(block * PORTS_PER_BLOCK) == worker {
+        for block in 0..ownership.blocks() {
+            if ownership.gives(block, worker) {
                 pool.gain(block);
             }
         }
@@ -337,6 +340,49 @@ impl Pool {
         open[slot.0 as usize].planes[protocol as usize].get_or_insert_with(|| Box::new(untouched.clone()))
     }
 
+    /// Takes a free port of a block at an address for a binding of an inside port; `None`: there is none.
+    pub(super) fn draw_of(
+        &mut self,
+        slot: PoolSlot,
+        protocol: NatProtocol,
+        block: u16,
+        inside_port: u16,
+    ) -> Option<Outside<Endpoint4>> {
+        let random = self.random.draw();
+        let parity = match protocol {
+            NatProtocol::Udp => inside_port & 1,
+            NatProtocol::Tcp | NatProtocol::Icmp => (random >> 32) as u16 & 1,
+        };
+        let size = self.ports_per_block;
+        let plane = self.plane(slot, protocol);
+        let port = plane.draw_of(block, size, parity, random as u32)?;
+        if plane.free(PortRange::High) == 0 {
+            self.available[protocol as usize][PortRange::High as usize].remove(slot.0);
+        }
+        self.took(slot, protocol, port);
+        Some(Outside(Endpoint4::new(self.open[slot.0 as usize].address, port)))
+    }
+
+    /// Number of workers.
+    pub(super) const fn workers(&self) -> u8 {
+        self.workers
+    }
+
+    /// Whether this worker may give any port.
+    pub(super) const fn has_any(&self) -> bool {
+        self.owned > 0
+    }
+
+    /// Number of open addresses.
+    pub(super) fn open_addresses(&self) -> u32 {
+        self.open.len() as u32
+    }
+
+    /// A random number.
+    pub(super) fn random(&mut self) -> u64 {
+        self.random.draw()
+    }
+
     /// Takes this endpoint for a static binding. The port may be outside the range that the pool gives. The BIB knows whether
     /// another binding uses it. `None`: the address is not in the pool.
     pub fn reserve(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
@@ -371,7 +417,7 @@ impl Pool {
     }
 
     /// The slot of an address of the pool, which is opened if need be.
-    fn slot_of(&mut self, address: Ipv4Addr) -> Option<PoolSlot> {
+    pub(super) fn slot_of(&mut self, address: Ipv4Addr) -> Option<PoolSlot> {
         if let Some(slot) = self.slots.get(&address) {
             return Some(*slot);
         }
@@ -402,11 +448,7 @@ impl Pool {
             let address = open.address;
             self.share(address, protocol, true);
         }
-        let block = port / PORTS_PER_BLOCK;
-        self.taken[usize::from(block)] += 1;
-        if self.taken[usize::from(block)] == 1 && self.untouched.has(block) {
-            self.spare -= 1;
-        }
+        self.hold(port / self.ports_per_block);
     }
 
     /// An endpoint with this port is free again.
@@ -424,12 +466,29 @@ impl Pool {
             let address = open.address;
             self.share(address, protocol, false);
         }
-        let block = port / PORTS_PER_BLOCK;
+        self.let_go(port / self.ports_per_block);
+    }
+
+    /// One more reason for which a block stays with this worker.
+    pub(super) fn hold(&mut self, block: u16) {
+        self.taken[usize::from(block)] += 1;
+        if self.taken[usize::from(block)] == 1 && self.has(block) {
+            self.spare -= 1;
+        }
+    }
+
+    /// One reason less.
+    pub(super) fn let_go(&mut self, block: u16) {
         let taken = &mut self.taken[usize::from(block)];
         *taken = taken.saturating_sub(1);
-        if *taken == 0 && self.untouched.has(block) {
+        if *taken == 0 && self.has(block) {
             self.spare += 1;
         }
+    }
+
+    /// Whether this worker may give ports of a block.
+    pub(super) fn has(&self, block: u16) -> bool {
+        self.untouched.has(block, self.ports_per_block)
     }
 
     /// Tells the other workers whether this one has bindings at an address.
@@ -476,7 +535,8 @@ impl Pool {
 
     /// Blocks that have ports which may be given, of all workers.
     pub fn blocks(&self) -> u32 {
-        (0..BLOCKS as u16).filter(|block| self.ports.has(*block)).count() as u32
+        (0..self.taken.len() as u16).filter(|block| self.ports.has(*block, self.ports_per_block)).count()
+            as u32
     }
 
     /// Whether ports ran out since the last time it was asked, or nearly did.
@@ -490,27 +550,27 @@ impl Pool {
         if self.spare == 0 || self.open.len() > MOST_OPEN_TO_MOVE {
             return None;
         }
-        (0..BLOCKS as u16).rev().find(|block| self.is_spare(*block))
+        (0..self.taken.len() as u16).rev().find(|block| self.is_spare(*block))
     }
 
     /// Whether a block is this worker's and no port of it is taken.
     pub fn is_spare(&self, block: u16) -> bool {
-        self.taken[usize::from(block)] == 0 && self.untouched.has(block)
+        self.taken[usize::from(block)] == 0 && self.has(block)
     }
 
     /// A spare block is another worker's from now on.
     pub fn lose(&mut self, block: u16) {
-        if !self.untouched.has(block) {
+        if !self.has(block) {
             return;
         }
         (self.owned, self.spare) = (self.owned - 1, self.spare - 1);
-        for port in ports_of(block) {
+        for port in ports_of(block, self.ports_per_block) {
             self.untouched.take(port);
         }
         for slot in 0..self.open.len() {
             for protocol in NatProtocol::ALL {
                 if let Some(plane) = &mut self.open[slot].planes[protocol as usize] {
-                    for port in ports_of(block) {
+                    for port in ports_of(block, self.ports_per_block) {
                         plane.take(port);
                     }
                 }
@@ -521,13 +581,13 @@ impl Pool {
 
     /// A block is this worker's from now on.
     pub fn gain(&mut self, block: u16) {
-        if !self.ports.has(block) || self.untouched.has(block) {
+        if !self.ports.has(block, self.ports_per_block) || self.has(block) {
             return;
         }
         self.owned += 1;
         self.spare += u32::from(self.taken[usize::from(block)] == 0);
-        let Self { ports, untouched, open, .. } = self;
-        for port in ports_of(block).filter(|port| ports.is_free(*port)) {
+        let Self { ports, untouched, open, ports_per_block, .. } = self;
+        for port in ports_of(block, *ports_per_block).filter(|port| ports.is_free(*port)) {
             untouched.release(port);
             for plane in open.iter_mut().flat_map(|open| open.planes.iter_mut().flatten()) {
                 plane.release(port);
@@ -555,7 +615,7 @@ impl Pool {
     }
 
     /// Opens one more address; whether there was one.
-    fn open_another(&mut self) -> bool {
+    pub(super) fn open_another(&mut self) -> bool {
         while self.visited < self.total {
             let number = (u128::from(self.origin) + u128::from(self.visited) * u128::from(self.stride))
                 % u128::from(self.total);
@@ -628,10 +688,10 @@ fn without_overlaps(addresses: &[Prefix4]) -> (Vec<(u64, Prefix4)>, u64) {
     (prefixes, total)
 }
 
-/// The ports of a block.
-fn ports_of(block: u16) -> core::ops::RangeInclusive<u16> {
-    let first = block * PORTS_PER_BLOCK;
-    first..=first + (PORTS_PER_BLOCK - 1)
+/// The ports of a block of this size.
+fn ports_of(block: u16, size: u16) -> core::ops::RangeInclusive<u16> {
+    let first = block * size;
+    first..=first + (size - 1)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

@@ -6,7 +6,6 @@
 
 use super::free_set::FreeSet;
 use super::keyed::scale;
-use super::ownership::PORTS_PER_BLOCK;
 use super::protocol::NatProtocol;
 
 /// The two ranges of ports that RFC 4787 §4.2.1 keeps apart.
@@ -76,11 +75,26 @@ impl PortPlane {
         self.parity[usize::from(port & 1)].contains(u32::from(port >> 1))
     }
 
-    /// Whether any port of a block is free.
-    pub fn has(&self, block: u16) -> bool {
-        let first = u32::from(block) * u32::from(PORTS_PER_BLOCK) / 2;
-        let end = first + u32::from(PORTS_PER_BLOCK) / 2;
+    /// Whether any port of a block of this size is free.
+    pub fn has(&self, block: u16, size: u16) -> bool {
+        let first = u32::from(block) * u32::from(size) / 2;
+        let end = first + u32::from(size) / 2;
         self.parity.iter().any(|set| set.find(first, first, end, &mut 0).is_some())
+    }
+
+    /// Takes a free port of a block, of this parity if there is one, searching from where `random` points.
+    pub fn draw_of(&mut self, block: u16, size: u16, parity: u16, random: u32) -> Option<u16> {
+        let low = u32::from(block) * u32::from(size) / 2;
+        let high = low + u32::from(size) / 2;
+        let start = low + scale(random, high - low);
+        for parity in [parity & 1, parity & 1 ^ 1] {
+            if let Some(bit) = self.parity[usize::from(parity)].find(start, low, high, &mut 0) {
+                let port = (bit << 1) as u16 | parity;
+                self.take(port);
+                return Some(port);
+            }
+        }
+        None
     }
 
     /// Makes a port free; whether it was not.

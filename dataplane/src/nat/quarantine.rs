@@ -68,6 +68,15 @@ struct Links {
     previous: u32,
 }
 
+/// A port that has left the quarantine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Released {
+    pub(super) key: Key,
+    pub(super) slot: PoolSlot,
+    /// Whose it was.
+    pub(super) owner: FormerOwner,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Held {
     key: Key,
@@ -77,6 +86,12 @@ struct Held {
     until: u32,
     /// By time, and at its address.
     links: [Links; 2],
+}
+
+impl Held {
+    const fn released(&self) -> Released {
+        Released { key: self.key, slot: self.slot, owner: self.owner }
+    }
 }
 
 /// The lists that an entry is in.
@@ -167,25 +182,29 @@ impl Quarantine {
     }
 
     /// Lets a port go before its time; `None`: it is not here.
-    pub(super) fn remove(&mut self, key: Key) -> Option<PoolSlot> {
+    pub(super) fn remove(&mut self, key: Key) -> Option<Released> {
         let at = self.find(key)?;
-        Some(self.take(at).slot)
+        Some(self.take(at).released())
+    }
+
+    /// Lets a port of this process go before its time; whether it is here.
+    pub(super) fn remove_own(&mut self, key: Key) -> bool {
+        let found = self.find(key).filter(|at| self.held[*at].owner != FormerOwner::UNKNOWN);
+        found.map(|at| self.take(at)).is_some()
     }
 
     /// Lets a port go whose time is over.
-    pub(super) fn pop(&mut self, second: u32) -> Option<(Key, PoolSlot)> {
+    pub(super) fn pop(&mut self, second: u32) -> Option<Released> {
         let is_over = |ends: &&Ends| ends.first != NONE && self.held[ends.first].until <= second;
         let first = self.by_time.iter().find(is_over)?.first;
-        let held = self.take(first);
-        Some((held.key, held.slot))
+        Some(self.take(first).released())
     }
 
     /// Lets the port go whose time is over next.
-    pub(super) fn pop_first(&mut self) -> Option<(Key, PoolSlot)> {
+    pub(super) fn pop_first(&mut self) -> Option<Released> {
         let firsts = self.by_time.iter().map(|ends| ends.first).filter(|first| *first != NONE);
         let first = firsts.min_by_key(|first| self.held[*first].until)?;
-        let held = self.take(first);
-        Some((held.key, held.slot))
+        Some(self.take(first).released())
     }
 
     /// Number of ports of a protocol in these ranges at an outside address.
@@ -300,7 +319,7 @@ mod tests {
     }
 
     fn ports(quarantine: &mut Quarantine, second: u32) -> Vec<u16> {
-        std::iter::from_fn(|| quarantine.pop(second)).map(|((_, outside), _)| outside.0.port).collect()
+        std::iter::from_fn(|| quarantine.pop(second)).map(|it| it.key.1.0.port).collect()
     }
 
     #[test]
@@ -311,7 +330,7 @@ mod tests {
         assert!(quarantine.insert(key(3), PoolSlot(1), ONE, 15));
         assert!(quarantine.is_full() && !quarantine.insert(key(4), PoolSlot(0), ONE, 30));
         assert_eq!(quarantine.pop(9), None);
-        assert_eq!(quarantine.remove(key(1)), Some(PoolSlot(0)));
+        assert_eq!(quarantine.remove(key(1)).map(|it| it.slot), Some(PoolSlot(0)));
         assert_eq!(quarantine.remove(key(1)), None);
         assert_eq!(ports(&mut quarantine, 19), []);
         assert_eq!(ports(&mut quarantine, 20), [2, 3]);
@@ -370,9 +389,9 @@ mod tests {
         quarantine.insert(key(1), PoolSlot(0), ONE, 20);
         quarantine.insert(tcp, PoolSlot(0), ONE, 10);
         quarantine.insert(key(2), PoolSlot(0), ONE, 30);
-        assert_eq!(quarantine.pop_first(), Some((tcp, PoolSlot(0))));
-        assert_eq!(quarantine.pop_first(), Some((key(1), PoolSlot(0))));
-        assert_eq!(quarantine.pop_first(), Some((key(2), PoolSlot(0))));
+        assert_eq!(quarantine.pop_first().map(|it| it.key), Some(tcp));
+        assert_eq!(quarantine.pop_first().map(|it| it.key), Some(key(1)));
+        assert_eq!(quarantine.pop_first().map(|it| it.key), Some(key(2)));
         assert_eq!(quarantine.pop_first(), None);
     }
 
@@ -382,7 +401,7 @@ mod tests {
             let mut quarantine = Quarantine::new(4, [1, 2]);
             (0..3).for_each(|port| assert!(quarantine.insert(key(5_000 + port), PoolSlot(0), ONE, 10)));
             for port in leaving {
-                assert_eq!(quarantine.remove(key(5_000 + port)), Some(PoolSlot(0)));
+                assert!(quarantine.remove(key(5_000 + port)).is_some());
             }
             quarantine.insert(key(6_000), PoolSlot(0), ONE, 11);
             assert_eq!(

@@ -1,10 +1,10 @@
 //! The tables tell their event sink what begins and ends.
 
-use super::binding::{Binding, BindingKind};
-use super::events::{BindingEvent, EventSink, NatEvent, SessionEvent};
+use super::binding::{Binding, BindingKind, BlockNews};
+use super::events::{BindingEvent, BlockEvent, EventSink, NatEvent, SessionEvent};
 use super::inside_key::InsideKey;
 use super::session::Session;
-use super::sides::Inside;
+use super::sides::{Inside, Outside};
 use super::timeouts::Clock;
 use crate::instant::Instant;
 
@@ -13,12 +13,15 @@ use crate::instant::Instant;
 pub(super) struct Recording {
     sink: Option<Box<dyn EventSink>>,
     sessions: bool,
+    /// Whether dynamic bindings are recorded, too.
+    dynamic: bool,
 }
 
 impl Recording {
-    /// Records events from now on.
-    pub(super) fn start(&mut self, sink: Box<dyn EventSink>) {
+    /// Records events from now on. `in_blocks`: subscribers have port blocks.
+    pub(super) fn start(&mut self, sink: Box<dyn EventSink>, in_blocks: bool) {
         self.sessions = sink.wants_sessions();
+        self.dynamic = !in_blocks || sink.wants_bindings_in_blocks();
         self.sink = Some(sink);
     }
 
@@ -42,6 +45,20 @@ impl Recording {
     pub(super) fn binding_deleted<I: InsideKey>(&mut self, binding: &Binding<I>, clock: Clock) {
         if self.sink.is_some() {
             self.binding(binding, clock, NatEvent::BindingDeleted);
+        }
+    }
+
+    /// These port blocks were given or returned.
+    #[cold]
+    pub(super) fn blocks(&mut self, news: &[BlockNews], clock: Clock) {
+        let Some(sink) = &mut self.sink else { return };
+        for BlockNews { is_given, subscriber: (subscriber, bits), address, first, size } in
+            news.iter().copied()
+        {
+            let event =
+                BlockEvent { subscriber: Inside(subscriber), bits, address: Outside(address), first, size };
+            let of = if is_given { NatEvent::BlockAllocated } else { NatEvent::BlockReleased };
+            sink.record(clock.now(), of(event));
         }
     }
 
@@ -71,6 +88,9 @@ impl Recording {
     ) {
         let (Some(sink), Some(inside)) = (&mut self.sink, binding.inside.0.mapped()) else { return };
         let is_static = binding.kind == BindingKind::Static;
+        if !is_static && !self.dynamic {
+            return;
+        }
         let Binding { protocol, outside, .. } = *binding;
         sink.record(clock.now(), of(BindingEvent { protocol, inside, outside, is_static }));
     }

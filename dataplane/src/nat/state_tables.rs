@@ -145,8 +145,18 @@ impl<I: InsideKey> StateTables<I> {
             self.bindings.begin(binding, is_free, clock);
         }
         counters.bindings_made += 1;
+        self.record_blocks(clock);
         self.recording.binding_created(self.bindings.get(binding), clock);
         Ok(binding)
+    }
+
+    /// Records the port blocks that were given or returned.
+    #[inline]
+    pub(super) fn record_blocks(&mut self, clock: Clock) {
+        if !self.bindings.block_news().is_empty() {
+            self.recording.blocks(self.bindings.block_news(), clock);
+            self.bindings.forget_block_news();
+        }
     }
 
     /// A packet from inside makes a session of a binding, or answers the one that waits for it.
@@ -525,6 +535,12 @@ impl<I: InsideKey> StateTables<I> {
                 break;
             }
         }
+        for _ in 0..budget {
+            if !self.bindings.end_idle_block(clock.floor) {
+                break;
+            }
+        }
+        self.record_blocks(clock);
         for _ in 0..budget {
             let Some(packet) = self.stored.next_unanswered() else { break };
             tell(Fired::Unanswered(packet));

@@ -13,17 +13,19 @@
 //!
 //! So someone with few sessions or ports always finds room, whatever the others do.
 
+use super::block_policy::MOST_BLOCKS;
 use super::index::Index;
 use super::inside_key::{InsideHost, Subscriber};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::rate::{NewRate, RateLimit};
+use super::session::NONE;
 use super::slab::Slab;
 use super::state_limits::SubscriberLimits;
 use super::timeouts::Clock;
 use crate::drop_reason::DropReason;
 use core::marker::PhantomData;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// A subscriber has at most this many times the sessions that are left.
 const SESSIONS_PER_LEFT: u32 = 8;
@@ -75,6 +77,22 @@ pub(super) struct Row {
     refused: u64,
     /// Whether no limit holds for it.
     is_exempt: bool,
+    /// The newest of its port blocks, and how many it has.
+    blocks: BlockList,
+}
+
+/// The port blocks of a subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BlockList {
+    /// The newest one, or [`NONE`].
+    pub(super) first: u32,
+    /// How many.
+    pub(super) count: u32,
+}
+
+impl BlockList {
+    /// A list without blocks.
+    pub(super) const EMPTY: Self = Self { first: NONE, count: 0 };
 }
 
 impl Row {
@@ -118,6 +136,21 @@ pub struct SubscriberRow {
     pub per_second: u32,
     /// New sessions and bindings that its limits or its share refused.
     pub refused: u64,
+    /// Its port blocks.
+    pub blocks: RowBlocks,
+}
+
+/// The port blocks of a subscriber, for display.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowBlocks {
+    /// The outside address of all of them.
+    pub address: Option<Ipv4Addr>,
+    /// Ports of each.
+    pub size: u16,
+    /// How many.
+    pub count: u8,
+    /// The first port of each.
+    pub first: [u16; MOST_BLOCKS as usize],
 }
 
 /// The table.
@@ -180,6 +213,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             made: 0,
             refused: 0,
             is_exempt,
+            blocks: BlockList::EMPTY,
         })?;
         self.by_subscriber.insert(self.tag(subscriber), slot);
         Some(slot)
@@ -187,13 +221,33 @@ impl<H: InsideHost> SubscriberTable<H> {
 
     /// A host has no binding any more.
     pub(super) fn leave(&mut self, slot: u32) {
-        let row = &mut self.rows[slot];
-        row.hosts -= 1;
-        if row.hosts == 0 {
-            let subscriber = row.subscriber;
+        self.rows[slot].hosts -= 1;
+        self.release_unused(slot);
+    }
+
+    /// A subscriber without hosts and blocks is forgotten.
+    fn release_unused(&mut self, slot: u32) {
+        let Row { hosts, subscriber, blocks, .. } = self.rows[slot];
+        if hosts == 0 && blocks.count == 0 {
             self.by_subscriber.remove(self.tag(subscriber), slot);
             self.rows.release(slot);
         }
+    }
+
+    /// The port blocks of a subscriber.
+    pub(super) fn blocks(&self, slot: u32) -> BlockList {
+        self.rows[slot].blocks
+    }
+
+    /// A subscriber has these port blocks from now on.
+    pub(super) fn set_blocks(&mut self, slot: u32, blocks: BlockList) {
+        self.rows[slot].blocks = blocks;
+        self.release_unused(slot);
+    }
+
+    /// The address of a host of a subscriber, by its place, and the length of subscribers' prefixes.
+    pub(super) fn place(&self, slot: u32) -> (u128, u8) {
+        (self.rows[slot].host, self.bits)
     }
 
     /// Whether a subscriber may have one more dynamic binding of a protocol.
@@ -324,7 +378,7 @@ impl<H: InsideHost> SubscriberTable<H> {
 
     /// A row for display, of a subscriber that has hosts: the address of one of them by its place.
     pub(super) fn row(&self, slot: u32, second: u32) -> Option<(u128, SubscriberRow)> {
-        let row = self.rows.get(slot).filter(|row| row.hosts > 0)?;
+        let row = self.rows.get(slot).filter(|row| row.hosts > 0 || row.blocks.count > 0)?;
         let shown = SubscriberRow {
             address: Ipv6Addr::UNSPECIFIED,
             bits: self.bits,
@@ -335,6 +389,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             made: row.made,
             per_second: row.rate.per_second(second),
             refused: row.refused,
+            blocks: RowBlocks::default(),
         };
         Some((row.host, shown))
     }

@@ -6,8 +6,8 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol, NotAdopted, Occupancy,
-    Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
+    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol, NotAdopted,
+    Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
     SubscriberRow,
 };
 use crate::verdict::WorkerId;
@@ -121,6 +121,15 @@ pub trait Stateful {
 
     /// The worker of an inside host.
     fn worker_of_inside(&self, host: Ipv6Addr) -> WorkerId;
+
+    /// Whether blocks move between workers.
+    fn blocks_move(&self) -> bool;
+
+    /// Ports of a block that moves between workers.
+    fn ports_per_block(&self) -> u16;
+
+    /// How many port blocks subscribers have here; `None`: they have none.
+    fn block_counts(&self) -> Option<BlockCounts>;
 
     /// The worker of a block, by one of its ports.
     fn worker_of_block(&self, port: u16) -> WorkerId;

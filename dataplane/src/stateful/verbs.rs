@@ -8,9 +8,9 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside, InsideKey, NatProtocol, NotAdopted,
-    Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
-    SubscriberRow,
+    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside, InsideKey,
+    NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
+    StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -173,6 +173,18 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn worker_of_inside(&self, address: Ipv6Addr) -> WorkerId {
         host::<I>(address).map_or_else(WorkerId::default, |host| self.ownership().worker_of_inside(host))
+    }
+
+    fn blocks_move(&self) -> bool {
+        self.nat.blocks_move()
+    }
+
+    fn ports_per_block(&self) -> u16 {
+        self.ownership().ports_per_block()
+    }
+
+    fn block_counts(&self) -> Option<BlockCounts> {
+        self.nat.block_counts()
     }
 
     fn worker_of_block(&self, port: u16) -> WorkerId {

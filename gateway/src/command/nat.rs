@@ -4,8 +4,9 @@ use super::configuration_file::named_or_default;
 use super::failure::Failure;
 use super::output::say;
 use crate::config::Config;
-use crate::event_log::{Answer, Question, ask};
+use crate::event_log::{Answer, PortMapping, Question, ask};
 use crate::host;
+use crate::port_mappings::port_mappings;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 
@@ -42,11 +43,10 @@ pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
     let NatCommand::Who(arguments) = command;
     let question = Question::read(&arguments.outside, &arguments.protocol, &arguments.at);
     let question = question.map_err(Failure::Wrong)?;
-    let log = match &arguments.log {
-        Some(path) => path.clone(),
-        None => configured(arguments.config.as_deref())?,
+    let answer = match &arguments.log {
+        Some(path) => ask(path, &question).map_err(|error| Failure::Failed(error.to_string()))?,
+        None => configured(arguments.config.as_deref(), &question)?,
     };
-    let answer = ask(&log, &question).map_err(|error| Failure::Failed(error.to_string()))?;
     match arguments.json {
         // Strings and numbers have no reason to fail.
         true => say(&serde_json::to_string_pretty(&answer).unwrap_or_default()),
@@ -55,22 +55,37 @@ pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The log's file by the configuration.
-fn configured(named: Option<&Path>) -> Result<PathBuf, Failure> {
+/// The answer of the configuration's log; if that says nothing, of the configuration itself, where blocks follow from it.
+fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failure> {
     let file = named_or_default(named)?;
     let (config, _) =
         Config::load(&file, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    let mappings: Vec<PortMapping> = port_mappings(&config).into_iter().flatten().collect();
+    let by_mapping = Answer::configured(question, &mappings);
     let log = config.event_log.and_then(|log| log.file);
-    log.map(|log| log.path).ok_or_else(|| {
-        let file = file.display();
-        Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
-    })
+    let Some(log) = log else {
+        return by_mapping.ok_or_else(|| {
+            let file = file.display();
+            Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
+        });
+    };
+    match (ask(&log.path, question), by_mapping) {
+        (Ok(answer), by_mapping) if answer.inside.is_some() || by_mapping.is_none() => Ok(answer),
+        (Ok(_) | Err(_), Some(by_mapping)) => Ok(by_mapping),
+        (Ok(answer), None) => Ok(answer),
+        (Err(error), None) => Err(Failure::Failed(error.to_string())),
+    }
 }
 
 /// The answer for a person.
 fn words(answer: &Answer) -> String {
     let Answer { outside, protocol, at, .. } = answer;
     let mut text = match (&answer.inside, &answer.translator, &answer.kind) {
+        (Some(inside), Some(translator), Some(kind)) if kind == "deterministic" => {
+            let since = answer.since.as_deref();
+            let source = since.map_or("by this configuration".into(), |since| format!("by that of {since}"));
+            format!("{inside} ({translator}, {kind})\n{source}")
+        }
         (Some(inside), Some(translator), Some(kind)) => {
             let since = answer.since.as_deref().unwrap_or("before the log begins");
             let until = answer.until.as_deref().unwrap_or("the end of the log, at least");

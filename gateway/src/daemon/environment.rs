@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::event_log::{EventLog, Source};
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError, HostPlan};
+use crate::port_mappings::port_mappings;
 use crate::show::plural;
 use crate::view::Device;
 use crate::worker::{Clock, Translator};
@@ -261,8 +262,14 @@ fn begin_log(
     let names = config.nat64.iter().map(|it| &it.name).chain(config.nat44.iter().map(|it| &it.name));
     let translators: Vec<String> = names.cloned().collect();
     let gateway = &config.gateway.name;
-    let source =
-        Source { engines, translators: &translators, clock, gateway, confine: || confine(Duty::Queries) };
+    let source = Source {
+        engines,
+        translators: &translators,
+        mappings: port_mappings(config),
+        clock,
+        gateway,
+        confine: || confine(Duty::Queries),
+    };
     EventLog::start(log, source).map(|log| Some(Arc::new(log))).map_err(RunError::EventLog)
 }
 

@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::show::plural;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{NatProtocol, PORTS_PER_BLOCK};
+use sixway_dataplane::nat::NatProtocol;
 use sixway_link::BlockMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -71,8 +71,9 @@ pub(super) fn settle(
 /// Steers the port blocks of restored sessions to their workers.
 pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
     let Some(translator) = engines.first_mut().and_then(|engine| engine.stateful().next()) else { return };
-    for block in 0..=u16::MAX / PORTS_PER_BLOCK {
-        let owner = translator.worker_of_block(block * PORTS_PER_BLOCK);
+    let size = translator.ports_per_block();
+    for block in 0..=u16::MAX / size {
+        let owner = translator.worker_of_block(block * size);
         if let Err(error) = blocks.set(block.into(), owner.0) {
             tracing::warn!(
                 "packets are not steered to the workers that own their port blocks: {error}; forwarding between workers costs throughput"

@@ -27,6 +27,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         queues: config.queues().max(config.gateway.workers).into(),
         workers: config.gateway.workers,
         worker_key,
+        ports_per_block: config.ports_per_block(),
         subscriber_bits: config.subscriber_bits(),
         inside4: config.subscribers4(),
         pools: config.pool_prefixes(),

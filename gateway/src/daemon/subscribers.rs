@@ -5,7 +5,7 @@ use crate::admin::{AdminError, By, DEFAULT_TOP, Edit, Filter, Ranking};
 use crate::inside_endpoint;
 use crate::view::{Ended, SubscriberRow, Subscribers};
 use crate::worker::{Command, Dump, Position, SubscriberEntry};
-use sixway_dataplane::nat::{NatProtocol, Outside};
+use sixway_dataplane::nat::{NatProtocol, Outside, RowBlocks};
 use sixway_wire::Prefix6;
 
 /// Rows that a worker is queried for at a time.
@@ -61,6 +61,7 @@ impl Gateway {
             new_sessions_per_second: row.per_second,
             sessions_made: row.made,
             refused: row.refused,
+            port_blocks: port_blocks(&row.blocks),
         }
     }
 
@@ -97,6 +98,13 @@ impl Gateway {
     }
 }
 
+/// Each as ADDRESS:FIRST-LAST, the oldest first.
+fn port_blocks(blocks: &RowBlocks) -> Vec<String> {
+    let Some(address) = blocks.address else { return Vec::new() };
+    let given = blocks.first.iter().take(blocks.count.into()).rev();
+    given.map(|first| format!("{address}:{first}-{}", first + (blocks.size - 1))).collect()
+}
+
 /// Keeps the first rows, in descending order.
 fn keep_first(rows: &mut Vec<SubscriberRow>, by: By, top: usize) {
     rows.sort_by(|one, other| {
@@ -119,6 +127,15 @@ mod tests {
             refused: refused.into(),
             ..SubscriberRow::default()
         }
+    }
+
+    #[test]
+    fn a_subscribers_blocks_are_written_with_their_address_and_ports() {
+        let mut blocks = RowBlocks { size: 512, count: 2, ..RowBlocks::default() };
+        assert!(port_blocks(&blocks).is_empty());
+        blocks.address = Some("192.0.2.1".parse().unwrap());
+        blocks.first[..2].copy_from_slice(&[65_024, 1_024]);
+        assert_eq!(port_blocks(&blocks), ["192.0.2.1:1024-1535", "192.0.2.1:65024-65535"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, protocol};
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +35,15 @@ pub(super) const STARTED: Key = 0;
 pub(super) const LOST: Key = 1;
 /// The clock was set.
 pub(super) const STEPPED: Key = 2;
+/// How translators give port blocks.
+pub(super) const MAPPING: Key = 3;
 
-/// An outside endpoint. No key of one is [`STARTED`], [`LOST`] or [`STEPPED`]: the protocol's number is not 0.
+/// A port block. Its address is not 0, and in place of a protocol it has the binary logarithm of its size.
+pub(super) fn key_of_block((address, first): (Ipv4Addr, u16), size: u16) -> Key {
+    u64::from(address.to_bits()) << 32 | u64::from(first) << 16 | u64::from(size.ilog2())
+}
+
+/// An outside endpoint. No key of one is [`STARTED`], [`LOST`], [`STEPPED`] or [`MAPPING`]: the protocol's number is not 0.
 pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
     let number = match nat {
         NatProtocol::Tcp => protocol::TCP,
@@ -49,6 +57,8 @@ pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
 pub(super) fn key(record: &Record) -> Option<Key> {
     match &record.event {
         Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
+        Event::Block(_, block) => Some(key_of_block((block.address, block.first), block.size)),
+        Event::Mapping(_) => Some(MAPPING),
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
         Event::Stepped(_) => Some(STEPPED),

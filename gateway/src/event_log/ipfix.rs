@@ -6,6 +6,7 @@
 //! ```
 
 use super::encode::Encode;
+use super::port_block::PortBlock;
 use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
@@ -41,6 +42,8 @@ const POST_SOURCE4: Element = (225, 4);
 const POST_SOURCE_PORT: Element = (227, 2);
 const POST_DESTINATION4: Element = (226, 4);
 const POST_DESTINATION_PORT: Element = (228, 2);
+const RANGE_START: Element = (361, 2);
+const RANGE_END: Element = (362, 2);
 
 /// A kind of record. Its number is that of its template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ enum Template {
     Nat64Binding = 257,
     Nat44Session = 258,
     Nat64Session = 259,
+    Nat44Block = 260,
+    Nat64Block = 261,
 }
 
 const BINDING44: [Element; 7] =
@@ -78,8 +83,19 @@ const SESSION64: [Element; 9] = [
     POST_DESTINATION_PORT,
 ];
 
+/// RFC 8158 §4.6.10.
+const BLOCK44: [Element; 6] = [TIME, NAT_EVENT, SOURCE4, POST_SOURCE4, RANGE_START, RANGE_END];
+const BLOCK64: [Element; 6] = [TIME, NAT_EVENT, SOURCE6, POST_SOURCE4, RANGE_START, RANGE_END];
+
 impl Template {
-    const ALL: [Self; 4] = [Self::Nat44Binding, Self::Nat64Binding, Self::Nat44Session, Self::Nat64Session];
+    const ALL: [Self; 6] = [
+        Self::Nat44Binding,
+        Self::Nat64Binding,
+        Self::Nat44Session,
+        Self::Nat64Session,
+        Self::Nat44Block,
+        Self::Nat64Block,
+    ];
 
     const fn elements(self) -> &'static [Element] {
         match self {
@@ -87,6 +103,8 @@ impl Template {
             Self::Nat64Binding => &BINDING64,
             Self::Nat44Session => &SESSION44,
             Self::Nat64Session => &SESSION64,
+            Self::Nat44Block => &BLOCK44,
+            Self::Nat64Block => &BLOCK64,
         }
     }
 }
@@ -207,7 +225,9 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         Event::Portless(phase, session) => {
             return Some((Template::Nat44Session, portless_data(record.micros, *phase, session)?));
         }
-        Event::Started
+        Event::Block(phase, block) => return data_of_block(record.micros, *phase, block),
+        Event::Mapping(_)
+        | Event::Started
         | Event::Stopped
         | Event::Lost(..)
         | Event::Stepped(_)
@@ -233,6 +253,7 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         Template::Nat64Session => 6,
         Template::Nat44Binding => 8,
         Template::Nat64Binding => 10,
+        Template::Nat44Block | Template::Nat64Block => return None,
     };
     let mut octets = (record.micros / 1_000).to_be_bytes().to_vec();
     octets.extend([event + is_end, number(binding, inside4.is_some())]);
@@ -268,6 +289,31 @@ fn portless_data(micros: u64, phase: Phase, session: &Portless) -> Option<Vec<u8
     Some(octets)
 }
 
+/// RFC 8158 §4.6.10: the record of a port block. The subscriber is the first address of its prefix.
+fn data_of_block(micros: u64, phase: Phase, block: &PortBlock) -> Option<(Template, Vec<u8>)> {
+    let event = match phase {
+        Phase::Created => 16,
+        Phase::Deleted => 17,
+        Phase::Continues => return None,
+    };
+    let mut octets = (micros / 1_000).to_be_bytes().to_vec();
+    octets.push(event);
+    let template = match block.subscriber.address().to_ipv4_mapped() {
+        Some(address) => {
+            octets.extend(address.octets());
+            Template::Nat44Block
+        }
+        None => {
+            octets.extend(block.subscriber.address().octets());
+            Template::Nat64Block
+        }
+    };
+    octets.extend(block.address.octets());
+    octets.extend(block.first.to_be_bytes());
+    octets.extend(block.last().to_be_bytes());
+    Some((template, octets))
+}
+
 /// The protocol of the inside packets.
 const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
     match (binding.protocol, is_ipv4) {
@@ -281,8 +327,18 @@ const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::super::record::endpoint4;
-    use super::super::record::tests::binding;
+    use super::super::record::tests::{binding, block};
     use super::*;
+
+    #[test]
+    fn a_port_block_has_the_record_of_rfc_8158() {
+        let given = |phase| record(Event::Block(phase, block("10.0.0.1/32", "192.0.2.1", 1_536)));
+        let (template, octets) = data(&given(Phase::Created)).unwrap();
+        assert_eq!(template, Template::Nat44Block);
+        assert_eq!(octets[8..], [16, 10, 0, 0, 1, 192, 0, 2, 1, 6, 0, 7, 255]);
+        assert_eq!(data(&given(Phase::Deleted)).unwrap().1[8], 17);
+        assert_eq!(data(&given(Phase::Continues)), None);
+    }
 
     fn record(event: Event) -> Record {
         Record { micros: 1_763_640_000_123_456, event }
@@ -292,12 +348,18 @@ mod tests {
     fn templates_describe_the_records() {
         for template in Template::ALL {
             let inside = match template {
-                Template::Nat44Binding | Template::Nat44Session => "10.0.0.1:5",
-                Template::Nat64Binding | Template::Nat64Session => "[2001:db8::1]:5",
+                Template::Nat44Binding | Template::Nat44Session | Template::Nat44Block => "10.0.0.1:5",
+                Template::Nat64Binding | Template::Nat64Session | Template::Nat64Block => "[2001:db8::1]:5",
             };
             let binding = binding(inside, "192.0.2.1:7");
             let event = match template {
                 Template::Nat44Binding | Template::Nat64Binding => Event::Binding(Phase::Created, binding),
+                Template::Nat44Block => {
+                    Event::Block(Phase::Created, block("10.0.0.1/32", "192.0.2.1", 1_024))
+                }
+                Template::Nat64Block => {
+                    Event::Block(Phase::Created, block("2001:db8::/64", "192.0.2.1", 1_024))
+                }
                 Template::Nat44Session | Template::Nat64Session => {
                     Event::Session(Phase::Created, binding, endpoint4("203.0.113.1:53"))
                 }

@@ -4,8 +4,9 @@
 //! The workers' tables are read while packets pass. A row may be of a binding that ends, or has ended, in the meantime: a binding with an
 //! event since the listing began is left out, for that event is in the log.
 
-use super::index::{Key, key_of};
-use super::record::{Binding, Event, Phase, Record};
+use super::continuing::Continuing;
+use super::index::{Key, key};
+use super::record::{Binding, Event, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
@@ -38,6 +39,7 @@ pub struct Listed {
 #[derive(Debug)]
 pub(super) struct Listing {
     names: Vec<Arc<str>>,
+    continuing: Continuing,
     /// When the last one began.
     last: Instant,
     /// Whether events were lost since it began, and when one began for that reason.
@@ -50,8 +52,9 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    pub(super) fn new(names: Vec<Arc<str>>) -> Self {
-        Self { names, last: Instant::now(), is_wanted: false, last_wanted: None, full: 0, under_way: None }
+    pub(super) fn new(names: Vec<Arc<str>>, continuing: Continuing) -> Self {
+        let last = Instant::now();
+        Self { names, continuing, last, is_wanted: false, last_wanted: None, full: 0, under_way: None }
     }
 
     /// Whether one is due: half of the files that are kept have become full since the last one, or events were lost.
@@ -71,23 +74,31 @@ impl Listing {
         self.full += files;
     }
 
-    /// One begins. `records`: those taken since rings were looked at before.
-    pub(super) fn begin(&mut self, micros: u64, records: &[Record]) {
+    /// One begins; its first records. `records`: those taken since rings were looked at before.
+    pub(super) fn begin(&mut self, micros: u64, records: &[Record]) -> Vec<Record> {
         (self.last, self.full) = (Instant::now(), 0);
         if std::mem::take(&mut self.is_wanted) {
             self.last_wanted = Some(self.last);
         }
         self.under_way = Some((micros, HashSet::new()));
         self.note(records);
+        self.continuing.begin(micros)
     }
 
     /// Takes note of events.
     pub(super) fn note(&mut self, records: &[Record]) {
         let Some((_, touched)) = &mut self.under_way else { return };
         touched.extend(records.iter().filter_map(|record| match &record.event {
-            Event::Binding(_, binding) => Some(key_of(binding.protocol, binding.outside)),
-            Event::Session(..) | Event::Portless(..) | Event::Started | Event::Stopped => None,
-            Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => None,
+            Event::Binding(..) | Event::Block(..) => key(record),
+            Event::Mapping(_)
+            | Event::Session(..)
+            | Event::Portless(..)
+            | Event::Started
+            | Event::Stopped
+            | Event::Lost(..)
+            | Event::Stepped(_)
+            | Event::Limit(..)
+            | Event::Notice(_) => None,
         }));
         if touched.len() > TOUCHED {
             self.under_way = None;
@@ -96,16 +107,17 @@ impl Listing {
     }
 
     /// The records of some rows.
-    pub(super) fn records(&self, rows: &[Listed]) -> Vec<Record> {
+    pub(super) fn records(&mut self, rows: &[Listed]) -> Vec<Record> {
         let Some((micros, touched)) = &self.under_way else { return Vec::new() };
-        let left = rows.iter().filter(|row| !touched.contains(&key_of(row.protocol, row.outside)));
-        left.filter_map(|row| {
+        let mut records = Vec::new();
+        for row in rows {
             let Listed { protocol, inside, outside, is_static, .. } = *row;
-            let translator = Arc::clone(self.names.get(row.translator)?);
+            let Some(translator) = self.names.get(row.translator).map(Arc::clone) else { continue };
             let binding = Binding { translator, protocol, inside, outside, is_static };
-            Some(Record { micros: *micros, event: Event::Binding(Phase::Continues, binding) })
-        })
-        .collect()
+            records.extend(self.continuing.records(*micros, row.translator, binding));
+        }
+        records.retain(|record| key(record).is_none_or(|key| !touched.contains(&key)));
+        records
     }
 
     /// Whether none is under way.
@@ -122,8 +134,13 @@ impl Listing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::Phase;
     use super::super::record::tests::binding;
     use super::*;
+
+    fn plain() -> Continuing {
+        Continuing::new(Vec::new(), false)
+    }
 
     fn row(port: u16) -> Listed {
         let Binding { protocol, inside, outside, .. } =
@@ -138,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_binding_with_an_event_since_the_beginning_is_left_out() {
-        let mut listing = Listing::new(vec!["nat64".into()]);
+        let mut listing = Listing::new(vec!["nat64".into()], plain());
         assert!(listing.records(&[row(1)]).is_empty(), "none is under way");
         listing.note(&[deleted(4)]);
         listing.begin(7, &[deleted(1)]);
@@ -158,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_listing_is_due_after_half_of_the_files_and_not_more_often_than_each_hour() {
-        let mut listing = Listing::new(Vec::new());
+        let mut listing = Listing::new(Vec::new(), plain());
         listing.filled(50);
         assert!(!listing.is_due(100), "the hour is not over");
         listing.last = Instant::now().checked_sub(PAUSE).unwrap_or_else(Instant::now);

@@ -1,6 +1,7 @@
 //! What the log says, and its lines of JSON.
 
 use super::notice::{AlarmNotice, Notice};
+use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
 use crate::inside_endpoint;
 use serde::Deserialize;
@@ -28,6 +29,10 @@ pub(super) enum Event {
     Session(Phase, Binding, Option<Endpoint4>),
     /// A session of a protocol without ports.
     Portless(Phase, Portless),
+    /// A port block.
+    Block(Phase, PortBlock),
+    /// How a translator gives port blocks, from here on.
+    Mapping(PortMapping),
     /// The log begins: bindings that it has so far have ended, unless they are named after this as those that continue.
     Started,
     /// The log ends.
@@ -76,6 +81,10 @@ impl Event {
             Self::Portless(Phase::Created, _) => "portless_created",
             Self::Portless(Phase::Deleted, _) => "portless_deleted",
             Self::Portless(Phase::Continues, _) => "portless_continues",
+            Self::Block(Phase::Created, _) => "block_allocated",
+            Self::Block(Phase::Deleted, _) => "block_released",
+            Self::Block(Phase::Continues, _) => "block_continues",
+            Self::Mapping(_) => "port_mapping",
             Self::Started => "log_started",
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
@@ -87,8 +96,8 @@ impl Event {
 
     fn phase(name: &str) -> Option<Phase> {
         match name.rsplit_once('_')?.1 {
-            "created" => Some(Phase::Created),
-            "deleted" => Some(Phase::Deleted),
+            "created" | "allocated" => Some(Phase::Created),
+            "deleted" | "released" => Some(Phase::Deleted),
             "continues" => Some(Phase::Continues),
             _ => None,
         }
@@ -105,6 +114,8 @@ struct Line<'a> {
     protocol: Option<&'a str>,
     inside: Option<&'a str>,
     outside: Option<&'a str>,
+    first_port: Option<u16>,
+    last_port: Option<u16>,
     remote: Option<&'a str>,
     kind: Option<&'a str>,
     id: Option<u32>,
@@ -118,6 +129,20 @@ struct Line<'a> {
     capacity: Option<u64>,
     count: Option<u64>,
     microseconds: Option<i64>,
+}
+
+impl Line<'_> {
+    fn block(&self) -> Option<PortBlock> {
+        let (first, last) = (self.first_port?, self.last_port?);
+        let size = last.checked_sub(first)?.checked_add(1).filter(|size| size.is_power_of_two())?;
+        Some(PortBlock {
+            translator: self.translator.as_deref()?.into(),
+            subscriber: inside_endpoint::side(self.subscriber.as_deref()?)?.0,
+            address: self.outside?.parse().ok()?,
+            first,
+            size,
+        })
+    }
 }
 
 impl Record {
@@ -143,6 +168,18 @@ impl Record {
                     let _ = write!(out, ",\"{name}\":{value}");
                 }
             }
+            Event::Block(_, block) => {
+                let PortBlock { translator, address, first, .. } = block;
+                let (translator, who, last) = (quoted(translator), block.who(), block.last());
+                let _ = write!(
+                    out,
+                    ",\"translator\":{translator},\"subscriber\":\"{who}\",\"outside\":\"{address}\",\"first_port\":{first},\"last_port\":{last}"
+                );
+            }
+            Event::Mapping(mapping) => {
+                let _ = write!(out, ",\"translator\":{}", quoted(&mapping.translator));
+                mapping.write_json(out);
+            }
             Event::Started | Event::Stopped => {}
             Event::Lost(count, sink) => {
                 let _ = write!(out, ",\"count\":{count},\"sink\":{}", quoted(sink));
@@ -159,8 +196,8 @@ impl Record {
     }
 
     /// The record of a line; `None`: it is not one.
-    pub(super) fn read_json(line: &[u8]) -> Option<Self> {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    pub(super) fn read_json(octets: &[u8]) -> Option<Self> {
+        let line: Line<'_> = serde_json::from_slice(octets).ok()?;
         let binding = || {
             Some(Binding {
                 translator: line.translator.as_deref()?.into(),
@@ -176,6 +213,10 @@ impl Record {
             ("events_lost", _) => Event::Lost(line.count?, line.sink.as_deref()?.into()),
             ("clock_stepped", _) => Event::Stepped(line.microseconds?),
             ("limit_reached", _) => Event::Limit(line.reason?.into(), line.count?),
+            ("port_mapping", _) => {
+                Event::Mapping(PortMapping::read_json(line.translator.as_deref()?, octets)?)
+            }
+            (name, "block") => Event::Block(Event::phase(name)?, line.block()?),
             ("alarm_raised" | "alarm_cleared", _) => Event::Notice(Notice::Alarm(AlarmNotice {
                 is_raised: line.event == "alarm_raised",
                 translator: line.translator.as_deref()?.into(),
@@ -274,6 +315,44 @@ pub(super) mod tests {
         Portless::read(("nat44", "esp"), ("10.0.0.1", "192.0.2.1"), remote, id).unwrap()
     }
 
+    /// A block of 512 ports.
+    pub(in crate::event_log) fn block(subscriber: &str, address: &str, first: u16) -> PortBlock {
+        let (subscriber, _) = inside_endpoint::side(subscriber).unwrap();
+        PortBlock {
+            translator: "nat64".into(),
+            subscriber,
+            address: address.parse().unwrap(),
+            first,
+            size: 512,
+        }
+    }
+
+    /// Of 256 hosts of IPv4 to the pool 192.0.2.0/28.
+    pub(in crate::event_log) fn mapping(deterministic: bool) -> PortMapping {
+        PortMapping {
+            translator: "nat44".into(),
+            block_size: 512,
+            bits: 128,
+            inside: vec![inside_endpoint::side("10.0.0.0/24").unwrap().0],
+            pool: vec!["192.0.2.0/28".parse().unwrap()],
+            ports: vec![1_024..=32_767, 40_000..=65_535],
+            deterministic,
+        }
+    }
+
+    #[test]
+    fn a_line_about_a_block_has_its_subscriber_and_its_ports() {
+        let event = Event::Block(Phase::Created, block("10.0.0.1/32", "192.0.2.1", 1_536));
+        assert_eq!(
+            line(&Record { micros: 1_763_640_000_000_001, event }),
+            concat!(
+                r#"{"time":"2025-11-20T12:00:00.000001Z","event":"block_allocated","translator":"nat64","subscriber":"10.0.0.1","#,
+                r#""outside":"192.0.2.1","first_port":1536,"last_port":2047}"#,
+                "\n"
+            )
+        );
+    }
+
     fn line(record: &Record) -> String {
         let mut out = Vec::new();
         record.write_json(&mut out);
@@ -299,6 +378,10 @@ pub(super) mod tests {
             Event::Lost(7, "udp://192.0.2.5:514".into()),
             Event::Stepped(-3_600_000_000),
             Event::Limit("PortPoolEmpty".into(), 9),
+            Event::Block(Phase::Created, block("2001:db8:1::/64", "192.0.2.1", 1_024)),
+            Event::Block(Phase::Deleted, block("10.0.0.1/32", "192.0.2.1", 65_024)),
+            Event::Block(Phase::Continues, block("10.0.0.0/24", "192.0.2.1", 65_024)),
+            Event::Mapping(mapping(false)),
             Event::Notice(Notice::Alarm(AlarmNotice {
                 is_raised: true,
                 translator: "nat44".into(),

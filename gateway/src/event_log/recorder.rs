@@ -2,20 +2,23 @@
 
 use super::bounded_thread::BoundedThread;
 use super::clock_watch::ClockWatch;
+use super::continuing::Continuing;
 use super::file_sink::FileSink;
 use super::listing::{Listed, Listing};
 use super::notice::Notice;
+use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
-use super::ring::{RING, RingEnd, Timed, ring};
+use super::ring::{RING, RingEnd, Timed, Wants, ring};
 use super::servers;
 use super::sink_state::SinkState;
 use crate::config::{self, LoggedEvent};
 use crate::view::SinkRow;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{BindingEvent, BindingRow, NatEvent, Selection, SessionEvent};
+use sixway_dataplane::nat::{BindingEvent, BindingRow, BlockEvent, NatEvent, Selection, SessionEvent};
 use sixway_link::Clock;
+use sixway_wire::Prefix6;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -38,6 +41,8 @@ const LAST_TURNS: Duration = Duration::from_millis(400);
 const LAST_OF_SERVERS: Duration = Duration::from_millis(900);
 /// Between two readings of clocks that belong together; a thread that was put aside in between reads them again.
 const READING: Duration = Duration::from_millis(100);
+/// Bits of the prefix of IPv4-mapped addresses.
+const MAPPED_BITS: u8 = 96;
 /// What the sink of the workers' rings is called in records of losses.
 const WORKERS: &str = "workers";
 
@@ -73,6 +78,8 @@ pub struct Source<'a> {
     pub engines: &'a mut [Engine],
     /// The names of their stateful translators, in the engines' order.
     pub translators: &'a [String],
+    /// How they give port blocks; `None`: they do not.
+    pub mappings: Vec<Option<PortMapping>>,
     /// The engines' clock.
     pub clock: Clock,
     /// The gateway's name: its spools have it in theirs.
@@ -109,11 +116,13 @@ impl EventLog {
     /// # Errors
     /// The kernel has no thread left.
     pub fn start(config: &config::EventLog, source: Source<'_>) -> Result<Self, String> {
-        let Source { engines, translators, clock, .. } = source;
+        let Source { engines, translators, mappings, clock, .. } = source;
         let file = config.file.as_ref().map(FileSink::new);
         let remotes = servers::start(config, source.gateway, source.confine)?;
         let names: Vec<Arc<str>> = translators.iter().map(|name| name.as_str().into()).collect();
-        let bindings = if config.has(LoggedEvent::Bindings) { bindings(engines, &names) } else { Vec::new() };
+        let mut continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
+        let first =
+            if config.has_bindings() { first_records(engines, &names, &mut continuing) } else { Vec::new() };
         let rings = rings(config, engines, &names);
         let (note, notes) = sync_channel(NOTES);
         let recorder = Recorder {
@@ -121,12 +130,12 @@ impl EventLog {
             rings,
             notes,
             held: VecDeque::new(),
-            listing: Listing::new(names),
+            listing: Listing::new(names, continuing),
             due: Arc::default(),
             clock,
             wall: micros,
             watch: ClockWatch::default(),
-            bindings: config.has(LoggedEvent::Bindings),
+            bindings: config.has_bindings(),
             destinations: config.has(LoggedEvent::Destinations),
             file,
             remotes,
@@ -134,7 +143,7 @@ impl EventLog {
         };
         let (states, due, stop) = (recorder.states(), Arc::clone(&recorder.due), Arc::default());
         let stops = Arc::clone(&stop);
-        let thread = BoundedThread::start(move || recorder.run(bindings, &stops));
+        let thread = BoundedThread::start(move || recorder.run(first, &stops));
         let thread = Mutex::new(Some(thread.map_err(|error| format!("log: no thread: {error}"))?));
         Ok(Self { states, notes: note, limits: config.has(LoggedEvent::Limits), due, stop, thread })
     }
@@ -213,13 +222,14 @@ impl Drop for EventLog {
 /// A ring for each translator of each engine.
 fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) -> Vec<RingEnd> {
     let sessions = config.has(LoggedEvent::Sessions);
-    if !sessions && !config.has(LoggedEvent::Bindings) {
+    let wants = Wants { sessions, each_binding: config.has(LoggedEvent::EachBinding) };
+    if !sessions && !config.has_bindings() {
         return Vec::new();
     }
     let mut ends = Vec::new();
     for engine in engines {
         for (translator, name) in engine.stateful().zip(names) {
-            let (sink, end) = ring(Arc::clone(name), RING, sessions);
+            let (sink, end) = ring(Arc::clone(name), RING, wants);
             translator.set_event_sink(sink);
             ends.push(end);
         }
@@ -227,20 +237,24 @@ fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) 
     ends
 }
 
-/// The bindings that are there from the start: static ones, and those of the previous process.
-fn bindings(engines: &mut [Engine], names: &[Arc<str>]) -> Vec<Binding> {
-    let (mut found, mut rows) = (Vec::new(), Vec::new());
+/// What is there from the start: how ports are given, static bindings, and those of the previous process or their blocks.
+fn first_records(engines: &mut [Engine], names: &[Arc<str>], continuing: &mut Continuing) -> Vec<Record> {
+    let micros = micros();
+    let (mut found, mut rows) = (continuing.begin(micros), Vec::new());
     for engine in engines {
-        for (translator, name) in engine.stateful().zip(names) {
+        for (place, (translator, name)) in engine.stateful().zip(names).enumerate() {
             let mut from = Some(0);
             while let Some(slot) = from {
                 from = translator.bindings(slot, SLOTS, &Selection::default(), &mut rows);
-                found.extend(rows.drain(..).map(|row: BindingRow| Binding {
-                    translator: Arc::clone(name),
-                    protocol: row.protocol,
-                    inside: row.inside.0,
-                    outside: row.outside.0,
-                    is_static: row.is_static,
+                found.extend(rows.drain(..).flat_map(|row: BindingRow| {
+                    let binding = Binding {
+                        translator: Arc::clone(name),
+                        protocol: row.protocol,
+                        inside: row.inside.0,
+                        outside: row.outside.0,
+                        is_static: row.is_static,
+                    };
+                    continuing.records(micros, place, binding)
                 }));
             }
         }
@@ -256,8 +270,8 @@ impl Recorder {
         std::iter::once(&self.workers).chain(sinks).map(Arc::clone).collect()
     }
 
-    fn run(mut self, bindings: Vec<Binding>, stop: &OnceLock<Instant>) {
-        self.begin(bindings);
+    fn run(mut self, first: Vec<Record>, stop: &OnceLock<Instant>) {
+        self.begin(first);
         loop {
             // Before the look: what was recorded until then is taken.
             let stopped = stop.get();
@@ -288,15 +302,14 @@ impl Recorder {
     }
 
     /// The log begins, with the bindings that are there.
-    fn begin(&mut self, bindings: Vec<Binding>) {
-        let (now, micros) = self.times();
-        self.watch.look(now, micros);
+    fn begin(&mut self, first: Vec<Record>) {
+        let (now, wall) = self.times();
+        self.watch.look(now, wall);
+        let micros = first.iter().map(|record| record.micros).min().unwrap_or(wall);
         self.give(vec![Record { micros, event: Event::Started }]);
-        let mut bindings = bindings.into_iter().peekable();
-        while bindings.peek().is_some() {
-            let some = bindings.by_ref().take(TURN);
-            let event = |binding| Record { micros, event: Event::Binding(Phase::Continues, binding) };
-            self.give(some.map(event).collect());
+        let mut first = first.into_iter().peekable();
+        while first.peek().is_some() {
+            self.give(first.by_ref().take(TURN).collect());
         }
         self.flush();
     }
@@ -361,7 +374,10 @@ impl Recorder {
                     Note::ListingBegins => {
                         // Rows of the last one are of no use any more.
                         self.held.clear();
-                        self.listing.begin(wall, records);
+                        let begun = self.listing.begin(wall, records);
+                        if let Some(file) = &mut self.file {
+                            file.write(&begun);
+                        }
                         self.due.store(false, Relaxed);
                     }
                     Note::Listed(_) | Note::ListingEnds => self.held.push_back(note),
@@ -418,6 +434,16 @@ impl Recorder {
     }
 }
 
+/// A port block, with the translator's name.
+fn block(
+    translator: &Arc<str>,
+    BlockEvent { subscriber, bits, address, first, size }: BlockEvent,
+) -> PortBlock {
+    let bits = if subscriber.0.to_ipv4_mapped().is_some() { MAPPED_BITS + bits } else { bits };
+    let subscriber = Prefix6::holding(subscriber.0, bits);
+    PortBlock { translator: Arc::clone(translator), subscriber, address: address.0, first, size }
+}
+
 /// What happened, with the translator's name.
 fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option<Event> {
     let binding = |it: BindingEvent| Binding {
@@ -438,6 +464,8 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option
         NatEvent::PortlessDeleted(it) => return portless(Phase::Deleted, it),
         NatEvent::BindingCreated(it) => Event::Binding(Phase::Created, binding(it)),
         NatEvent::BindingDeleted(it) => Event::Binding(Phase::Deleted, binding(it)),
+        NatEvent::BlockAllocated(it) => Event::Block(Phase::Created, block(translator, it)),
+        NatEvent::BlockReleased(it) => Event::Block(Phase::Deleted, block(translator, it)),
         NatEvent::SessionCreated(it) => session(Phase::Created, it),
         NatEvent::SessionDeleted(it) => session(Phase::Deleted, it),
     })

@@ -16,7 +16,15 @@ pub(super) type Timed = (Instant, NatEvent);
 struct RingSink {
     ring: Producer<Timed>,
     lost: Arc<AtomicU64>,
-    sessions: bool,
+    wants: Wants,
+}
+
+/// What the log takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wants {
+    pub(super) sessions: bool,
+    /// Each binding, also where subscribers have port blocks.
+    pub(super) each_binding: bool,
 }
 
 /// The log's end.
@@ -28,16 +36,20 @@ pub(super) struct RingEnd {
 }
 
 /// A ring for a translator, of this size.
-pub(super) fn ring(translator: Arc<str>, size: usize, sessions: bool) -> (Box<dyn EventSink>, RingEnd) {
+pub(super) fn ring(translator: Arc<str>, size: usize, wants: Wants) -> (Box<dyn EventSink>, RingEnd) {
     let (producer, consumer) = RingBuffer::new(size);
     let lost = Arc::new(AtomicU64::new(0));
-    let sink = RingSink { ring: producer, lost: Arc::clone(&lost), sessions };
+    let sink = RingSink { ring: producer, lost: Arc::clone(&lost), wants };
     (Box::new(sink), RingEnd { ring: consumer, lost, translator })
 }
 
 impl EventSink for RingSink {
     fn wants_sessions(&self) -> bool {
-        self.sessions
+        self.wants.sessions
+    }
+
+    fn wants_bindings_in_blocks(&self) -> bool {
+        self.wants.each_binding
     }
 
     fn record(&mut self, at: Instant, event: NatEvent) {
@@ -81,8 +93,8 @@ mod tests {
 
     #[test]
     fn a_full_ring_loses_the_newest_and_counts_them_once() {
-        let (mut sink, mut end) = ring("nat64".into(), 3, true);
-        assert!(sink.wants_sessions());
+        let (mut sink, mut end) = ring("nat64".into(), 3, Wants { sessions: true, each_binding: false });
+        assert!(sink.wants_sessions() && !sink.wants_bindings_in_blocks());
         for port in 0..5 {
             sink.record(Instant(port.into()), event(port));
         }

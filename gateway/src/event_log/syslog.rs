@@ -7,6 +7,7 @@
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
 use super::encode::Encode;
+use super::port_block::{PortBlock, PortMapping};
 use super::record::{Binding, Event, Record, time_text};
 use crate::config::Facility;
 use crate::inside_endpoint;
@@ -45,6 +46,8 @@ impl Syslog {
             Event::Binding(..)
             | Event::Session(..)
             | Event::Portless(..)
+            | Event::Block(..)
+            | Event::Mapping(_)
             | Event::Started
             | Event::Stopped => INFORMATIONAL,
         };
@@ -103,6 +106,23 @@ fn words(event: &Event) -> (String, String) {
             let of_field =
                 |(name, value, _): (&str, String, bool)| format!(" {name}=\"{}\"", escaped(&value));
             (session.fields().map(of_field).collect(), session.to_string())
+        }
+        Event::Block(_, block) => {
+            let PortBlock { translator, address, first, .. } = block;
+            let (who, last) = (block.who(), block.last());
+            let data = format!(
+                " translator=\"{}\" subscriber=\"{who}\" outside=\"{address}\" first_port=\"{first}\" last_port=\"{last}\"",
+                escaped(translator)
+            );
+            (data, format!("{who} as {address}:{first}-{last}"))
+        }
+        Event::Mapping(mapping) => {
+            let PortMapping { translator, block_size, deterministic, .. } = mapping;
+            let data = format!(
+                " translator=\"{}\" block_size=\"{block_size}\" deterministic=\"{deterministic}\"",
+                escaped(translator)
+            );
+            (data, format!("{translator} gives blocks of {block_size} ports"))
         }
         Event::Started => (String::new(), "the log begins".into()),
         Event::Stopped => (String::new(), "the log ends".into()),

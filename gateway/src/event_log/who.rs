@@ -1,14 +1,17 @@
 //! Who had an outside endpoint at a time, by the log.
 
 use super::index::{self, Key, STARTED};
-use super::record::{self, Binding, Event, Phase, Record};
+use super::port_block::{PortBlock, PortMapping};
+use super::record::{self, Event, Phase, Record};
 use super::search::Log;
-use crate::inside_endpoint;
 use serde::Serialize;
-use sixway_dataplane::nat::NatProtocol;
+use sixway_dataplane::nat::{LARGEST_BLOCK, NatProtocol, SMALLEST_BLOCK};
 use sixway_wire::Endpoint4;
 use std::io;
 use std::path::Path;
+
+/// Translators whose records of a time are looked at.
+const MOST_TRANSLATORS: usize = 32;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
@@ -91,7 +94,10 @@ pub struct Last {
 /// The log cannot be read.
 pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
     let key = index::key_of(question.protocol, question.outside);
-    let mut log = Log::open(log, &[key, STARTED, index::LOST, index::STEPPED])?;
+    let blocks = sizes().map(|size| of_block(question.outside, size));
+    let others = [key, STARTED, index::LOST, index::STEPPED, index::MAPPING];
+    let keys: Vec<Key> = others.into_iter().chain(blocks).collect();
+    let mut log = Log::open(log, &keys)?;
     loop {
         match answer(&log, key, question) {
             // Each file is left without its index once.
@@ -111,26 +117,30 @@ fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
         octets_of_log: log.octets(),
         ..Answer::default()
     };
+    let mut found = Found::at(log, key, at)?.map(|found| (key, found));
+    if !found.as_ref().is_some_and(|(_, (_, state))| matches!(state, State::Bound { .. })) {
+        // No binding of its own: perhaps it is part of a subscriber's block.
+        match mapping_at(log, outside, at)? {
+            Some((since, mapping)) if mapping.deterministic => {
+                if let Some(subscriber) = mapping.subscriber_of(outside) {
+                    found = None;
+                    answer.by_mapping(&mapping, subscriber);
+                    answer.since = Some(record::time_text(since));
+                }
+            }
+            Some((_, mapping)) => found = better(log, found, of_block(outside, mapping.block_size), at)?,
+            // A log whose beginning is lost: any size.
+            None => {
+                for size in sizes() {
+                    found = better(log, found, of_block(outside, size), at)?;
+                }
+            }
+        }
+    }
     let mut times = vec![at];
-    match Found::at(log, key, at)? {
-        Some((binding, State::Bound { seen, is_begun })) => {
-            answer.inside = Some(inside_endpoint::text(binding.inside));
-            answer.translator = Some(binding.translator.to_string());
-            answer.kind = Some(if binding.is_static { "static" } else { "dynamic" }.into());
-            let since = if is_begun { Some(seen) } else { began(log, key, seen, &binding)? };
-            let until = ended(log, key, at, &binding)?;
-            answer.events_are_missing = are_missing(log, since.unwrap_or(0), until)?;
-            answer.since = since.map(record::time_text);
-            answer.until = until.map(record::time_text);
-            times.extend(since.into_iter().chain(until));
-        }
-        Some((binding, State::Ended { until })) => {
-            let inside = inside_endpoint::text(binding.inside);
-            answer.last = Some(Last { inside, until: record::time_text(until) });
-            let next = log.first_after(key, at)?.map(|next| next.micros);
-            answer.events_are_missing = are_missing(log, until, next)?;
-            times.push(until);
-        }
+    match found {
+        Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
+        None if answer.inside.is_some() => {}
         None => {
             // What there was, every process has said at its beginning.
             let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
@@ -143,6 +153,16 @@ fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
     }
     answer.octets_read = log.octets_read();
     Ok(answer)
+}
+
+/// The sizes that port blocks may have.
+fn sizes() -> impl Iterator<Item = u16> {
+    (0..).map(|n| SMALLEST_BLOCK << n).take_while(|size| *size <= LARGEST_BLOCK)
+}
+
+/// The key of the block of this size that an endpoint is in.
+fn of_block(outside: Endpoint4, size: u16) -> Key {
+    index::key_of_block(PortBlock::at(outside, size), size)
 }
 
 /// Whether events between two times are missing; a loss is recorded after its gap.
@@ -184,6 +204,94 @@ fn was_set(log: &Log, time: u64) -> io::Result<bool> {
     Ok(false)
 }
 
+/// What was found, or what is found by another key, if that says more.
+fn better(
+    log: &Log,
+    found: Option<(Key, (Holder, State))>,
+    key: Key,
+    at: u64,
+) -> io::Result<Option<(Key, (Holder, State))>> {
+    if found.as_ref().is_some_and(|(_, (_, state))| matches!(state, State::Bound { .. })) {
+        return Ok(found);
+    }
+    let other = Found::at(log, key, at)?.map(|found| (key, found));
+    let ended = |it: &Option<(Key, (Holder, State))>| match it {
+        None => 0,
+        Some((_, (_, State::Bound { .. }))) => u64::MAX,
+        Some((_, (_, State::Ended { until }))) => *until,
+    };
+    Ok(if ended(&other) >= ended(&found) && other.is_some() { other } else { found })
+}
+
+/// How ports of an outside address were given at a time, and since when at least.
+fn mapping_at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u64, PortMapping)>> {
+    let began = log.last_until(STARTED, at)?.map_or(0, |record| record.micros);
+    let mut at = at;
+    for _ in 0..MOST_TRANSLATORS {
+        match log.last_until(index::MAPPING, at)? {
+            Some(Record { micros, event: Event::Mapping(mapping) }) if micros >= began => {
+                if mapping.holds(outside.address) {
+                    return Ok(Some((micros, mapping)));
+                }
+                at = micros.saturating_sub(1);
+            }
+            Some(_) | None => break,
+        }
+    }
+    Ok(None)
+}
+
+/// Writes what was found by a key into the answer, and the times at which the clock matters.
+fn tell(
+    log: &Log,
+    (key, at): (Key, u64),
+    (holder, state): (Holder, State),
+    (answer, times): (&mut Answer, &mut Vec<u64>),
+) -> io::Result<()> {
+    match state {
+        State::Bound { seen, is_begun } => {
+            let since = if is_begun { Some(seen) } else { began(log, key, seen, &holder)? };
+            let until = ended(log, key, at, &holder)?;
+            answer.events_are_missing = are_missing(log, since.unwrap_or(0), until)?;
+            answer.since = since.map(record::time_text);
+            answer.until = until.map(record::time_text);
+            answer.translator = Some(holder.translator.to_string());
+            answer.kind = Some(holder.kind.into());
+            answer.inside = Some(holder.inside);
+            times.extend(since.into_iter().chain(until));
+        }
+        State::Ended { until } => {
+            answer.last = Some(Last { inside: holder.inside, until: record::time_text(until) });
+            let next = log.first_after(key, at)?.map(|next| next.micros);
+            answer.events_are_missing = are_missing(log, until, next)?;
+            times.push(until);
+        }
+    }
+    Ok(())
+}
+
+impl Answer {
+    fn by_mapping(&mut self, mapping: &PortMapping, subscriber: String) {
+        self.inside = Some(subscriber);
+        self.translator = Some(mapping.translator.to_string());
+        self.kind = Some("deterministic".into());
+    }
+
+    /// The answer from how ports are given by a configuration alone; `None`: it does not follow from that.
+    pub fn configured(question: &Question, mappings: &[PortMapping]) -> Option<Self> {
+        let Question { outside, protocol, at } = *question;
+        let mapping = mappings.iter().find(|mapping| mapping.holds(outside.address))?;
+        let mut answer = Self {
+            outside: outside.to_string(),
+            protocol: protocol.name().into(),
+            at: record::time_text(at),
+            ..Self::default()
+        };
+        answer.by_mapping(mapping, mapping.subscriber_of(outside)?);
+        Some(answer)
+    }
+}
+
 /// How an endpoint is.
 enum State {
     /// It belongs to the binding, which the log speaks of at `seen`: as its beginning, or as one that is there.
@@ -195,9 +303,9 @@ enum State {
 struct Found;
 
 impl Found {
-    /// The last binding of the endpoint until this time, and how it was then.
-    fn at(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
-        let Some(Record { micros, event: Event::Binding(phase, binding) }) = log.last_until(key, at)? else {
+    /// Who had it last until this time by the records of a key, and how that was then.
+    fn at(log: &Log, key: Key, at: u64) -> io::Result<Option<(Holder, State)>> {
+        let Some((micros, phase, holder)) = log.last_until(key, at)?.as_ref().and_then(parts) else {
             return Self::before_the_log(log, key, at);
         };
         let state = match phase {
@@ -208,66 +316,67 @@ impl Found {
                 Some(_) | None => State::Bound { seen: micros, is_begun: phase == Phase::Created },
             },
         };
-        Ok(Some((binding, state)))
+        Ok(Some((holder, state)))
     }
 
     /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same process,
     /// the binding was older than the log.
-    fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Binding, State)>> {
+    fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Holder, State)>> {
         if log.first()?.is_none_or(|first| at < first) {
             return Ok(None);
         }
         let started = log.first_after(STARTED, at)?;
-        Ok(match log.first_after(key, at)? {
-            Some(Record { micros, event: Event::Binding(Phase::Deleted | Phase::Continues, binding) })
+        Ok(match log.first_after(key, at)?.as_ref().and_then(parts) {
+            Some((micros, Phase::Deleted | Phase::Continues, holder))
                 if started.as_ref().is_none_or(|started| started.micros > micros) =>
             {
-                Some((binding, State::Bound { seen: 0, is_begun: false }))
+                Some((holder, State::Bound { seen: 0, is_begun: false }))
             }
             Some(_) | None => None,
         })
     }
 }
 
-/// When a binding began that a process found there at `seen`; `None`: before the log.
-fn began(log: &Log, key: Key, seen: u64, binding: &Binding) -> io::Result<Option<u64>> {
+fn parts(record: &Record) -> Option<(u64, Phase, Holder)> {
+    let (phase, holder) = Holder::of(&record.event)?;
+    Some((record.micros, phase, holder))
+}
+
+/// When a binding or block began that a process found there at `seen`; `None`: before the log.
+fn began(log: &Log, key: Key, seen: u64, holder: &Holder) -> io::Result<Option<u64>> {
     let mut seen = seen;
     for _ in 0..MOST_PROCESSES {
         let Some(before) = seen.checked_sub(1) else { return Ok(None) };
-        match log.last_until(key, before)? {
-            Some(Record { micros, event: Event::Binding(phase, earlier) })
-                if earlier.inside == binding.inside =>
-            {
-                match phase {
-                    Phase::Created => return Ok(Some(micros)),
-                    Phase::Continues => seen = micros,
-                    Phase::Deleted => return Ok(Some(seen)),
-                }
-            }
+        match log.last_until(key, before)?.as_ref().and_then(parts) {
+            Some((micros, phase, earlier)) if earlier.inside == holder.inside => match phase {
+                Phase::Created => return Ok(Some(micros)),
+                Phase::Continues => seen = micros,
+                Phase::Deleted => return Ok(Some(seen)),
+            },
             Some(_) | None => return Ok(None),
         }
     }
     Ok(None)
 }
 
-/// When a binding ended, at the latest, that was there at `at`; `None`: the log does not say.
-fn ended(log: &Log, key: Key, at: u64, binding: &Binding) -> io::Result<Option<u64>> {
+/// When a binding or block ended, at the latest, that was there at `at`; `None`: the log does not say.
+fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64>> {
     let mut at = at;
     for _ in 0..MOST_PROCESSES {
         let next = log.first_after(key, at)?;
         let started = log.first_after(STARTED, at)?.map(|record| record.micros);
-        match next {
-            Some(Record { micros, event: Event::Binding(Phase::Continues, later) })
-                if later.inside == binding.inside =>
-            {
-                at = micros;
-            }
-            Some(Record { micros, .. }) => return Ok(Some(started.unwrap_or(micros).min(micros))),
+        match next.as_ref().and_then(parts) {
+            Some((micros, Phase::Continues, later)) if later.inside == holder.inside => at = micros,
+            Some((micros, ..)) => return Ok(Some(started.unwrap_or(micros).min(micros))),
             None => return Ok(started),
         }
     }
     Ok(None)
 }
+
+mod holder;
+
+use holder::Holder;
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::reserved_ports;
 use super::route::Routes;
 use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
-use sixway_dataplane::nat::{PORTS_PER_BLOCK, Spread};
+use sixway_dataplane::nat::Spread;
 use sixway_link::tun::Steering;
 use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface, sysctl};
 use sixway_wire::{Prefix4, Prefix6};
@@ -42,6 +42,8 @@ pub struct HostPlan {
     pub workers: u8,
     /// The secret by which subscribers are spread over them.
     pub worker_key: [u64; 2],
+    /// Ports of a block that belongs to a worker.
+    pub ports_per_block: u16,
     /// Bits of the prefixes of subscribers, IPv6 and IPv4.
     pub subscriber_bits: (u8, u8),
     /// IPv4 sources that are subscribers.
@@ -450,7 +452,7 @@ fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
 fn steering(plan: &HostPlan) -> Steering {
     let (bits6, bits4) = plan.subscriber_bits;
     let spread = |bits| Spread::new(plan.worker_key, bits);
-    let by_ports = Steering::by_ports(PORTS_PER_BLOCK, plan.workers, spread(bits6));
+    let by_ports = Steering::by_ports(plan.ports_per_block, plan.workers, spread(bits6));
     by_ports.with_addresses(spread(bits4), plan.inside4.clone(), plan.pools.clone())
 }
 

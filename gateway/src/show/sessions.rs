@@ -53,7 +53,8 @@ pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
 
 /// The table of subscribers.
 pub fn subscribers(found: &Subscribers, colour: Colour) -> String {
-    let mut table = Table::new(&[
+    let has_blocks = found.rows.iter().any(|row| !row.port_blocks.is_empty());
+    let mut columns = vec![
         "SUBSCRIBER",
         "HOSTS",
         "TCP",
@@ -65,7 +66,9 @@ pub fn subscribers(found: &Subscribers, colour: Colour) -> String {
         "REFUSED",
         "MECHANISM",
         "WORKER",
-    ]);
+    ];
+    columns.extend(has_blocks.then_some("PORT BLOCKS"));
+    let mut table = Table::new(&columns);
     for row in &found.rows {
         let numbers = [
             row.hosts.into(),
@@ -80,6 +83,7 @@ pub fn subscribers(found: &Subscribers, colour: Colour) -> String {
         let mut cells = vec![row.subscriber.clone()];
         cells.extend(numbers.map(count));
         cells.extend([row.mechanism.clone(), row.worker.to_string()]);
+        cells.extend(has_blocks.then(|| row.port_blocks.join(" ")));
         table.row(cells);
     }
     let more = if (found.rows.len() as u64) < found.total { " (more: --top)" } else { "" };

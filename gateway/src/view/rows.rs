@@ -319,6 +319,9 @@ pub struct SubscriberRow {
     pub sessions_made: u64,
     /// New sessions and bindings that its limits or its share refused.
     pub refused: u64,
+    /// Its port blocks, with their address; empty: it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub port_blocks: Vec<String>,
 }
 
 /// The first subscribers, in descending order.

@@ -48,7 +48,8 @@ impl<I: InsideKey> Engine<I> {
 
     /// Records events from now on.
     pub(crate) fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
-        self.tables.recording.start(sink);
+        let in_blocks = self.block_counts().is_some();
+        self.tables.recording.start(sink, in_blocks);
     }
 
     /// Records an event of the mechanism's own.

@@ -13,7 +13,8 @@
 
 use super::Engine;
 use crate::nat::inside_key::InsideKey;
-use crate::nat::ownership::{BlockMove, PORTS_PER_BLOCK};
+use crate::nat::ownership::BlockMove;
+use crate::nat::port_blocks::BlockCounts;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
@@ -28,7 +29,7 @@ pub const MOST_BLOCKS_AT_ONCE: usize = 8;
 /// How many blocks a worker has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
-    /// All of them that have ports which may be given to hosts.
+    /// All of them that have ports which may be given to hosts; 0 also where subscribers have blocks and none is free.
     pub owned: u32,
     /// Those without a taken port: a worker without blocks can have them.
     pub spare: u32,
@@ -46,17 +47,31 @@ impl Blocks {
 impl<I: InsideKey> Engine<I> {
     /// Whether this worker wants more blocks: ports ran out, or nearly did, since the last time it was asked.
     pub fn wants_blocks(&mut self) -> bool {
-        self.ownership.workers() > 1 && self.tables.bindings.pool_mut().wants()
+        self.blocks_move() && self.tables.bindings.pool_mut().wants()
+    }
+
+    /// Whether blocks move between workers.
+    pub(crate) fn blocks_move(&self) -> bool {
+        self.ownership.moves()
     }
 
     /// How many blocks this worker has.
     pub fn blocks(&self) -> Blocks {
         let pool = self.tables.bindings.pool();
+        if !self.blocks_move() {
+            return Blocks { owned: pool.owned(), spare: pool.spare(), offered: 0 };
+        }
         Blocks {
-            owned: pool.owned(),
+            // Whose subscribers get none at all may have reserved ones.
+            owned: if self.tables.bindings.is_out_of_blocks() { 0 } else { pool.owned() },
             spare: pool.spare(),
             offered: pool.spare().saturating_sub(self.reserve()),
         }
+    }
+
+    /// How many port blocks subscribers have here; `None`: they have none.
+    pub(crate) fn block_counts(&self) -> Option<BlockCounts> {
+        self.tables.bindings.block_counts()
     }
 
     /// Gives spare blocks to a worker that has `owned` blocks; returns the messages for all workers.
@@ -65,7 +80,11 @@ impl<I: InsideKey> Engine<I> {
         // The more a worker has, the more it takes at a time.
         let wanted = (1 + owned as usize / 8).min(MOST_BLOCKS_AT_ONCE);
         let kept = if owned == 0 { 0 } else { self.reserve() };
-        while to != self.worker && given.len() < wanted && self.tables.bindings.pool().spare() > kept {
+        while to != self.worker
+            && self.blocks_move()
+            && given.len() < wanted
+            && self.tables.bindings.pool().spare() > kept
+        {
             let Some(block) = self.tables.bindings.pool().spare_block() else { break };
             given.push(self.give_block(block, to));
         }
@@ -76,7 +95,7 @@ impl<I: InsideKey> Engine<I> {
     pub fn block_moved(&mut self, moved: BlockMove) -> bool {
         let is_news = self.ownership.moved(moved);
         if is_news && moved.to == self.worker {
-            self.tables.bindings.pool_mut().gain(moved.block);
+            self.tables.bindings.gain_block(moved.block);
         }
         is_news
     }
@@ -84,7 +103,7 @@ impl<I: InsideKey> Engine<I> {
     /// Gives this block to another worker, if no port of it is taken; returns the message for all workers.
     pub(crate) fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
         let is_given = to != self.worker && self.is_spare(port);
-        is_given.then(|| self.give_block(port / PORTS_PER_BLOCK, to))
+        is_given.then(|| self.give_block(port / self.ownership.ports_per_block(), to))
     }
 
     /// Whether the endpoint is one that some worker may give to a host: it is not part of a static binding.
@@ -94,8 +113,9 @@ impl<I: InsideKey> Engine<I> {
 
     /// Whether the block of this port is this worker's and has no port taken.
     pub(crate) fn is_spare(&self, port: u16) -> bool {
-        self.ownership.worker_of_block(port) == self.worker
-            && self.tables.bindings.pool().is_spare(port / PORTS_PER_BLOCK)
+        self.blocks_move()
+            && self.ownership.worker_of_block(port) == self.worker
+            && self.tables.bindings.pool().is_spare(port / self.ownership.ports_per_block())
     }
 
     /// Whether a host has bindings here.
@@ -109,7 +129,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     fn give_block(&mut self, block: u16, to: WorkerId) -> BlockMove {
-        self.tables.bindings.pool_mut().lose(block);
+        self.tables.bindings.lose_block(block);
         self.ownership.give(block, to)
     }
 

@@ -139,7 +139,7 @@ impl<I: InsideKey> Engine<I> {
 
     /// Drains these addresses of the pool, or gives them to hosts again. Hosts that have bindings there keep the address.
     pub fn drain(&mut self, prefix: Prefix4, drains: bool) {
-        self.tables.bindings.pool_mut().drain(prefix, drains);
+        self.tables.bindings.drain(prefix, drains);
     }
 
     /// The addresses that are being drained.
@@ -168,7 +168,7 @@ impl<I: InsideKey> Engine<I> {
         let owner = self.ownership.worker_of_inside(inside.0.host());
         if self.worker == owner {
             self.tables.bind_static(binding, self.clock)?;
-        } else if self.ownership.worker_of_block(outside.0.port) == self.worker {
+        } else if self.ownership.giver(outside.0) == self.worker {
             if self.reserved.contains_key(&(protocol, outside)) {
                 return Err(StaticBindingError::OutsideInUse);
             }

@@ -5,7 +5,7 @@ use crate::instant::Instant;
 use crate::nat::addresses_in_use::AddressesInUse;
 use crate::nat::config::Config;
 use crate::nat::inside_key::{InsideHost, InsideKey};
-use crate::nat::ownership::Ownership;
+use crate::nat::ownership::{Ownership, PORTS_PER_BLOCK};
 use crate::nat::pool::{Pool, PoolSlot};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::Occupancy;
@@ -44,8 +44,12 @@ impl<I: InsideKey> Engine<I> {
         worker_key: [u64; 2],
     ) -> Self {
         let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscribers.bits));
-        let ownership = Ownership::striped(workers, spread);
-        let pool = Pool::new(&config.pool, &ownership, worker, seed);
+        let ports = config.subscribers.blocks.map_or(PORTS_PER_BLOCK, |blocks| blocks.size);
+        let mut ownership = Ownership::in_blocks_of(ports, workers, spread);
+        if let Some(deterministic) = &config.subscribers.deterministic {
+            ownership.set_deterministic(Arc::clone(deterministic));
+        }
+        let pool = Pool::new(&config.given(), &ownership, worker, seed);
         let mut engine = Self {
             all_blocks: pool.blocks(),
             worker,

@@ -93,8 +93,8 @@ impl Pool {
 mod tests {
     use super::super::{Outside, Ownership, PoolConfig};
     use super::*;
-    use crate::nat::Spread;
     use crate::nat::PortRange;
+    use crate::nat::Spread;
     use crate::verdict::WorkerId;
     use core::net::{Ipv4Addr, Ipv6Addr};
     use sixway_wire::Endpoint4;

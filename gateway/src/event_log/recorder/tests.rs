@@ -49,7 +49,8 @@ fn engines() -> Vec<Engine> {
 
 fn start(config: &config::EventLog, engines: &mut [Engine]) -> EventLog {
     let (translators, confine): (_, fn()) = (&["nat64".to_owned()][..], || {});
-    let source = Source { engines, translators, clock: Clock::start(), gateway: "gw", confine };
+    let source =
+        Source { engines, translators, mappings: Vec::new(), clock: Clock::start(), gateway: "gw", confine };
     EventLog::start(config, source).unwrap()
 }
 
@@ -208,14 +209,14 @@ fn recorder(
     size: usize,
     wall: fn() -> u64,
 ) -> (Recorder, Box<dyn EventSink>, SyncSender<Note>) {
-    let (sink, end) = ring("nat64".into(), size, false);
+    let (sink, end) = ring("nat64".into(), size, Wants { sessions: false, each_binding: false });
     let (note, notes) = sync_channel(NOTES);
     let recorder = Recorder {
         rings: vec![end],
         notes,
         held: VecDeque::new(),
         owed: vec![0],
-        listing: Listing::new(vec!["nat64".into()]),
+        listing: Listing::new(vec!["nat64".into()], Continuing::new(Vec::new(), false)),
         due: Arc::default(),
         clock: Clock::start(),
         wall,

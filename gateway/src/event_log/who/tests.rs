@@ -1,7 +1,7 @@
 //! Questions to logs that were written as the gateway does it.
 
 use super::super::json_lines::JsonLines;
-use super::super::record::tests::binding;
+use super::super::record::tests::{binding, block, mapping};
 use super::super::rotation;
 use super::super::sink_state::SinkState;
 use super::*;
@@ -157,6 +157,78 @@ fn a_question_says_what_is_wrong_with_it() {
     assert!(wrong(OUTSIDE, "udp", "noon").contains("2026-11-20T12:00:00Z"));
 }
 
+#[test]
+fn the_subscriber_is_found_whose_block_a_port_was_in() {
+    let mut log = Written::new("blocks", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(mapping(false)));
+    let one = || block("10.0.0.7/32", "192.0.2.1", 1_536);
+    log.write(100, Event::Block(Phase::Created, one()));
+    log.write(200, Event::Block(Phase::Deleted, one()));
+    log.write(300, Event::Block(Phase::Created, block("10.0.0.8/32", "192.0.2.1", 1_536)));
+    log.write(400, Event::Started);
+    log.write(400, Event::Mapping(mapping(false)));
+    log.write(400, Event::Block(Phase::Continues, block("10.0.0.8/32", "192.0.2.1", 1_536)));
+    for port in [1_536, 1_700, 2_047] {
+        let outside = format!("192.0.2.1:{port}");
+        assert_eq!(log.who(&outside, 99), (None, None, None));
+        assert_eq!(log.who(&outside, 150), (Some("10.0.0.7".into()), Some(100), Some(200)));
+        assert_eq!(log.asked(&outside, 250).last.unwrap().inside, "10.0.0.7");
+        assert_eq!(log.who(&outside, 450), (Some("10.0.0.8".into()), Some(300), None));
+    }
+    assert_eq!(log.asked("192.0.2.1:1600", 150).kind.as_deref(), Some("port block"));
+    for outside in ["192.0.2.1:1535", "192.0.2.1:2048", "192.0.2.2:1600"] {
+        assert_eq!(log.who(outside, 150).0, None, "{outside}");
+    }
+}
+
+#[test]
+fn a_static_binding_in_a_block_is_its_own_hosts() {
+    let mut log = Written::new("static", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(mapping(false)));
+    log.bound(50, Phase::Created, ONE, "192.0.2.1:1600");
+    log.write(100, Event::Block(Phase::Created, block("10.0.0.7/32", "192.0.2.1", 1_536)));
+    assert_eq!(log.who("192.0.2.1:1600", 150).0.as_deref(), Some(ONE));
+    assert_eq!(log.who("192.0.2.1:1601", 150).0.as_deref(), Some("10.0.0.7"));
+    log.bound(160, Phase::Deleted, ONE, "192.0.2.1:1600");
+    assert_eq!(log.who("192.0.2.1:1600", 170).0.as_deref(), Some("10.0.0.7"));
+}
+
+#[test]
+fn a_block_is_found_by_a_log_whose_beginning_was_removed() {
+    let mut log = Written::new("removed", 1 << 20);
+    log.write(100, Event::Block(Phase::Created, block("2001:db8:1::/64", "192.0.2.1", 1_536)));
+    assert_eq!(log.who("192.0.2.1:1600", 150).0.as_deref(), Some("2001:db8:1::/64"));
+    assert_eq!(log.who("192.0.2.1:2600", 150).0, None);
+}
+
+#[test]
+fn a_deterministic_mapping_says_who_had_a_port_at_each_time() {
+    let mut log = Written::new("deterministic", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(mapping(true)));
+    let other = PortMapping { block_size: 1_024, ..mapping(true) };
+    log.write(500, Event::Started);
+    log.write(500, Event::Mapping(other));
+    // 62 blocks of 512 ports from 1024 on, and 49 from 40448 on.
+    assert_eq!(log.who("192.0.2.0:1600", 100).0.as_deref(), Some("10.0.0.1"));
+    assert_eq!(log.who("192.0.2.1:1600", 499).0.as_deref(), Some("10.0.0.112"));
+    assert_eq!(log.who("192.0.2.0:2100", 499).0.as_deref(), Some("10.0.0.2"));
+    assert_eq!(log.who("192.0.2.0:2100", 501).0.as_deref(), Some("10.0.0.1"), "another configuration");
+    assert_eq!(log.who("192.0.2.0:80", 501), (None, None, None));
+    assert_eq!(log.asked("192.0.2.0:2100", 501).kind.as_deref(), Some("deterministic"));
+}
+
+#[test]
+fn a_configuration_answers_without_a_log_where_blocks_follow_from_it() {
+    let question = |outside| Question::read(outside, "udp", "2026-11-20T12:00Z").unwrap();
+    let answer = Answer::configured(&question("192.0.2.0:1600"), &[mapping(true)]).unwrap();
+    assert_eq!((answer.inside.as_deref(), answer.kind.as_deref()), (Some("10.0.0.1"), Some("deterministic")));
+    assert_eq!(Answer::configured(&question("192.0.2.0:1600"), &[mapping(false)]), None);
+    assert_eq!(Answer::configured(&question("192.0.3.0:1600"), &[mapping(true)]), None);
+}
+
 /// Outside endpoints by turns: each of 50,000 is bound again and again.
 fn many(log: &mut Written, events: u64) {
     for number in 0..events / 2 {
@@ -168,14 +240,17 @@ fn many(log: &mut Written, events: u64) {
     }
 }
 
-/// Octets that an answer reads at most. The endpoint, the beginnings of the log, its gaps and the times at which the clock was
-/// set (before and after) are searched for, each once in each file: by a binary search in its index, and by some lines where there are entries. In addition, each file's first line and header are read, and
+/// Octets that an answer reads at most. The endpoint, its block, how blocks were given, the beginnings of the log, its gaps and the times at
+/// which the clock was set (before and after) are searched for, each once in each file: by
+/// a binary search in its index, and by some lines where there are entries. In addition, each file's first line and header are read, and
 /// of the file that is being written the headers of its runs, in each of which is searched, and the lines that are not indexed.
+const SEARCHES: u64 = 7;
+
 fn most_octets(files: u64, events_of_a_file: u64, runs: u64) -> u64 {
     let search = |entries: u64| (u64::from((entries / 42).max(1).ilog2()) + 3) * 504;
-    let (lines, rest) = (5 * 2 * 20 * 524, u64::from(index::RUN_LINES) * 200);
-    files * (512 + 48 + 5 * search(events_of_a_file))
-        + runs * (48 + 5 * search(index::RUN_LINES.into()))
+    let (lines, rest) = (SEARCHES * 2 * 20 * 524, u64::from(index::RUN_LINES) * 200);
+    files * (512 + 48 + SEARCHES * search(events_of_a_file))
+        + runs * (48 + SEARCHES * search(index::RUN_LINES.into()))
         + lines
         + rest
 }
@@ -196,6 +271,7 @@ fn an_answer_reads_little_of_a_long_log() {
     const EVENTS: u64 = 300_000;
     let mut log = Written::new("long", 4 << 20);
     log.write(900, Event::Started);
+    log.write(900, Event::Mapping(mapping(false)));
     log.bound(950, Phase::Created, ONE, OUTSIDE);
     many(&mut log, EVENTS);
     let late = 1_000 + EVENTS / 200;

@@ -1,0 +1,403 @@
+use super::*;
+use crate::instant::Instant;
+use crate::nat::StateLimits;
+use crate::nat::SubscriberLimits;
+use crate::nat::binding::BindingTable;
+use crate::nat::config::{Config, SubscriberPolicy};
+use crate::nat::not_adopted::NotAdopted;
+use crate::nat::ownership::Ownership;
+use crate::nat::permit::Filtering;
+use crate::nat::pool::{Pool, PoolConfig};
+use crate::nat::sides::{Inside, Outside};
+use crate::nat::static_binding::StaticBinding;
+use crate::nat::timeouts::{Clock, Timeouts};
+use crate::nat::{Spread, SubscriberRow, whole_blocks};
+use crate::verdict::WorkerId;
+use crate::{counters::Counters, drop_reason::DropReason};
+use core::net::Ipv4Addr;
+use proptest::prelude::*;
+use sixway_wire::Endpoint4;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+const UDP: NatProtocol = NatProtocol::Udp;
+const TCP: NatProtocol = NatProtocol::Tcp;
+
+/// Blocks of 64 ports, two for a subscriber, returned after ten seconds.
+const POLICY: BlockPolicy = BlockPolicy { size: 64, most: 2, idle_seconds: 10 };
+
+fn config(policy: BlockPolicy, addresses: &str, ports: RangeInclusive<u16>) -> Config<Endpoint4> {
+    Config {
+        pool: PoolConfig { addresses: vec![addresses.parse().unwrap()], ports: vec![ports] },
+        filtering: Filtering::AddressDependent,
+        static_bindings: Vec::new(),
+        timeouts: Timeouts::default(),
+        limits: StateLimits {
+            bindings: 10_000,
+            of_subscriber: SubscriberLimits::NONE,
+            ..StateLimits::default()
+        },
+        subscribers: SubscriberPolicy { blocks: Some(policy), ..SubscriberPolicy::new(32) },
+    }
+}
+
+/// One worker's table.
+struct Table {
+    bindings: BindingTable<Endpoint4>,
+    second: u64,
+}
+
+fn table(config: &Config<Endpoint4>) -> Table {
+    let size = config.subscribers.blocks.unwrap().size;
+    let ownership = Ownership::<Ipv4Addr>::in_blocks_of(size, 1, Spread::new([1, 2], 32));
+    let pool = Pool::new(&config.given(), &ownership, WorkerId(0), [1, 2]);
+    Table { bindings: BindingTable::new(config, pool, [1, 2]), second: 100 }
+}
+
+fn host(last: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, last)
+}
+
+impl Table {
+    fn clock(&self) -> Clock {
+        Clock::at(Instant::from_secs(self.second))
+    }
+
+    fn bind(&mut self, last: u8, protocol: NatProtocol, port: u16) -> Result<u32, DropReason> {
+        let inside = Inside(Endpoint4::new(host(last), port));
+        let clock = self.clock();
+        self.bindings.bind(protocol, inside, clock, &mut Counters::default())
+    }
+
+    fn outside(&self, binding: u32) -> Endpoint4 {
+        self.bindings.get(binding).outside.0
+    }
+
+    fn unbind(&mut self, binding: u32) {
+        let second = self.second as u32;
+        self.bindings.remove(binding, second, &mut Counters::default());
+    }
+
+    /// Time goes on by seconds; blocks that were returned.
+    fn passes(&mut self, seconds: u64) -> usize {
+        self.second += seconds;
+        let second = self.second as u32;
+        while self.bindings.end_quarantine(second) {}
+        let mut returned = 0;
+        while self.bindings.end_idle_block(second) {
+            returned += 1;
+        }
+        returned
+    }
+
+    fn row(&self, last: u8) -> Option<SubscriberRow> {
+        let rows = (0..self.bindings.subscriber_slots()).filter_map(|slot| self.bindings.subscriber(slot, 0));
+        rows.into_iter().find(|row| row.address == host(last).to_ipv6_mapped())
+    }
+
+    /// The blocks of a subscriber, by their first ports, newest first.
+    fn blocks(&self, last: u8) -> Vec<u16> {
+        self.row(last).map_or(Vec::new(), |row| row.blocks.first[..usize::from(row.blocks.count)].to_vec())
+    }
+
+    fn news(&mut self) -> Vec<(bool, u16)> {
+        let news = self.bindings.block_news().iter().map(|it| (it.is_given, it.first)).collect();
+        self.bindings.forget_block_news();
+        news
+    }
+}
+
+#[test]
+fn a_subscriber_gets_a_block_with_its_first_binding_and_another_when_the_first_is_full() {
+    let mut table = table(&config(POLICY, "192.0.2.0/30", 1_024..=65_535));
+    let bindings: Vec<u32> = (0..64).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let first = table.blocks(1);
+    assert_eq!(first.len(), 1);
+    let ports: BTreeSet<u16> = bindings.iter().map(|it| table.outside(*it).port).collect();
+    assert!(ports.iter().copied().eq(first[0]..first[0] + 64), "all of them are its block's");
+    let other = table.bind(1, TCP, 5_000).unwrap();
+    assert!((first[0]..first[0] + 64).contains(&table.outside(other).port), "a block is for all protocols");
+    let further = table.bind(1, UDP, 6_000).unwrap();
+    let both = table.blocks(1);
+    assert_eq!((both.len(), both[1]), (2, first[0]));
+    assert!((both[0]..both[0] + 64).contains(&table.outside(further).port));
+    assert_eq!(table.outside(further).address, table.outside(bindings[0]).address, "at the same address");
+    (1..64).for_each(|n| assert!(table.bind(1, UDP, 6_000 + n).is_ok()));
+    assert_eq!(table.bind(1, UDP, 7_000), Err(DropReason::SubscriberLimit));
+    assert_eq!(table.news(), [(true, both[1]), (true, both[0])]);
+    let counts = table.bindings.block_counts().unwrap();
+    assert_eq!((counts.blocks, counts.given, counts.unused), (4 * 1_008, 2, 0));
+}
+
+#[test]
+fn blocks_of_two_subscribers_have_no_port_in_common_and_no_well_known_one() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 0..=65_535));
+    let mut seen = BTreeMap::new();
+    for last in 0..200 {
+        let binding = table.bind(last, UDP, 80).unwrap();
+        let block = table.blocks(last)[0];
+        assert!(block >= 1_024 && block.is_multiple_of(64));
+        assert_eq!(seen.insert(block, last), None);
+        assert!((block..block + 64).contains(&table.outside(binding).port));
+    }
+    let numbers: Vec<u16> = seen.keys().copied().collect();
+    assert!(numbers.windows(2).any(|pair| pair[1] - pair[0] > 64), "they are spread over the address");
+}
+
+#[test]
+fn parity_is_kept_and_ports_cannot_be_foretold_within_a_block() {
+    let mut table = table(&config(BlockPolicy { size: 1_024, ..POLICY }, "192.0.2.1/32", 1_024..=65_535));
+    let ports: Vec<i32> = (0..400)
+        .map(|n| {
+            let binding = table.bind(1, UDP, 5_000 + n).unwrap();
+            let port = table.outside(binding).port;
+            assert_eq!(port % 2, n % 2);
+            i32::from(port)
+        })
+        .collect();
+    let rises = ports.windows(2).filter(|pair| pair[1] > pair[0]).count();
+    assert!((160..240).contains(&rises), "{rises} of 399 rise");
+    let near = ports.windows(2).filter(|pair| (pair[1] - pair[0]).abs() < 8).count();
+    assert!(near < 25, "{near} of 399 are near the one before");
+}
+
+#[test]
+fn a_port_is_drawn_from_the_second_block_before_the_last_ports_of_the_first() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=65_535));
+    let bindings: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let [second, first] = table.blocks(1)[..] else { panic!("two blocks") };
+    // Nine ports of the first block are free: too few to draw from while the second one has more.
+    bindings[..9].iter().for_each(|it| table.unbind(*it));
+    for n in 0..48 {
+        let binding = table.bind(1, UDP, 6_000 + n).unwrap();
+        let port = table.outside(binding).port;
+        assert!((second..second + 64).contains(&port), "{port} is of block {first}");
+    }
+    // With a quarter of it free, it is preferred: the second block may become unused.
+    bindings[9..17].iter().for_each(|it| table.unbind(*it));
+    let binding = table.bind(1, UDP, 7_000).unwrap();
+    assert!((first..first + 64).contains(&table.outside(binding).port));
+}
+
+#[test]
+fn an_unused_block_is_returned_after_the_idle_time_and_its_owner_is_forgotten() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=65_535));
+    let binding = table.bind(1, UDP, 5_000).unwrap();
+    let block = table.blocks(1)[0];
+    assert_eq!(table.passes(100), 0, "it is used");
+    table.unbind(binding);
+    assert_eq!(table.passes(9), 0);
+    assert_eq!(table.blocks(1), [block]);
+    let again = table.bind(1, TCP, 5_000).unwrap();
+    assert_eq!(table.blocks(1), [block], "it has its block again");
+    assert_eq!(table.passes(9), 0);
+    table.unbind(again);
+    assert_eq!((table.passes(9), table.passes(1)), (0, 1));
+    assert_eq!((table.row(1), table.blocks(1)), (None, vec![]));
+    assert_eq!(table.news(), [(true, block), (false, block)]);
+    assert_eq!(table.bindings.block_counts().unwrap().given, 0);
+}
+
+#[test]
+fn a_block_is_not_returned_before_the_quarantine_of_its_ports_has_ended() {
+    let mut config = config(POLICY, "192.0.2.1/32", 1_024..=65_535);
+    config.filtering = Filtering::EndpointIndependent;
+    let mut table = table(&config);
+    let binding = table.bind(1, UDP, 5_000).unwrap();
+    table.unbind(binding);
+    assert_eq!((table.passes(119), table.passes(1)), (0, 0));
+    assert_eq!(table.blocks(1).len(), 1);
+    assert_eq!((table.passes(9), table.passes(1)), (0, 1));
+}
+
+#[test]
+fn quarantined_ports_of_its_own_are_given_early_and_those_of_others_never() {
+    let mut config = config(BlockPolicy { most: 1, ..POLICY }, "192.0.2.1/32", 1_024..=1_151);
+    config.filtering = Filtering::EndpointIndependent;
+    let mut table = table(&config);
+    let mine: Vec<u32> = (0..64).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let theirs: Vec<u32> = (0..64).map(|n| table.bind(2, UDP, 5_000 + n).unwrap()).collect();
+    theirs.iter().for_each(|it| table.unbind(*it));
+    assert_eq!(table.bind(1, UDP, 6_000), Err(DropReason::SubscriberLimit));
+    assert_eq!(table.bind(3, UDP, 6_000), Err(DropReason::PortPoolEmpty), "no block is free");
+    let port = table.outside(mine[7]).port;
+    table.unbind(mine[7]);
+    let again = table.bind(1, UDP, 6_000).unwrap();
+    assert_eq!(table.outside(again).port, port);
+    assert_eq!((table.passes(120), table.passes(10)), (0, 1), "what the other had");
+    assert!(table.bind(3, UDP, 6_000).is_ok());
+}
+
+#[test]
+fn the_last_blocks_are_for_subscribers_without_any() {
+    let mut table = table(&config(BlockPolicy { most: 16, ..POLICY }, "192.0.2.1/32", 1_024..=1_279));
+    let got = (0..300).filter(|n| table.bind(1, UDP, 5_000 + n).is_ok()).count();
+    assert_eq!((got, table.blocks(1).len()), (3 * 64, 3), "of four blocks");
+    assert!(table.bind(2, UDP, 5_000).is_ok());
+    assert_eq!(table.bind(3, UDP, 5_000), Err(DropReason::PortPoolEmpty));
+}
+
+#[test]
+fn an_unused_block_is_returned_early_when_another_subscriber_has_none() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=1_151));
+    let first = table.bind(1, UDP, 5_000).unwrap();
+    table.bind(2, UDP, 5_000).unwrap();
+    let block = table.blocks(1)[0];
+    table.unbind(first);
+    table.bind(3, UDP, 5_000).unwrap();
+    assert_eq!((table.row(1), table.blocks(3)), (None, vec![block]));
+    assert_eq!(table.bind(1, UDP, 5_000), Err(DropReason::PortPoolEmpty));
+}
+
+#[test]
+fn ports_of_static_bindings_are_no_part_of_a_block() {
+    let mut table = table(&config(BlockPolicy { most: 1, ..POLICY }, "192.0.2.1/32", 1_024..=1_151));
+    for port in [1_030, 1_100] {
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        let inside = Inside(Endpoint4::new(host(9), port));
+        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+    }
+    let got = (0..100).filter(|n| table.bind(1, UDP, 5_000 + n).is_ok()).count();
+    assert_eq!(got, 63);
+    assert_eq!((0..100).filter(|n| table.bind(1, TCP, 5_000 + n).is_ok()).count(), 64);
+    assert_eq!(table.blocks(9), [], "a static binding needs no block");
+}
+
+#[test]
+fn a_block_all_of_whose_ports_are_static_is_given_to_nobody_for_good() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=1_087));
+    for port in 1_024..=1_087 {
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        let inside = Inside(Endpoint4::new(host(9), port));
+        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+    }
+    assert_eq!(table.bind(1, UDP, 5_000), Err(DropReason::PortPoolEmpty));
+    assert_eq!((table.bindings.block_counts().unwrap().given, table.news()), (0, vec![]));
+    assert!(table.bind(1, TCP, 5_000).is_ok());
+}
+
+#[test]
+fn all_addresses_of_a_large_pool_are_used() {
+    let mut table = table(&config(BlockPolicy { most: 1, ..POLICY }, "192.0.2.0/24", 1_024..=1_087));
+    for last in 0..=255 {
+        assert!(table.bind(last, UDP, 5_000).is_ok(), "{last}");
+    }
+}
+
+#[test]
+fn a_restored_binding_brings_its_block_and_no_other_subscribers_is_taken() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=65_535));
+    let at = |address: u8, port| Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, address), port));
+    let again = |table: &mut Table, last, port, outside| {
+        table.bindings.rebind(UDP, Inside(Endpoint4::new(host(last), port)), outside).map(|_| ())
+    };
+    assert_eq!(again(&mut table, 1, 1, at(0, 2_050)), Ok(()));
+    assert_eq!(again(&mut table, 1, 2, at(0, 2_051)), Ok(()));
+    assert_eq!((table.blocks(1), table.news()), (vec![2_048], vec![(true, 2_048)]));
+    assert_eq!(again(&mut table, 2, 1, at(0, 2_052)), Err(NotAdopted::PortNotGiven), "another's block");
+    assert_eq!(again(&mut table, 1, 3, at(1, 2_052)), Err(NotAdopted::PortNotGiven), "another address");
+    assert_eq!(again(&mut table, 1, 3, at(0, 80)), Err(NotAdopted::PortNotGiven), "no block");
+    assert_eq!(again(&mut table, 1, 3, at(0, 5_000)), Ok(()));
+    assert_eq!(again(&mut table, 1, 4, at(0, 9_000)), Err(NotAdopted::SubscriberLimit));
+    assert_eq!(table.blocks(1), [4_992, 2_048]);
+    assert!(table.bind(1, UDP, 77).is_ok());
+}
+
+#[test]
+fn a_quarantined_port_of_an_earlier_process_is_part_of_no_block() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=1_087));
+    let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 1_030));
+    assert!(table.bindings.quarantine(UDP, outside, 120));
+    let got: Vec<u32> = (0..64).filter_map(|n| table.bind(1, UDP, 5_000 + n).ok()).collect();
+    assert_eq!(got.len(), 63);
+    assert_eq!(table.passes(20), 0);
+    got[..62].iter().for_each(|it| table.unbind(*it));
+    assert_eq!(table.passes(20), 0, "a port of it is still bound");
+    table.unbind(got[62]);
+    assert_eq!(table.passes(10), 1);
+}
+
+#[test]
+fn only_whole_blocks_are_given() {
+    let blocks = |ports: &[RangeInclusive<u16>], size| whole_blocks(ports, size).collect::<Vec<_>>();
+    assert_eq!(blocks(&[1_000..=1_200], 64), [1_024..=1_087, 1_088..=1_151]);
+    assert_eq!(blocks(&[1_024..=1_040, 1_041..=1_087], 64), [1_024..=1_087]);
+    assert_eq!(blocks(&[0..=65_535], 16_384), [16_384..=32_767, 32_768..=49_151, 49_152..=65_535]);
+    assert_eq!(blocks(&[1_025..=2_047], 1_024), []);
+    assert_eq!(blocks(&[0..=65_535], 1_024).len(), 63);
+}
+
+#[test]
+fn an_address_that_is_being_drained_gets_no_further_subscriber_and_keeps_those_it_has() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=1_279));
+    let first = table.bind(1, UDP, 5_000).unwrap();
+    let address = table.outside(first).address;
+    let prefix = sixway_wire::Prefix4::holding(address, 32);
+    table.bindings.drain(prefix, true);
+    for last in 2..10 {
+        let bound = table.bind(last, UDP, 5_000);
+        assert_eq!(bound.is_ok(), last < 6, "{last}: four blocks of the other address");
+        assert!(bound.is_err() || table.outside(bound.unwrap()).address != address);
+    }
+    (0..64).for_each(|n| assert!(table.bind(1, UDP, 6_000 + n).is_ok(), "its own, and a second block"));
+    assert_eq!(table.blocks(1).len(), 2);
+    table.bindings.drain(prefix, false);
+    assert!(table.bind(20, UDP, 5_000).is_ok_and(|it| table.outside(it).address == address));
+}
+
+proptest! {
+    /// Whatever happens: nobody has a port of another's block, or more than the limit, and counts are right.
+    #[test]
+    fn blocks_are_whose_they_are(
+        steps in prop::collection::vec((0u8..4, 0u8..6, 0u16..40, any::<prop::sample::Index>()), 1..400),
+        quarantined: bool,
+    ) {
+        let mut config = config(BlockPolicy { size: 64, most: 2, idle_seconds: 3 }, "192.0.2.0/31", 1_024..=1_279);
+        if quarantined {
+            config.filtering = Filtering::EndpointIndependent;
+        }
+        let mut table = table(&config);
+        let mut bound: Vec<(u8, NatProtocol, u16, u32)> = Vec::new();
+        for (what, last, port, index) in steps {
+            match what {
+                0 | 1 => for port in port * 10..port * 10 + 10 {
+                    let protocol = NatProtocol::ALL[usize::from(port % 3)];
+                    let is_bound = bound.iter().any(|it| (it.0, it.1, it.2) == (last, protocol, port));
+                    if let Some(binding) = (!is_bound).then(|| table.bind(last, protocol, port).ok()).flatten() {
+                        bound.push((last, protocol, port, binding));
+                    }
+                },
+                2 => for _ in 0..bound.len().min(20) {
+                    let (.., binding) = bound.swap_remove(index.index(bound.len()));
+                    table.unbind(binding);
+                },
+                _ => {
+                    table.passes(u64::from(port));
+                }
+            }
+            let mut owners = BTreeMap::new();
+            for last in 0..6 {
+                let row = table.row(last);
+                let blocks = table.blocks(last);
+                prop_assert!(blocks.len() <= 2);
+                for first in blocks {
+                    prop_assert_eq!(owners.insert((row.unwrap().blocks.address, first), last), None);
+                }
+            }
+            prop_assert_eq!(table.bindings.block_counts().unwrap().given as usize, owners.len());
+            for (last, _, _, binding) in &bound {
+                let outside = table.outside(*binding);
+                let block = (Some(outside.address), outside.port / 64 * 64);
+                prop_assert_eq!(owners.get(&block), Some(last), "{}", outside);
+            }
+        }
+        for (.., binding) in bound {
+            table.unbind(binding);
+        }
+        table.passes(1_000);
+        table.passes(1_000);
+        prop_assert_eq!(table.bindings.block_counts().unwrap().given, 0);
+        prop_assert_eq!(table.bindings.pool().spare(), 4);
+        prop_assert!((0..6).all(|last| table.row(last).is_none()));
+    }
+}

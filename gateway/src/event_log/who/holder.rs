@@ -1,0 +1,40 @@
+//! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, or a port block's subscriber.
+
+use crate::event_log::record::{Event, Phase};
+use crate::inside_endpoint;
+use std::sync::Arc;
+
+/// Who has an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Holder {
+    /// An inside endpoint, or a subscriber's prefix.
+    pub(super) inside: String,
+    pub(super) translator: Arc<str>,
+    pub(super) kind: &'static str,
+}
+
+impl Holder {
+    /// Of an event; `None`: it is about neither.
+    pub(super) fn of(event: &Event) -> Option<(Phase, Self)> {
+        match event {
+            Event::Binding(phase, binding) => {
+                let inside = inside_endpoint::text(binding.inside);
+                let kind = if binding.is_static { "static" } else { "dynamic" };
+                Some((*phase, Self { inside, translator: Arc::clone(&binding.translator), kind }))
+            }
+            Event::Block(phase, block) => {
+                let (inside, translator) = (block.who(), Arc::clone(&block.translator));
+                Some((*phase, Self { inside, translator, kind: "port block" }))
+            }
+            Event::Session(..)
+            | Event::Mapping(_)
+            | Event::Started
+            | Event::Stopped
+            | Event::Lost(..)
+            | Event::Limit(..)
+            | Event::Notice(_)
+            | Event::Portless(..)
+            | Event::Stepped(_) => None,
+        }
+    }
+}
