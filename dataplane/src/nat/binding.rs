@@ -8,12 +8,13 @@
 //! from the next host; TCP's are not, since sessions track the connection.
 
 use super::config::Config;
+use super::draining::DrainingRow;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
-use super::pool::{DrainingRow, Pool, PoolSlot};
+use super::pool::{Pool, PoolSlot};
 use super::port_ledger::PortLedger;
 use super::protocol::NatProtocol;
 use super::quarantine::{FormerOwner, Quarantine, Wanted};
