@@ -9,12 +9,13 @@
 
 use super::config::Config;
 use super::deterministic::Deterministic;
+use super::draining::DrainingRow;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
-use super::pool::{DrainingRow, Pool, PoolSlot};
+use super::pool::{Pool, PoolSlot};
 use super::port_blocks::PortBlocks;
 use super::port_ledger::PortLedger;
 use super::port_plane::PortRange;

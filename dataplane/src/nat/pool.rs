@@ -9,8 +9,6 @@
 
 mod draining;
 
-pub use draining::DrainingRow;
-
 use super::addresses_in_use::AddressesInUse;
 use super::draining::Draining;
 use super::free_set::FreeSet;

@@ -1,21 +1,8 @@
 //! A pool of which some addresses are being drained: hosts that are paired with one keep it, others get none there.
 
 use super::{NatProtocol, OPEN_AT_START, Pool, PoolSlot};
-use crate::nat::draining::Draining;
+use crate::nat::draining::{Draining, DrainingRow};
 use sixway_wire::Prefix4;
-
-/// What is left at addresses that are being drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrainingRow {
-    /// The addresses.
-    pub prefix: Prefix4,
-    /// Bindings there, static ones included.
-    pub bindings: u64,
-    /// Inside hosts that have them.
-    pub hosts: u64,
-    /// Sessions of protocols without ports.
-    pub portless: u64,
-}
 
 impl Pool {
     /// Drains these addresses, or gives them to hosts again.
