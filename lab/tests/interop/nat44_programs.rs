@@ -9,7 +9,6 @@ use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
 use sixway_lab::sixway::sixway;
-use sixway_lab::topology::Network;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
@@ -76,10 +75,10 @@ fn discovered() -> Result<()> {
         // The server opens its sockets one by one.
         interrupt::wait_until(PATIENCE, "an answer of the STUN server", || {
             let mut client = command("turnutils_natdiscovery")?;
-            client.args(["-m", "-f", "-P", SERVER]);
+            client.args(["-m", "-f", SERVER]);
             let finished = network.host("client")?.run(client, Duration::from_secs(30))?;
             said = format!("{}{}", finished.stdout, finished.stderr);
-            Ok(said.contains("Filtering!"))
+            Ok(said.contains("Mapping!") && said.contains("Filtering!"))
         })
         .map_err(|error| Failure::Unexpected(format!("{error}: {said}")))?;
         assert!(said.contains("NAT with Endpoint Independent Mapping!"), "{filtering}: {said}");
@@ -107,11 +106,10 @@ fn openvpn() -> Result<()> {
             let mut openvpn = command("openvpn")?;
             openvpn.args(["--dev", &device, "--dev-type", "tun", "--proto", protocol]);
             openvpn.args(["--port", "1194", "--ifconfig", own, other, "--cipher", "AES-256-CBC"]);
-            openvpn.args(["--allow-deprecated-insecure-static-crypto", "--keepalive", "1", "60"]);
+            openvpn.args(["--keepalive", "1", "60"]);
             openvpn.arg("--secret").arg(&key);
-            match remote {
-                Some(remote) => drop(openvpn.args(["--remote", remote, "--connect-retry", "1", "--nobind"])),
-                None => {}
+            if let Some(remote) = remote {
+                openvpn.args(["--remote", remote, "--connect-retry", "1", "--nobind"]);
             }
             network.start(host, openvpn)?;
         }
@@ -159,18 +157,28 @@ fn thousand_subscribers() -> Result<()> {
     }
     let count = || std::fs::read_to_string(&log).unwrap_or_default().matches("binding_created").count();
     interrupt::wait_until(PATIENCE, "events of all bindings", || Ok(count() == seen.len()))?;
+    // A question is for a whole second, and the last binding was made in this one.
+    let (made, mut at) = (now(), now());
+    interrupt::wait_until(PATIENCE, "the next second", || {
+        at = now();
+        Ok(at != made)
+    })?;
     for (outside, (address, port)) in seen.iter().step_by(20) {
-        let said = who(&log, &outside.to_string())?;
+        let said = who(&log, &outside.to_string(), &at)?;
         assert!(said.contains(&format!("\"{address}:{port}\"")), "{outside} was {address}:{port}: {said}");
     }
     Ok(())
 }
 
-fn who(log: &Path, outside: &str) -> Result<String> {
+/// This second, as a question has it.
+fn now() -> String {
     let date = Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output();
-    let now = date.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned()).unwrap_or_default();
+    date.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+fn who(log: &Path, outside: &str, at: &str) -> Result<String> {
     let mut who = Command::new(sixway()?);
-    who.args(["nat", "who", outside, "--protocol", "udp", "--at", &now, "--json", "--log"]).arg(log);
+    who.args(["nat", "who", outside, "--protocol", "udp", "--at", at, "--json", "--log"]).arg(log);
     let output = who.output().asking(|| "running sixway nat who".to_owned())?;
     Ok(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
 }

@@ -23,7 +23,7 @@ pub trait Translation {
     /// Its name.
     const NAME: &'static str;
 
-    /// An engine with a pool of `2^(32 - length)` addresses and room for so many sessions.
+    /// An engine with a pool of `2^(32 - length)` addresses and room for this number of sessions.
     fn engine(length: u8, room: u32) -> Result<Engine>;
 
     /// Writes a flow's packet, as its inside host sends it; its length.
