@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_listing_during_which_too_much_happens_is_left_off_and_repeated() {
-        let mut listing = Listing::new(vec!["nat64".into()], continuing());
+        let mut listing = Listing::new(vec!["nat64".into()], plain());
         listing.begin(1, &[]);
         let gone = |number: usize| {
             let gone = binding(
