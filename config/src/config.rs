@@ -214,6 +214,16 @@ impl Config {
             .collect()
     }
 
+    /// The interfaces of a NAT44's inside hosts, if its pool has this host's own address: they reach each other by its ports there.
+    pub fn inside_of_shared(&self, now: &Surroundings) -> Vec<String> {
+        let nat44 = self.nat44.iter().filter(|nat44| self.pool(&nat44.pool).is_some_and(|pool| pool.shared));
+        let interfaces = nat44.flat_map(|nat44| match &nat44.interfaces[..] {
+            [] => now.holders_in(&nat44.inside).map(str::to_owned).collect(),
+            named => named.to_vec(),
+        });
+        interfaces.collect()
+    }
+
     /// The pools that follow an interface whose address is another one by now, with that.
     pub fn moved_pools<'c>(&'c self, now: &Surroundings) -> impl Iterator<Item = (&'c Pool, Ipv4Addr)> {
         self.pools.iter().filter_map(move |pool| {

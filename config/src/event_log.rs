@@ -161,8 +161,8 @@ const SYSLOG_TLS_PORT: u16 = 6_514;
 const IPFIX_PORT: u16 = 4_739;
 /// Maximum number of servers, and of collectors: each has a thread.
 const MOST_SERVERS: usize = 8;
-/// Nobody may run a log, or list its directory by it.
-const MODE_BITS: u32 = 0o666;
+/// Nobody may run a log, and others may not write it.
+const MODE_BITS: u32 = 0o664;
 
 fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format!("{mode:04o}"))
@@ -189,6 +189,14 @@ impl EventLog {
         }
         let syslog: Option<Vec<_>> = syslog.iter().map(|row| SyslogServer::read(row, report)).collect();
         let ipfix: Option<Vec<_>> = ipfix.iter().map(|row| IpfixCollector::read(row, report)).collect();
+        if let Some(servers) = &syslog {
+            let names = servers.iter().map(|it| (it.transport.as_str(), it.server));
+            check_same(section, "syslog", "server", names, report);
+        }
+        if let Some(collectors) = &ipfix {
+            let names = collectors.iter().map(|it| (it.transport.as_str(), it.collector));
+            check_same(section, "ipfix", "collector", names, report);
+        }
         let spool = section.value("spool", report).and_then(|v| v.path(report));
         let spool_size = section.value("spool_size", report).and_then(|v| v.size(report));
         Some(Self {
@@ -240,6 +248,30 @@ fn check_number(section: &Reader, key: &str, number: usize, report: &mut Report)
     }
 }
 
+/// Each server has a spool, which has its name.
+fn check_same(
+    section: &Reader,
+    list: &str,
+    key: &str,
+    servers: impl Iterator<Item = (&'static str, SocketAddr)>,
+    report: &mut Report,
+) {
+    let mut known: Vec<(&str, SocketAddr)> = Vec::new();
+    for (number, server) in servers.enumerate() {
+        if let Some(other) = known.iter().position(|known| *known == server) {
+            let (transport, address) = server;
+            let place = section.place();
+            let place =
+                Place { key: format!("{}.{list}[{number}].{key}", place.key).into(), ..place.clone() };
+            let what = format!(
+                "is {address} by {transport}, as {list}[{other}]; remove one of them, or set another transport or port"
+            );
+            report.fault(&place, what);
+        }
+        known.push(server);
+    }
+}
+
 impl EventLogFile {
     fn read(section: &Reader, report: &mut Report) -> Option<Self> {
         let path = section.value("path", report).and_then(|v| {
@@ -259,7 +291,7 @@ impl EventLogFile {
             if mode.is_none_or(|mode| mode & 0o200 == 0) {
                 report.fault(
                     &v.place,
-                    "is not a valid mode; write one in octal, such as \"0640\", that lets the owner write",
+                    "is not a valid mode; write one in octal, such as \"0640\", that lets the owner write and others not",
                 );
                 return None;
             }

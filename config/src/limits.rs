@@ -124,6 +124,16 @@ impl<P: InsidePrefix> Subscribers<P> {
         report: &mut Report,
     ) -> Option<Self> {
         let prefix_length = section.value("subscriber_prefix_length", report).and_then(|v| v.integer(report));
+        if let (Some(bits), Some(exempt), Some(v)) =
+            (prefix_length, &exempt, section.value("exempt_subscribers", report))
+        {
+            for prefix in exempt.iter().filter(|prefix| prefix.mapped().length() > P::mapped_length(bits)) {
+                let what = format!(
+                    "{prefix} is a part of a subscriber, whose prefix has a length of {bits}; write a prefix of {bits} bits or fewer, or a greater subscriber_prefix_length"
+                );
+                report.fault(&v.place, what);
+            }
+        }
         let exempt_destinations = read_prefixes4(section, "exempt_destinations", report);
         // What has a fault is not checked further.
         let is_known = inside.is_some() && prefix_length.is_some();

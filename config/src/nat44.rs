@@ -1,6 +1,6 @@
 //! `[nat44]`: the traditional NAT (RFC 3022, RFC 4787).
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -139,12 +139,13 @@ impl Nat44 {
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let mapped = inside.as_ref().map(|inside| inside.iter().map(|it| it.mapped()).collect());
         let subscribers = Subscribers::read(section, exempt, (mapped, known_pool), report);
-        let portless = PortlessLimits::read(section, report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
         let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
             [written, ..] => Nat44Timeouts::read(written, report),
             [] => Nat44Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
         };
+        let portless = PortlessLimits::read(section, known_pool, report);
+        warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
         // Who is inside may not be known, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
         let inside4 = Some(inside.as_deref().unwrap_or(&anyone));
@@ -186,5 +187,31 @@ impl Nat44 {
             rules.push(rule(None));
         }
         rules
+    }
+}
+
+/// Warns of interfaces outside whose network is one of `inside` (RFC 4787 REQ-7): hosts there cannot be reached, and their packets
+/// are taken for those of inside hosts.
+fn warn_of_uplinks(
+    section: &Reader,
+    (inside, interfaces): (Option<&[Prefix4]>, Option<&[String]>),
+    host: &HostFacts,
+    report: &mut Report,
+) {
+    let (Some(inside), Some(interfaces)) = (inside, interfaces.filter(|list| !list.is_empty())) else {
+        return;
+    };
+    for own in host.addresses.iter().filter(|own| !interfaces.contains(&own.interface)) {
+        let IpAddr::V4(address) = own.address else { continue };
+        let network = Prefix4::holding(address, own.length);
+        if address.is_loopback() || !inside.iter().any(|prefix| prefix.overlaps(network)) {
+            continue;
+        }
+        let Some(v) = section.value("inside", report) else { return };
+        let what = format!(
+            "contains addresses of {network} at {}, which is not one of `interfaces`: inside hosts do not reach those; use other addresses inside, or add the interface",
+            own.interface
+        );
+        report.warn(&v.place, what);
     }
 }

@@ -77,6 +77,12 @@ impl Surroundings {
         self.addresses.iter().find(|(_, own, _)| *own == address).map(|(name, ..)| &**name)
     }
 
+    /// The interfaces with an address in one of these prefixes.
+    pub(crate) fn holders_in<'a>(&'a self, prefixes: &'a [Prefix4]) -> impl Iterator<Item = &'a str> {
+        let is_there = |own: &Ipv4Addr| prefixes.iter().any(|prefix| prefix.contains(*own));
+        self.addresses.iter().filter(move |(_, own, _)| is_there(own)).map(|(name, ..)| &**name)
+    }
+
     /// The interface in whose network others look for an address; the narrowest network's.
     pub fn link_of(&self, address: Ipv4Addr) -> Option<&str> {
         let networks = self.addresses.iter().filter(|(_, own, network)| {

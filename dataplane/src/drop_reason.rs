@@ -134,7 +134,7 @@ drop_reasons! {
     IcmpUntranslatable => silent,
     /// A fragmented ICMP message: its checksum cannot be translated (RFC 7915 §1.2).
     IcmpFragment => silent,
-    /// The ICMP checksum is wrong.
+    /// The ICMP checksum is wrong (RFC 5508 REQ-3).
     BadIcmpChecksum => silent,
     /// The packet quoted in an ICMP error cannot be read or translated (RFC 7915 §4.3, §5.3).
     QuoteUnusable => silent,
@@ -210,9 +210,11 @@ drop_reasons! {
     Filtered => icmpv4(3, 13) icmpv6(1, 1),
     /// A TCP packet without session that is not a SYN (RFC 6146 §3.5.2.2).
     NoSession => silent,
-    /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2), or there was no
-    /// room to store it.
+    /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2).
     InboundSyn => icmpv4(3, 3),
+    /// An inbound SYN without binding that could not be stored: there are too many, or too many sessions. An answer before 6 seconds are over would
+    /// end a simultaneous open, so there is none (RFC 5382 REQ-4 a).
+    StoredSynsFull => silent,
     /// A packet from outside on a connection whose SYN is stored and waits for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
     SynAwaitsInside => silent,
     /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).

@@ -190,7 +190,7 @@ fn inbound_syns_to_one_inside_port_leave_a_quarter_of_the_sessions_to_those_insi
     }
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::OutsideSessionsFull));
     gateway.receives(v4(SERVER4, "192.0.2.1").tcp(9, 9, SYN, b""));
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::InboundSyn), "nor is one stored");
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::StoredSynsFull), "nor is one stored");
     gateway.receives(v6(OTHER, SERVER6).tcp(4_000, 80, SYN, b""));
     assert_eq!(gateway.last, Verdict::Forward);
 }

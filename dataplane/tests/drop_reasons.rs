@@ -421,6 +421,11 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             }
             (gateway, four)
         }
+        DropReason::StoredSynsFull => {
+            let gateway = stateful_with(|config, _| config.limits.sessions = 1);
+            let packet = |port| v4(PEER4, OUTSIDE).tcp(port, 2_000, SYN, b"");
+            (after(gateway, [packet(1), packet(2)]), four)
+        }
         DropReason::SynAwaitsInside => {
             let packet = |flags| v4(PEER4, OUTSIDE).tcp(1, 2_000, flags, b"");
             (after(stateful(), [packet(SYN), packet(ACK)]), four)

@@ -4,7 +4,8 @@ use crate::support;
 use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::Instant;
 use sixway_dataplane::nat::{
-    EventSink, Filtering, Inside, NatEvent, NatProtocol, Outside, SavedSession, SessionState, StaticBinding,
+    EventSink, Filtering, Inside, NatEvent, NatProtocol, Outside, PortlessEvent, SavedSession, SessionState,
+    StaticBinding,
 };
 use sixway_dataplane::stateful::Stateful as _;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -59,11 +60,17 @@ fn words(event: NatEvent) -> String {
     let session = |what: &str, it: sixway_dataplane::nat::SessionEvent| {
         format!("{what} {} {} to {}", it.protocol.name(), it.inside.0, it.remote)
     };
+    let portless = |what: &str, it: PortlessEvent| {
+        let PortlessEvent { protocol, inside, outside, remote, id } = it;
+        format!("{what} {protocol} {} as {} to {remote}, {id:?}", inside.0, outside.0)
+    };
     match event {
         NatEvent::BindingCreated(it) => binding("+binding", it),
         NatEvent::BindingDeleted(it) => binding("-binding", it),
         NatEvent::SessionCreated(it) => session("+session", it),
         NatEvent::SessionDeleted(it) => session("-session", it),
+        NatEvent::PortlessCreated(it) => portless("+portless", it),
+        NatEvent::PortlessDeleted(it) => portless("-portless", it),
         NatEvent::BlockAllocated(it) => format!("+block {} {}", it.subscriber.0, it.first),
         NatEvent::BlockReleased(it) => format!("-block {} {}", it.subscriber.0, it.first),
     }
@@ -113,6 +120,61 @@ fn a_binding_and_its_sessions_are_told_of_at_their_beginning_and_their_end() {
             said(0, &format!("-binding dynamic {inside}")),
         ]
     );
+}
+
+#[test]
+fn what_is_refused_while_a_syn_is_stored_is_not_told_of() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat44 = support::nat44();
+        nat44.limits.sessions = 4;
+        config.nat44.push(nat44);
+    });
+    gateway.receives(v4(SERVER, "192.0.2.1").tcp(1, 2_000, SYN, b""));
+    for port in 1..=3 {
+        gateway.receives(v4(HOST4, SERVER).udp(1_000, port, b""));
+    }
+    let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
+    gateway.receives(v4("10.0.0.2", SERVER).udp(1_000, 9, b""));
+    assert_eq!(
+        gateway.last,
+        sixway_dataplane::Verdict::Dropped(sixway_dataplane::DropReason::SessionTableFull)
+    );
+    assert_eq!(notes.since(start), []);
+}
+
+#[test]
+fn sessions_without_ports_are_told_of_with_what_they_have_in_place_of_ports() {
+    let mut gateway = support::gateway(|config| {
+        let mut nat44 = support::nat44();
+        nat44.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+        nat44.portless.sessions = 2;
+        config.nat44.push(nat44);
+    });
+    let esp = |spi: u32| v4(HOST4, SERVER).protocol(50, &[&spi.to_be_bytes()[..], &[7; 40]].concat(), None);
+    gateway.receives(esp(1));
+    let (notes, start) = (Notes::of(&mut gateway, false), gateway.now);
+    gateway.receives(esp(2));
+    gateway.waits(5 * SECOND);
+    gateway.receives(v4(HOST4, SERVER).protocol(41, &[0x60; 40], None));
+    gateway.receives(esp(2));
+    assert_eq!(notes.since(start), [said(0, "+portless 50 10.0.0.1 as 192.0.2.1 to 203.0.113.2, Some(2)")]);
+    // The first one is over, and makes room.
+    gateway.now = gateway.now + 295 * SECOND;
+    gateway.receives(v4(HOST4, SERVER).protocol(41, &[0x60; 40], None));
+    assert_eq!(
+        notes.since(start),
+        [
+            said(300, "-portless 50 10.0.0.1 as 192.0.2.1 to 203.0.113.2, Some(1)"),
+            said(300, "+portless 41 10.0.0.1 as 192.0.2.1 to 203.0.113.2, None"),
+        ]
+    );
+    let nat44 = gateway.engine.stateful().next().unwrap().without_ports_mut();
+    assert!(nat44.end(41, HOST4.parse().unwrap(), SERVER.parse().unwrap(), &mut Default::default()));
+    gateway.waits(SECOND);
+    assert_eq!(notes.since(start), [said(301, "-portless 41 10.0.0.1 as 192.0.2.1 to 203.0.113.2, None")]);
+    gateway.waits(10 * SECOND);
+    assert_eq!(notes.since(start), [said(311, "-portless 50 10.0.0.1 as 192.0.2.1 to 203.0.113.2, Some(2)")]);
+    assert!(gateway.engine.stateful().next().unwrap().without_ports().occupancy().0 == 0);
 }
 
 #[test]
@@ -194,8 +256,8 @@ fn a_binding_without_its_session_ends_where_it_began() {
     assert_eq!(made - ended, bindings, "{events:?}");
 }
 
-#[test]
-fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
+/// A SYN from a server is stored: its endpoint belongs to nobody yet.
+fn with_stored_syn() -> (Gateway, Notes, Instant) {
     let mut gateway = support::gateway(|config| {
         let mut nat64 = support::nat64();
         nat64.filtering = Filtering::AddressDependent;
@@ -203,6 +265,12 @@ fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
     });
     let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
     gateway.receives(v4(SERVER, "192.0.2.1").tcp(80, 4_000, SYN, b""));
+    (gateway, notes, start)
+}
+
+#[test]
+fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
+    let (mut gateway, notes, start) = with_stored_syn();
     gateway.waits(60 * SECOND);
     assert_eq!(notes.since(start), [], "nobody's");
 }
@@ -210,13 +278,7 @@ fn a_stored_syn_is_a_session_when_it_has_an_inside_host() {
 /// The endpoint of a stored SYN becomes that of a binding: the session that waits is the host's when it answers.
 #[test]
 fn a_session_that_waited_for_its_host_begins_when_the_host_answers() {
-    let mut gateway = support::gateway(|config| {
-        let mut nat64 = support::nat64();
-        nat64.filtering = Filtering::AddressDependent;
-        config.nat64.push(nat64);
-    });
-    let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
-    gateway.receives(v4(SERVER, "192.0.2.1").tcp(80, 4_000, SYN, b""));
+    let (mut gateway, notes, start) = with_stored_syn();
     let inside = Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000));
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000));
     let door = StaticBinding { protocol: NatProtocol::Tcp, inside, outside };

@@ -24,6 +24,7 @@ mod icmpv6;
 mod isatap;
 mod joining;
 mod nat44;
+mod nat44_batches;
 mod nat44_lifetimes;
 mod nat44_portless;
 mod nat64_hairpinning;

@@ -191,6 +191,50 @@ fn every_icmp_error_is_translated_with_what_it_quotes() {
 }
 
 #[test]
+fn an_error_with_a_wrong_checksum_is_dropped_and_one_whose_quote_has_a_wrong_one_is_not() {
+    // RFC 5508 REQ-3 and c. a) is not followed: routers change what they quote, and without their errors path MTU discovery fails.
+    let mut gateway = gateway(|_| {});
+    let (outside, port) = opened(&mut gateway);
+    let mut seen = v4(&outside, SERVER).hops(60).udp(port, 53, b"question").octets();
+    let mut inner = v4(SERVER, HOST).hops(60).udp(53, 4_001, b"answer").octets();
+    for error in [
+        v4(STRANGER, &outside).icmp(icmp4(3, 1, [0; 4], &seen)),
+        v4("10.9.9.9", SERVER).icmp(icmp4(3, 1, [0; 4], &inner)),
+    ] {
+        let mut octets = error.octets();
+        octets[22] ^= 1;
+        gateway.receives(octets);
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::BadIcmpChecksum));
+        gateway.sends_nothing();
+    }
+    // The checksums of UDP and of the header.
+    for at in [26, 10] {
+        seen[at] ^= 1;
+        inner[at] ^= 1;
+        gateway.receives(v4(STRANGER, &outside).icmp(icmp4(3, 1, [0; 4], &seen)));
+        assert_eq!(gateway.last, Verdict::Forward, "{at}");
+        gateway.sent();
+        gateway.receives(v4("10.9.9.9", SERVER).icmp(icmp4(3, 1, [0; 4], &inner)));
+        assert_eq!(gateway.last, Verdict::Forward, "{at}");
+        gateway.sent();
+    }
+}
+
+#[test]
+fn a_syn_for_which_there_is_no_room_gets_no_answer_before_six_seconds_or_at_all() {
+    // RFC 5382 REQ-4 a.
+    let mut gateway = gateway(|nat44| nat44.limits.sessions = 8);
+    let syn = |port| v4(STRANGER, "192.0.2.1").tcp(port, 2_000, SYN, b"");
+    for port in 1..=8 {
+        gateway.receives(syn(port));
+    }
+    let full = u64::from(gateway.last == Verdict::Dropped(DropReason::StoredSynsFull));
+    gateway.receives(syn(9));
+    assert_eq!((full, gateway.last), (1, Verdict::Dropped(DropReason::StoredSynsFull)));
+    gateway.sends_nothing();
+}
+
+#[test]
 fn an_error_of_a_router_outside_with_an_address_of_the_insides_comes_in() {
     // Providers number their routers with private addresses: without their errors path MTU discovery fails.
     let mut gateway = gateway(|_| {});

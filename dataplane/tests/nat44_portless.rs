@@ -261,8 +261,92 @@ fn the_spi_of_what_comes_in_is_learnt_and_then_another_host_may_follow() {
     for (host, spi) in [(HOST, 101), (OTHER, 102), (HOST, 101)] {
         gateway.receives(esp(SERVER, DOOR, spi));
         gateway.sends(esp(SERVER, host, spi).hops(63));
+        outside(&mut gateway, esp(host, SERVER, spi - 100));
+        gateway.receives(esp(SERVER, DOOR, spi));
+        gateway.sends(esp(SERVER, host, spi).hops(63));
     }
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 103)), FILTERED);
+}
+
+#[test]
+fn a_host_that_nobody_answers_keeps_others_out_for_ten_seconds_however_often_it_changes_its_spi() {
+    let mut gateway = one_address(|portless| portless.sessions_per_subscriber = 0);
+    for n in 0..9 {
+        outside(&mut gateway, esp(OTHER, SERVER, 1_000 + n));
+        assert_eq!(refused(&mut gateway, esp(HOST, SERVER, 1)), REFUSED);
+        gateway.waits(Duration::from_secs(1));
+    }
+    gateway.waits(Duration::from_secs(1));
+    outside(&mut gateway, esp(OTHER, SERVER, 1_009));
+    assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 1)), DOOR);
+    assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 1_010)), REFUSED);
+    gateway.receives(esp(SERVER, DOOR, 101));
+    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    gateway.waits(Duration::from_secs(15));
+    assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 1_011)), REFUSED, "it had its time");
+    gateway.waits(Duration::from_secs(15));
+    assert_eq!(outside(&mut gateway, esp(OTHER, SERVER, 1_012)), DOOR);
+}
+
+/// Two hosts with sessions of the same remote host; the answers of the first are not known.
+fn with_two_hosts() -> Gateway {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    gateway.receives(esp(SERVER, DOOR, 666));
+    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+    outside(&mut gateway, esp(OTHER, SERVER, 2));
+    gateway.receives(esp(SERVER, DOOR, 102));
+    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    outside(&mut gateway, esp(OTHER, SERVER, 2));
+    gateway.receives(esp(SERVER, DOOR, 102));
+    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    gateway
+}
+
+#[test]
+fn who_got_a_forged_answer_waits_again_when_it_sends() {
+    let mut gateway = with_two_hosts();
+    assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 101)), FILTERED);
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    gateway.receives(esp(SERVER, DOOR, 101));
+    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    gateway.receives(esp(SERVER, DOOR, 101));
+    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 103)), FILTERED, "everybody has what it waited for");
+}
+
+#[test]
+fn what_came_once_for_a_host_is_anothers_who_waits_later_and_what_is_confirmed_is_not() {
+    let mut gateway = with_two_hosts();
+    gateway.waits(Duration::from_secs(9));
+    outside(&mut gateway, esp("10.0.0.3", SERVER, 3));
+    gateway.receives(esp(SERVER, DOOR, 666));
+    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+    gateway.waits(Duration::from_secs(10));
+    for (host, spi) in [("10.0.0.3", 666), (OTHER, 102)] {
+        gateway.receives(esp(SERVER, DOOR, spi));
+        gateway.sends(esp(SERVER, host, spi).hops(63));
+    }
+}
+
+#[test]
+fn a_session_that_is_over_does_not_count_to_the_hosts_with_a_remote() {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    gateway.receives(esp(SERVER, DOOR, 101));
+    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    gateway.now = gateway.now + (PORTLESS_DEFAULT - Duration::from_secs(60));
+    for _ in 0..2 {
+        outside(&mut gateway, esp(OTHER, SERVER, 2));
+        gateway.receives(esp(SERVER, DOOR, 102));
+        gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    }
+    assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 112)), FILTERED);
+    // Nothing has ended the first one yet.
+    gateway.now = gateway.now + Duration::from_secs(60);
+    gateway.receives(esp(SERVER, DOOR, 112));
+    gateway.sends(esp(SERVER, OTHER, 112).hops(63));
 }
 
 #[test]
@@ -307,16 +391,22 @@ fn a_host_that_rekeys_while_another_one_waits_does_not_get_another_address() {
 fn the_only_hosts_last_spi_is_not_taken_for_another_hosts_first() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    for spi in [101, 111, 101, 121] {
+    for spi in [101, 111, 121, 131, 141] {
+        gateway.now = gateway.now + Duration::from_secs(1);
         gateway.receives(esp(SERVER, DOOR, spi));
         gateway.sends(esp(SERVER, HOST, spi).hops(63));
     }
     outside(&mut gateway, esp(OTHER, SERVER, 2));
-    gateway.receives(esp(SERVER, DOOR, 121));
-    gateway.sends(esp(SERVER, HOST, 121).hops(63));
+    for spi in [141, 131, 121, 111] {
+        gateway.receives(esp(SERVER, DOOR, spi));
+        gateway.sends(esp(SERVER, HOST, spi).hops(63));
+    }
     gateway.receives(esp(SERVER, DOOR, 102));
     gateway.sends(esp(SERVER, OTHER, 102).hops(63));
-    // Only the last one is remembered.
+    outside(&mut gateway, esp(OTHER, SERVER, 2));
+    gateway.receives(esp(SERVER, DOOR, 102));
+    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    // Only the last four are remembered.
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 101)), FILTERED);
 }
 
@@ -332,10 +422,10 @@ fn a_host_that_waits_may_use_another_spi() {
 }
 
 #[test]
-fn a_host_that_nobody_answers_keeps_another_one_waiting_for_half_a_minute() {
+fn a_host_that_nobody_answers_keeps_another_one_waiting_for_ten_seconds() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    gateway.waits(Duration::from_secs(29));
+    gateway.waits(Duration::from_secs(9));
     outside(&mut gateway, esp(HOST, SERVER, 1));
     assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 2)), REFUSED);
     gateway.waits(Duration::from_secs(1));

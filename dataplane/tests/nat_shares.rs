@@ -109,15 +109,31 @@ fn whoever_sends_from_outside_takes_nothing_of_what_inside_hosts_may_open() {
 fn new_flows_a_second_are_limited_for_each_subscriber() {
     let limits = SubscriberLimits { new_sessions_per_second: 20, ..SubscriberLimits::NONE };
     let mut gateway = gateway(|nat44| nat44.limits.of_subscriber = limits);
-    // The first flow makes the subscriber known, and takes nothing of its rate.
-    assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 21);
+    assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 20);
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberLimit));
     assert_eq!(flows(&mut gateway, "10.0.0.2", 2_000..2_020), 20);
     gateway.now = gateway.now + Duration::from_millis(500);
     assert_eq!(flows(&mut gateway, GREEDY, 2_100..2_200), 10);
     assert_eq!(sessions(&mut gateway, GREEDY, 1..10), 0, "the rate is that of all protocols");
     let row = rows(&mut gateway)[0];
-    assert_eq!((row.made, row.per_second), (31, 4));
+    assert_eq!((row.made, row.per_second), (30, 3));
+}
+
+#[test]
+fn new_bindings_a_second_are_limited_from_the_first_on() {
+    let limits = SubscriberLimits { new_bindings_per_second: 5, ..SubscriberLimits::NONE };
+    let mut gateway = gateway(|nat44| nat44.limits.of_subscriber = limits);
+    assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 5);
+    assert_eq!(sessions(&mut gateway, "10.0.0.2", 1..100), 99, "which are of one binding");
+}
+
+#[test]
+fn well_known_ports_are_not_left_for_those_who_need_high_ones() {
+    let mut gateway = gateway(|nat44| nat44.pool.ports = vec![1..=1_223]);
+    assert_eq!(flows(&mut gateway, GREEDY, 2_000..3_000), 195, "32 of 33 of 200");
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberShare));
+    assert_eq!(flows(&mut gateway, "10.0.0.2", 2_000..2_005), 5);
+    assert_eq!(flows(&mut gateway, GREEDY, 1..60), 59, "it may have those");
 }
 
 #[test]

@@ -97,6 +97,7 @@ impl Notes {
             NatEvent::BindingCreated(_) => "binding",
             NatEvent::BindingDeleted(_) => "binding ended",
             NatEvent::SessionCreated(_) | NatEvent::SessionDeleted(_) => "session",
+            NatEvent::PortlessCreated(_) | NatEvent::PortlessDeleted(_) => "portless",
         };
         self.seen.lock().unwrap().iter().map(word).collect()
     }

@@ -252,10 +252,10 @@ fn a_part_of_a_pool_is_named_by_its_prefix() {
     }
     let socket = served.socket.to_str().unwrap();
     let (status, _, said) = sixway(&["pool", "drain", "main", "192.0.2.4/30", "--socket", socket]);
-    assert!(status == 1 && said.contains("Drain 192.0.2.4/30 of main"), "{status} {said}");
+    assert!(status == 2 && said.contains("Drain 192.0.2.4/30 of main"), "{status} {said}");
     assert_eq!(sixway(&["pool", "drain", "main", "192.0.2.5/30", "--socket", socket]).0, 2);
     let (_, shown, _) = sixway(&["show", "pools", "--socket", socket]);
-    assert!(shown.contains("main  192.0.2.4/30         3      2              0  in use"), "{shown}");
+    assert!(shown.contains("main  192.0.2.4/30  3         2      0              in use"), "{shown}");
 }
 
 #[test]

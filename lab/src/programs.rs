@@ -55,6 +55,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("nfcapd", "nfdump"),
     ("nfdump", "nfdump"),
     ("systemd-analyze", "systemd"),
+    ("turnserver", "coturn"),
+    ("turnutils_natdiscovery", "coturn"),
+    ("openvpn", "openvpn"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

@@ -55,7 +55,12 @@ pub(crate) static LOG_FILE: Section = Section {
             Absent::FaultSuch("\"/var/log/sixway/events.jsonl\""),
             "The file. Full ones are renamed: a dot and a number are appended. `sixway nat who` reads them all.",
         ),
-        key("mode", Kind::Text, Absent::Default("\"0640\""), "Permissions of the files, in octal."),
+        key(
+            "mode",
+            Kind::Text,
+            Absent::Default("\"0640\""),
+            "Permissions of the files, in octal; others cannot write them.",
+        ),
         key("owner", Kind::Text, Absent::Means("the process's user"), "Owner of the files."),
         key("group", Kind::Text, Absent::Means("the process's group"), "Group of the files."),
         key(

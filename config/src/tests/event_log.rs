@@ -57,8 +57,8 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     let text = format!("{OWN}{POOL}{NAT64}[log]\n");
     faults(&text, &["sixway.toml:10  log  writes nothing; add [log.file], [[log.syslog]] or [[log.ipfix]]"]);
     let file = before("[log]\n[log.file]\npath = \"a\"\n");
-    for mode in ["0750", "rw", "0440", "8"] {
-        let said = "is not a valid mode; write one in octal, such as \"0640\", that lets the owner write";
+    for mode in ["0750", "rw", "0440", "8", "0666", "0642"] {
+        let said = "is not a valid mode; write one in octal, such as \"0640\", that lets the owner write and others not";
         fault_in(&file, &format!("mode = \"{mode}\""), &format!("log.file.mode = \"{mode}\"  {said}"));
     }
     let syslog = before("[log]\n[[log.syslog]]\n");
@@ -96,6 +96,29 @@ fn what_is_wrong_is_said_with_what_mends_it() {
     let rows = "[[log.ipfix]]\ncollector = \"192.0.2.6\"\n".repeat(9);
     let found = parse(&format!("{OWN}{POOL}{NAT64}[log]\n{rows}")).unwrap_err();
     assert!(found.to_string().contains("are 9; 8 at most"), "{found}");
+}
+
+#[test]
+fn a_server_is_named_once_for_each_transport() {
+    let list = |kind: &str, rows: &[&str]| -> String {
+        rows.iter().map(|row| format!("[[log.{kind}]]\n{row}\n")).collect()
+    };
+    let rows = [
+        "server = \"192.0.2.5\"",
+        "server = \"192.0.2.5\"\ntransport = \"tcp\"",
+        "server = \"192.0.2.5:515\"",
+    ];
+    assert_eq!(log(&format!("[log]\n{}", list("syslog", &rows))).syslog.len(), 3);
+    let twice = list("syslog", &[rows[0], rows[1], "server = \"192.0.2.5:514\"\nfacility = \"local7\""]);
+    let text = format!("{OWN}{POOL}{NAT64}[log]\n{twice}");
+    let said = "sixway.toml:10  log.syslog[2].server  is 192.0.2.5:514 by udp, as syslog[0]; remove one of them, or set another transport or port";
+    faults(&text, &[said]);
+    let twice = list(
+        "ipfix",
+        &["collector = \"2001:db8::6\"", "collector = \"2001:db8::6\"\nobservation_domain = 7"],
+    );
+    let found = parse(&format!("{OWN}{POOL}{NAT64}[log]\n{twice}")).unwrap_err().to_string();
+    assert!(found.contains("log.ipfix[1].collector  is [2001:db8::6]:4739 by udp, as ipfix[0]"), "{found}");
 }
 
 #[test]

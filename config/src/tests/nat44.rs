@@ -119,6 +119,84 @@ fn a_shared_pool_has_no_protocols_without_ports() {
     assert!(fault.contains("this host takes their packets to its own address"), "{fault}");
     let (config, _) = parse(&format!("{OWN}{shared}{NAT44}")).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(config.engines([0, 0], &Surroundings::default())[0].nat44[0].portless.sessions, 0);
+    let warnings = |keys: &str| {
+        let (_, warnings) =
+            parse(&format!("{OWN}{shared}{NAT44}{keys}")).unwrap_or_else(|faults| panic!("{faults}"));
+        warnings.iter().map(ToString::to_string).collect::<String>()
+    };
+    let told = "has no effect: this host takes packets";
+    assert!(
+        warnings("max_portless_sessions = 100\n").contains(told),
+        "{}",
+        warnings("max_portless_sessions = 100\n")
+    );
+    assert!(!warnings("max_portless_sessions = 0\n").contains(told) && !warnings("").contains(told));
+}
+
+#[test]
+fn a_part_of_a_subscriber_cannot_be_exempt() {
+    let read = |keys: &str| parse(&format!("{OWN}{POOL44}{NAT44}{keys}"));
+    let exempt = |length: u8, prefix: &str| {
+        read(&format!("subscriber_prefix_length = {length}\nexempt_subscribers = [\"{prefix}\"]\n"))
+    };
+    assert!(exempt(24, "192.168.1.0/24").is_ok() && exempt(24, "192.168.0.0/16").is_ok());
+    let fault = exempt(24, "192.168.1.128/25").unwrap_err().to_string();
+    assert!(
+        fault.contains("nat44.exempt_subscribers  192.168.1.128/25 is a part of a subscriber"),
+        "{fault}"
+    );
+    let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"public\"\nexempt_subscribers = [\"2001:db8:1::/65\"]\n";
+    let fault = faults(&format!("{OWN}{POOL44}{nat64}"));
+    assert!(
+        fault.contains("2001:db8:1::/65 is a part of a subscriber, whose prefix has a length of 64"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn an_uplink_whose_network_is_inside_is_told_of() {
+    let of = |interfaces: &str, uplink: &str| {
+        let addresses = [("eth0", "192.168.1.1", 24), ("eth1", uplink, 24)];
+        let addresses = addresses.map(|(name, address, length)| HostAddress {
+            interface: name.into(),
+            address: address.parse().unwrap(),
+            length,
+        });
+        let host = HostFacts {
+            addresses: addresses.to_vec(),
+            interfaces: vec!["eth0".into(), "eth1".into()],
+            ..HostFacts::default()
+        };
+        let text = format!("{OWN}{POOL44}{NAT44}{interfaces}");
+        let (_, warnings) = Config::parse("sixway.toml", &text, &host, &mut no_files)
+            .unwrap_or_else(|faults| panic!("{faults}"));
+        warnings.iter().map(ToString::to_string).collect::<String>()
+    };
+    let told = "nat44.inside  contains addresses of 192.168.7.0/24 at eth1";
+    let only = "interfaces = [\"eth0\"]\n";
+    assert!(of(only, "192.168.7.9").contains(told), "{}", of(only, "192.168.7.9"));
+    assert!(!of(only, "198.51.100.9").contains("contains addresses"));
+    assert!(!of("", "192.168.7.9").contains("contains addresses"), "which one is the uplink is not known");
+    assert!(!of("interfaces = [\"eth0\", \"eth1\"]\n", "192.168.7.9").contains("contains addresses"));
+}
+
+#[test]
+fn inside_hosts_reach_each_other_by_a_shared_pool_from_their_interfaces() {
+    let addresses = [("eth0", "203.0.113.7"), ("eth1", "192.168.1.1"), ("eth2", "10.0.0.1")];
+    let addresses = addresses.map(|(name, address)| HostAddress {
+        interface: name.into(),
+        address: address.parse().unwrap(),
+        length: 24,
+    });
+    let of = |pool: &str, keys: &str| {
+        let (config, _) =
+            parse(&format!("{OWN}{pool}{NAT44}{keys}")).unwrap_or_else(|faults| panic!("{faults}"));
+        config.inside_of_shared(&Surroundings::of(&addresses))
+    };
+    let shared = "[[pool]]\nname = \"public\"\naddresses = [\"203.0.113.7\"]\nshared = true\nports = \"61000-65535\"\n";
+    assert_eq!(of(shared, ""), ["eth1"]);
+    assert_eq!(of(shared, "interfaces = [\"eth0\"]\n"), ["eth0"]);
+    assert!(of(POOL44, "").is_empty());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::packets::{in_ipv4, udp4, udp6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::PoolConfig;
@@ -15,10 +16,30 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The names of the cases whose instructions are counted.
-pub const COUNTED: [&str; 7] =
-    ["siit-6to4", "siit-4to6", "nat64-6to4", "nat64-4to6", "nat64-new", "6in4-encap", "6in4-decap"];
+pub const COUNTED: [&str; 11] = [
+    "siit-6to4",
+    "siit-4to6",
+    "nat64-6to4",
+    "nat64-4to6",
+    "nat64-new",
+    "nat44-out",
+    "nat44-in",
+    "nat44-new",
+    "nat44-scan",
+    "6in4-encap",
+    "6in4-decap",
+];
 /// The names of those that only take time: they execute the same instructions and wait for memory.
-pub const TIMED: [&str; 4] = ["nat64-6to4-100k", "nat64-4to6-100k", "nat64-6to4-1M", "nat64-4to6-1M"];
+pub const TIMED: [&str; 8] = [
+    "nat64-6to4-100k",
+    "nat64-4to6-100k",
+    "nat64-6to4-1M",
+    "nat64-4to6-1M",
+    "nat44-out-100k",
+    "nat44-in-100k",
+    "nat44-out-1M",
+    "nat44-in-1M",
+];
 
 /// Flows of the case in which every packet opens a session.
 const NEW: u32 = 102_400;
@@ -31,6 +52,8 @@ const SIIT_PREFIX: u128 = 0x2001_0db8_0064 << 80;
 const NAT64_PREFIX: u128 = 0x0064_ff9b << 96;
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+/// An address of the pool that no host has.
+const UNMAPPED: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 255);
 const BEHIND_TUNNEL: u128 = 0x2001_0db8_0007 << 80;
 
 /// One case.
@@ -39,8 +62,8 @@ pub struct Case {
     pub engine: Engine,
     /// One packet for each flow.
     pub packets: Vec<Vec<u8>>,
-    /// Octets of what each packet becomes.
-    pub length: usize,
+    /// Octets of what each packet becomes; `None`: it is dropped.
+    pub length: Option<usize>,
     /// Packets that are sent before anything is counted.
     pub warming: usize,
 }
@@ -50,6 +73,11 @@ impl Case {
     pub fn named(name: &str) -> Option<Self> {
         let flows = 0..FLOWS;
         let warming = 2 * 1_024;
+        if name == "nat44-scan" {
+            let (engine, _) = opened(nat44(2 * FLOWS), nat44_packets(FLOWS));
+            let packets = flows.map(|flow| udp4(server4(flow), (UNMAPPED, port(flow)))).collect();
+            return Some(Self { engine, packets, length: None, warming });
+        }
         let (engine, packets, length): (_, Vec<_>, _) = match name {
             "siit-6to4" => {
                 (siit(), flows.map(|flow| udp6(host6(flow), server6(SIIT_PREFIX, flow))).collect(), 44)
@@ -62,6 +90,13 @@ impl Case {
             "nat64-4to6-100k" => nat64_back(100_000),
             "nat64-4to6-1M" => nat64_back(1_000_000),
             "nat64-new" => (nat64(NEW), nat64_packets(NEW), 44),
+            "nat44-out" => nat44_out(FLOWS),
+            "nat44-out-100k" => nat44_out(100_000),
+            "nat44-out-1M" => nat44_out(1_000_000),
+            "nat44-in" => nat44_in(FLOWS),
+            "nat44-in-100k" => nat44_in(100_000),
+            "nat44-in-1M" => nat44_in(1_000_000),
+            "nat44-new" => (nat44(NEW), nat44_packets(NEW), 44),
             "6in4-encap" => (tunnel(), flows.map(|flow| udp6(host6(flow), far(flow))).collect(), 84),
             "6in4-decap" => {
                 let wrap = |flow| in_ipv4(&udp6(far(flow), host6(flow)), REMOTE, LOCAL);
@@ -69,7 +104,7 @@ impl Case {
             }
             _ => return None,
         };
-        Some(Self { engine, packets, length, warming })
+        Some(Self { engine, packets, length: Some(length), warming })
     }
 }
 
@@ -132,24 +167,51 @@ fn nat64_packets(flows: u32) -> Vec<Vec<u8>> {
 
 /// Established sessions, from their hosts.
 fn nat64_out(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
-    let mut engine = nat64(sessions);
-    open_sessions(&mut engine, sessions);
+    let (engine, _) = opened(nat64(sessions), nat64_packets(sessions));
     (engine, nat64_packets(sessions), 44)
 }
 
 /// Established sessions, from their servers.
 fn nat64_back(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
-    let mut engine = nat64(sessions);
-    let answers = open_sessions(&mut engine, sessions);
+    let (engine, answers) = opened(nat64(sessions), nat64_packets(sessions));
     (engine, answers, 64)
 }
 
-/// Opens a session for each flow; the servers' answers.
-fn open_sessions(engine: &mut Engine, sessions: u32) -> Vec<Vec<u8>> {
+/// With the same limits, pool and flows as the NAT64.
+fn nat44(sessions: u32) -> Engine {
+    let nat44 = Nat44Config {
+        limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
+        ..Nat44Config::new(
+            vec![format!("{}/8", Ipv4Addr::from_bits(HOSTS4)).parse().unwrap()],
+            PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] },
+        )
+    };
+    Engine::new(&EngineConfig { nat44: vec![nat44], seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+fn nat44_packets(flows: u32) -> Vec<Vec<u8>> {
+    let host = |flow| (host4(flow / PER_HOST).0, port(flow));
+    (0..flows).map(|flow| udp4(host(flow), server4(flow))).collect()
+}
+
+/// Established sessions, from their hosts.
+fn nat44_out(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let (engine, _) = opened(nat44(sessions), nat44_packets(sessions));
+    (engine, nat44_packets(sessions), 44)
+}
+
+/// Established sessions, from their servers.
+fn nat44_in(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let (engine, answers) = opened(nat44(sessions), nat44_packets(sessions));
+    (engine, answers, 44)
+}
+
+/// Opens a session with each packet; the engine, and the servers' answers.
+fn opened(mut engine: Engine, packets: Vec<Vec<u8>>) -> (Engine, Vec<Vec<u8>>) {
     let mut out = Outbox::new(64);
     let mut answers = Vec::new();
     let mut frame = Frame::with_capacity(2_048);
-    for (flow, packet) in (0..).zip(nat64_packets(sessions)) {
+    for (flow, packet) in (0..).zip(packets) {
         frame.fill(&packet, Offload::default());
         engine.process(std::slice::from_mut(&mut frame), Instant::from_secs(1_000), &mut out);
         let sent = frame.bytes();
@@ -157,7 +219,7 @@ fn open_sessions(engine: &mut Engine, sessions: u32) -> Vec<Vec<u8>> {
         let address = Ipv4Addr::new(sent[12], sent[13], sent[14], sent[15]);
         answers.push(udp4(server4(flow), (address, u16::from_be_bytes([sent[20], sent[21]]))));
     }
-    answers
+    (engine, answers)
 }
 
 fn tunnel() -> Engine {

@@ -3,6 +3,7 @@
 use super::bounds::STRIDE;
 use super::build_context::build_context;
 use super::config::{EngineConfig, TunnelConfig};
+use super::inside4::Inside4;
 use super::original::Original;
 use super::pair_ends::PairEnds;
 use super::path::Path;
@@ -43,7 +44,7 @@ pub struct Engine {
     /// What mechanisms claim by source, the longest prefixes first.
     pub(super) inside6: Vec<(InsideClaim<Prefix6>, MechanismId)>,
     /// The same of IPv4.
-    pub(super) inside4: Vec<(InsideClaim<Prefix4>, MechanismId)>,
+    pub(super) inside4: Inside4,
     /// The mechanism for IPv4 destinations that no other one names.
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
@@ -111,7 +112,7 @@ impl Engine {
             all4: None,
             names6: Vec::new(),
             inside6: Vec::new(),
-            inside4: Vec::new(),
+            inside4: Inside4::default(),
             rest4: None,
             tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
@@ -157,12 +158,11 @@ impl Engine {
                 }
                 self.rest4 = self.rest4.or(claims.rest4.then_some(id));
                 self.inside6.extend(claims.inside6.iter().map(|claim| (claim.clone(), id)));
-                self.inside4.extend(claims.inside4.iter().map(|claim| (claim.clone(), id)));
+                self.inside4.add(&claims.inside4, id);
             }
             routes.add(TunnelAt { id, policy }, &config, claims);
         }
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
-        self.inside4.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
         self.steer(routes);
         Ok(())
     }

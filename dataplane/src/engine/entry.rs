@@ -8,6 +8,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::identity::Identity;
 use crate::instant::Instant;
+use crate::mechanism::nat44::Nat44;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::outbox::Outbox;
@@ -60,6 +61,11 @@ impl Engine {
     /// The NAT64s, and the counters that an operator's changes to them move.
     pub fn nat64_and_counters(&mut self) -> (&mut [Nat64], &mut Counters) {
         (&mut self.mechanisms.nat64.all, &mut self.path.effects.counters)
+    }
+
+    /// The NAT44s, in the order of the configuration.
+    pub fn nat44(&mut self) -> &mut [Nat44] {
+        &mut self.mechanisms.nat44.all
     }
 
     /// The stateless translators, in the order of the configuration.

@@ -18,6 +18,7 @@ mod entry;
 mod fast_path;
 mod generated;
 mod inheritance;
+mod inside4;
 mod narrow_path;
 mod original;
 mod owner;

@@ -6,7 +6,7 @@ use super::slot::Slot;
 use crate::classify::{Owner, TunnelAddress, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
-use crate::mechanism::contract::{InsideClaim, Mechanism};
+use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::rewrite::decap;
@@ -14,7 +14,6 @@ use crate::source_check;
 use crate::tunnel::decision::Arrived;
 use crate::verdict::{MechanismId, WorkerId};
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::Prefix4;
 use sixway_wire::protocol::IPV6;
 
 impl Engine {
@@ -210,16 +209,14 @@ impl Engine {
 
     /// The mechanism that claims a packet by its IPv4 source, unless a tunnel leads to the destination. To a pool or a mapping of another
     /// mechanism, the source is translated before.
-    #[inline(never)]
+    #[inline(always)]
     fn claimed_by_source4(
         &self,
         frame: &Frame,
         source: Ipv4Addr,
         destination: Ipv4Addr,
     ) -> Option<MechanismId> {
-        let claims =
-            |(claim, _): &&(_, _)| InsideClaim::<Prefix4>::claims(claim, frame.ingress, source, destination);
-        let id = self.inside4.iter().find(claims).map(|(_, id)| *id)?;
+        let id = self.inside4.owner(frame.ingress, source, destination)?;
         let is_behind_tunnel = self.steering.owner4(destination).is_some_and(|owner| !owner.kind.is_routed());
         (!is_behind_tunnel).then_some(id)
     }

@@ -13,7 +13,7 @@ use crate::mechanism::contract::{Arrival, Mechanism};
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet};
 use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail, IcmpErrors};
-use crate::rewrite::{Executed, Pass, Rewriter, Work};
+use crate::rewrite::{Editing, Edits, Executed, Pass, Renumbering, Rewriter, Translating, Work};
 use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
 use sixway_wire::IPV6_MIN_MTU;
 
@@ -63,9 +63,22 @@ impl Path {
                     self.set_aside(&copy);
                     return false;
                 }
-                let pass =
-                    Pass { decrement: M::COUNTS_HOP, reassembled: false, may_renumber: M::KEEPS_FAMILY };
-                self.execute(M::KIND, &Work { decision, packet, inner, pass }, frame, batch)
+                let pass = Pass { decrement: M::COUNTS_HOP, reassembled: false };
+                if M::KEEPS_FAMILY {
+                    self.execute::<Renumbering>(
+                        M::KIND,
+                        &Work { decision, packet, inner, pass },
+                        frame,
+                        batch,
+                    )
+                } else {
+                    self.execute::<Translating>(
+                        M::KIND,
+                        &Work { decision, packet, inner, pass },
+                        frame,
+                        batch,
+                    )
+                }
             }
             Err(reason) => Err(*reason),
         };
@@ -85,7 +98,7 @@ impl Path {
 
     /// Executes a decision, and counts that the packet passed a mechanism of this kind.
     #[inline(always)]
-    fn execute(
+    fn execute<E: Edits>(
         &mut self,
         kind: Kind,
         work: &Work<'_>,
@@ -109,7 +122,7 @@ impl Path {
         if decision.action.decap.is_none() {
             self.effects.counters.pass(kind, way_of(kind, packet, inner, decision));
         }
-        let executed = self.rewriter.execute(work, frame, batch.out, &mut self.effects)?;
+        let executed = self.rewriter.execute::<E>(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
             self.effects.counters.pass(kind, Direction::In);
         }
@@ -128,7 +141,7 @@ impl Path {
         frame: &mut Frame,
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
-        self.execute(kind, work, frame, batch)
+        self.execute::<Editing>(kind, work, frame, batch)
     }
 
     /// Counts a frame that was not dropped.

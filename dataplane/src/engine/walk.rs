@@ -61,7 +61,7 @@ impl Engine {
     pub(super) fn walk_on(&mut self, slot: &Slot, frame: &mut Frame, batch: &mut Batch<'_>) {
         let verdict = match (slot.owner, self.path.aside.take()) {
             (Owner::Mechanism(id), Some(decision)) => {
-                let pass = Pass { decrement: self.counts_hop(id), reassembled: false, may_renumber: true };
+                let pass = Pass { decrement: self.counts_hop(id), reassembled: false };
                 self.carry_out(&slot.packet, (id, decision, pass), frame, batch)
             }
             (Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_), _) => {
@@ -129,7 +129,7 @@ impl Engine {
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         let (packet, inner, again) = (&slot.packet, slot.inner.as_ref(), frame.passes > 0);
-        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled, may_renumber: true };
+        let pass = Pass { decrement: !again && self.counts_hop(id), reassembled };
         let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
         if inner.is_some() && decision.next == Next::Leave {
             return self.execute(id, &Work { decision: &decision, packet, inner, pass }, frame, batch);

@@ -297,7 +297,6 @@ macro_rules! inside_claim {
         }
     };
 }
-inside_claim!(Prefix4, Ipv4Addr);
 inside_claim!(Prefix6, Ipv6Addr);
 
 /// The configuration of any mechanism.

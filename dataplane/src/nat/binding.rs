@@ -9,14 +9,16 @@
 
 use super::config::Config;
 use super::deterministic::Deterministic;
+use super::draining::DrainingRow;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
-use super::pool::{DrainingRow, Pool, PoolSlot};
+use super::pool::{Pool, PoolSlot};
 use super::port_blocks::{BlockNews, PortBlocks};
 use super::port_ledger::PortLedger;
+use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
 use super::quarantine::{FormerOwner, Quarantine, Released, Wanted};
 use super::session::NONE;
@@ -242,7 +244,7 @@ impl<I: InsideKey> BindingTable<I> {
         let paired = host.map(|host| self.hosts[host].paired);
         if let Some(subscriber) = subscriber {
             let left = Left {
-                ports: self.ports_left(paired, protocol),
+                ports: self.ports_left(paired, protocol, inside.0.port()),
                 bindings: self.bindings.most() - self.bindings.len(),
             };
             if self.subscribers.is_near_share(subscriber, protocol, left.ports) {
@@ -261,25 +263,37 @@ impl<I: InsideKey> BindingTable<I> {
         Ok(binding)
     }
 
-    /// Ports of a protocol that may be given at an outside address, or at any; those in quarantine included.
-    fn ports_left(&self, paired: Option<PoolSlot>, protocol: NatProtocol) -> u32 {
+    /// Ports of a protocol that an inside port may get at an outside address, or at any; those in quarantine included.
+    fn ports_left(&self, paired: Option<PoolSlot>, protocol: NatProtocol, inside_port: u16) -> u32 {
+        let ranges = PortRange::preference(protocol, inside_port);
         match paired {
-            Some(slot) => self.pool.free_at(slot, protocol) + self.quarantine.at(slot, protocol),
-            None => self.pool.free_anywhere(protocol).saturating_add(self.quarantine.of(protocol)),
+            Some(slot) => {
+                self.pool.free_at(slot, protocol, ranges) + self.quarantine.at(slot, protocol, ranges)
+            }
+            None => {
+                let free = self.pool.free_anywhere(protocol, ranges);
+                free.saturating_add(self.quarantine.of(protocol, ranges))
+            }
         }
     }
 
-    /// Whether an inside endpoint's subscriber may have one more session, from inside; `left`: sessions that are left for all.
+    /// Whether an inside endpoint's subscriber may have one more session, from inside; `left`: sessions that are left for all. The answer is
+    /// whether the subscriber is known; one that is not may, and then [`Self::begin`] counts.
     pub(super) fn may_open(
         &mut self,
         inside: Inside<I>,
         (left, is_free): (u32, bool),
         clock: Clock,
-    ) -> Result<(), DropReason> {
+    ) -> Result<bool, DropReason> {
         match self.subscribers.find(inside.0.host()) {
-            Some(subscriber) => self.subscribers.may_open(subscriber, (left, is_free), clock),
-            None => Ok(()),
+            Some(subscriber) => self.subscribers.may_open(subscriber, (left, is_free), clock).map(|()| true),
+            None => Ok(false),
         }
+    }
+
+    /// A subscriber begins with a binding, and a session.
+    pub(super) fn begin(&mut self, slot: u32, is_free: bool, clock: Clock) {
+        self.subscribers.begin(self.subscriber_of(slot), is_free, clock);
     }
 
     /// Whether packets from outside may create one more session of a binding.
@@ -374,7 +388,7 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// What is left at addresses that are being drained.
     pub(crate) fn draining_rows(&self) -> Vec<DrainingRow> {
-        self.pool.draining_rows(|slot, protocol| self.quarantine.at(slot, protocol))
+        self.pool.draining_rows(|slot, protocol| self.quarantine.at(slot, protocol, &PortRange::ALL))
     }
 
     /// Endpoints in quarantine.
@@ -520,12 +534,6 @@ impl<I: InsideKey> BindingTable<I> {
         if !self.quarantine.insert((binding.protocol, binding.outside), binding.pool_slot, owner, until) {
             self.free(&binding);
         }
-    }
-
-    /// Removes a binding that no packet has used.
-    pub(super) fn undo(&mut self, slot: u32) {
-        let binding = self.take_out(slot);
-        self.free(&binding);
     }
 
     /// The port of a binding that is no longer in the table may be given to anyone.

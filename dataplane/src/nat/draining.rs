@@ -9,6 +9,19 @@ pub struct Draining {
     prefixes: Vec<Prefix4>,
 }
 
+/// What is left at addresses that are being drained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DrainingRow {
+    /// The addresses.
+    pub prefix: Prefix4,
+    /// Bindings there, static ones included.
+    pub bindings: u64,
+    /// Inside hosts that have them.
+    pub hosts: u64,
+    /// Sessions of protocols without ports.
+    pub portless: u64,
+}
+
 impl Draining {
     /// Prefixes that can be drained at a time; further ones are refused.
     pub const MOST: usize = 1_024;

@@ -38,6 +38,10 @@ pub enum NatEvent {
     SessionCreated(SessionEvent),
     /// A session has ended.
     SessionDeleted(SessionEvent),
+    /// A session of a protocol without ports was made: always recorded, since no binding tells whose it is.
+    PortlessCreated(PortlessEvent),
+    /// A session of a protocol without ports has ended.
+    PortlessDeleted(PortlessEvent),
 }
 
 /// The binding of an event.
@@ -79,4 +83,19 @@ pub struct SessionEvent {
     pub outside: Outside<Endpoint4>,
     /// Remote endpoint; the port is 0 for ICMP.
     pub remote: Endpoint4,
+}
+
+/// The session of an event of a protocol without ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortlessEvent {
+    /// Protocol number.
+    pub protocol: u8,
+    /// Inside host.
+    pub inside: Inside<Ipv4Addr>,
+    /// Outside address.
+    pub outside: Outside<Ipv4Addr>,
+    /// Remote host.
+    pub remote: Ipv4Addr,
+    /// What the host's first packet has in place of ports: the SPI of ESP, the key of GRE, the call ID of PPTP.
+    pub id: Option<u32>,
 }

@@ -95,6 +95,11 @@ impl Index {
     }
 
     fn find_late(&self, tag: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        // All of them, without a branch for each: nearly always there is not one.
+        let is_any = self.late.iter().fold(false, |is_any, entry| is_any | ((*entry >> 32) as u32 == tag));
+        if !is_any {
+            return None;
+        }
         let mut tagged = self.late.iter().filter(|entry| (**entry >> 32) as u32 == tag);
         tagged.find(|entry| is(slot_of(**entry))).map(|entry| slot_of(*entry))
     }

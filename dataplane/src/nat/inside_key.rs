@@ -19,7 +19,7 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     type Host: InsideHost;
     /// A set of hosts, to select rows by.
     type Network: Copy + Eq + fmt::Debug + Send;
-    /// Alignment of a session: a cache line where the session fills one.
+    /// Alignment of a session: a cache line, so that none is in two of them.
     type Alignment: Copy + fmt::Debug + Send;
 
     /// No host's endpoint.
@@ -169,7 +169,7 @@ impl InsideKey for Endpoint6 {
 impl InsideKey for Endpoint4 {
     type Host = Ipv4Addr;
     type Network = Prefix4;
-    type Alignment = u64;
+    type Alignment = CacheLine;
 
     const UNSPECIFIED: Self = Self::new(Ipv4Addr::UNSPECIFIED, 0);
 

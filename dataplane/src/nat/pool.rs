@@ -9,8 +9,6 @@
 
 mod draining;
 
-pub use draining::DrainingRow;
-
 use super::addresses_in_use::AddressesInUse;
 use super::draining::Draining;
 use super::free_set::FreeSet;
@@ -59,12 +57,20 @@ pub struct PoolSlot(pub u32);
 pub(super) struct OpenAddress {
     pub(super) address: Ipv4Addr,
     planes: [Option<Box<PortPlane>>; 3],
-    /// Endpoints of each protocol that are taken here.
-    taken: [u32; 3],
+    /// Endpoints of each protocol and range that are taken here.
+    taken: [[u32; 2]; 3],
     /// Inside hosts that are paired with it.
     hosts: u32,
     /// No further host gets it.
     is_draining: bool,
+}
+
+impl OpenAddress {
+    /// Endpoints of a protocol that are taken here.
+    const fn taken_of(&self, protocol: NatProtocol) -> u32 {
+        let [one, other] = self.taken[protocol as usize];
+        one + other
+    }
 }
 
 /// What a pool has at addresses that are being drained.
@@ -73,8 +79,8 @@ struct Drained {
     addresses: u64,
     /// Those that are open.
     open: u64,
-    /// Endpoints that are taken there, by protocol.
-    taken: [u64; 3],
+    /// Endpoints that are taken there, by protocol and range.
+    taken: [[u64; 2]; 3],
 }
 
 /// The pool, as one worker sees it: only the ports of its own blocks are ever free.
@@ -105,8 +111,8 @@ pub struct Pool {
     stride: u64,
     visited: u64,
     bindings: u64,
-    /// Endpoints that are taken, by protocol.
-    taken_of: [u64; 3],
+    /// Endpoints that are taken, by protocol and range.
+    taken_of: [[u64; 2]; 3],
     pub(super) random: Unpredictable,
     worker: WorkerId,
     pub(super) workers: u8,
@@ -154,7 +160,7 @@ impl Pool {
             stride,
             visited: 0,
             bindings: 0,
-            taken_of: [0; 3],
+            taken_of: [[0; 2]; 3],
             random,
             worker,
             workers: ownership.workers(),
@@ -198,18 +204,22 @@ impl Pool {
         PortRange::ALL.iter().map(|range| self.untouched.free(*range)).sum()
     }
 
-    /// Free ports of a protocol at an open address that this worker may give.
-    pub fn free_at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
+    /// Free ports of a protocol in these ranges at an open address that this worker may give.
+    pub fn free_at(&self, slot: PoolSlot, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
         let plane =
             self.open[slot.0 as usize].planes[protocol as usize].as_deref().unwrap_or(&self.untouched);
-        PortRange::ALL.iter().map(|range| plane.free(*range)).sum()
+        ranges.iter().map(|range| plane.free(*range)).sum()
     }
 
-    /// Ports of a protocol that this worker may give to a further host at any address, opened or not.
-    pub fn free_anywhere(&self, protocol: NatProtocol) -> u32 {
-        let all = (self.total - self.drained.addresses).saturating_mul(self.ports().into());
-        let taken = self.taken_of[protocol as usize].saturating_sub(self.drained.taken[protocol as usize]);
-        u32::try_from(all.saturating_sub(taken)).unwrap_or(u32::MAX)
+    /// Ports of a protocol in these ranges that this worker may give to a further host at any address, opened or not.
+    pub fn free_anywhere(&self, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
+        let free = |range: &PortRange| {
+            let (at, range) = (protocol as usize, *range);
+            let all = self.addresses().saturating_mul(self.untouched.free(range).into());
+            let drained = self.drained.taken[at][range as usize];
+            all.saturating_sub(self.taken_of[at][range as usize].saturating_sub(drained))
+        };
+        u32::try_from(ranges.iter().map(free).sum::<u64>()).unwrap_or(u32::MAX)
     }
 
     /// Requests another block.
@@ -221,7 +231,9 @@ impl Pool {
     pub fn taken(&self) -> [u64; 3] {
         let mut sums = [0; 3];
         for open in self.open.iter().filter(|open| !open.is_draining) {
-            sums.iter_mut().zip(open.taken).for_each(|(sum, taken)| *sum += u64::from(taken));
+            sums.iter_mut()
+                .zip(open.taken)
+                .for_each(|(sum, taken)| *sum += taken.map(u64::from).iter().sum::<u64>());
         }
         sums
     }
@@ -382,11 +394,12 @@ impl Pool {
     /// An endpoint with this port is taken.
     pub(super) fn took(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings += 1;
-        self.taken_of[protocol as usize] += 1;
+        let range = PortRange::of(port) as usize;
+        self.taken_of[protocol as usize][range] += 1;
         let open = &mut self.open[slot.0 as usize];
-        self.drained.taken[protocol as usize] += u64::from(open.is_draining);
-        open.taken[protocol as usize] += 1;
-        if open.taken[protocol as usize] == 1 {
+        self.drained.taken[protocol as usize][range] += u64::from(open.is_draining);
+        open.taken[protocol as usize][range] += 1;
+        if open.taken_of(protocol) == 1 {
             let address = open.address;
             self.share(address, protocol, true);
         }
@@ -396,12 +409,15 @@ impl Pool {
     /// An endpoint with this port is free again.
     fn gave_back(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.bindings = self.bindings.saturating_sub(1);
-        self.taken_of[protocol as usize] = self.taken_of[protocol as usize].saturating_sub(1);
+        let range = PortRange::of(port) as usize;
+        let taken = &mut self.taken_of[protocol as usize][range];
+        *taken = taken.saturating_sub(1);
         let open = &mut self.open[slot.0 as usize];
-        let drained = &mut self.drained.taken[protocol as usize];
+        let drained = &mut self.drained.taken[protocol as usize][range];
         *drained = drained.saturating_sub(open.is_draining.into());
-        open.taken[protocol as usize] = open.taken[protocol as usize].saturating_sub(1);
-        if open.taken[protocol as usize] == 0 {
+        let taken = &mut open.taken[protocol as usize][range];
+        *taken = taken.saturating_sub(1);
+        if open.taken_of(protocol) == 0 {
             let address = open.address;
             self.share(address, protocol, false);
         }
@@ -442,15 +458,14 @@ impl Pool {
         self.in_use = Some(in_use);
         for open in &self.open {
             for protocol in NatProtocol::ALL {
-                self.share(open.address, protocol, open.taken[protocol as usize] > 0);
+                self.share(open.address, protocol, open.taken_of(protocol) > 0);
             }
         }
     }
 
     /// Whether an address may have bindings of a protocol, at any worker.
     pub fn is_in_use(&self, address: Ipv4Addr, protocol: NatProtocol) -> bool {
-        let own =
-            self.slots.get(&address).map_or(0, |slot| self.open[slot.0 as usize].taken[protocol as usize]);
+        let own = self.slots.get(&address).map_or(0, |slot| self.open[slot.0 as usize].taken_of(protocol));
         if own > 0 || self.workers == 1 {
             return own > 0;
         }
@@ -573,7 +588,7 @@ impl Pool {
         let slot = PoolSlot(self.open.len() as u32);
         let is_draining = self.draining.contains(address);
         let planes = [None, None, None];
-        self.open.push(OpenAddress { address, planes, taken: [0; 3], hosts: 0, is_draining });
+        self.open.push(OpenAddress { address, planes, taken: [[0; 2]; 3], hosts: 0, is_draining });
         self.slots.insert(address, slot);
         self.drained.open += u64::from(is_draining);
         for ranges in self.available.iter_mut().filter(|_| !is_draining) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!     first to leave                              last to leave
-//!     udp   ──▶ ■ ──▶ ■ ──▶ ■ ──▶ ■               by time, for each protocol
+//!     udp   ──▶ ■ ──▶ ■ ──▶ ■ ──▶ ■               by time, for each protocol and range of ports
 //!               │           │
 //!     192.0.2.1 ■ ────────▶ ■                     the same entries, for each outside address
 //! ```
@@ -112,15 +112,28 @@ struct Ends {
 
 const EMPTY: Ends = Ends { first: NONE, last: NONE, count: 0 };
 
+/// Each protocol has one for each range of ports.
+const LISTS: usize = 3 * PortRange::ALL.len();
+
+/// The list of a protocol's ports of a range.
+const fn number(protocol: NatProtocol, range: PortRange) -> usize {
+    protocol as usize * PortRange::ALL.len() + range as usize
+}
+
+/// The list of a port.
+const fn number_of((protocol, outside): Key) -> usize {
+    number(protocol, PortRange::of(outside.0.port))
+}
+
 /// The ports in quarantine, by protocol in the order in which they leave it.
 #[derive(Clone, Debug)]
 pub(super) struct Quarantine {
     held: Slab<Held>,
     by_key: Index,
     hash: TupleHash,
-    by_time: [Ends; 3],
+    by_time: [Ends; LISTS],
     /// By outside address.
-    by_address: Vec<[Ends; 3]>,
+    by_address: Vec<[Ends; LISTS]>,
 }
 
 impl Quarantine {
@@ -130,7 +143,7 @@ impl Quarantine {
             held: Slab::new(most),
             by_key: Index::compact(most),
             hash: TupleHash::new(seed, Purpose::Quarantine),
-            by_time: [EMPTY; 3],
+            by_time: [EMPTY; LISTS],
             by_address: Vec::new(),
         }
     }
@@ -153,15 +166,15 @@ impl Quarantine {
         self.by_key.find(self.tag(key), |at| self.held[at].key == key)
     }
 
-    /// Keeps a port until this second, or until those of its protocol that came before have left. Whether there was room.
+    /// Keeps a port until this second, or until those of its list that came before have left. Whether there was room.
     pub(super) fn insert(&mut self, key: Key, slot: PoolSlot, owner: FormerOwner, until: u32) -> bool {
-        let last = self.by_time[key.0 as usize].last;
+        let last = self.by_time[number_of(key)].last;
         let until = if last == NONE { until } else { until.max(self.held[last].until) };
         let links = [Links { next: NONE, previous: NONE }; 2];
         let Some(at) = self.held.insert(Held { key, slot, owner, until, links }) else { return false };
         self.by_key.insert(self.tag(key), at);
         if self.by_address.len() <= slot.0 as usize {
-            self.by_address.resize(slot.0 as usize + 1, [EMPTY; 3]);
+            self.by_address.resize(slot.0 as usize + 1, [EMPTY; LISTS]);
         }
         self.append(List::Time, at);
         self.append(List::Address, at);
@@ -194,45 +207,59 @@ impl Quarantine {
         Some(self.take(first).released())
     }
 
-    /// Number of ports of a protocol at an outside address.
-    pub(super) fn at(&self, slot: PoolSlot, protocol: NatProtocol) -> u32 {
-        self.by_address.get(slot.0 as usize).map_or(0, |ends| ends[protocol as usize].count)
+    /// Number of ports of a protocol in these ranges at an outside address.
+    pub(super) fn at(&self, slot: PoolSlot, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
+        let count =
+            |ends: &[Ends; LISTS]| ranges.iter().map(|range| ends[number(protocol, *range)].count).sum();
+        self.by_address.get(slot.0 as usize).map_or(0, count)
     }
 
-    /// Number of ports of a protocol.
-    pub(super) fn of(&self, protocol: NatProtocol) -> u32 {
-        self.by_time[protocol as usize].count
+    /// Number of ports of a protocol in these ranges.
+    pub(super) fn of(&self, protocol: NatProtocol, ranges: &[PortRange]) -> u32 {
+        ranges.iter().map(|range| self.by_time[number(protocol, *range)].count).sum()
     }
 
     /// Gives a port early, at an address that is not barred. It stays taken in the pool.
     pub(super) fn give(&mut self, wanted: Wanted, is_barred: impl Fn(PoolSlot) -> bool) -> Option<Early> {
-        let protocol = wanted.protocol as usize;
-        let (list, ends) = match wanted.at {
-            Some(slot) => (List::Address, self.by_address.get(slot.0 as usize)?[protocol]),
-            None => (List::Time, self.by_time[protocol]),
+        let (list, lists) = match wanted.at {
+            Some(slot) => (List::Address, self.by_address.get(slot.0 as usize)?),
+            None => (List::Time, &self.by_time),
         };
-        let ranges = PortRange::preference(wanted.protocol, wanted.inside_port);
-        let (mut at, mut first) = (ends.first, None);
-        for _ in 0..EXAMINED {
-            let Some(held) = self.held.get(at).filter(|_| at != NONE) else { break };
-            if ranges.contains(&PortRange::of(held.key.1.0.port)) && !is_barred(held.slot) {
-                first = first.or(Some(at));
-                if held.owner == wanted.owner {
-                    first = Some(at);
-                    break;
-                }
-            }
-            at = held.links[list as usize].next;
-        }
-        let held = self.take(first?);
+        let mut ranges = PortRange::preference(wanted.protocol, wanted.inside_port).iter();
+        let found = ranges.find_map(|range| {
+            self.best(lists[number(wanted.protocol, *range)].first, list, wanted.owner, &is_barred)
+        });
+        let held = self.take(found?);
         Some(Early { slot: held.slot, outside: held.key.1, was_own: held.owner == wanted.owner })
     }
 
+    /// Among the first entries of a list, at addresses that are not barred: the first one of an owner, else the very first.
+    fn best(
+        &self,
+        first: u32,
+        list: List,
+        owner: FormerOwner,
+        is_barred: &impl Fn(PoolSlot) -> bool,
+    ) -> Option<u32> {
+        let (mut at, mut best) = (first, None);
+        for _ in 0..EXAMINED {
+            let Some(held) = self.held.get(at).filter(|_| at != NONE) else { break };
+            if !is_barred(held.slot) {
+                if held.owner == owner {
+                    return Some(at);
+                }
+                best = best.or(Some(at));
+            }
+            at = held.links[list as usize].next;
+        }
+        best
+    }
+
     fn ends(&mut self, list: List, held: &Held) -> &mut Ends {
-        let protocol = held.key.0 as usize;
+        let number = number_of(held.key);
         match list {
-            List::Time => &mut self.by_time[protocol],
-            List::Address => &mut self.by_address[held.slot.0 as usize][protocol],
+            List::Time => &mut self.by_time[number],
+            List::Address => &mut self.by_address[held.slot.0 as usize][number],
         }
     }
 
@@ -272,7 +299,7 @@ impl Quarantine {
 
     /// Memory in octets.
     pub(super) fn memory(&self) -> usize {
-        self.held.memory() + self.by_key.memory() + self.by_address.capacity() * size_of::<[Ends; 3]>()
+        self.held.memory() + self.by_key.memory() + self.by_address.capacity() * size_of::<[Ends; LISTS]>()
     }
 }
 
@@ -337,6 +364,22 @@ mod tests {
         assert_eq!(give(ONE, here), None);
         assert_eq!(give(ONE, Some(PoolSlot(9))), None);
         assert_eq!(ports(&mut quarantine, 10), [80]);
+    }
+
+    #[test]
+    fn ports_of_one_range_do_not_hide_those_of_the_other() {
+        let mut quarantine = Quarantine::new(1_000, [1, 2]);
+        (1..=200).for_each(|port| assert!(quarantine.insert(key(port), PoolSlot(0), TWO, 10)));
+        quarantine.insert(key(5_000), PoolSlot(0), TWO, 10);
+        quarantine.insert(key(5_001), PoolSlot(0), ONE, 10);
+        let high = PortRange::preference(NatProtocol::Udp, 5_000);
+        assert_eq!(
+            (quarantine.at(PoolSlot(0), NatProtocol::Udp, high), quarantine.of(NatProtocol::Udp, high)),
+            (2, 2)
+        );
+        assert_eq!(quarantine.at(PoolSlot(0), NatProtocol::Udp, &PortRange::ALL), 202);
+        let mut give = |at| quarantine.give(wanted(ONE, at), |_| false).map(|early| early.outside.0.port);
+        assert_eq!([give(None), give(Some(PoolSlot(0))), give(None)], [Some(5_001), Some(5_000), None]);
     }
 
     #[test]

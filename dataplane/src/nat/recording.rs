@@ -7,6 +7,7 @@ use super::port_blocks::BlockNews;
 use super::session::Session;
 use super::sides::{Inside, Outside};
 use super::timeouts::Clock;
+use crate::instant::Instant;
 
 /// The sink, if there is one.
 #[derive(Default)]
@@ -23,6 +24,13 @@ impl Recording {
         self.sessions = sink.wants_sessions();
         self.dynamic = !in_blocks || sink.wants_bindings_in_blocks();
         self.sink = Some(sink);
+    }
+
+    /// Something happened that the tables do not know of.
+    pub(super) fn record(&mut self, at: Instant, event: NatEvent) {
+        if let Some(sink) = &mut self.sink {
+            sink.record(at, event);
+        }
     }
 
     /// A binding was made.

@@ -21,7 +21,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 /// No slot.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a packet of the session reads and writes. One with an IPv6 host fills a cache line; one with an IPv4 host is smaller.
+/// What a packet of the session reads and writes. It fills a cache line; with an IPv4 host, all but eight octets of it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Session<I: InsideKey> {
@@ -44,7 +44,7 @@ pub(crate) struct Session<I: InsideKey> {
 
 const _: () = assert!(size_of::<Session<Endpoint6>>() == 64 && align_of::<Session<Endpoint6>>() == 64);
 const _: () = assert!(size_of::<Session<Softwire>>() == 64 && align_of::<Session<Softwire>>() == 64);
-const _: () = assert!(size_of::<Session<Endpoint4>>() == 56);
+const _: () = assert!(size_of::<Session<Endpoint4>>() == 64 && align_of::<Session<Endpoint4>>() == 64);
 
 impl<I: InsideKey> Session<I> {
     /// Whether its inside endpoint is known: a stored SYN whose outside endpoint no binding uses has none.
@@ -140,6 +140,8 @@ pub(crate) struct SessionTable<I: InsideKey> {
     /// Sessions that packets from outside made and none from inside has answered, and the most of them.
     from_outside: u32,
     most_from_outside: u32,
+    /// How often a session was put into an index.
+    added: u64,
 }
 
 impl<I: InsideKey> SessionTable<I> {
@@ -156,6 +158,7 @@ impl<I: InsideKey> SessionTable<I> {
             notable: NONE_NOTABLE,
             from_outside: 0,
             most_from_outside: most - most / KEPT_FOR_INSIDE,
+            added: 0,
         }
     }
 
@@ -196,6 +199,12 @@ impl<I: InsideKey> SessionTable<I> {
     #[inline]
     pub(crate) fn candidate_outside(&self, tag: u32, touched: u64) -> Option<u32> {
         self.by_outside.candidate(tag, touched)
+    }
+
+    /// How often a session was put into an index: what was not found is not there as long as this stays.
+    #[inline]
+    pub(crate) const fn added(&self) -> u64 {
+        self.added
     }
 
     /// The session of an outbound tuple, if the slot holds it.
@@ -487,6 +496,7 @@ impl<I: InsideKey> SessionTable<I> {
         };
         let ends = self.ends(&session);
         let slot = self.hot.insert(session)?;
+        self.added += 1;
         let from_outside = new.opened == Direction::In;
         self.from_outside += u32::from(from_outside);
         let links = SessionLinks {
@@ -515,6 +525,7 @@ impl<I: InsideKey> SessionTable<I> {
     pub(super) fn set_inside(&mut self, slot: u32, inside: Inside<I>) {
         self.forget_outside(slot);
         self.hot[slot].inside = inside;
+        self.added += 1;
         let Session { remote, protocol, .. } = self.hot[slot];
         self.by_inside.insert(self.tag_inside(inside, remote, protocol), slot);
     }

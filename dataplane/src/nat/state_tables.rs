@@ -105,7 +105,10 @@ impl<I: InsideKey> StateTables<I> {
         if self.sessions.is_full() {
             self.make_room(clock, counters);
         }
-        if self.sessions.is_full() && self.stored.is_empty() {
+        // A stored SYN's session may become that of a binding.
+        if self.sessions.is_full()
+            && (self.stored.is_empty() || self.bindings.find_inside(protocol, inside).is_none())
+        {
             return Err(DropReason::SessionTableFull);
         }
         self.sessions.touch_next();
@@ -122,32 +125,29 @@ impl<I: InsideKey> StateTables<I> {
         if let Err(DropReason::SubscriberLimit | DropReason::SubscriberShare) = admitted {
             self.bindings.was_refused(inside);
         }
-        let (binding, is_new) = admitted?;
-        let opened = self.open_or_answer(binding, (inside, remote), state, clock, counters);
-        if opened.is_err() && is_new {
-            self.recording.binding_deleted(self.bindings.get(binding), clock);
-            self.undo(binding, counters);
-        }
-        opened
+        self.open_or_answer(admitted?, (inside, remote), state, clock, counters)
     }
 
-    /// The binding of an inside endpoint, if its subscriber may have one more session; and whether it was made for this.
+    /// The binding of an inside endpoint, if its subscriber may have one more session.
     fn admit(
         &mut self,
         protocol: NatProtocol,
         inside: Inside<I>,
         (is_free, clock): (bool, Clock),
         counters: &mut Counters,
-    ) -> Result<(u32, bool), DropReason> {
-        self.bindings.may_open(inside, (self.sessions.left(), is_free), clock)?;
+    ) -> Result<u32, DropReason> {
+        let is_known = self.bindings.may_open(inside, (self.sessions.left(), is_free), clock)?;
         if let Some(binding) = self.bindings.find_inside(protocol, inside) {
-            return Ok((binding, false));
+            return Ok(binding);
         }
         let binding = self.bindings.bind(protocol, inside, clock, counters)?;
+        if !is_known {
+            self.bindings.begin(binding, is_free, clock);
+        }
         counters.bindings_made += 1;
         self.record_blocks(clock);
         self.recording.binding_created(self.bindings.get(binding), clock);
-        Ok((binding, true))
+        Ok(binding)
     }
 
     /// Records the port blocks that were given or returned.
@@ -157,13 +157,6 @@ impl<I: InsideKey> StateTables<I> {
             self.recording.blocks(self.bindings.block_news(), clock);
             self.bindings.forget_block_news();
         }
-    }
-
-    /// Removes a binding that no packet has used.
-    #[cold]
-    fn undo(&mut self, binding: u32, counters: &mut Counters) {
-        self.bindings.undo(binding);
-        counters.bindings_ended += 1;
     }
 
     /// A packet from inside makes a session of a binding, or answers the one that waits for it.
@@ -274,7 +267,8 @@ impl<I: InsideKey> StateTables<I> {
         Ok(slot)
     }
 
-    /// An inbound SYN that must wait for one from inside: makes its session and stores it. Refused for want of room.
+    /// An inbound SYN that must wait for one from inside: makes its session and stores it. For want of room it is dropped without an answer,
+    /// which would come too early (RFC 5382 REQ-4).
     pub(crate) fn store(
         &mut self,
         binding: Option<u32>,
@@ -284,7 +278,7 @@ impl<I: InsideKey> StateTables<I> {
         counters: &mut Counters,
     ) -> Result<(), DropReason> {
         if self.stored.is_full() || self.sessions.is_full() || self.sessions.is_full_for_outside() {
-            return Err(DropReason::InboundSyn);
+            return Err(DropReason::StoredSynsFull);
         }
         let state = SessionState::OutsideInitStored;
         let slot = match binding {
@@ -292,7 +286,7 @@ impl<I: InsideKey> StateTables<I> {
             None => {
                 let (protocol, opened) = (NatProtocol::Tcp, Direction::In);
                 let new = NewSession { inside: None, outside, remote, protocol, state, opened };
-                let slot = self.sessions.insert(new, clock).ok_or(DropReason::InboundSyn)?;
+                let slot = self.sessions.insert(new, clock).ok_or(DropReason::StoredSynsFull)?;
                 counters.sessions_made += 1;
                 slot
             }

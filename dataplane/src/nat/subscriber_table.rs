@@ -308,6 +308,18 @@ impl<H: InsideHost> SubscriberTable<H> {
         if may { Ok(()) } else { Err(DropReason::SubscriberLimit) }
     }
 
+    /// A subscriber begins: its first binding and session count to what it may make in a second.
+    pub(super) fn begin(&mut self, slot: u32, is_free: bool, clock: Clock) {
+        let row = &mut self.rows[slot];
+        if row.is_exempt {
+            return;
+        }
+        row.new_bindings.takes(self.limits.new_bindings_per_second, clock);
+        if !is_free {
+            row.new_sessions.takes(self.limits.new_sessions_per_second, clock);
+        }
+    }
+
     /// Whether packets from outside may create one more session for a subscriber; `left`: sessions that are left for all, and such ones. What an
     /// inside host has answered counts, too: it may act together with who sends.
     pub(super) fn may_open_from_outside(&self, slot: u32, left: (u32, u32)) -> Result<(), DropReason> {

@@ -2,7 +2,7 @@
 //! follows from the step before, so that it is not parsed again.
 
 use super::rewriter::Rewriter;
-use super::work::{Executed, Work};
+use super::work::{Editing, Executed, Work};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
@@ -35,7 +35,7 @@ impl Rewriter {
         if let Some(edit) = edit {
             let limits = self.room_behind(encap, effects)?;
             let edited = Work { packet: &packet, inner: None, ..*work };
-            executed = self.edit((edit, policy), &edited, limits, frame, (out, effects))?;
+            executed = self.edit::<Editing>((edit, policy), &edited, limits, frame, (out, effects))?;
             if executed == Executed::InPlace {
                 packet = image(edit, &packet, frame)?;
             }

@@ -20,4 +20,4 @@ mod v6_to_v4;
 mod work;
 
 pub use rewriter::Rewriter;
-pub use work::{Executed, Pass, Work};
+pub use work::{Editing, Edits, Executed, Pass, Renumbering, Translating, Work};

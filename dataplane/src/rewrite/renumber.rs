@@ -88,7 +88,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::outbox::Outbox;
     use crate::parse::parse;
-    use crate::rewrite::{Pass, Rewriter, Work};
+    use crate::rewrite::{Editing, Pass, Rewriter, Work};
     use crate::samples::{icmp, is_sound, seal, tcp, udp, v6};
     use crate::translate::Policy;
     use crate::tunnel::identification::Identifications;
@@ -111,9 +111,9 @@ mod tests {
         let mut frame = Frame::holding(packet);
         frame.offload = offload;
         let packet = parse(packet).unwrap();
-        let pass = Pass { decrement: true, reassembled: false, may_renumber: true };
+        let pass = Pass { decrement: true, reassembled: false };
         let work = Work { decision: &decision, packet: &packet, inner: None, pass };
-        let done = rewriter.execute(&work, &mut frame, &mut Outbox::new(1), &mut effects);
+        let done = rewriter.execute::<Editing>(&work, &mut frame, &mut Outbox::new(1), &mut effects);
         assert_eq!(done, Ok(Executed::InPlace));
         assert_eq!(usize::from(frame.offload.transport), usize::from(packet.transport_at));
         frame.bytes().to_vec()

@@ -1,7 +1,7 @@
 //! The executor of actions.
 
 use super::job::Job;
-use super::work::{Executed, Work};
+use super::work::{Edits, Executed, Work};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
@@ -127,7 +127,7 @@ impl Rewriter {
     /// Executes a decision on the frame, in one pass: the outer header goes, the header is edited, an outer header is put in front. What is
     /// refused for its size or type is refused before an octet is changed, so that it can be quoted in an ICMP error.
     #[inline(always)]
-    pub fn execute(
+    pub fn execute<E: Edits>(
         &mut self,
         work: &Work<'_>,
         frame: &mut Frame,
@@ -136,7 +136,7 @@ impl Rewriter {
     ) -> Result<Executed, DropReason> {
         match work.decision.action {
             Action { decap: None, edit: Some(edit), policy, encap: None } => {
-                self.edit((edit, policy), work, self.writer.limits, frame, (out, effects))
+                self.edit::<E>((edit, policy), work, self.writer.limits, frame, (out, effects))
             }
             Action { decap: None, edit: None, encap: Some(encap), .. } => {
                 let Work { packet, .. } = *work;
@@ -156,7 +156,7 @@ impl Rewriter {
 
     /// Translates a header.
     #[inline(always)]
-    pub(super) fn edit(
+    pub(super) fn edit<E: Edits>(
         &mut self,
         (edit, policy): (Edit, PolicyId),
         work: &Work<'_>,
@@ -172,6 +172,9 @@ impl Rewriter {
         let (reassembled, counters) = (pass.reassembled, &mut effects.counters);
         let job = Job { frame, packet, quoted, limits, hops, last, reassembled, out, counters };
         let policy = self.policies.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
+        if !E::TRANSLATE {
+            return self.writer.renumber(edit, policy, job);
+        }
         match edit {
             Edit::Translate6To4 { source, destination, keep_ports } => {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
@@ -181,7 +184,7 @@ impl Rewriter {
                 let ports = (!keep_ports).then_some((source.port, destination.port));
                 self.writer.translate_4_to_6(source.address, destination.address, ports, policy, job)
             }
-            Edit::Renumber4 { .. } | Edit::Renumber6 { .. } if pass.may_renumber => {
+            Edit::Renumber4 { .. } | Edit::Renumber6 { .. } if E::RENUMBER => {
                 self.writer.renumber(edit, policy, job)
             }
             Edit::Renumber4 { .. } | Edit::Renumber6 { .. } => Err(DropReason::NoMechanism),
@@ -218,8 +221,8 @@ impl Rewriter {
 }
 
 impl HeaderWriter {
-    /// Renumbers a header. A function of its own, so that translation has the registers.
-    #[inline(never)]
+    /// Renumbers a header.
+    #[inline(always)]
     fn renumber(&mut self, edit: Edit, policy: &Policy, job: Job<'_>) -> Result<Executed, DropReason> {
         match edit {
             Edit::Renumber4 { source, destination, keep_ports } => {

@@ -19,8 +19,38 @@ pub struct Pass {
     pub decrement: bool,
     /// The packet was reassembled, so it may be fragmented again whatever its size.
     pub reassembled: bool,
-    /// The mechanism renumbers; those that translate are compiled without.
-    pub may_renumber: bool,
+}
+
+/// The edits that an execution is compiled for: each path has the registers for its own.
+pub trait Edits {
+    /// Whether headers are translated to the other family.
+    const TRANSLATE: bool;
+    /// Whether headers get other addresses of their family.
+    const RENUMBER: bool;
+}
+
+/// Headers are translated.
+pub struct Translating;
+
+/// Headers are renumbered.
+pub struct Renumbering;
+
+/// Any edit.
+pub struct Editing;
+
+impl Edits for Translating {
+    const TRANSLATE: bool = true;
+    const RENUMBER: bool = false;
+}
+
+impl Edits for Renumbering {
+    const TRANSLATE: bool = false;
+    const RENUMBER: bool = true;
+}
+
+impl Edits for Editing {
+    const TRANSLATE: bool = true;
+    const RENUMBER: bool = true;
 }
 
 /// A decision, and the packet that it is about.

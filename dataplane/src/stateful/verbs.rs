@@ -210,6 +210,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
+        self.without_ports.keep_events();
         self.nat.set_event_sink(sink);
     }
 

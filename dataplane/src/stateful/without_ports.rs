@@ -61,6 +61,9 @@ pub trait WithoutPorts {
 
     /// Ends the sessions of an inside host with a remote host; whether there were any.
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool;
+
+    /// Keeps events of its sessions for the translator's sink from now on.
+    fn keep_events(&mut self);
 }
 
 impl WithoutPorts for () {
@@ -89,4 +92,6 @@ impl WithoutPorts for () {
     fn end(&mut self, _: u8, _: Ipv4Addr, _: Ipv4Addr, _: &mut Counters) -> bool {
         false
     }
+
+    fn keep_events(&mut self) {}
 }

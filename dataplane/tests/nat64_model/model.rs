@@ -450,7 +450,7 @@ impl Model {
         remote: Endpoint4,
     ) -> Expected {
         if self.is_full() || self.is_full_for_outside() {
-            return Expected::Refused(vec![DropReason::InboundSyn]);
+            return Expected::Refused(vec![DropReason::StoredSynsFull]);
         }
         let (state, started, from_outside) = (State::SynStored, self.now.div_ceil(SECOND), true);
         self.sessions.push(Session { protocol, inside, outside, remote, state, started, from_outside });

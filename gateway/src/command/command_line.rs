@@ -20,7 +20,7 @@ use super::support::{self, SupportArguments};
 use super::trace::{self, ReplayArguments, TraceArguments};
 use super::warnings::warn;
 use crate::config::{Config, LogFormat};
-use crate::{daemon, host};
+use crate::{daemon, event_log, host};
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -211,6 +211,9 @@ fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
         // If the output is closed, no one can be notified.
         let _ = writeln!(io::stderr(), "note: fast path: {line}");
+    }
+    for line in event_log::faults_of(config) {
+        let _ = writeln!(io::stderr(), "warning: event log: {line}");
     }
     say("No errors.");
 }

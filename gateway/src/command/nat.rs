@@ -105,6 +105,9 @@ fn words(answer: &Answer) -> String {
     if answer.events_are_missing {
         text.push_str("\nwarning: events of that time are missing in the log, so that this may be wrong");
     }
+    if answer.clock_was_set {
+        text.push_str("\nwarning: the clock was set at about that time, so that this may be wrong");
+    }
     text
 }
 
@@ -133,6 +136,11 @@ mod tests {
             Answer { since: None, until: Some("later".into()), events_are_missing: true, ..host.clone() };
         let text = words(&doubtful);
         assert!(text.contains("since  before the log begins\nuntil  later\nwarning: events"), "{text}");
+        let stepped = Answer { clock_was_set: true, ..host.clone() };
+        assert!(
+            words(&stepped)
+                .ends_with("\nwarning: the clock was set at about that time, so that this may be wrong")
+        );
         let last = Some(Last { inside: "10.0.0.1:5".into(), until: "then".into() });
         let free = Answer { inside: None, last, ..host.clone() };
         assert!(words(&free).starts_with("nobody: the log has no binding of 192.0.2.1:4711 (udp) at 2026"));

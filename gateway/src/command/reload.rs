@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::reload::{Effect, changes};
 use crate::show::plural;
 use crate::view::{Page, ReloadRow, SessionRow, Status};
-use crate::{daemon, host};
+use crate::{daemon, event_log, host};
 use clap::Args;
 use sixway_dataplane::nat::NotAdopted;
 use std::path::{Path, PathBuf};
@@ -120,6 +120,9 @@ fn dry_run(client: &Client, status: &Status, config: &Config) -> Result<(), Fail
     say(&sessions(client, &running, config)?);
     if let Some(why) = daemon::flows_lost(&running, config) {
         say(&format!("fast path: its sessions move to the engine first: {why}"));
+    }
+    for line in event_log::faults_of(config) {
+        say(&format!("event log: {line}"));
     }
     say("Nothing was changed.");
     Ok(())

@@ -1,10 +1,8 @@
 //! Alarms: a part of something bounded is in use, more than a threshold says. One is cleared at a lower threshold than it is raised at, so that
 //! it does not come and go with every binding.
 
-use super::gateway::Gateway;
 use crate::config::AlarmThresholds;
-use crate::event_log::{AlarmNotice, Notice};
-use crate::show::count;
+use crate::event_log::AlarmNotice;
 use crate::worker::Table;
 use std::collections::BTreeSet;
 
@@ -87,33 +85,6 @@ pub(super) fn ports_of(protocol: &str) -> &'static str {
         "tcp" => "tcp_ports",
         "udp" => "udp_ports",
         _ => "icmp_identifiers",
-    }
-}
-
-impl Gateway {
-    /// Judges all tables, and reports what changed in the log and in the event log.
-    pub(super) fn judge_alarms(&self, tables: &[Table]) {
-        let mut alarms = self.alarms();
-        for ((mechanism, translator), table) in
-            self.facts.mechanisms.iter().zip(&self.facts.translators).zip(tables)
-        {
-            for change in alarms.judge(&mechanism.name, table, translator.pool.alarm) {
-                let what = format!(
-                    "{}: {} of {} {}",
-                    mechanism.name,
-                    count(change.used),
-                    count(change.capacity),
-                    change.resource.replace('_', " ")
-                );
-                match change.is_raised {
-                    true => tracing::warn!("alarm raised: {what} are in use"),
-                    false => tracing::info!("alarm cleared: {what} are in use"),
-                }
-                if let Some(events) = self.event_log() {
-                    events.notice(Notice::Alarm(change));
-                }
-            }
-        }
     }
 }
 

@@ -180,6 +180,7 @@ impl<'c> Environment<'c> {
         let sessions = self.stop(gateway, threads).await;
         // Before the lock is released: who takes over reads them then.
         takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
+        end_log(self.event_log.take());
         self.host.leave().map_err(RunError::Host)
     }
 
@@ -191,26 +192,19 @@ impl<'c> Environment<'c> {
         threads: &mut Threads,
     ) {
         let sessions = self.stop(gateway, threads).await;
+        let log = self.event_log.take();
         if let Err(error) = self.host.leave() {
             tracing::error!("the host was put back, and is set up again: {error}");
         }
         takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
+        end_log(log);
     }
 
     async fn stop(&mut self, gateway: Arc<Gateway>, threads: &mut Threads) -> Vec<Handed> {
         self.tunnels.leave();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
-        let sessions = threads.leave().await;
-        self.end_log();
-        sessions
-    }
-
-    /// Writes what is left of the event log. The workers have ended.
-    fn end_log(&mut self) {
-        if let Some(log) = self.event_log.take() {
-            log.end();
-        }
+        threads.leave().await
     }
 
     /// Puts everything back.
@@ -225,7 +219,7 @@ impl<'c> Environment<'c> {
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.stop();
-        self.end_log();
+        end_log(self.event_log.take());
         let left = self.host.end();
         drop(self.tunnels);
         tracing::info!("ended: {left}");
@@ -277,6 +271,13 @@ fn begin_log(
         confine: || confine(Duty::Queries),
     };
     EventLog::start(log, source).map(|log| Some(Arc::new(log))).map_err(RunError::EventLog)
+}
+
+/// Writes what is left of the event log, within a second. The workers have ended. What a slow sink costs, the sessions do not wait for.
+fn end_log(log: Option<Arc<EventLog>>) {
+    if let Some(log) = log {
+        log.end();
+    }
 }
 
 /// The host with a device, if one is needed.

@@ -2,10 +2,11 @@
 
 use super::alarms::Alarms;
 use super::dns64_view::Dns64View;
+use super::drain_log::{DrainLog, Drained};
 use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
-use super::pool_changes::{DrainLog, Drained};
+
 use super::rates::History;
 use super::refusals::Refusals;
 use super::reload::ReloadRequests;
@@ -31,9 +32,6 @@ use tokio::sync::oneshot;
 
 /// How long a worker may take to answer.
 const PATIENCE: Duration = Duration::from_secs(8);
-
-/// Seconds between two looks at what is being drained.
-const DRAIN_LOOK: u64 = 10;
 
 /// How long an answer may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
@@ -77,7 +75,8 @@ pub struct Gateway {
     pub(super) edits: tokio::sync::Mutex<()>,
     /// What is being drained in pools for which that was changed at run time.
     pub(super) drained: Mutex<Drained>,
-    drain_log: Mutex<DrainLog>,
+    /// What was reported of addresses that are drained.
+    pub(super) drain_log: Mutex<DrainLog>,
     alarms: Mutex<Alarms>,
     /// What was recorded of subscribers that were refused.
     pub(super) refusals: Mutex<Refusals>,
@@ -271,19 +270,6 @@ impl Gateway {
     /// The alarms that are raised.
     pub(super) fn alarms(&self) -> MutexGuard<'_, Alarms> {
         self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Logs which addresses are drained.
-    async fn tell_drained(&self) {
-        let is_configured = || self.facts.translators.iter().any(|one| !one.pool.draining.is_empty());
-        let is_due = self.started.elapsed().as_secs().is_multiple_of(DRAIN_LOOK);
-        if !is_due || self.drained().is_empty() && !is_configured() {
-            return;
-        }
-        // What is not known is told the next time.
-        let Ok(rows) = self.draining_rows().await else { return };
-        let news = self.drain_log.lock().unwrap_or_else(PoisonError::into_inner).news(&rows);
-        news.iter().for_each(|text| tracing::info!("{text}"));
     }
 
     /// Asks every worker for its report, and keeps the sum as a sample.

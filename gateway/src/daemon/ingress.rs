@@ -118,7 +118,8 @@ impl<'c> Ingress<'c> {
     }
 
     /// The interfaces that packets are steered from: those that are written, else those that have the addresses. A packet for an address
-    /// on `lo` may come by any other. Next to a pool of this host's own address, `lo` itself: this host's kernel sends its errors there.
+    /// on `lo` may come by any other. Next to a pool of this host's own address, `lo` itself: this host's kernel sends its errors there. And
+    /// those of inside hosts, which reach each other by such a pool (RFC 4787 REQ-9).
     fn interfaces(&self, now: &Surroundings) -> Vec<String> {
         let mut names = self.outer_interfaces(now);
         if self.shares() && !names.is_empty() && !names.iter().any(|name| name == LOOPBACK) {
@@ -139,7 +140,12 @@ impl<'c> Ingress<'c> {
                 None => {}
             }
         }
-        names.into_iter().map(str::to_owned).collect()
+        let mut names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
+        if !names.is_empty() {
+            let exists = |name: &String| now.interfaces().any(|there| there == name);
+            names.extend(self.config.inside_of_shared(now).into_iter().filter(exists));
+        }
+        names.into_iter().collect()
     }
 
     /// Steers to these addresses; where the interfaces are others, or could not be steered from before, from those.

@@ -9,6 +9,7 @@ mod discovery;
 mod dns64;
 mod dns64_plan;
 mod dns64_view;
+mod drain_log;
 mod edits;
 mod engines;
 mod environment;
@@ -55,6 +56,7 @@ mod told;
 mod tunnel_view;
 mod tunnels;
 mod undelivered;
+mod watched_limits;
 mod words;
 
 pub use dns64_view::Dns64View;

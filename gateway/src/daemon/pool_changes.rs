@@ -1,6 +1,7 @@
 //! Pools that an operator changes while the gateway runs. The workers drain addresses; they are added and removed by a reload of the
 //! configuration in force with another list.
 
+use super::drain_log::Drained;
 use super::gateway::Gateway;
 use super::reload::Wanted;
 use crate::admin::{AdminError, Edit, PoolPart, PoolVerb};
@@ -9,11 +10,7 @@ use crate::show::plural;
 use crate::view::DrainingRow;
 use crate::worker::{Command, Edited};
 use sixway_dataplane::nat::Draining;
-use std::collections::BTreeMap;
 use std::sync::PoisonError;
-
-/// What is being drained in pools for which that was changed at run time, by their names.
-pub(super) type Drained = BTreeMap<String, Draining>;
 
 impl Gateway {
     /// Changes a part of a pool.
@@ -194,22 +191,4 @@ fn relist(pool: &mut Pool, relisted: &Relisted) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Says once when the addresses that are being drained are empty.
-#[derive(Debug, Default)]
-pub(super) struct DrainLog {
-    told: Vec<(String, sixway_wire::Prefix4)>,
-}
-
-impl DrainLog {
-    /// Those that are empty, and were not the last time.
-    pub(super) fn news(&mut self, rows: &[DrainingRow]) -> Vec<String> {
-        let empty: Vec<_> = rows.iter().filter(|row| row.is_empty()).collect();
-        let known = std::mem::take(&mut self.told);
-        self.told = empty.iter().map(|row| (row.pool.clone(), row.prefix)).collect();
-        let new = empty.into_iter().filter(|row| !known.contains(&(row.pool.clone(), row.prefix)));
-        new.map(|row| format!("pool {}: {} is drained: nothing is left there", row.pool, row.prefix))
-            .collect()
-    }
 }

@@ -215,11 +215,14 @@ pub(super) fn event_log(rows: &[SinkRow]) -> Vec<ProblemRow> {
     let away = rows.iter().filter_map(|row| {
         let (reason, seconds) = (row.reason.as_ref()?, row.away_seconds?);
         let text = format!("event log: {} is away for {seconds} s: {reason}", row.name);
-        Some(ProblemRow::warning(
-            KIND,
-            text,
-            "its events wait in log.spool, and are sent when it is there again",
-        ))
+        Some(match row.has_spool {
+            true => ProblemRow::warning(
+                KIND,
+                text,
+                "its events wait in log.spool, and are sent when it is there again",
+            ),
+            false => ProblemRow::error(KIND, text, "its events are lost until it can be written again"),
+        })
     });
     lost.chain(away).collect()
 }
@@ -369,7 +372,12 @@ mod tests {
         let mut all = tables(&mechanisms, &[full, full], |_, _| false);
         all.extend(dns64(&Dns64Row { upstreams, ..Dns64Row::default() }));
         all.extend(fast_path(Some("no BPF"), None, false, &["not eth2".into()]));
-        let away = SinkRow { reason: Some(String::new()), away_seconds: Some(1), ..SinkRow::default() };
+        let away = SinkRow {
+            reason: Some(String::new()),
+            away_seconds: Some(1),
+            has_spool: true,
+            ..SinkRow::default()
+        };
         all.extend(event_log(&[SinkRow { lost_seconds: Some(1), ..away }]));
         all.extend(exhaustion::problems(|_| Some(std::time::Duration::ZERO)));
         let sections = crate::config::tables();
@@ -424,8 +432,12 @@ mod tests {
         assert_eq!(event_log(&[SinkRow { lost_seconds: Some(60), ..row.clone() }]), []);
         let lost = event_log(&[SinkRow { lost_seconds: Some(59), ..row.clone() }]);
         assert_eq!(said(&lost), [(Severity::Error, "event log: syslog lost 7 events")]);
-        let away = event_log(&[SinkRow { away_seconds: Some(3), reason: Some("refused".into()), ..row }]);
-        assert_eq!(said(&away), [(Severity::Warning, "event log: syslog is away for 3 s: refused")]);
+        let away = SinkRow { away_seconds: Some(3), reason: Some("refused".into()), ..row };
+        let text = "event log: syslog is away for 3 s: refused";
+        let of_file = event_log(std::slice::from_ref(&away));
+        assert_eq!(said(&of_file), [(Severity::Error, text)], "without a spool, events are lost");
+        let of_server = event_log(&[SinkRow { has_spool: true, ..away }]);
+        assert_eq!(said(&of_server), [(Severity::Warning, text)]);
     }
 
     #[test]

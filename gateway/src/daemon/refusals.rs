@@ -1,22 +1,12 @@
 //! Subscribers that were refused sessions or bindings because of their limits or shares, for the event log: a record of each in a minute at
 //! most, with the number of refusals. Whoever is refused most cannot fill the log with that.
 
-use super::gateway::Gateway;
-use crate::admin::{By, Ranking};
 use crate::event_log::Notice;
 use crate::view::SubscriberRow;
 use std::collections::HashMap;
-use std::sync::PoisonError;
-use std::time::Duration;
 
 /// Records at a time, at most.
 const RECORDS: usize = 256;
-
-/// Subscribers that are looked at, those that were refused most.
-const SUBSCRIBERS: usize = 4_096;
-
-/// How long the workers may take to list them.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was refused to whom, as far as it was recorded.
 #[derive(Debug, Default)]
@@ -50,19 +40,6 @@ impl Refusals {
             refused,
         };
         due.into_iter().map(notice).collect()
-    }
-}
-
-impl Gateway {
-    /// Records which subscribers were refused.
-    pub(super) async fn record_refusals(&self) {
-        let Some(events) = self.event_log() else { return };
-        let ranking = Ranking { by: Some(By::Refused), top: Some(SUBSCRIBERS), ..Ranking::default() };
-        let found = tokio::time::timeout(PATIENCE, self.first_subscribers(&ranking)).await;
-        // What is not known is recorded the next time.
-        let Ok(Ok(found)) = found else { return };
-        let due = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).due(found.rows);
-        due.into_iter().for_each(|notice| events.notice(notice));
     }
 }
 

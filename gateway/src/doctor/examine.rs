@@ -3,7 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::{
-    iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings, shared_pools, upstreams,
+    event_log, iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings, shared_pools,
+    upstreams,
 };
 use crate::config::Config;
 
@@ -24,5 +25,6 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(listeners::check(config, &facts));
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));
+    findings.extend(event_log::check(config));
     findings
 }

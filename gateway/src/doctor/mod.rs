@@ -11,6 +11,7 @@
 //!     iptables_masquerade.rs  masquerading rules of iptables, next to a shared pool
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     holders.rs        which process has a socket
+//!     event_log.rs      whether the event log's files can be written
 //!     upstreams.rs      whether the DNS64's upstreams answer
 //!     packet_filter.rs  whether the packet filter lets the gateway's packets pass: by experiment, in a namespace of its own
 //!     filter_paths.rs   the paths that the gateway's packets take, a packet for each, and the rules that open them
@@ -18,6 +19,7 @@
 //!     probe.rs          the experiment's other half, in that namespace
 //! ```
 
+mod event_log;
 mod examine;
 mod facts;
 mod filter_paths;

@@ -1,11 +1,13 @@
 //! The index of a log file: which lines are about an outside endpoint. Next to `events.jsonl` it is `events.jsonl.index`.
 //!
 //! ```text
-//!     run:   "6idx"  entries 4  from 8  to 8  first time 8         then, sorted:   key 8  place 4   …
+//!     run:   "6id2"  entries 4  from 8  to 8  earliest 8  latest 8  stepped 8         then, sorted:   key 8  place 4   …
 //! ```
 //!
 //! A run covers the octets of the log from `from` to `to`; `place` counts from `from`. A file that is being written gets a run for each
-//! 8,192 lines; when it is full these become one. Numbers are little end first. An index can always be made again from its log.
+//! 8,192 lines; when it is full these become one. Numbers are little end first. `earliest` and `latest` are those of the
+//! times of its lines: bindings that are listed again have the time at which that began. `stepped` is 1 if the clock was set back there, so
+//! that the times of its lines are not in order. An index can always be made again from its log.
 
 use super::record::{Event, Record};
 use sixway_dataplane::nat::NatProtocol;
@@ -16,9 +18,9 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-const MAGIC: [u8; 4] = *b"6idx";
+const MAGIC: [u8; 4] = *b"6id2";
 /// Octets before the entries of a run.
-pub(super) const HEADER: usize = 32;
+pub(super) const HEADER: usize = 48;
 /// Octets of an entry.
 pub(super) const ENTRY: usize = 12;
 /// Lines that a run covers, unless its file is full.
@@ -31,15 +33,17 @@ pub(super) type Key = u64;
 pub(super) const STARTED: Key = 0;
 /// Gaps in it.
 pub(super) const LOST: Key = 1;
+/// The clock was set.
+pub(super) const STEPPED: Key = 2;
 /// How translators give port blocks.
-pub(super) const MAPPING: Key = 2;
+pub(super) const MAPPING: Key = 3;
 
 /// A port block. Its address is not 0, and in place of a protocol it has the binary logarithm of its size.
 pub(super) fn key_of_block((address, first): (Ipv4Addr, u16), size: u16) -> Key {
     u64::from(address.to_bits()) << 32 | u64::from(first) << 16 | u64::from(size.ilog2())
 }
 
-/// An outside endpoint. No key of one is [`STARTED`] or [`LOST`]: the protocol's number is not 0.
+/// An outside endpoint. No key of one is [`STARTED`], [`LOST`], [`STEPPED`] or [`MAPPING`]: the protocol's number is not 0.
 pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
     let number = match nat {
         NatProtocol::Tcp => protocol::TCP,
@@ -57,7 +61,39 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Mapping(_) => Some(MAPPING),
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
-        Event::Session(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => None,
+        Event::Stepped(_) => Some(STEPPED),
+        Event::Session(..) | Event::Portless(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => {
+            None
+        }
+    }
+}
+
+/// Times of lines, in microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
+    pub(super) earliest: u64,
+    pub(super) latest: u64,
+    /// Whether the clock was set back: later lines may have earlier times.
+    pub(super) is_stepped: bool,
+}
+
+impl Times {
+    /// Of no lines.
+    pub(super) const NONE: Self = Self { earliest: u64::MAX, latest: 0, is_stepped: false };
+
+    /// With those of others.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            earliest: self.earliest.min(other.earliest),
+            latest: self.latest.max(other.latest),
+            is_stepped: self.is_stepped || other.is_stepped,
+        }
+    }
+
+    /// With that of a record.
+    pub(super) fn and_of(self, record: &Record) -> Self {
+        let is_stepped = matches!(record.event, Event::Stepped(by) if by < 0);
+        self.and(Self { earliest: record.micros, latest: record.micros, is_stepped })
     }
 }
 
@@ -68,8 +104,8 @@ pub(super) struct Run {
     /// The first octet of the log that it covers, and the first that it does not.
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The time of its first line, microseconds since 1970.
-    pub(super) first: u64,
+    /// The times of its lines.
+    pub(super) times: Times,
     /// Where its entries begin in the index.
     pub(super) at: u64,
 }
@@ -86,9 +122,10 @@ impl Run {
         let (entries, rest) = rest.split_first_chunk::<4>()?;
         let mut numbers =
             rest.chunks_exact(8).filter_map(|octets| Some(u64::from_le_bytes(octets.try_into().ok()?)));
-        let (from, to, first) = (numbers.next()?, numbers.next()?, numbers.next()?);
-        let at = place + HEADER as u64;
-        let run = Self { entries: u32::from_le_bytes(*entries), from, to, first, at };
+        let (from, to) = (numbers.next()?, numbers.next()?);
+        let (earliest, latest, is_stepped) = (numbers.next()?, numbers.next()?, numbers.next()? != 0);
+        let (at, times) = (place + HEADER as u64, Times { earliest, latest, is_stepped });
+        let run = Self { entries: u32::from_le_bytes(*entries), from, to, times, at };
         (*magic == MAGIC && from <= to).then_some(run)
     }
 }
@@ -107,29 +144,33 @@ pub(super) fn path_of(log: &Path) -> PathBuf {
 }
 
 /// The run that grows in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct GrowingRun {
     entries: Vec<(Key, u32)>,
     lines: u32,
     from: u64,
-    first: u64,
+    times: Times,
 }
 
 impl GrowingRun {
     /// An empty one that begins at this octet of the log.
     pub(super) fn at(from: u64) -> Self {
-        Self { from, ..Self::default() }
+        Self { entries: Vec::new(), lines: 0, from, times: Times::NONE }
     }
 
     /// A line begins at this octet.
     pub(super) fn add(&mut self, record: &Record, place: u64) {
-        if self.lines == 0 {
-            self.first = record.micros;
-        }
+        self.times = self.times.and_of(record);
         self.lines += 1;
         if let (Some(key), Ok(place)) = (key(record), u32::try_from(place - self.from)) {
             self.entries.push((key, place));
         }
+    }
+
+    /// The lines from this octet on were not written: this number of them.
+    pub(super) fn cut(&mut self, from: u64, lines: u32) {
+        self.lines = self.lines.saturating_sub(lines);
+        self.entries.retain(|(_, place)| self.from + u64::from(*place) < from);
     }
 
     /// Whether it is to be written.
@@ -145,19 +186,20 @@ impl GrowingRun {
         if self.lines == 0 {
             return Ok(end);
         }
-        let octets = octets(&mut self.entries, (self.from, to), self.first);
+        let octets = octets(&mut self.entries, (self.from, to), self.times);
         index.write_all_at(&octets, end)?;
         *self = Self::at(to);
         Ok(end + octets.len() as u64)
     }
 }
 
-fn octets(entries: &mut [(Key, u32)], (from, to): (u64, u64), first: u64) -> Vec<u8> {
+fn octets(entries: &mut [(Key, u32)], (from, to): (u64, u64), times: Times) -> Vec<u8> {
     entries.sort_unstable();
     let mut octets = Vec::with_capacity(HEADER + entries.len() * ENTRY);
     octets.extend(MAGIC);
     octets.extend((entries.len() as u32).to_le_bytes());
-    octets.extend([from, to, first].into_iter().flat_map(u64::to_le_bytes));
+    let Times { earliest, latest, is_stepped } = times;
+    octets.extend([from, to, earliest, latest, is_stepped.into()].into_iter().flat_map(u64::to_le_bytes));
     for (key, place) in entries {
         octets.extend(key.to_le_bytes());
         octets.extend(place.to_le_bytes());
@@ -187,6 +229,7 @@ pub(super) fn runs(index: &File, log: u64) -> io::Result<Vec<Run>> {
 /// # Errors
 /// The kernel's.
 pub(super) fn merge(index: &File, log: u64, into: &mut File) -> io::Result<()> {
+    into.set_len(0)?;
     let mut all = Vec::new();
     let runs = runs(index, log)?;
     for run in &runs {
@@ -198,7 +241,8 @@ pub(super) fn merge(index: &File, log: u64, into: &mut File) -> io::Result<()> {
         );
     }
     if let (Some(first), Some(last)) = (runs.first(), runs.last()) {
-        into.write_all(&octets(&mut all, (first.from, last.to), first.first))?;
+        let times = runs.iter().fold(Times::NONE, |times, run| times.and(run.times));
+        into.write_all(&octets(&mut all, (first.from, last.to), times))?;
     }
     Ok(())
 }
@@ -228,15 +272,19 @@ mod tests {
         };
         let index = open(&path);
         let mut growing = GrowingRun::at(0);
-        growing.add(&record(100, 9), 0);
-        growing.add(&record(101, 7), 50);
+        growing.add(&record(101, 9), 0);
+        growing.add(&record(90, 7), 50);
+        growing.add(&record(99, 8), 100);
+        growing.cut(100, 1);
         let end = growing.write(&index, 0, 100).unwrap();
         assert_eq!(growing.write(&index, end, 100).unwrap(), end, "an empty run is not written");
         growing.add(&record(102, 7), 100);
+        growing.add(&Record { micros: 102, event: Event::Stepped(-5) }, 140);
         let end = growing.write(&index, end, 150).unwrap();
         let found = runs(&index, 150).unwrap();
-        let covered: Vec<_> = found.iter().map(|run| (run.from, run.to, run.first, run.entries)).collect();
-        assert_eq!(covered, [(0, 100, 100, 2), (100, 150, 102, 1)]);
+        let times = |run: &Run| (run.times.earliest, run.times.latest, run.times.is_stepped);
+        let covered: Vec<_> = found.iter().map(|run| (run.from, run.to, times(run), run.entries)).collect();
+        assert_eq!(covered, [(0, 100, (90, 101, false), 2), (100, 150, (102, 102, true), 2)]);
         let at = |port| key_of(NatProtocol::Udp, Endpoint4::new("192.0.2.1".parse().unwrap(), port));
         assert_eq!(entries(&index, &found[0]), [(at(7), 50), (at(9), 0)]);
         assert_eq!(runs(&index, 149).unwrap().len(), 1, "the log is shorter than it was");
@@ -244,8 +292,8 @@ mod tests {
         let mut merged = open(&merged_path);
         merge(&index, 150, &mut merged).unwrap();
         let one = runs(&merged, 150).unwrap();
-        assert_eq!((one.len(), one[0].first, one[0].to), (1, 100, 150));
-        assert_eq!(entries(&merged, &one[0]), [(at(7), 50), (at(7), 100), (at(9), 0)]);
+        assert_eq!((one.len(), times(&one[0]), one[0].to), (1, (90, 102, true), 150));
+        assert_eq!(entries(&merged, &one[0]), [(STEPPED, 140), (at(7), 50), (at(7), 100), (at(9), 0)]);
         index.set_len(end - 1).unwrap();
         assert_eq!(runs(&index, 150).unwrap().len(), 1, "a run that was cut off");
         for file in [path, merged_path] {
@@ -259,8 +307,13 @@ mod tests {
         let keys: std::collections::BTreeSet<Key> = NatProtocol::ALL
             .into_iter()
             .flat_map(|protocol| [0, 1, 65_535].map(|port| key_of(protocol, Endpoint4::new(address, port))))
-            .chain([STARTED, LOST, key_of(NatProtocol::Icmp, Endpoint4::new("0.0.0.0".parse().unwrap(), 0))])
+            .chain([
+                STARTED,
+                LOST,
+                STEPPED,
+                key_of(NatProtocol::Icmp, Endpoint4::new("0.0.0.0".parse().unwrap(), 0)),
+            ])
             .collect();
-        assert_eq!(keys.len(), 12);
+        assert_eq!(keys.len(), 13);
     }
 }

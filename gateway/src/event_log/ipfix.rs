@@ -5,11 +5,13 @@
 //!     set: template 2, or the template's number (2)  length (2)  records …
 //! ```
 
+use super::encode::Encode;
 use super::port_block::PortBlock;
+use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
-use super::transport::Encode;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::protocol;
+use std::net::Ipv4Addr;
 
 /// RFC 7011 §3.1.
 const VERSION: u16 = 10;
@@ -220,11 +222,15 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let (phase, binding, remote) = match &record.event {
         Event::Binding(phase, binding) => (*phase, binding, None),
         Event::Session(phase, binding, remote) => (*phase, binding, Some(*remote)),
+        Event::Portless(phase, session) => {
+            return Some((Template::Nat44Session, portless_data(record.micros, *phase, session)?));
+        }
         Event::Block(phase, block) => return data_of_block(record.micros, *phase, block),
         Event::Mapping(_)
         | Event::Started
         | Event::Stopped
         | Event::Lost(..)
+        | Event::Stepped(_)
         | Event::Limit(..)
         | Event::Notice(_) => {
             return None;
@@ -264,6 +270,23 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         octets.extend(remote.map_or(0, |remote| remote.port).to_be_bytes());
     }
     Some((template, octets))
+}
+
+/// The record of a protocol without ports: a NAT44 session whose ports are zero.
+fn portless_data(micros: u64, phase: Phase, session: &Portless) -> Option<Vec<u8>> {
+    let event = match phase {
+        Phase::Created => 4,
+        Phase::Deleted => 5,
+        Phase::Continues => return None,
+    };
+    let mut octets = (micros / 1_000).to_be_bytes().to_vec();
+    octets.extend([event, session.protocol.number()]);
+    let remote = session.remote.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    for address in [session.inside, session.outside, remote] {
+        octets.extend(address.octets());
+        octets.extend([0; 2]);
+    }
+    Some(octets)
 }
 
 /// RFC 8158 §4.6.10: the record of a port block. The subscriber is the first address of its prefix.
@@ -346,6 +369,18 @@ mod tests {
             let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
             assert_eq!(octets.len(), usize::from(length), "{template:?}");
         }
+    }
+
+    #[test]
+    fn a_session_without_ports_is_one_of_nat44_with_ports_of_zero() {
+        let of =
+            |phase| data(&record(Event::Portless(phase, super::super::record::tests::portless(Some(1)))));
+        let (template, octets) = of(Phase::Created).unwrap();
+        let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
+        assert_eq!((template, octets.len()), (Template::Nat44Session, usize::from(length)));
+        assert_eq!(octets[8..], [4, 50, 10, 0, 0, 1, 0, 0, 192, 0, 2, 1, 0, 0, 203, 0, 113, 9, 0, 0]);
+        assert_eq!(of(Phase::Deleted).unwrap().1[8..10], [5, 50]);
+        assert_eq!(of(Phase::Continues), None);
     }
 
     #[test]

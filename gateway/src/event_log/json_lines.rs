@@ -1,19 +1,21 @@
 //! The log as a file of JSON lines, with its index, and with full files of which the oldest are removed.
 
 use super::file_access::FileAccess;
-use super::index::{self, GrowingRun};
+use super::index::{self, GrowingRun, Times};
 use super::record::{Event, Record};
 use super::rotation;
 use super::sink_state::SinkState;
 use crate::config::EventLogFile;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
-use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The longest line that is indexed; ours have less than 400 octets.
 const LONGEST_LINE: usize = 4_096;
+/// A second, in microseconds.
+const SECOND: u64 = 1_000_000;
 /// Lines wait in memory until there are this many octets.
 const BUFFER: usize = 256 << 10;
 
@@ -23,23 +25,45 @@ pub(super) struct JsonLines {
     access: FileAccess,
     rotate_size: u64,
     rotate_keep: u32,
+    /// What no other process locks, although the file gets other names.
+    _lock: File,
     file: File,
     /// Octets of the file.
     length: u64,
     /// Lines that are not in the file yet, and their number.
     buffer: Vec<u8>,
-    lines: usize,
-    index: File,
-    /// Octets of the index.
-    indexed: u64,
-    run: GrowingRun,
+    lines: u32,
+    index: Index,
+    /// The latest time of its lines, microseconds since 1970.
+    latest: u64,
     /// The number of the next full file.
     number: u64,
-    /// Whether the full file has that number already: a rotation failed halfway.
-    is_renamed: bool,
+    /// What a rotation has done that failed halfway.
+    renamed: Renamed,
     /// Files that became full since [`JsonLines::take_filled`].
     filled: u64,
+    /// Whether the last lines could not be written.
+    is_failing: bool,
     state: Arc<SinkState>,
+    /// [`rotation::prune`]; a test has another one.
+    prune: fn(&Path, u32) -> io::Result<()>,
+}
+
+/// The index of the file.
+struct Index {
+    file: File,
+    /// Its octets.
+    length: u64,
+    run: GrowingRun,
+    /// Whether it lacks lines: then it gets no further run, and the rest of the file is searched without it.
+    has_gap: bool,
+}
+
+/// The full file, and its index, that have their new names already.
+#[derive(Default)]
+struct Renamed {
+    file: Option<PathBuf>,
+    has_index: bool,
 }
 
 impl JsonLines {
@@ -47,31 +71,33 @@ impl JsonLines {
     ///
     /// # Errors
     /// The kernel's, or the configured owner does not exist.
-    pub(super) fn open(config: &EventLogFile) -> io::Result<Self> {
+    pub(super) fn open(config: &EventLogFile, state: &Arc<SinkState>) -> io::Result<Self> {
         let access = FileAccess::of(config)?;
         let path = config.path.clone();
+        let lock = FileAccess::private().open_alone(&lock_of(&path))?;
         let (file, index) = (access.open_alone(&path)?, access.open(&index::path_of(&path))?);
-        let number = rotation::prune(&path, config.rotate_keep)?;
         let length = ended(&file)?;
-        let state = SinkState::new(path.display().to_string());
         let mut lines = Self {
             access,
             rotate_size: config.rotate_size,
             rotate_keep: config.rotate_keep,
+            _lock: lock,
             file,
             length,
             buffer: Vec::with_capacity(BUFFER),
             lines: 0,
-            index,
-            indexed: 0,
-            run: GrowingRun::default(),
-            number,
-            is_renamed: false,
+            index: Index { file: index, length: 0, run: GrowingRun::at(0), has_gap: false },
+            latest: 0,
+            number: rotation::next_number(&config.path)?,
+            renamed: Renamed::default(),
             filled: 0,
-            state,
+            is_failing: false,
+            state: Arc::clone(state),
             path,
+            prune: rotation::prune,
         };
-        lines.index_the_rest()?;
+        lines.index_what_is_there();
+        lines.prune();
         Ok(lines)
     }
 
@@ -80,23 +106,49 @@ impl JsonLines {
         std::mem::take(&mut self.filled)
     }
 
-    /// Full files that are kept.
-    pub(super) const fn keeps(&self) -> u32 {
-        self.rotate_keep
+    /// If its lines have later times than the present one, the clock was set back between two processes.
+    pub(super) fn tell_of_clock(&mut self, micros: u64) {
+        let ahead = self.latest.saturating_sub(micros);
+        if ahead > SECOND && micros > 0 {
+            let by = i64::try_from(ahead).map_or(i64::MIN, |ahead| -ahead);
+            self.write(&[Record { micros, event: Event::Stepped(by) }]);
+        }
     }
 
-    pub(super) fn state(&self) -> &Arc<SinkState> {
-        &self.state
+    /// What could not be written is tried again.
+    pub(super) const fn try_again(&mut self) {
+        self.is_failing = false;
+    }
+
+    /// Whether the last lines could not be written.
+    pub(super) const fn is_failing(&self) -> bool {
+        self.is_failing
+    }
+
+    /// Whether the path is still this file's, and the file is as it was left. Programs that rotate logs move it away, or cut it.
+    pub(super) fn is_as_left(&self) -> bool {
+        if self.renamed.file.is_some() {
+            return true;
+        }
+        let own = self.file.metadata();
+        let found = std::fs::symlink_metadata(&self.path);
+        matches!((own, found), (Ok(own), Ok(found)) if (own.dev(), own.ino()) == (found.dev(), found.ino()) && own.len() == self.length)
+    }
+
+    /// Another program has moved or cut the file: its index is of no use.
+    pub(super) fn forget_index(self) {
+        let _ = std::fs::remove_file(index::path_of(&self.path));
     }
 
     /// Appends records. They are in the file after [`JsonLines::flush`]. What cannot be written is lost and counted.
     pub(super) fn write(&mut self, records: &[Record]) {
         for record in records {
-            self.run.add(record, self.length + self.buffer.len() as u64);
+            self.index.add(record, self.length + self.buffer.len() as u64);
+            self.latest = self.latest.max(record.micros);
             record.write_json(&mut self.buffer);
             self.lines += 1;
             let is_full = self.length + self.buffer.len() as u64 >= self.rotate_size;
-            if self.buffer.len() >= BUFFER || self.run.is_full() || is_full {
+            if self.buffer.len() >= BUFFER || self.index.is_due() || is_full {
                 self.flush();
             }
         }
@@ -107,12 +159,14 @@ impl JsonLines {
         if self.lines == 0 {
             return;
         }
-        let written = self.append().and_then(|()| {
+        let written = self.append();
+        self.is_failing = written.is_err();
+        let written = written.and_then(|()| {
             if self.length >= self.rotate_size {
                 return self.rotate();
             }
-            if self.run.is_full() {
-                self.indexed = self.run.write(&self.index, self.indexed, self.length)?;
+            if self.index.is_due() {
+                self.index.write(&self.path, self.length);
             }
             Ok(())
         });
@@ -130,7 +184,7 @@ impl JsonLines {
         }
         self.write(&[Record { micros, event: Event::Lost(lost, Arc::clone(&self.state.name)) }]);
         self.flush();
-        if self.state.row().away_seconds.is_some() {
+        if self.is_failing {
             // It was lost as well, and counted as one.
             self.state.untell(lost);
         }
@@ -143,13 +197,13 @@ impl JsonLines {
         match &written {
             Ok(()) => {
                 self.length += octets.len() as u64;
-                self.state.wrote(lines);
+                self.state.wrote(lines as usize);
             }
             Err(_) => {
-                self.state.lose(lines as u64);
+                self.state.lose(lines.into());
                 // The rest of a line must not be there; what was not written is not indexed.
                 let _ = self.file.set_len(self.length);
-                self.index_again();
+                self.index.run.cut(self.length, lines);
             }
         }
         self.buffer = octets;
@@ -157,31 +211,33 @@ impl JsonLines {
         written
     }
 
-    /// Indexes what is in the file and not in the index: the present run has lines that are not in the file.
-    fn index_again(&mut self) {
+    fn index_what_is_there(&mut self) {
         if let Err(error) = self.index_the_rest() {
-            self.state.goes(&format!("its index is not written: {error}"));
+            self.index.fails(&self.path, &error);
         }
     }
 
     /// Adds to the index what it lacks: after a sudden end, or because it is not there.
     fn index_the_rest(&mut self) -> io::Result<()> {
-        let runs = index::runs(&self.index, self.length)?;
-        self.indexed = runs.last().map_or(0, |run| run.end());
-        self.index.set_len(self.indexed)?;
+        let index = &mut self.index;
+        let runs = index::runs(&index.file, self.length)?;
+        self.latest = runs.iter().fold(Times::NONE, |times, run| times.and(run.times)).latest;
+        index.length = runs.last().map_or(0, |run| run.end());
+        index.file.set_len(index.length)?;
         let mut place = runs.last().map_or(0, |run| run.to);
-        self.run = GrowingRun::at(place);
+        index.run = GrowingRun::at(place);
         let mut reader = BufReader::with_capacity(BUFFER, self.file.try_clone()?);
         reader.seek(SeekFrom::Start(place))?;
         let mut line = Vec::new();
         while place < self.length && reader.read_until(b'\n', &mut line)? > 0 {
             if let Some(record) = Record::read_json(&line).filter(|_| line.len() <= LONGEST_LINE) {
-                self.run.add(&record, place);
+                index.run.add(&record, place);
+                self.latest = self.latest.max(record.micros);
             }
             place += line.len() as u64;
             line.clear();
-            if self.run.is_full() {
-                self.indexed = self.run.write(&self.index, self.indexed, place)?;
+            if index.run.is_full() {
+                index.length = index.run.write(&index.file, index.length, place)?;
             }
         }
         Ok(())
@@ -190,25 +246,102 @@ impl JsonLines {
     /// The file is full: it gets a number, and its runs become one. If it fails halfway, it is tried again with the next lines, which are
     /// still written to the file that has its number already.
     fn rotate(&mut self) -> io::Result<()> {
-        self.indexed = self.run.write(&self.index, self.indexed, self.length)?;
-        let full = rotation::numbered(&self.path, self.number);
-        if !self.is_renamed {
-            unless_done(std::fs::rename(&self.path, &full))?;
-            self.is_renamed = true;
+        self.index.write(&self.path, self.length);
+        let full = match &self.renamed.file {
+            Some(full) => full.clone(),
+            None => self.rename()?,
+        };
+        let (index, index_of_full) = (index::path_of(&self.path), index::path_of(&full));
+        if !self.renamed.has_index {
+            unless_done(std::fs::rename(&index, &index_of_full))?;
+            self.renamed.has_index = true;
         }
-        let index = index::path_of(&self.path);
-        let mut merged = self.access.open(&index::path_of(&full))?;
-        index::merge(&self.index, self.length, &mut merged)?;
-        unless_done(std::fs::remove_file(&index))?;
         let (file, index) = (self.access.open_alone(&self.path)?, self.access.open(&index)?);
-        (self.file, self.index, self.is_renamed) = (file, index, false);
-        (self.length, self.indexed, self.run) = (0, 0, GrowingRun::default());
+        // One that is found there belongs to lines of another program.
+        let length = ended(&file)?;
+        index.set_len(0)?;
+        let (own, log) = (std::mem::replace(&mut self.index.file, index), self.length);
+        (self.file, self.length, self.renamed) = (file, length, Renamed::default());
+        self.index.has_gap = false;
+        self.index_what_is_there();
         self.filled += 1;
-        // Whatever becomes of old files: no full file is renamed over another one.
+        // Whatever becomes of old files.
         self.number += 1;
-        self.number = self.number.max(rotation::prune(&self.path, self.rotate_keep)?);
+        self.number = rotation::next_number(&self.path).map_or(self.number, |next| next.max(self.number));
+        // What fails from here on costs time when the log is searched, or room.
+        if let Err(error) = self.merge(&own, log, &index_of_full) {
+            tracing::warn!("event log: {}: {error}", index_of_full.display());
+        }
+        self.prune();
         Ok(())
     }
+
+    fn prune(&self) {
+        if let Err(error) = (self.prune)(&self.path, self.rotate_keep) {
+            tracing::warn!("event log: old files of {} are not removed: {error}", self.path.display());
+        }
+    }
+
+    /// Gives the file its number, which no other file has; its new name.
+    fn rename(&mut self) -> io::Result<PathBuf> {
+        loop {
+            let full = rotation::numbered(&self.path, self.number);
+            match rotation::rename_alone(&self.path, &full) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.number += 1,
+                outcome => {
+                    unless_done(outcome)?;
+                    self.renamed.file = Some(full.clone());
+                    return Ok(full);
+                }
+            }
+        }
+    }
+
+    /// The runs of a full file become one, in a file that replaces them.
+    fn merge(&self, runs: &File, log: u64, index: &Path) -> io::Result<()> {
+        let mut name = index.as_os_str().to_owned();
+        name.push(".new");
+        let merged = PathBuf::from(name);
+        index::merge(runs, log, &mut self.access.open(&merged)?)?;
+        std::fs::rename(&merged, index)
+    }
+}
+
+impl Index {
+    fn add(&mut self, record: &Record, place: u64) {
+        if !self.has_gap {
+            self.run.add(record, place);
+        }
+    }
+
+    /// Whether a run is to be written.
+    const fn is_due(&self) -> bool {
+        self.run.is_full() && !self.has_gap
+    }
+
+    /// Writes the run; the log is complete up to `to`.
+    fn write(&mut self, log: &Path, to: u64) {
+        if self.has_gap {
+            return;
+        }
+        match self.run.write(&self.file, self.length, to) {
+            Ok(length) => self.length = length,
+            Err(error) => self.fails(log, &error),
+        }
+    }
+
+    fn fails(&mut self, log: &Path, error: &io::Error) {
+        tracing::warn!("event log: {} is not indexed any further: {error}", log.display());
+        self.has_gap = true;
+        self.run = GrowingRun::at(0);
+    }
+}
+
+/// The file that a writer of this log locks.
+fn lock_of(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
 }
 
 /// What is not there was renamed or removed before.
@@ -254,6 +387,30 @@ mod tests {
         numbers.map(record).collect()
     }
 
+    fn open(config: &EventLogFile) -> JsonLines {
+        JsonLines::open(config, &SinkState::new(config.path.display().to_string())).unwrap()
+    }
+
+    fn write(lines: &mut JsonLines, numbers: std::ops::Range<u16>) {
+        lines.write(&records(numbers));
+        lines.flush();
+    }
+
+    /// Every one of the ports is in a file, in their order, and the first full file has a whole index; then it removes them.
+    fn finish(config: &EventLogFile, lines: &JsonLines, wanted: std::ops::Range<u16>) {
+        assert_eq!((lines.state.row().away_seconds, lines.state.row().lost), (None, 0));
+        let full = rotation::full_files(&config.path).unwrap();
+        assert_eq!(check_index(&full[0].path), ports(&full[0].path).len());
+        let files = full.iter().map(|full| full.path.as_path()).chain([config.path.as_path()]);
+        let all: Vec<u16> = files.flat_map(ports).collect();
+        assert!(all.iter().copied().eq(wanted), "{all:?}");
+        remove(config);
+    }
+
+    fn remove(config: &EventLogFile) {
+        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+    }
+
     /// The outside ports, in the order of the lines.
     fn ports(path: &std::path::Path) -> Vec<u16> {
         let text = std::fs::read(path).unwrap();
@@ -268,7 +425,7 @@ mod tests {
     #[test]
     fn full_files_are_kept_up_to_a_number_and_each_has_an_index_of_one_run() {
         let config = config("full");
-        let mut lines = JsonLines::open(&config).unwrap();
+        let mut lines = open(&config);
         records(1..200).chunks(7).for_each(|some| {
             lines.write(some);
             lines.flush();
@@ -292,13 +449,13 @@ mod tests {
         let mode =
             std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&full[2].path).unwrap().permissions());
         assert_eq!(mode & 0o777, 0o640);
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        remove(&config);
     }
 
     #[test]
     fn a_file_is_continued_after_a_sudden_end_and_its_index_is_completed() {
         let config = EventLogFile { rotate_size: 1 << 30, ..config("sudden") };
-        let mut lines = JsonLines::open(&config).unwrap();
+        let mut lines = open(&config);
         let many: Vec<Record> = (0..3).flat_map(|_| records(0..5_000)).collect();
         lines.write(&many);
         lines.flush();
@@ -306,18 +463,17 @@ mod tests {
         // In the middle of a line, and without the run that was not full.
         let length = std::fs::metadata(&config.path).unwrap().len();
         File::options().write(true).open(&config.path).unwrap().set_len(length - 9).unwrap();
-        let mut again = JsonLines::open(&config).unwrap();
-        again.write(&records(60_000..60_001));
-        again.flush();
+        let mut again = open(&config);
+        write(&mut again, 60_000..60_001);
         let found = ports(&config.path);
         assert_eq!((found.len(), found.last()), (15_000, Some(&60_000)), "the line that was cut off is lost");
         drop(again);
         let indexed = std::fs::metadata(index::path_of(&config.path)).unwrap().len();
         std::fs::write(index::path_of(&config.path), "damaged").unwrap();
-        let made_again = JsonLines::open(&config).unwrap();
-        assert_eq!(made_again.indexed, indexed);
-        assert!(made_again.indexed > 8_000 * 12, "{}", made_again.indexed);
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        let made_again = open(&config);
+        assert_eq!(made_again.index.length, indexed);
+        assert!(made_again.index.length > 8_000 * 12, "{}", made_again.index.length);
+        remove(&config);
     }
 
     /// Every entry of an index leads to a line with its key.
@@ -342,94 +498,116 @@ mod tests {
     #[test]
     fn lines_that_were_not_written_are_not_in_the_index() {
         let config = config("index");
-        let mut lines = JsonLines::open(&config).unwrap();
-        lines.write(&records(1..3));
-        lines.flush();
+        let mut lines = open(&config);
+        write(&mut lines, 1..3);
         let good = std::mem::replace(&mut lines.file, File::open(&config.path).unwrap());
-        lines.write(&records(3..10));
-        lines.flush();
+        write(&mut lines, 3..10);
         lines.file = good;
-        lines.write(&records(10..40));
-        lines.flush();
+        write(&mut lines, 10..40);
         let full = rotation::full_files(&config.path).unwrap();
         assert_eq!(ports(&full[0].path)[..4], [1, 2, 10, 11]);
         assert_eq!(check_index(&full[0].path), ports(&full[0].path).len());
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        remove(&config);
     }
 
     #[test]
     fn a_rotation_that_fails_is_tried_again() {
         let config = config("again");
-        let mut lines = JsonLines::open(&config).unwrap();
-        lines.write(&records(1..20));
-        lines.flush();
+        let mut lines = open(&config);
+        write(&mut lines, 1..20);
         // In the way of the new file.
         let good = std::mem::replace(&mut lines.path, config.path.join("nowhere"));
-        lines.write(&records(20..30));
-        lines.flush();
+        write(&mut lines, 20..30);
         assert!(lines.state.row().away_seconds.is_some());
         lines.path = good;
-        lines.write(&records(30..40));
-        lines.flush();
-        assert_eq!((lines.state.row().away_seconds, lines.state.row().lost), (None, 0));
-        let full = rotation::full_files(&config.path).unwrap();
-        let mut all = ports(&full[0].path);
-        assert_eq!(check_index(&full[0].path), all.len());
-        all.extend(ports(&config.path));
-        assert!(all.iter().copied().eq(1..40), "{all:?}");
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        write(&mut lines, 30..40);
+        finish(&config, &lines, 1..40);
     }
 
     #[test]
     fn a_rotation_that_was_half_done_is_completed() {
         let config = config("half");
-        let mut lines = JsonLines::open(&config).unwrap();
-        lines.write(&records(1..20));
-        lines.flush();
+        let mut lines = open(&config);
+        write(&mut lines, 1..20);
         std::fs::rename(&config.path, rotation::numbered(&config.path, 1)).unwrap();
-        lines.write(&records(20..40));
-        lines.flush();
+        write(&mut lines, 20..40);
+        finish(&config, &lines, 1..40);
+    }
+
+    /// What fails while old files are removed does not cost a full file its name.
+    #[test]
+    fn a_full_file_keeps_its_name_when_old_files_cannot_be_removed() {
+        let config = config("kept");
+        let mut lines = open(&config);
+        lines.prune = |_, _| Err(io::ErrorKind::PermissionDenied.into());
+        write(&mut lines, 1..100);
+        assert!(rotation::full_files(&config.path).unwrap().len() > 3);
+        finish(&config, &lines, 1..100);
+    }
+
+    #[test]
+    fn a_file_that_another_program_put_there_is_not_replaced() {
+        let config = config("taken");
+        let mut lines = open(&config);
+        let taken = rotation::numbered(&config.path, 1);
+        std::fs::write(&taken, "mine").unwrap();
+        write(&mut lines, 1..30);
+        assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
+        std::fs::remove_file(taken).unwrap();
+        finish(&config, &lines, 1..30);
+    }
+
+    /// An index that cannot be written has no gap: what it lacks is at its end, where it is searched for in the lines.
+    #[test]
+    fn an_index_that_cannot_be_written_ends_before_the_lines_that_it_lacks() {
+        let config = EventLogFile { rotate_size: 1 << 30, ..config("unindexed") };
+        let mut lines = open(&config);
+        write(&mut lines, 1..9_000);
+        let good =
+            std::mem::replace(&mut lines.index.file, File::open(index::path_of(&config.path)).unwrap());
+        write(&mut lines, 1..9_000);
+        lines.index.file = good;
+        write(&mut lines, 1..20_000);
         assert_eq!((lines.state.row().away_seconds, lines.state.row().lost), (None, 0));
-        let full = rotation::full_files(&config.path).unwrap();
-        let mut all = ports(&full[0].path);
-        assert_eq!(check_index(&full[0].path), all.len());
-        all.extend(ports(&config.path));
-        assert!(all.iter().copied().eq(1..40), "{all:?}");
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        let length = std::fs::metadata(&config.path).unwrap().len();
+        let runs = index::runs(&File::open(index::path_of(&config.path)).unwrap(), length).unwrap();
+        assert_eq!((runs.len(), check_index(&config.path)), (1, 8_192));
+        drop(lines);
+        drop(open(&config));
+        assert!(check_index(&config.path) > 30_000, "it is completed when the file is opened");
+        remove(&config);
     }
 
     #[test]
     fn a_file_has_one_writer() {
         let config = config("alone");
-        let lines = JsonLines::open(&config).unwrap();
-        let refused = JsonLines::open(&config).err().map(|error| error.to_string());
+        let lines = open(&config);
+        let state = SinkState::new("test".into());
+        let refused = JsonLines::open(&config, &state).err().map(|error| error.to_string());
         assert_eq!(refused.as_deref(), Some("another process writes it; end that, or write another path"));
         drop(lines);
-        assert!(JsonLines::open(&config).is_ok());
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        assert!(JsonLines::open(&config, &state).is_ok());
+        remove(&config);
     }
 
     #[test]
     fn what_cannot_be_written_is_counted_and_the_number_is_logged() {
         let config = EventLogFile { rotate_size: 1 << 30, ..config("refused") };
-        let mut lines = JsonLines::open(&config).unwrap();
-        lines.write(&records(1..3));
-        lines.flush();
+        let mut lines = open(&config);
+        write(&mut lines, 1..3);
         let good = std::mem::replace(&mut lines.file, File::open(&config.path).unwrap());
-        lines.write(&records(3..10));
-        lines.flush();
+        write(&mut lines, 3..10);
         lines.tell_of_losses(1);
         let row = lines.state.row();
         assert_eq!((row.written, row.lost, row.away_seconds), (2, 8, Some(0)));
         lines.file = good;
-        lines.write(&records(10..11));
-        lines.flush();
+        write(&mut lines, 10..11);
         lines.tell_of_losses(2);
         assert_eq!(lines.state.row().away_seconds, None);
         let text = std::fs::read_to_string(&config.path).unwrap();
         let said: Vec<Record> = text.lines().filter_map(|line| Record::read_json(line.as_bytes())).collect();
         assert_eq!(said.len(), 4);
         assert!(matches!(&said[3].event, Event::Lost(8, sink) if sink.ends_with("events.jsonl")), "{text}");
-        std::fs::remove_dir_all(config.path.parent().unwrap().parent().unwrap()).unwrap();
+        remove(&config);
     }
 }

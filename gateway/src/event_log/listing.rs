@@ -13,8 +13,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A listing begins at most this often.
+/// A listing because old files are removed begins at most this often.
 const PAUSE: Duration = Duration::from_secs(3_600);
+/// The same because events were lost: who makes many events does not keep the gateway busy with listings.
+const PAUSE_AFTER_LOSS: Duration = Duration::from_secs(600);
+/// Bindings with events that are remembered during a listing. With more, the rest is not listed, and it is repeated.
+const TOUCHED: usize = 1 << 20;
 
 /// A binding, by the number of its translator.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,9 @@ pub(super) struct Listing {
     continuing: Continuing,
     /// When the last one began.
     last: Instant,
+    /// Whether events were lost since it began, and when one began for that reason.
+    is_wanted: bool,
+    last_wanted: Option<Instant>,
     /// Full files since then.
     full: u64,
     /// Since when one is under way, and the bindings with events since then.
@@ -46,12 +53,20 @@ pub(super) struct Listing {
 
 impl Listing {
     pub(super) fn new(names: Vec<Arc<str>>, continuing: Continuing) -> Self {
-        Self { names, continuing, last: Instant::now(), full: 0, under_way: None }
+        let last = Instant::now();
+        Self { names, continuing, last, is_wanted: false, last_wanted: None, full: 0, under_way: None }
     }
 
-    /// Whether one is due: half of the files that are kept have become full since the last one.
+    /// Whether one is due: half of the files that are kept have become full since the last one, or events were lost.
     pub(super) fn is_due(&self, keep: u32) -> bool {
-        self.under_way.is_none() && self.full >= u64::from(keep / 2).max(1) && self.last.elapsed() >= PAUSE
+        let is_old = self.full >= u64::from(keep / 2).max(1) && self.last.elapsed() >= PAUSE;
+        let may_repeat = self.last_wanted.is_none_or(|last| last.elapsed() >= PAUSE_AFTER_LOSS);
+        self.under_way.is_none() && (is_old || self.is_wanted && may_repeat)
+    }
+
+    /// Events were lost: the beginnings of bindings may be among them.
+    pub(super) const fn want(&mut self) {
+        self.is_wanted = true;
     }
 
     /// This number of files has become full.
@@ -62,6 +77,9 @@ impl Listing {
     /// One begins; its first records. `records`: those taken since rings were looked at before.
     pub(super) fn begin(&mut self, micros: u64, records: &[Record]) -> Vec<Record> {
         (self.last, self.full) = (Instant::now(), 0);
+        if std::mem::take(&mut self.is_wanted) {
+            self.last_wanted = Some(self.last);
+        }
         self.under_way = Some((micros, HashSet::new()));
         self.note(records);
         self.continuing.begin(micros)
@@ -74,12 +92,18 @@ impl Listing {
             Event::Binding(..) | Event::Block(..) => key(record),
             Event::Mapping(_)
             | Event::Session(..)
+            | Event::Portless(..)
             | Event::Started
             | Event::Stopped
             | Event::Lost(..)
+            | Event::Stepped(_)
             | Event::Limit(..)
             | Event::Notice(_) => None,
         }));
+        if touched.len() > TOUCHED {
+            self.under_way = None;
+            self.is_wanted = true;
+        }
     }
 
     /// The records of some rows.
@@ -94,6 +118,12 @@ impl Listing {
         }
         records.retain(|record| key(record).is_none_or(|key| !touched.contains(&key)));
         records
+    }
+
+    /// Whether none is under way.
+    #[cfg(test)]
+    pub(super) const fn is_idle(&self) -> bool {
+        self.under_way.is_none()
     }
 
     /// It ends.
@@ -154,5 +184,32 @@ mod tests {
         assert!(!listing.is_due(1));
         listing.end();
         assert!(!listing.is_due(1));
+        listing.want();
+        assert!(listing.is_due(100), "events were lost");
+        listing.begin(2, &[]);
+        listing.want();
+        listing.end();
+        assert!(!listing.is_due(100), "ten minutes are not over");
+        listing.last_wanted = Instant::now().checked_sub(PAUSE_AFTER_LOSS);
+        assert!(listing.is_due(100));
+    }
+
+    #[test]
+    fn a_listing_during_which_too_much_happens_is_left_off_and_repeated() {
+        let mut listing = Listing::new(vec!["nat64".into()], plain());
+        listing.begin(1, &[]);
+        let gone = |number: usize| {
+            let gone = binding(
+                "[2001:db8::1]:5",
+                &format!("192.0.{}.{}:{}", number >> 24, number >> 16 & 255, number & 65_535),
+            );
+            Record { micros: 9, event: Event::Binding(Phase::Deleted, gone) }
+        };
+        let many: Vec<Record> = (0..TOUCHED + 1).map(gone).collect();
+        listing.note(&many[..TOUCHED]);
+        assert_eq!(listing.records(&[row(3)]).len(), 1);
+        listing.note(&many[TOUCHED..]);
+        assert_eq!(listing.records(&[row(3)]).len(), 0);
+        assert!(listing.is_due(100));
     }
 }

@@ -1,7 +1,7 @@
 //! The log of what begins and ends in NAT64 and NAT44: the one place where addresses of hosts are written by design.
 //!
 //! ```text
-//!     worker ─▶ ring ─┐                       ┌─▶ json_lines ─▶ file, rotation, index        ◀─ who
+//!     worker ─▶ ring ─┐                       ┌─▶ file_sink ─▶ json_lines ─▶ file, rotation, index   ◀─ who
 //!     worker ─▶ ring ─┼─▶ recorder (a thread) ┼─▶ remote (a thread) ─▶ syslog ─▶ transport
 //!     control ────────┘      records          └─▶ remote (a thread) ─▶ ipfix  ─▶ transport
 //!                                                       └─▶ spool
@@ -9,20 +9,28 @@
 //!
 //! Nothing here blocks a worker: a full ring, a full queue and a full spool lose events, which are counted, and the number is logged.
 
+mod backlog;
+mod bounded_thread;
+mod check;
+mod clock_watch;
 mod continuing;
+mod encode;
 mod file_access;
+mod file_sink;
 mod index;
 mod ipfix;
 mod json_lines;
 mod listing;
 mod notice;
 mod port_block;
+mod portless;
 mod record;
 mod recorder;
 mod remote;
 mod ring;
 mod rotation;
 mod search;
+mod servers;
 mod sink_state;
 mod spool;
 mod syslog;
@@ -30,6 +38,7 @@ mod tls;
 mod transport;
 mod who;
 
+pub use check::faults_of;
 pub use listing::Listed;
 pub use notice::{AlarmNotice, Notice};
 pub use port_block::PortMapping;

@@ -2,6 +2,7 @@
 
 use super::notice::{AlarmNotice, Notice};
 use super::port_block::{PortBlock, PortMapping};
+use super::portless::Portless;
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::NatProtocol;
@@ -26,6 +27,8 @@ pub(super) enum Event {
     Binding(Phase, Binding),
     /// A session: its binding, and the remote endpoint if destinations are logged.
     Session(Phase, Binding, Option<Endpoint4>),
+    /// A session of a protocol without ports.
+    Portless(Phase, Portless),
     /// A port block.
     Block(Phase, PortBlock),
     /// How a translator gives port blocks, from here on.
@@ -36,6 +39,8 @@ pub(super) enum Event {
     Stopped,
     /// This number of records is missing here, or at this sink.
     Lost(u64, Arc<str>),
+    /// The clock was set, forward or back, by this number of microseconds.
+    Stepped(i64),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
     /// Something is used up, or nearly.
@@ -73,6 +78,9 @@ impl Event {
             Self::Session(Phase::Created, ..) => "session_created",
             Self::Session(Phase::Deleted, ..) => "session_deleted",
             Self::Session(Phase::Continues, ..) => "session_continues",
+            Self::Portless(Phase::Created, _) => "portless_created",
+            Self::Portless(Phase::Deleted, _) => "portless_deleted",
+            Self::Portless(Phase::Continues, _) => "portless_continues",
             Self::Block(Phase::Created, _) => "block_allocated",
             Self::Block(Phase::Deleted, _) => "block_released",
             Self::Block(Phase::Continues, _) => "block_continues",
@@ -80,6 +88,7 @@ impl Event {
             Self::Started => "log_started",
             Self::Stopped => "log_stopped",
             Self::Lost(..) => "events_lost",
+            Self::Stepped(_) => "clock_stepped",
             Self::Limit(..) => "limit_reached",
             Self::Notice(notice) => notice.name(),
         }
@@ -109,6 +118,7 @@ struct Line<'a> {
     last_port: Option<u16>,
     remote: Option<&'a str>,
     kind: Option<&'a str>,
+    id: Option<u32>,
     #[serde(borrow)]
     sink: Option<std::borrow::Cow<'a, str>>,
     reason: Option<&'a str>,
@@ -118,6 +128,7 @@ struct Line<'a> {
     used: Option<u64>,
     capacity: Option<u64>,
     count: Option<u64>,
+    microseconds: Option<i64>,
 }
 
 impl Line<'_> {
@@ -151,6 +162,12 @@ impl Record {
                     let _ = write!(out, ",\"remote\":\"{remote}\"");
                 }
             }
+            Event::Portless(_, session) => {
+                for (name, value, is_number) in session.fields() {
+                    let value = if is_number { value } else { quoted(&value) };
+                    let _ = write!(out, ",\"{name}\":{value}");
+                }
+            }
             Event::Block(_, block) => {
                 let PortBlock { translator, address, first, .. } = block;
                 let (translator, who, last) = (quoted(translator), block.who(), block.last());
@@ -166,6 +183,9 @@ impl Record {
             Event::Started | Event::Stopped => {}
             Event::Lost(count, sink) => {
                 let _ = write!(out, ",\"count\":{count},\"sink\":{}", quoted(sink));
+            }
+            Event::Stepped(by) => {
+                let _ = write!(out, ",\"microseconds\":{by}");
             }
             Event::Limit(reason, packets) => {
                 let _ = write!(out, ",\"reason\":{},\"count\":{packets}", quoted(reason));
@@ -191,6 +211,7 @@ impl Record {
             ("log_started", _) => Event::Started,
             ("log_stopped", _) => Event::Stopped,
             ("events_lost", _) => Event::Lost(line.count?, line.sink.as_deref()?.into()),
+            ("clock_stepped", _) => Event::Stepped(line.microseconds?),
             ("limit_reached", _) => Event::Limit(line.reason?.into(), line.count?),
             ("port_mapping", _) => {
                 Event::Mapping(PortMapping::read_json(line.translator.as_deref()?, octets)?)
@@ -215,6 +236,11 @@ impl Record {
                     None => None,
                 };
                 Event::Session(Event::phase(name)?, binding()?, remote)
+            }
+            (name, "portless") => {
+                let whose = (line.translator.as_deref()?, line.protocol?);
+                let session = Portless::read(whose, (line.inside?, line.outside?), line.remote, line.id)?;
+                Event::Portless(Event::phase(name)?, session)
             }
             (_, _) => return None,
         };
@@ -283,6 +309,12 @@ pub(super) mod tests {
         }
     }
 
+    /// A session of ESP.
+    pub(in crate::event_log) fn portless(id: Option<u32>) -> Portless {
+        let remote = Some("203.0.113.9");
+        Portless::read(("nat44", "esp"), ("10.0.0.1", "192.0.2.1"), remote, id).unwrap()
+    }
+
     /// A block of 512 ports.
     pub(in crate::event_log) fn block(subscriber: &str, address: &str, first: u16) -> PortBlock {
         let (subscriber, _) = inside_endpoint::side(subscriber).unwrap();
@@ -339,9 +371,12 @@ pub(super) mod tests {
             Event::Binding(Phase::Continues, odd),
             Event::Session(Phase::Created, host.clone(), remote),
             Event::Session(Phase::Deleted, host, None),
+            Event::Portless(Phase::Created, portless(Some(258))),
+            Event::Portless(Phase::Deleted, Portless { remote: None, ..portless(None) }),
             Event::Started,
             Event::Stopped,
             Event::Lost(7, "udp://192.0.2.5:514".into()),
+            Event::Stepped(-3_600_000_000),
             Event::Limit("PortPoolEmpty".into(), 9),
             Event::Block(Phase::Created, block("2001:db8:1::/64", "192.0.2.1", 1_024)),
             Event::Block(Phase::Deleted, block("10.0.0.1/32", "192.0.2.1", 65_024)),
@@ -386,6 +421,19 @@ pub(super) mod tests {
             concat!(
                 r#"{"time":"2025-11-20T12:00:00.000001Z","event":"binding_created","translator":"nat64","protocol":"udp","#,
                 r#""inside":"[2001:db8:1::2]:50122","outside":"192.0.2.1:4711","kind":"dynamic"}"#,
+                "\n"
+            )
+        );
+    }
+
+    #[test]
+    fn a_line_of_a_protocol_without_ports_has_addresses_and_its_number_in_place_of_ports() {
+        let event = Event::Portless(Phase::Created, portless(Some(258)));
+        assert_eq!(
+            line(&Record { micros: 1_763_640_000_000_001, event }),
+            concat!(
+                r#"{"time":"2025-11-20T12:00:00.000001Z","event":"portless_created","translator":"nat44","protocol":"esp","#,
+                r#""inside":"10.0.0.1","outside":"192.0.2.1","remote":"203.0.113.9","id":258}"#,
                 "\n"
             )
         );

@@ -1,32 +1,29 @@
 //! The log's thread: takes events from the workers' rings, and gives them to the sinks.
 
+use super::bounded_thread::BoundedThread;
+use super::clock_watch::ClockWatch;
 use super::continuing::Continuing;
-use super::ipfix::Ipfix;
-use super::json_lines::JsonLines;
+use super::file_sink::FileSink;
 use super::listing::{Listed, Listing};
 use super::notice::Notice;
 use super::port_block::{PortBlock, PortMapping};
+use super::portless::Portless;
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
 use super::ring::{RING, RingEnd, Timed, Wants, ring};
+use super::servers;
 use super::sink_state::SinkState;
-use super::spool::Spool;
-use super::syslog::Syslog;
-use super::tls::Tls;
-use super::transport::{Transport, Way};
-use crate::config::{self, LogTransport, LoggedEvent, SyslogServer};
+use crate::config::{self, LoggedEvent};
 use crate::view::SinkRow;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{BindingEvent, BindingRow, BlockEvent, NatEvent, Selection, SessionEvent};
 use sixway_link::Clock;
 use sixway_wire::Prefix6;
-use std::io;
-use std::path::Path;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Events of a ring that are taken in a turn.
 const TURN: usize = 8_192;
@@ -36,6 +33,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 const NOTES: usize = 64;
 /// Slots of a table of bindings that are looked at together.
 const SLOTS: u32 = 4_096;
+/// How long the end of the log may take: the next process waits for it.
+const END: Duration = Duration::from_secs(1);
+/// The part of it in which the rings are emptied.
+const LAST_TURNS: Duration = Duration::from_millis(400);
+/// The part of it in which the threads of servers end.
+const LAST_OF_SERVERS: Duration = Duration::from_millis(900);
+/// Between two readings of clocks that belong together; a thread that was put aside in between reads them again.
+const READING: Duration = Duration::from_millis(100);
 /// Bits of the prefix of IPv4-mapped addresses.
 const MAPPED_BITS: u8 = 96;
 /// What the sink of the workers' rings is called in records of losses.
@@ -48,8 +53,9 @@ pub struct EventLog {
     limits: bool,
     /// Whether the bindings are to be listed again.
     due: Arc<AtomicBool>,
-    stop: Arc<AtomicBool>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// When the end began.
+    stop: Arc<OnceLock<Instant>>,
+    thread: Mutex<Option<BoundedThread>>,
 }
 
 impl std::fmt::Debug for EventLog {
@@ -86,62 +92,60 @@ pub struct Source<'a> {
 struct Recorder {
     rings: Vec<RingEnd>,
     notes: Receiver<Note>,
+    /// Rows of a listing, and its end, for which events of the rings are still to be taken.
+    held: VecDeque<Note>,
+    /// How many events of each ring.
+    owed: Vec<usize>,
     listing: Listing,
     due: Arc<AtomicBool>,
     clock: Clock,
+    /// The wall clock: microseconds since 1970.
+    wall: fn() -> u64,
+    watch: ClockWatch,
     bindings: bool,
     destinations: bool,
-    file: Option<JsonLines>,
+    file: Option<FileSink>,
     remotes: Vec<Remote>,
     /// Of the rings.
     workers: Arc<SinkState>,
 }
 
 impl EventLog {
-    /// Opens the sinks, lists what the engines have, and starts the thread.
+    /// Opens the sinks, lists what the engines have, and starts the thread. A sink that cannot be opened is away, and is tried again.
     ///
     /// # Errors
-    /// What cannot be opened, and why.
+    /// The kernel has no thread left.
     pub fn start(config: &config::EventLog, source: Source<'_>) -> Result<Self, String> {
         let Source { engines, translators, mappings, clock, .. } = source;
-        let file = match &config.file {
-            Some(file) => {
-                Some(JsonLines::open(file).map_err(|error| refused("log.file", &file.path, &error))?)
-            }
-            None => None,
-        };
-        let remotes = remotes(config, source.gateway, source.confine)?;
+        let file = config.file.as_ref().map(FileSink::new);
+        let remotes = servers::start(config, source.gateway, source.confine)?;
         let names: Vec<Arc<str>> = translators.iter().map(|name| name.as_str().into()).collect();
         let mut continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
         let first =
             if config.has_bindings() { first_records(engines, &names, &mut continuing) } else { Vec::new() };
         let rings = rings(config, engines, &names);
-        let workers = SinkState::new(WORKERS.into());
-        let states = [Arc::clone(&workers)]
-            .into_iter()
-            .chain(file.iter().map(|file| Arc::clone(file.state())))
-            .chain(remotes.iter().map(|remote| Arc::clone(remote.state())))
-            .collect();
         let (note, notes) = sync_channel(NOTES);
-        let (of_bindings, destinations) = (config.has_bindings(), config.has(LoggedEvent::Destinations));
-        let (stop, due) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let recorder = Recorder {
+            owed: vec![0; rings.len()],
             rings,
             notes,
+            held: VecDeque::new(),
             listing: Listing::new(names, continuing),
-            due: Arc::clone(&due),
+            due: Arc::default(),
             clock,
-            bindings: of_bindings,
-            destinations,
+            wall: micros,
+            watch: ClockWatch::default(),
+            bindings: config.has_bindings(),
+            destinations: config.has(LoggedEvent::Destinations),
             file,
             remotes,
-            workers,
+            workers: SinkState::new(WORKERS.into()),
         };
+        let (states, due, stop) = (recorder.states(), Arc::clone(&recorder.due), Arc::default());
         let stops = Arc::clone(&stop);
-        let thread = Builder::new().name("event-log".into()).spawn(move || recorder.run(first, &stops));
-        let thread = thread.map_err(|error| format!("log: no thread: {error}"))?;
-        let limits = config.has(LoggedEvent::Limits);
-        Ok(Self { states, notes: note, limits, due, stop, thread: Mutex::new(Some(thread)) })
+        let thread = BoundedThread::start(move || recorder.run(first, &stops));
+        let thread = Mutex::new(Some(thread.map_err(|error| format!("log: no thread: {error}"))?));
+        Ok(Self { states, notes: note, limits: config.has(LoggedEvent::Limits), due, stop, thread })
     }
 
     /// A limit was reached: packets were dropped for this reason.
@@ -199,12 +203,12 @@ impl EventLog {
         self.states.iter().map(|state| state.row()).collect()
     }
 
-    /// Writes what is left and ends the thread. The workers have ended before.
+    /// Writes what is left and ends the thread, within a second. The workers have ended before.
     pub fn end(&self) {
-        self.stop.store(true, Relaxed);
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            // A panic was reported by the thread.
-            let _ = thread.join();
+        let began = *self.stop.get_or_init(Instant::now);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| !thread.wait(began + END)) {
+            tracing::error!("event log: it has not ended within {END:?}; its last events are lost");
         }
     }
 }
@@ -213,17 +217,6 @@ impl Drop for EventLog {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn refused(key: &str, path: &Path, error: &io::Error) -> String {
-    let mend = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            "; give the process write access to it, for example by LogsDirectory= in the unit"
-        }
-        io::ErrorKind::ReadOnlyFilesystem => "; write another path",
-        _ => "",
-    };
-    format!("{key}: {}: {error}{mend}", path.display())
 }
 
 /// A ring for each translator of each engine.
@@ -269,67 +262,50 @@ fn first_records(engines: &mut [Engine], names: &[Arc<str>], continuing: &mut Co
     found
 }
 
-fn remotes(config: &config::EventLog, gateway: &str, confine: fn()) -> Result<Vec<Remote>, String> {
-    let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut remotes = Vec::new();
-    let mut start = |name: String, encode, transport| {
-        let file = format!("{gateway}-{}.spool", name.replace(' ', "-").replace(['/', ':', '[', ']'], "_"));
-        let path = config.spool.join(file);
-        let failed = |error| refused("log.spool", &path, &error);
-        let spool = Spool::open(&path, config.spool_size).map_err(failed)?;
-        let state = SinkState::new(name);
-        remotes.push(Remote::start(encode, transport, spool, state, confine).map_err(failed)?);
-        Ok::<(), String>(())
-    };
-    for syslog in &config.syslog {
-        let is_stream = syslog.transport != LogTransport::Udp;
-        let way = way(syslog).map_err(|error| format!("log.syslog: {}: {error}", syslog.server))?;
-        let name = format!("syslog {} {}", syslog.transport.as_str(), syslog.server);
-        let encode = Box::new(Syslog::new(syslog.facility, &host, is_stream));
-        start(name, encode, Transport::new(syslog.server, way))?;
-    }
-    for ipfix in &config.ipfix {
-        let repeats = ipfix.transport == LogTransport::Udp;
-        let name = format!("ipfix {} {}", ipfix.transport.as_str(), ipfix.collector);
-        let encode = Box::new(Ipfix::new(ipfix.observation_domain, repeats));
-        start(name, encode, Transport::new(ipfix.collector, if repeats { Way::Udp } else { Way::Tcp }))?;
-    }
-    Ok(remotes)
-}
-
-/// By what messages go to a syslog server.
-fn way(syslog: &SyslogServer) -> io::Result<Way> {
-    Ok(match (syslog.transport, &syslog.name) {
-        (LogTransport::Udp, _) => Way::Udp,
-        (LogTransport::Tls, Some(name)) => Way::Tls(Tls::new(name, syslog.ca.as_deref())?),
-        // Without a name there is no TLS: the configuration was checked.
-        (LogTransport::Tcp | LogTransport::Tls, _) => Way::Tcp,
-    })
-}
-
 impl Recorder {
-    fn run(mut self, first: Vec<Record>, stop: &AtomicBool) {
+    /// How the sinks are: the workers' rings first.
+    fn states(&self) -> Vec<Arc<SinkState>> {
+        let file = self.file.iter().map(FileSink::state);
+        let sinks = file.chain(self.remotes.iter().map(Remote::state));
+        std::iter::once(&self.workers).chain(sinks).map(Arc::clone).collect()
+    }
+
+    fn run(mut self, first: Vec<Record>, stop: &OnceLock<Instant>) {
         self.begin(first);
         loop {
             // Before the look: what was recorded until then is taken.
-            let is_last = stop.load(Relaxed);
+            let stopped = stop.get();
             let taken = self.turn();
-            if taken > 0 {
-                continue;
+            match stopped {
+                Some(stopped) if taken == 0 || stopped.elapsed() >= LAST_TURNS => break,
+                Some(_) => {}
+                None if taken == 0 => std::thread::park_timeout(PAUSE),
+                None => {}
             }
-            if is_last {
-                break;
-            }
-            std::thread::park_timeout(PAUSE);
         }
-        self.give(vec![Record { micros: micros(), event: Event::Stopped }]);
+        self.end(*stop.get_or_init(Instant::now));
+    }
+
+    /// The log ends.
+    fn end(&mut self, began: Instant) {
+        let left: usize = self.rings.iter().map(RingEnd::backlog).sum();
+        if left > 0 {
+            self.workers.lose(left as u64);
+            let lost = Event::Lost(left as u64, Arc::clone(&self.workers.name));
+            self.give(vec![Record { micros: (self.wall)(), event: lost }]);
+        }
+        self.give(vec![Record { micros: (self.wall)(), event: Event::Stopped }]);
         self.flush();
-        self.remotes.iter_mut().for_each(Remote::end);
+        let until = began + LAST_OF_SERVERS;
+        self.remotes.iter_mut().for_each(|remote| remote.stop(until));
+        self.remotes.iter_mut().for_each(|remote| remote.wait(until));
     }
 
     /// The log begins, with the bindings that are there.
     fn begin(&mut self, first: Vec<Record>) {
-        let micros = first.iter().map(|record| record.micros).min().unwrap_or_else(micros);
+        let (now, wall) = self.times();
+        self.watch.look(now, wall);
+        let micros = first.iter().map(|record| record.micros).min().unwrap_or(wall);
         self.give(vec![Record { micros, event: Event::Started }]);
         let mut first = first.into_iter().peekable();
         while first.peek().is_some() {
@@ -338,32 +314,45 @@ impl Recorder {
         self.flush();
     }
 
+    /// Both clocks at one moment.
+    fn times(&self) -> (sixway_dataplane::Instant, u64) {
+        loop {
+            let (now, wall) = (self.clock.now(), (self.wall)());
+            if self.clock.now().since(now) < READING {
+                return (now, wall);
+            }
+        }
+    }
+
     /// Takes what is there, in the order of its time; how much.
     fn turn(&mut self) -> usize {
-        let (now, wall) = (self.clock.now(), micros());
+        let (now, wall) = self.times();
         let (mut records, mut lost) = (Vec::new(), 0);
-        for ring in &mut self.rings {
+        if let Some(by) = self.watch.look(now, wall) {
+            records.push(Record { micros: wall, event: Event::Stepped(by) });
+        }
+        for (ring, owed) in self.rings.iter_mut().zip(&mut self.owed) {
             for _ in 0..TURN {
                 let Some(timed) = ring.next() else { break };
+                *owed = owed.saturating_sub(1);
                 let ago = u64::try_from(now.since(timed.0).as_micros()).unwrap_or(u64::MAX);
                 let micros = wall.saturating_sub(ago);
                 let event = event(&ring.translator, timed, self.destinations);
-                if self.bindings || matches!(event, Event::Session(..)) {
-                    records.push(Record { micros, event });
-                }
+                let is_logged = |event: &Event| self.bindings || matches!(event, Event::Session(..));
+                records.extend(event.filter(is_logged).map(|event| Record { micros, event }));
             }
             lost += ring.take_lost();
         }
         self.workers.wrote(records.len());
         if lost > 0 {
             self.workers.lose(lost);
+            self.listing.want();
         }
         let untold = self.workers.take_untold();
         if untold > 0 {
             let event = Event::Lost(untold, Arc::clone(&self.workers.name));
             records.push(Record { micros: wall, event });
         }
-        // After the rings: whatever a listing has to know of has been taken.
         let is_noted = self.notes(&mut records, wall);
         records.sort_by_key(|record| record.micros);
         let taken = records.len();
@@ -372,41 +361,61 @@ impl Recorder {
         taken + usize::from(is_noted)
     }
 
-    /// Takes the notes of the gateway itself; whether there were any.
+    /// Takes the notes of the gateway itself; whether there were any. A row of a listing was read before events that are in the rings now:
+    /// it waits until those were taken, because one of them may be the end of its binding.
     fn notes(&mut self, records: &mut Vec<Record>, wall: u64) -> bool {
         self.listing.note(records);
-        let mut any = false;
-        for note in self.notes.try_iter().take(NOTES) {
-            any = true;
-            match note {
-                Note::Record(record) => records.push(record),
-                Note::ListingBegins => {
-                    let begun = self.listing.begin(wall, records);
-                    if let Some(file) = &mut self.file {
-                        file.write(&begun);
+        let mut any = !self.held.is_empty();
+        if !any {
+            for note in self.notes.try_iter().take(NOTES) {
+                any = true;
+                match note {
+                    Note::Record(record) => records.push(record),
+                    Note::ListingBegins => {
+                        // Rows of the last one are of no use any more.
+                        self.held.clear();
+                        let begun = self.listing.begin(wall, records);
+                        if let Some(file) = &mut self.file {
+                            file.write(&begun);
+                        }
+                        self.due.store(false, Relaxed);
                     }
-                    self.due.store(false, Relaxed);
+                    Note::Listed(_) | Note::ListingEnds => self.held.push_back(note),
                 }
-                Note::Listed(rows) => {
-                    if let Some(file) = &mut self.file {
-                        file.write(&self.listing.records(&rows));
-                    }
-                }
-                Note::ListingEnds => self.listing.end(),
+            }
+            self.owed = self.rings.iter().map(RingEnd::backlog).collect();
+        }
+        if self.owed.iter().all(|owed| *owed == 0) {
+            for note in std::mem::take(&mut self.held) {
+                self.list(note);
             }
         }
         any
     }
 
-    fn give(&mut self, records: Vec<Record>) {
+    fn list(&mut self, note: Note) {
+        match note {
+            Note::Listed(rows) => {
+                if let Some(file) = &mut self.file {
+                    file.write(&self.listing.records(&rows));
+                }
+            }
+            Note::ListingEnds => self.listing.end(),
+            // They do not wait.
+            Note::Record(_) | Note::ListingBegins => {}
+        }
+    }
+
+    fn give(&mut self, mut records: Vec<Record>) {
         if records.is_empty() {
             return;
         }
         if let Some(file) = &mut self.file {
             file.write(&records);
         }
-        if !self.remotes.is_empty() {
-            let batch: Batch = records.into();
+        while !self.remotes.is_empty() && !records.is_empty() {
+            let rest = records.split_off(TURN.min(records.len()));
+            let batch: Batch = std::mem::replace(&mut records, rest).into();
             self.remotes.iter().for_each(|remote| remote.give(&batch));
         }
     }
@@ -414,9 +423,11 @@ impl Recorder {
     /// What was given is in the file; once there is room, what was lost there is a record itself.
     fn flush(&mut self) {
         let Some(file) = &mut self.file else { return };
-        file.flush();
-        file.tell_of_losses(micros());
+        file.flush((self.wall)());
         self.listing.filled(file.take_filled());
+        if file.take_incomplete() {
+            self.listing.want();
+        }
         if self.bindings && self.listing.is_due(file.keeps()) {
             self.due.store(true, Relaxed);
         }
@@ -434,7 +445,7 @@ fn block(
 }
 
 /// What happened, with the translator's name.
-fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event {
+fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option<Event> {
     let binding = |it: BindingEvent| Binding {
         translator: Arc::clone(translator),
         protocol: it.protocol,
@@ -447,14 +458,17 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Event 
         let binding = binding(BindingEvent { protocol, inside, outside, is_static: false });
         Event::Session(phase, binding, destinations.then_some(remote))
     };
-    match event {
+    let portless = |phase, it| Some(Event::Portless(phase, Portless::of(translator, &it, destinations)?));
+    Some(match event {
+        NatEvent::PortlessCreated(it) => return portless(Phase::Created, it),
+        NatEvent::PortlessDeleted(it) => return portless(Phase::Deleted, it),
         NatEvent::BindingCreated(it) => Event::Binding(Phase::Created, binding(it)),
         NatEvent::BindingDeleted(it) => Event::Binding(Phase::Deleted, binding(it)),
         NatEvent::BlockAllocated(it) => Event::Block(Phase::Created, block(translator, it)),
         NatEvent::BlockReleased(it) => Event::Block(Phase::Deleted, block(translator, it)),
         NatEvent::SessionCreated(it) => session(Phase::Created, it),
         NatEvent::SessionDeleted(it) => session(Phase::Deleted, it),
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,23 +1,36 @@
 //! A server of the log: a thread of its own sends to it, and keeps what it cannot send in a spool.
+//!
+//! The thread never waits for the server alone: it takes records from its queue whatever the server does.
 
+use super::backlog::Backlog;
+use super::bounded_thread::BoundedThread;
+use super::encode::Encode;
 use super::record::{Event, Record};
 use super::sink_state::SinkState;
 use super::spool::Spool;
-use super::transport::{Encode, Transport};
+use super::transport::Transport;
+use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::thread::{Builder, JoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Batches that wait for the thread.
-const QUEUE: usize = 256;
-/// How long the thread waits for records before it looks after its spool.
+/// Records that wait for the thread. With what they are about, they take less than 16 MB, once for all servers.
+const QUEUE: usize = 131_072;
+const _: () = assert!(size_of::<Record>() <= 112);
+/// Batches that are taken from the queue between two messages.
+const BATCHES: usize = 64;
+/// How long the thread waits for records before it looks after its connection.
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long it waits for the server before it looks after its queue.
+const LOOK: Duration = Duration::from_millis(20);
 /// Between two attempts to reach a server.
 const RETRY: Duration = Duration::from_secs(1);
-/// How long the spool is emptied at the end.
-const LAST: Duration = Duration::from_secs(1);
+/// A server that takes nothing for this long is away.
+const STALL: Duration = Duration::from_secs(5);
+/// What is left at the end for the spool, after the last attempts to send.
+const FOR_SPOOL: Duration = Duration::from_millis(300);
 /// Over UDP, a server that is not there is noticed after the first message: this long nothing follows it.
 const TRIAL: Duration = Duration::from_millis(50);
 
@@ -26,21 +39,56 @@ pub(super) type Batch = Arc<[Record]>;
 
 /// The thread of a server.
 pub(super) struct Remote {
-    queue: Option<SyncSender<Batch>>,
-    thread: Option<JoinHandle<()>>,
+    queue: Option<Sender<Batch>>,
+    /// Records in the queue.
+    waiting: Arc<AtomicUsize>,
+    /// When the end is over.
+    until: Arc<OnceLock<Instant>>,
+    thread: Option<BoundedThread>,
     state: Arc<SinkState>,
 }
 
 /// What the thread has.
-struct Sender {
+struct Sending {
     encode: Box<dyn Encode>,
     transport: Transport,
-    spool: Spool,
+    backlog: Backlog,
     state: Arc<SinkState>,
+    /// What is on its way.
+    message: Option<Message>,
     /// When the server is tried again.
     retry: Instant,
     /// Whether the next message is the first one, or the first after a failure.
     is_on_trial: bool,
+    /// Whether the last attempt failed.
+    is_away: bool,
+    /// Whether the state says that there is no spool.
+    lacks_spool: bool,
+}
+
+/// What is on its way.
+struct Message {
+    parts: VecDeque<Vec<u8>>,
+    /// Octets of the first part that were taken.
+    taken: usize,
+    /// Records of the backlog, and those of them that it carries.
+    records: usize,
+    carried: usize,
+    /// When some of it was taken last.
+    moved: Instant,
+    /// When it will be known whether it was received.
+    judged: Option<Instant>,
+}
+
+/// When the thread can go on.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// There is more to send.
+    Now,
+    /// When the server takes more.
+    Server,
+    /// When there are records, or after this time.
+    Records(Duration),
 }
 
 impl Remote {
@@ -55,14 +103,25 @@ impl Remote {
         state: Arc<SinkState>,
         confine: fn(),
     ) -> io::Result<Self> {
-        let (queue, batches) = sync_channel(QUEUE);
-        let (state_of_sender, retry) = (Arc::clone(&state), Instant::now());
-        let sender = Sender { encode, transport, spool, state: state_of_sender, retry, is_on_trial: true };
-        let thread = Builder::new().name("event-log".into()).spawn(move || {
+        let (queue, batches) = channel();
+        let (waiting, until) = (Arc::new(AtomicUsize::new(0)), Arc::new(OnceLock::new()));
+        let sending = Sending {
+            encode,
+            transport,
+            backlog: Backlog::new(spool),
+            state: Arc::clone(&state),
+            message: None,
+            retry: Instant::now(),
+            is_on_trial: true,
+            is_away: false,
+            lacks_spool: false,
+        };
+        let (left, end) = (Arc::clone(&waiting), Arc::clone(&until));
+        let thread = BoundedThread::start(move || {
             confine();
-            sender.run(&batches);
+            sending.run(&batches, &left, &end);
         })?;
-        Ok(Self { queue: Some(queue), thread: Some(thread), state })
+        Ok(Self { queue: Some(queue), waiting, until, thread: Some(thread), state })
     }
 
     pub(super) fn state(&self) -> &Arc<SinkState> {
@@ -71,149 +130,244 @@ impl Remote {
 
     /// Passes records on. If too many wait, these are lost.
     pub(super) fn give(&self, batch: &Batch) {
-        let given = self.queue.as_ref().map(|queue| queue.try_send(Arc::clone(batch)));
-        if let Some(Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch))) = given {
+        let Some(queue) = &self.queue else { return };
+        let waiting = self.waiting.fetch_add(batch.len(), Relaxed);
+        if waiting + batch.len() > QUEUE || queue.send(Arc::clone(batch)).is_err() {
+            self.waiting.fetch_sub(batch.len(), Relaxed);
             self.state.lose(batch.len() as u64);
         }
     }
 
-    /// Sends what waits, or leaves it in the spool, and ends the thread.
-    pub(super) fn end(&mut self) {
+    /// Has the thread send what waits, or leave it in the spool, until then.
+    pub(super) fn stop(&mut self, until: Instant) {
+        self.until.get_or_init(|| until);
         self.queue = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic was reported by the thread.
-            let _ = thread.join();
+    }
+
+    /// Waits for the end of the thread, until then.
+    pub(super) fn wait(&mut self, until: Instant) {
+        if self.thread.take().is_some_and(|thread| !thread.wait(until)) {
+            tracing::error!("event log: {}: it does not end; its last events are lost", self.state.name);
         }
     }
 }
 
-impl Sender {
-    fn run(mut self, batches: &Receiver<Batch>) {
+impl Sending {
+    fn run(mut self, batches: &Receiver<Batch>, waiting: &AtomicUsize, until: &OnceLock<Instant>) {
+        let mut next = Next::Now;
         loop {
-            match batches.recv_timeout(PAUSE) {
-                Ok(batch) => self.take(&batch),
-                Err(RecvTimeoutError::Timeout) => self.work_off(),
-                Err(RecvTimeoutError::Disconnected) => break,
+            let batch = match next {
+                Next::Now => batches.try_recv(),
+                Next::Server => {
+                    self.transport.wait(LOOK);
+                    batches.try_recv()
+                }
+                Next::Records(pause) => batches.recv_timeout(pause).map_err(|error| match error {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                }),
+            };
+            if batch == Err(TryRecvError::Disconnected) {
+                break;
             }
+            for batch in batch.into_iter().chain(batches.try_iter().take(BATCHES)) {
+                waiting.fetch_sub(batch.len(), Relaxed);
+                self.take(&batch);
+            }
+            next = self.work();
             self.tell_of_losses();
+            self.look_at_spool();
+            self.state.spools(self.backlog.octets());
         }
-        let end = Instant::now() + LAST;
-        while self.spool.octets() > 0 && self.is_there() && Instant::now() < end {
-            self.work_off();
+        self.end(until.get().copied().unwrap_or_else(Instant::now));
+    }
+
+    /// Sends what can be sent, and keeps the rest for the next process.
+    fn end(mut self, until: Instant) {
+        let sent_until = until.checked_sub(FOR_SPOOL).unwrap_or(until);
+        while !self.backlog.is_empty() && Instant::now() < sent_until {
+            match self.work() {
+                Next::Now => {}
+                Next::Server => self.transport.wait(LOOK),
+                Next::Records(_) if self.transport.is_closed() => break,
+                Next::Records(pause) => std::thread::sleep(pause.min(LOOK)),
+            }
         }
-        if let Err(error) = self.spool.compact() {
+        self.spill();
+        if let Err(error) = self.backlog.keep_place() {
             tracing::warn!("event log: {}: the spool: {error}", self.state.name);
         }
+        self.state.spools(self.backlog.octets());
     }
 
-    /// Sends records, or keeps them.
     fn take(&mut self, records: &[Record]) {
-        if self.spool.octets() > 0 {
-            self.work_off();
+        let lost = self.backlog.push(records);
+        self.state.lose(lost as u64);
+        if self.is_away {
+            self.spill();
         }
-        let sent = if self.spool.octets() == 0 && self.is_there() { self.send(records) } else { 0 };
-        self.keep(&records[sent..]);
     }
 
-    fn keep(&mut self, records: &[Record]) {
-        let kept = self.spool.append(records);
-        self.state.lose((records.len() - kept) as u64);
-        self.state.spools(self.spool.octets());
+    fn spill(&mut self) {
+        let lost = self.backlog.spill();
+        self.state.lose(lost as u64);
     }
 
-    /// Whether there is a connection; if not, it is tried from time to time.
-    fn is_there(&mut self) -> bool {
-        if self.transport.is_open() {
-            return true;
+    /// Does what can be done without waiting.
+    fn work(&mut self) -> Next {
+        if let Some(message) = self.message.take() {
+            return self.go_on(message);
         }
-        if Instant::now() < self.retry {
-            return false;
+        if self.backlog.is_empty() {
+            if self.transport.is_open()
+                && let Err(error) = self.transport.fault()
+            {
+                // Nothing was lost: it is tried again when there is something to send.
+                tracing::debug!("event log: {}: {error}", self.state.name);
+            }
+            return Next::Records(PAUSE);
         }
-        let connected = self.transport.connect().and_then(|()| {
-            self.encode.connected(now()).iter().try_for_each(|message| self.transport.send(message))
-        });
-        match connected {
-            Ok(()) => true,
-            Err(error) => {
-                self.failed(&error);
-                false
+        if !self.transport.is_open() {
+            return self.connect();
+        }
+        let message = self.compose();
+        self.go_on(message)
+    }
+
+    fn connect(&mut self) -> Next {
+        let now_is = Instant::now();
+        if self.transport.is_closed() && now_is < self.retry {
+            return Next::Records(PAUSE.min(self.retry - now_is));
+        }
+        let begun = if self.transport.is_closed() { self.transport.begin() } else { Ok(()) };
+        match begun.and_then(|()| self.transport.drive()) {
+            Ok(true) => {
+                self.is_on_trial = true;
+                let parts = self.encode.connected(now());
+                self.message = (!parts.is_empty()).then(|| Message::of(parts, 0, 0));
+                Next::Now
+            }
+            Ok(false) => Next::Server,
+            Err(error) => self.failed(&error, 0),
+        }
+    }
+
+    /// A message of the first records that wait.
+    fn compose(&mut self) -> Message {
+        let (mut out, mut records, mut carried) = (Vec::new(), 0, 0);
+        for record in self.backlog.head() {
+            carried += usize::from(self.encode.carries(record));
+            self.encode.encode(record, &mut out);
+            records += 1;
+            if !self.encode.is_joined() || self.is_on_trial || self.encode.is_full(&out) {
+                break;
             }
         }
+        Message::of(self.encode.finish(carried, now(), out), records, carried)
     }
 
-    fn failed(&mut self, error: &io::Error) {
+    /// Sends what the server takes of a message.
+    fn go_on(&mut self, mut message: Message) -> Next {
+        let carried = message.carried;
+        match self.pass(&mut message) {
+            Ok(true) => {}
+            Ok(false) if message.moved.elapsed() < STALL => {
+                let judged = message.judged;
+                self.message = Some(message);
+                // While it is on trial, the server is not asked.
+                return match judged {
+                    Some(judged) => Next::Records(judged.saturating_duration_since(Instant::now())),
+                    None => Next::Server,
+                };
+            }
+            Ok(false) => {
+                let error = io::Error::new(io::ErrorKind::TimedOut, "the server takes nothing");
+                return self.failed(&error, carried);
+            }
+            Err(error) => return self.failed(&error, carried),
+        }
+        self.backlog.advance(message.records);
+        self.state.wrote(message.carried);
+        if message.records > 0 && std::mem::take(&mut self.is_on_trial) {
+            self.is_away = false;
+            self.state.returns();
+        }
+        Next::Now
+    }
+
+    /// Whether a message has gone, as far as that is known.
+    fn pass(&mut self, message: &mut Message) -> io::Result<bool> {
+        while let Some(part) = message.parts.front() {
+            if message.taken == 0 {
+                self.transport.fault()?;
+            }
+            let taken = self.transport.send(&part[message.taken..])?;
+            if taken == 0 && !part.is_empty() {
+                return Ok(false);
+            }
+            (message.taken, message.moved) = (message.taken + taken, Instant::now());
+            if message.taken >= part.len() {
+                message.parts.pop_front();
+                message.taken = 0;
+            }
+        }
+        if !self.transport.flush()? {
+            return Ok(false);
+        }
+        if !self.is_on_trial || message.records == 0 {
+            return Ok(true);
+        }
+        let judged = *message.judged.get_or_insert_with(|| Instant::now() + TRIAL);
+        if Instant::now() < judged {
+            return Ok(false);
+        }
+        self.transport.fault().map(|()| true)
+    }
+
+    /// The server is away: what waits goes to the spool.
+    fn failed(&mut self, error: &io::Error, carried: usize) -> Next {
+        self.transport.close();
+        self.encode.not_sent(carried);
         self.state.goes(&error.to_string());
         self.retry = Instant::now() + RETRY;
-        self.is_on_trial = true;
+        self.is_away = true;
+        self.spill();
+        Next::Records(RETRY.min(PAUSE))
     }
 
-    /// Sends records; how many were sent. Fewer than all: the connection is closed.
-    fn send(&mut self, records: &[Record]) -> usize {
-        let mut sent = 0;
-        while sent < records.len() {
-            let (mut out, mut count, mut carried) = (Vec::new(), 0, 0);
-            for record in &records[sent..] {
-                carried += usize::from(self.encode.carries(record));
-                self.encode.encode(record, &mut out);
-                count += 1;
-                if !self.encode.is_joined() || self.is_on_trial || self.encode.is_full(&out) {
-                    break;
-                }
-            }
-            let messages = self.encode.finish(carried, now(), out);
-            let outcome = messages.iter().try_for_each(|message| self.transport.send(message));
-            if let Err(error) = outcome.and_then(|()| self.end_trial()) {
-                self.encode.not_sent(carried);
-                self.failed(&error);
-                return sent;
-            }
-            self.state.wrote(carried);
-            sent += count;
-        }
-        sent
-    }
-
-    /// After the first message: over UDP, an ICMP error says that nobody is there.
-    fn end_trial(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.is_on_trial) {
-            return Ok(());
-        }
-        std::thread::sleep(TRIAL);
-        self.transport.fault()?;
-        self.state.returns();
-        Ok(())
-    }
-
-    /// Sends from the spool.
-    fn work_off(&mut self) {
-        if self.spool.octets() == 0 || !self.is_there() {
+    /// A spool that cannot be opened is a problem while the server is there, too.
+    fn look_at_spool(&mut self) {
+        if self.is_away {
             return;
         }
-        let outcome = self.spool.first().and_then(|first| {
-            let (records, octets): (Vec<Record>, Vec<u64>) = first.into_iter().unzip();
-            let sent = self.send(&records);
-            self.spool.advance(octets[..sent].iter().sum())
-        });
-        if let Err(error) = outcome {
-            tracing::warn!("event log: {}: the spool: {error}", self.state.name);
+        match self.backlog.fault() {
+            Some(why) => {
+                self.state.goes(&why);
+                self.lacks_spool = true;
+            }
+            None if std::mem::take(&mut self.lacks_spool) => self.state.returns(),
+            None => {}
         }
-        self.state.spools(self.spool.octets());
     }
 
     /// Once there is room, what was lost is a record itself.
     fn tell_of_losses(&mut self) {
-        let is_crowded = !self.transport.is_open();
-        if is_crowded {
+        if !self.transport.is_open() {
             return;
         }
         let lost = self.state.take_untold();
         if lost > 0 {
             let record = Record { micros: micros(), event: Event::Lost(lost, Arc::clone(&self.state.name)) };
-            if self.spool.append(std::slice::from_ref(&record)) == 0 {
+            if self.backlog.push(std::slice::from_ref(&record)) > 0 {
                 self.state.untell(lost);
             }
-            self.state.spools(self.spool.octets());
         }
+    }
+}
+
+impl Message {
+    fn of(parts: Vec<Vec<u8>>, records: usize, carried: usize) -> Self {
+        Self { parts: parts.into(), taken: 0, records, carried, moved: Instant::now(), judged: None }
     }
 }
 

@@ -65,6 +65,11 @@ impl RingEnd {
         self.ring.pop().ok()
     }
 
+    /// Events that wait.
+    pub(super) fn backlog(&self) -> usize {
+        self.ring.slots()
+    }
+
     /// Events lost since the last call.
     pub(super) fn take_lost(&self) -> u64 {
         self.lost.swap(0, Relaxed)

@@ -1,6 +1,8 @@
 //! The files of a log: the one that is written, and the full ones, which have a number: `events.jsonl.00000042`.
 
 use super::index;
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,7 +27,10 @@ pub(super) fn full_files(log: &Path) -> io::Result<Vec<FullFile>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
-        if let Some(number) = number_of(&entry.file_name(), name) {
+        let number = number_of(&entry.file_name(), name);
+        // What was removed in the meantime has no type.
+        let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
+        if let Some(number) = number.filter(|_| is_file()) {
             found.push(FullFile { number, path: directory.join(entry.file_name()) });
         }
     }
@@ -46,11 +51,36 @@ pub(super) fn numbered(log: &Path, number: u64) -> PathBuf {
     name.into()
 }
 
-/// Removes the oldest full files but for `keep`, with their indexes. Returns the number of the next one.
+/// Gives a file another name, which no other file has.
+///
+/// # Errors
+/// The kernel's; [`io::ErrorKind::AlreadyExists`]: another file has the name.
+pub(super) fn rename_alone(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat2(AT_FDCWD, from, AT_FDCWD, to, RenameFlags::RENAME_NOREPLACE) {
+        Err(Errno::EINVAL | Errno::ENOSYS) => {
+            // The file system cannot do it in one step.
+            if std::fs::symlink_metadata(to).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            std::fs::rename(from, to)
+        }
+        outcome => outcome.map_err(io::Error::from),
+    }
+}
+
+/// The number of the next full file.
+///
+/// # Errors
+/// The directory cannot be read.
+pub(super) fn next_number(log: &Path) -> io::Result<u64> {
+    Ok(full_files(log)?.last().map_or(1, |last| last.number + 1))
+}
+
+/// Removes the oldest full files but for `keep`, with their indexes.
 ///
 /// # Errors
 /// The kernel's.
-pub(super) fn prune(log: &Path, keep: u32) -> io::Result<u64> {
+pub(super) fn prune(log: &Path, keep: u32) -> io::Result<()> {
     let files = full_files(log)?;
     let surplus = files.len().saturating_sub(keep as usize);
     for file in &files[..surplus] {
@@ -62,7 +92,7 @@ pub(super) fn prune(log: &Path, keep: u32) -> io::Result<u64> {
         // It may have none.
         let _ = std::fs::remove_file(index::path_of(&file.path));
     }
-    Ok(files.last().map_or(1, |last| last.number + 1))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -74,7 +104,8 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("sixway-rotation-{}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
         let log = directory.join("events.jsonl");
-        assert_eq!(prune(&log, 2).unwrap(), 1);
+        prune(&log, 2).unwrap();
+        assert_eq!(next_number(&log).unwrap(), 1);
         for number in [7, 8, 9, 100_000_000] {
             std::fs::write(numbered(&log, number), "").unwrap();
             std::fs::write(index::path_of(&numbered(&log, number)), "").unwrap();
@@ -88,10 +119,16 @@ mod tests {
         ] {
             std::fs::write(directory.join(other), "").unwrap();
         }
-        assert_eq!(prune(&log, 2).unwrap(), 100_000_001);
+        std::fs::create_dir(numbered(&log, 1)).unwrap();
+        prune(&log, 2).unwrap();
+        assert_eq!(next_number(&log).unwrap(), 100_000_001);
         let left: Vec<u64> = full_files(&log).unwrap().iter().map(|file| file.number).collect();
         assert_eq!(left, [9, 100_000_000]);
-        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 4 + 5);
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 4 + 6);
+        let refused = rename_alone(&numbered(&log, 9), &numbered(&log, 100_000_000)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        rename_alone(&numbered(&log, 9), &numbered(&log, 10)).unwrap();
+        assert_eq!(full_files(&log).unwrap().len(), 2);
         std::fs::remove_dir_all(&directory).unwrap();
     }
 }

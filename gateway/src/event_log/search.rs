@@ -1,12 +1,13 @@
 //! Finds lines of a log by their key, and reads as little as possible.
 
-use super::index::{self, ENTRY, HEADER, Key, Run};
-use super::record::Record;
+use super::index::{self, ENTRY, HEADER, Key, Run, Times};
+use super::record::{Event, Phase, Record};
 use super::rotation;
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
+use std::ops::ControlFlow;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
 /// Entries that are read together.
@@ -15,10 +16,15 @@ const PROBE: u32 = 42;
 const LINE: usize = 512;
 /// Octets that are read at a time where there is no index.
 const CHUNK: usize = 64 << 10;
-/// Lines of different workers may be this much out of order, in microseconds; in fact it is less than a tenth of it.
-const DISORDER: u64 = 2_000_000;
+/// Lines that are not indexed may have times that are this much earlier or later than those around them, in microseconds: bindings that are
+/// listed again have the time at which that began.
+const DISORDER: u64 = 3_600_000_000;
 /// A line that is longer is not ours.
 const LONGEST_LINE: usize = 4_096;
+/// Lines of a listing that are skipped for the time of another line.
+const LISTED: usize = 4_096;
+/// Attempts to open the files while they get other names.
+const ATTEMPTS: usize = 10;
 
 /// A log: its files, oldest first. The last one is being written.
 pub(super) struct Log {
@@ -27,10 +33,14 @@ pub(super) struct Log {
     keys: Vec<Key>,
     /// Octets that were read.
     read: Cell<u64>,
+    /// The file whose index leads to other lines than it says.
+    mismatched: Cell<Option<usize>>,
 }
 
 struct LogFile {
     log: File,
+    /// Its device and inode.
+    identity: (u64, u64),
     length: u64,
     index: Option<File>,
     /// The time of its first line; `None`: it has none.
@@ -46,25 +56,35 @@ impl Log {
     /// # Errors
     /// The kernel's; the path is named.
     pub(super) fn open(path: &Path, keys: &[Key]) -> io::Result<Self> {
-        let named = |path: &Path, error: io::Error| {
-            io::Error::new(error.kind(), format!("{}: {error}", path.display()))
-        };
-        let full = rotation::full_files(path).map_err(|error| named(path, error))?;
-        let paths = full.into_iter().map(|file| file.path).chain([path.to_owned()]);
-        let mut log = Self { files: Vec::new(), keys: keys.to_vec(), read: Cell::new(0) };
-        for path in paths {
-            match LogFile::open(&path) {
-                Ok(file) => log.files.push(file),
-                // It was removed in the meantime, or becomes a full one at this moment.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && !log.files.is_empty() => {}
-                Err(error) => return Err(named(&path, error)),
-            }
-        }
+        let files = open_all(path)?;
+        let mut log = Self { files, keys: keys.to_vec(), read: Cell::new(0), mismatched: Cell::new(None) };
         for place in 0..log.files.len() {
-            let first = log.line(&log.files[place], 0)?.map(|record| record.micros);
+            let first = log.first_of(&log.files[place])?;
             log.files[place].first = first;
         }
         Ok(log)
+    }
+
+    /// The time of the first line of a file that is one.
+    fn first_of(&self, file: &LogFile) -> io::Result<Option<u64>> {
+        if let Some(record) = self.line(file, 0)? {
+            return Ok(Some(record.micros));
+        }
+        let mut first = None;
+        self.scan(file, 0, |record| {
+            first = Some(record.micros);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// After an error: the file whose index does not fit its lines is searched without it. Whether there was one.
+    pub(super) fn leave_out_index(&mut self) -> bool {
+        let Some(file) = self.mismatched.take().and_then(|place| self.files.get_mut(place)) else {
+            return false;
+        };
+        (file.index, file.runs, file.rest) = (None, OnceCell::new(), OnceCell::new());
+        true
     }
 
     /// Octets of all files without their indexes.
@@ -77,9 +97,42 @@ impl Log {
         self.read.get()
     }
 
-    /// The time of the first line.
-    pub(super) fn first(&self) -> Option<u64> {
-        self.files.iter().find_map(|file| file.first)
+    /// The time from which on the log is complete. That of a binding that is listed again is older.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn first(&self) -> io::Result<Option<u64>> {
+        let Some(file) = self.files.iter().find(|file| file.first.is_some()) else { return Ok(None) };
+        let is_listed = |record: &Record| matches!(record.event, Event::Binding(Phase::Continues, _));
+        if self.line(file, 0)?.is_some_and(|record| !is_listed(&record)) {
+            return Ok(file.first);
+        }
+        let (mut first, mut listed) = (file.first, 0);
+        self.scan(file, 0, |record| {
+            first = first.max(Some(record.micros));
+            listed += 1;
+            if is_listed(&record) && listed < LISTED {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(first)
+    }
+
+    /// The times that a file may have.
+    fn times(&self, place: usize) -> io::Result<Option<Times>> {
+        let file = &self.files[place];
+        let Some(first) = file.first else { return Ok(None) };
+        let runs = self.runs(file)?;
+        let indexed = runs.iter().fold(Times::NONE, |times, run| times.and(run.times));
+        if runs.last().is_some_and(|run| run.to == file.length) {
+            return Ok(Some(indexed));
+        }
+        let next = self.files[place + 1..].iter().find_map(|next| next.first);
+        let latest = next.map_or(u64::MAX, |next| next.saturating_add(DISORDER));
+        let earliest = first.saturating_sub(DISORDER);
+        Ok(Some(indexed.and(Times { earliest, latest, is_stepped: false })))
     }
 
     /// The last record of a key that is not later than this.
@@ -87,19 +140,18 @@ impl Log {
     /// # Errors
     /// The kernel's.
     pub(super) fn last_until(&self, key: Key, until: u64) -> io::Result<Option<Record>> {
-        let begun = until.saturating_add(DISORDER);
-        for file in self.files.iter().rev().filter(|file| file.first.is_some_and(|first| first <= begun)) {
+        for (place, file) in self.files.iter().enumerate().rev() {
+            if self.times(place)?.is_none_or(|times| times.earliest > until) {
+                continue;
+            }
             let is_it = |record: &&Record| index::key(record) == Some(key) && record.micros <= until;
             if let Some(found) = self.rest(file)?.iter().rev().find(is_it) {
                 return Ok(Some(found.clone()));
             }
-            let runs = self.runs(file)?;
-            for run in runs.iter().rev().filter(|run| run.first <= begun) {
-                let (from, to) = self.entries_of(file, run, key)?;
-                // The first of them that is later.
-                let later = self.partition(file, run, (from, to), until)?;
-                if later > from {
-                    return self.record_of(file, run, later - 1);
+            for run in self.runs(file)?.iter().rev().filter(|run| run.times.earliest <= until) {
+                let search = Search { log: self, place, file, run, key };
+                if let Some(found) = search.last_until(until)? {
+                    return Ok(Some(found));
                 }
             }
         }
@@ -111,21 +163,14 @@ impl Log {
     /// # Errors
     /// The kernel's.
     pub(super) fn first_after(&self, key: Key, after: u64) -> io::Result<Option<Record>> {
-        let over = after.saturating_sub(DISORDER);
         for (place, file) in self.files.iter().enumerate() {
-            let next = self.files[place + 1..].iter().find_map(|next| next.first);
-            if file.first.is_none() || next.is_some_and(|next| next <= over) {
+            if self.times(place)?.is_none_or(|times| times.latest <= after) {
                 continue;
             }
-            let runs = self.runs(file)?;
-            for (place, run) in runs.iter().enumerate() {
-                if runs.get(place + 1).is_some_and(|next| next.first <= over) {
-                    continue;
-                }
-                let (from, to) = self.entries_of(file, run, key)?;
-                let later = self.partition(file, run, (from, to), after)?;
-                if later < to {
-                    return self.record_of(file, run, later);
+            for run in self.runs(file)?.iter().filter(|run| run.times.latest > after) {
+                let search = Search { log: self, place, file, run, key };
+                if let Some(found) = search.first_after(after)? {
+                    return Ok(Some(found));
                 }
             }
             let is_it = |record: &&Record| index::key(record) == Some(key) && record.micros > after;
@@ -159,61 +204,9 @@ impl Log {
             if index::key(&record).is_some_and(|key| self.keys.contains(&key)) {
                 rest.push(record);
             }
+            ControlFlow::Continue(())
         })?;
         Ok(file.rest.get_or_init(|| rest))
-    }
-
-    /// The places of a key's entries in a run: the first, and the first behind them.
-    fn entries_of(&self, file: &LogFile, run: &Run, key: Key) -> io::Result<(u32, u32)> {
-        let from = self.lower_bound(file, run, key)?;
-        let some = self.entries(file, run, from, PROBE.min(run.entries - from))?;
-        match some.iter().position(|(other, _)| *other != key) {
-            Some(count) => Ok((from, from + count as u32)),
-            None => Ok((from, self.lower_bound(file, run, key + 1)?)),
-        }
-    }
-
-    /// The place of the first entry whose key is not less.
-    fn lower_bound(&self, file: &LogFile, run: &Run, key: Key) -> io::Result<u32> {
-        let (mut from, mut to) = (0, run.entries);
-        // Every entry before `from` has a lesser key, every one from `to` on has not.
-        while from < to {
-            let middle = from + (to - from).saturating_sub(PROBE) / 2;
-            let count = PROBE.min(to - middle);
-            let entries = self.entries(file, run, middle, count)?;
-            match entries.iter().position(|(other, _)| *other >= key) {
-                Some(0) => to = middle,
-                Some(place) => return Ok(middle + place as u32),
-                None => from = middle + entries.len().max(1) as u32,
-            }
-        }
-        Ok(from)
-    }
-
-    fn entries(&self, file: &LogFile, run: &Run, from: u32, count: u32) -> io::Result<Vec<(Key, u32)>> {
-        let Some(index) = &file.index else { return Ok(Vec::new()) };
-        let mut octets = vec![0; count as usize * ENTRY];
-        index.read_exact_at(&mut octets, run.at + u64::from(from) * ENTRY as u64)?;
-        self.count(octets.len() as u64);
-        Ok(octets.chunks_exact(ENTRY).filter_map(index::entry).collect())
-    }
-
-    /// The first of these entries whose line is later than `until`.
-    fn partition(&self, file: &LogFile, run: &Run, (from, to): (u32, u32), until: u64) -> io::Result<u32> {
-        let (mut from, mut to) = (from, to);
-        while from < to {
-            let middle = from + (to - from) / 2;
-            let is_later = self.record_of(file, run, middle)?.is_none_or(|record| record.micros > until);
-            if is_later { to = middle } else { from = middle + 1 }
-        }
-        Ok(from)
-    }
-
-    fn record_of(&self, file: &LogFile, run: &Run, place: u32) -> io::Result<Option<Record>> {
-        match self.entries(file, run, place, 1)?.first() {
-            Some((_, octet)) => self.line(file, run.from + u64::from(*octet)),
-            None => Ok(None),
-        }
     }
 
     /// The line at this octet.
@@ -232,8 +225,13 @@ impl Log {
         }
     }
 
-    /// Reads all lines from this octet on.
-    fn scan(&self, file: &LogFile, from: u64, mut tell: impl FnMut(Record)) -> io::Result<()> {
+    /// Reads lines from this octet on, as long as that goes on.
+    fn scan(
+        &self,
+        file: &LogFile,
+        from: u64,
+        mut tell: impl FnMut(Record) -> ControlFlow<()>,
+    ) -> io::Result<()> {
         let (mut rest, mut at) = (Vec::new(), from);
         let mut chunk = vec![0; CHUNK];
         while at < file.length {
@@ -249,8 +247,8 @@ impl Log {
             while let Some(end) = rest[done..].iter().position(|octet| *octet == b'\n') {
                 let line = &rest[done..done + end];
                 done += end + 1;
-                if let Some(record) = Record::read_json(line) {
-                    tell(record);
+                if Record::read_json(line).is_some_and(|record| tell(record).is_break()) {
+                    return Ok(());
                 }
             }
             rest.drain(..done);
@@ -266,13 +264,146 @@ impl Log {
     }
 }
 
+/// A search in a run.
+struct Search<'l> {
+    log: &'l Log,
+    /// Of the file.
+    place: usize,
+    file: &'l LogFile,
+    run: &'l Run,
+    key: Key,
+}
+
+impl Search<'_> {
+    fn last_until(&self, until: u64) -> io::Result<Option<Record>> {
+        let (from, to) = self.entries()?;
+        if self.run.times.is_stepped {
+            for place in (from..to).rev() {
+                let record = self.record(place)?;
+                if record.micros <= until {
+                    return Ok(Some(record));
+                }
+            }
+            return Ok(None);
+        }
+        let later = self.partition((from, to), until)?;
+        if later > from { self.record(later - 1).map(Some) } else { Ok(None) }
+    }
+
+    fn first_after(&self, after: u64) -> io::Result<Option<Record>> {
+        let (from, to) = self.entries()?;
+        if self.run.times.is_stepped {
+            for place in from..to {
+                let record = self.record(place)?;
+                if record.micros > after {
+                    return Ok(Some(record));
+                }
+            }
+            return Ok(None);
+        }
+        let later = self.partition((from, to), after)?;
+        if later < to { self.record(later).map(Some) } else { Ok(None) }
+    }
+
+    /// The places of the key's entries: the first, and the first behind them.
+    fn entries(&self) -> io::Result<(u32, u32)> {
+        let from = self.lower_bound(self.key)?;
+        let some = self.read(from, PROBE.min(self.run.entries - from))?;
+        match some.iter().position(|(other, _)| *other != self.key) {
+            Some(count) => Ok((from, from + count as u32)),
+            None => Ok((from, self.lower_bound(self.key + 1)?)),
+        }
+    }
+
+    /// The place of the first entry whose key is not less.
+    fn lower_bound(&self, key: Key) -> io::Result<u32> {
+        let (mut from, mut to) = (0, self.run.entries);
+        // Every entry before `from` has a lesser key, every one from `to` on has not.
+        while from < to {
+            let middle = from + (to - from).saturating_sub(PROBE) / 2;
+            let count = PROBE.min(to - middle);
+            let entries = self.read(middle, count)?;
+            match entries.iter().position(|(other, _)| *other >= key) {
+                Some(0) => to = middle,
+                Some(place) => return Ok(middle + place as u32),
+                None => from = middle + entries.len().max(1) as u32,
+            }
+        }
+        Ok(from)
+    }
+
+    fn read(&self, from: u32, count: u32) -> io::Result<Vec<(Key, u32)>> {
+        let Some(index) = &self.file.index else { return Ok(Vec::new()) };
+        let mut octets = vec![0; count as usize * ENTRY];
+        index.read_exact_at(&mut octets, self.run.at + u64::from(from) * ENTRY as u64)?;
+        self.log.count(octets.len() as u64);
+        Ok(octets.chunks_exact(ENTRY).filter_map(index::entry).collect())
+    }
+
+    /// The first of these entries whose line is later than `until`.
+    fn partition(&self, (from, to): (u32, u32), until: u64) -> io::Result<u32> {
+        let (mut from, mut to) = (from, to);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            let is_later = self.record(middle)?.micros > until;
+            if is_later { to = middle } else { from = middle + 1 }
+        }
+        Ok(from)
+    }
+
+    /// The record of an entry, which has the key.
+    fn record(&self, place: u32) -> io::Result<Record> {
+        let record = match self.read(place, 1)?.first() {
+            Some((_, octet)) => self.log.line(self.file, self.run.from + u64::from(*octet))?,
+            None => None,
+        };
+        record.filter(|record| index::key(record) == Some(self.key)).ok_or_else(|| {
+            self.log.mismatched.set(Some(self.place));
+            io::Error::new(io::ErrorKind::InvalidData, "an index does not fit its file; remove it")
+        })
+    }
+}
+
+/// The files, oldest first, as they were at one moment: they get other names, and are removed, meanwhile.
+fn open_all(path: &Path) -> io::Result<Vec<LogFile>> {
+    let named =
+        |path: &Path, error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let opened = |path: &Path| match LogFile::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(named(path, error)),
+    };
+    let list = || rotation::full_files(path).map_err(|error| named(path, error));
+    for attempt in 1.. {
+        // In this order: what becomes full now is found under its new name.
+        let current = opened(path)?;
+        let full = list()?;
+        let mut files = Vec::new();
+        for file in &full {
+            files.extend(opened(&file.path)?);
+        }
+        let has = |current: &LogFile| files.iter().any(|file| file.identity == current.identity);
+        let is_moved = current.as_ref().is_some_and(has);
+        if attempt < ATTEMPTS && (is_moved || list()? != full) {
+            continue;
+        }
+        files.extend(current.filter(|_| !is_moved));
+        if files.is_empty() {
+            return Err(named(path, io::ErrorKind::NotFound.into()));
+        }
+        return Ok(files);
+    }
+    Ok(Vec::new())
+}
+
 impl LogFile {
     fn open(path: &Path) -> io::Result<Self> {
         let log = File::open(path)?;
-        let length = log.metadata()?.len();
+        let metadata = log.metadata()?;
+        let (length, identity) = (metadata.len(), (metadata.dev(), metadata.ino()));
         // Without an index, it is read as a whole.
         let index = File::open(index::path_of(path)).ok();
         let (runs, rest) = (OnceCell::new(), OnceCell::new());
-        Ok(Self { log, length, index, first: None, runs, rest })
+        Ok(Self { log, identity, length, index, first: None, runs, rest })
     }
 }

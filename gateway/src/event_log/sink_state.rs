@@ -9,6 +9,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(super) struct SinkState {
     pub(super) name: Arc<str>,
+    has_spool: bool,
     written: AtomicU64,
     spooled: AtomicU64,
     /// All records lost.
@@ -21,9 +22,20 @@ pub(super) struct SinkState {
 }
 
 impl SinkState {
+    /// Of a sink that loses events while it is away.
     pub(super) fn new(name: String) -> Arc<Self> {
+        Self::of(name, false)
+    }
+
+    /// Of a sink with a spool.
+    pub(super) fn with_spool(name: String) -> Arc<Self> {
+        Self::of(name, true)
+    }
+
+    fn of(name: String, has_spool: bool) -> Arc<Self> {
         Arc::new(Self {
             name: name.into(),
+            has_spool,
             written: AtomicU64::new(0),
             spooled: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -66,9 +78,12 @@ impl SinkState {
     /// It is away; logged when it goes.
     pub(super) fn goes(&self, why: &str) {
         let mut away = self.away.lock().unwrap_or_else(PoisonError::into_inner);
-        if away.is_none() {
-            tracing::warn!("event log: {}: {why}", self.name);
-            *away = Some((Instant::now(), why.to_owned()));
+        match &mut *away {
+            None => {
+                tracing::warn!("event log: {}: {why}", self.name);
+                *away = Some((Instant::now(), why.to_owned()));
+            }
+            Some((_, reason)) => why.clone_into(reason),
         }
     }
 
@@ -88,6 +103,7 @@ impl SinkState {
             written: self.written.load(Relaxed),
             spooled_octets: self.spooled.load(Relaxed),
             lost: self.lost.load(Relaxed),
+            has_spool: self.has_spool,
             lost_seconds: lost_last.map(|at| at.elapsed().as_secs()),
             away_seconds: away.as_ref().map(|(since, _)| since.elapsed().as_secs()),
             reason: away.as_ref().map(|(_, why)| why.clone()),

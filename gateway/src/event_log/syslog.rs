@@ -6,9 +6,9 @@
 //!
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
+use super::encode::Encode;
 use super::port_block::{PortBlock, PortMapping};
 use super::record::{Binding, Event, Record, time_text};
-use super::transport::Encode;
 use crate::config::Facility;
 use crate::inside_endpoint;
 use std::io::Write as _;
@@ -42,9 +42,10 @@ impl Syslog {
 
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
-            Event::Lost(..) | Event::Limit(..) | Event::Notice(_) => WARNING,
+            Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => WARNING,
             Event::Binding(..)
             | Event::Session(..)
+            | Event::Portless(..)
             | Event::Block(..)
             | Event::Mapping(_)
             | Event::Started
@@ -101,6 +102,11 @@ fn words(event: &Event) -> (String, String) {
                 None => (data, text),
             }
         }
+        Event::Portless(_, session) => {
+            let of_field =
+                |(name, value, _): (&str, String, bool)| format!(" {name}=\"{}\"", escaped(&value));
+            (session.fields().map(of_field).collect(), session.to_string())
+        }
         Event::Block(_, block) => {
             let PortBlock { translator, address, first, .. } = block;
             let (who, last) = (block.who(), block.last());
@@ -124,6 +130,9 @@ fn words(event: &Event) -> (String, String) {
             format!(" count=\"{count}\" sink=\"{}\"", escaped(sink)),
             format!("{count} events lost at {sink}"),
         ),
+        Event::Stepped(by) => {
+            (format!(" microseconds=\"{by}\""), format!("the clock was set by {by} microseconds"))
+        }
         Event::Limit(reason, count) => (
             format!(" reason=\"{}\" count=\"{count}\"", escaped(reason)),
             format!("{reason}: {count} packets dropped"),
@@ -187,6 +196,11 @@ mod tests {
         assert!(
             session.contains("sequenceId=\"2\"") && session.ends_with("as 192.0.2.1:4711 to 203.0.113.1:53")
         );
+        let esp = super::super::record::tests::portless(Some(258));
+        let esp = said(&mut syslog, Event::Portless(Phase::Deleted, esp));
+        let data = r#"[nat@32473 translator="nat44" protocol="esp" inside="10.0.0.1" outside="192.0.2.1" remote="203.0.113.9" id="258"]"#;
+        assert!(esp.contains(" portless_deleted ") && esp.contains(data), "{esp}");
+        assert!(esp.ends_with("] esp 10.0.0.1 as 192.0.2.1 to 203.0.113.9"), "{esp}");
         let lost = said(&mut syslog, Event::Lost(3, "a \"b\\c]".into()));
         assert!(lost.starts_with("<132>1 ") && lost.contains(r#"sink="a \"b\\c\]""#), "{lost}");
     }

@@ -6,59 +6,79 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io;
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What connections to a server have in common.
-#[derive(Clone)]
 pub(super) struct Tls {
-    config: Arc<ClientConfig>,
-    name: ServerName<'static>,
+    name: String,
+    ca: Option<PathBuf>,
+    client: Option<Client>,
 }
+
+/// A client's configuration, and the name of the server.
+pub(super) type Client = (Arc<ClientConfig>, ServerName<'static>);
 
 /// A connection.
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 impl Tls {
-    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's.
-    ///
-    /// # Errors
-    /// They cannot be read, or there are none.
-    pub(super) fn new(name: &str, ca: Option<&Path>) -> io::Result<Self> {
-        let mut roots = RootCertStore::empty();
-        match ca {
-            Some(path) => {
-                for certificate in CertificateDer::pem_file_iter(path).map_err(io::Error::other)? {
-                    let added = certificate.map_err(io::Error::other).map(|it| roots.add(it));
-                    added?.map_err(io::Error::other)?;
-                }
-            }
-            None => {
-                roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            }
-        }
-        if roots.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::NotFound, "there are no certificates of authorities"));
-        }
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(io::Error::other)?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
-        Ok(Self { config: Arc::new(config), name })
+    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's. What cannot be read is tried again
+    /// when it is needed.
+    pub(super) fn new(name: &str, ca: Option<&Path>) -> Self {
+        let client = client(name, ca).ok();
+        Self { name: name.to_owned(), ca: ca.map(Path::to_owned), client }
     }
 
-    /// Shakes hands over a connection.
+    /// Reads the certificates of authorities, if that was not possible before.
     ///
     /// # Errors
-    /// The kernel's, or the server does not prove who it is.
-    pub(super) fn connect(&self, mut stream: TcpStream) -> io::Result<TlsStream> {
-        let connection = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
-        let mut connection = connection.map_err(io::Error::other)?;
-        while connection.is_handshaking() {
-            connection.complete_io(&mut stream)?;
-        }
+    /// They cannot be read.
+    pub(super) fn prepare(&mut self) -> io::Result<&Client> {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => client(&self.name, self.ca.as_deref())?,
+        };
+        Ok(self.client.insert(client))
+    }
+
+    /// Begins TLS over a connection.
+    ///
+    /// # Errors
+    /// The certificates of authorities cannot be read.
+    pub(super) fn begin(&mut self, stream: TcpStream) -> io::Result<TlsStream> {
+        let (config, name) = self.prepare()?.clone();
+        let connection = ClientConnection::new(config, name).map_err(io::Error::other)?;
         Ok(StreamOwned::new(connection, stream))
     }
+}
+
+/// A client that trusts these authorities.
+///
+/// # Errors
+/// They cannot be read, or there are none.
+pub(super) fn client(name: &str, ca: Option<&Path>) -> io::Result<Client> {
+    let mut roots = RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            let named = |error| io::Error::other(format!("{}: {error}", path.display()));
+            for certificate in CertificateDer::pem_file_iter(path).map_err(named)? {
+                let added = certificate.map_err(named).map(|it| roots.add(it));
+                added?.map_err(io::Error::other)?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "there are no certificates of authorities"));
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).map_err(io::Error::other)?;
+    Ok((Arc::new(config), name))
 }

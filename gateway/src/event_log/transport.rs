@@ -1,57 +1,42 @@
-//! How messages go to a server: by UDP, each in a datagram, by TCP, or by TLS.
+//! How messages go to a server: by UDP, each in a datagram, by TCP, or by TLS. Nothing here waits but [`Transport::wait`]: a server that is
+//! slow, or does not answer, does not keep its thread from taking records.
 
-use super::record::Record;
 use super::tls::{Tls, TlsStream};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, connect, socket};
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
-use std::time::Duration;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
+use std::time::{Duration, Instant};
 
-/// How long connecting and sending may take.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Octets that are gathered before they are sent over a stream.
-const GATHERED: usize = 16 << 10;
-
-/// How records become messages.
-pub(super) trait Encode: Send {
-    /// Messages that come first on a connection; `now`: seconds since 1970.
-    fn connected(&mut self, now: u64) -> Vec<Vec<u8>>;
-
-    /// Adds a record to a message.
-    fn encode(&mut self, record: &Record, out: &mut Vec<u8>);
-
-    /// Whether several records may be in one message.
-    fn is_joined(&self) -> bool;
-
-    /// Whether a message has no room for more.
-    fn is_full(&self, out: &[u8]) -> bool {
-        out.len() >= GATHERED
-    }
-
-    /// Whether it writes such a record at all.
-    fn carries(&self, _record: &Record) -> bool {
-        true
-    }
-
-    /// The messages to send for these records.
-    fn finish(&mut self, records: usize, now: u64, out: Vec<u8>) -> Vec<Vec<u8>>;
-
-    /// The records of the last messages were not sent.
-    fn not_sent(&mut self, _records: usize) {}
-}
+/// How long connecting may take, with TLS.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Reads of what a server says, at a time: it is ignored, and one that never stops does not keep the thread busy.
+const READS: usize = 16;
 
 /// The connection to a server.
 pub(super) struct Transport {
     server: SocketAddr,
     way: Way,
-    open: Option<Socket>,
+    stage: Stage,
+    /// When connecting began.
+    began: Instant,
 }
 
 /// By what messages go.
-#[derive(Clone)]
 pub(super) enum Way {
     Udp,
     Tcp,
     Tls(Tls),
+}
+
+/// How far a connection is.
+enum Stage {
+    Closed,
+    Connecting(TcpStream),
+    Shaking(Box<TlsStream>),
+    Open(Socket),
 }
 
 enum Socket {
@@ -61,21 +46,34 @@ enum Socket {
 }
 
 impl Transport {
-    pub(super) const fn new(server: SocketAddr, way: Way) -> Self {
-        Self { server, way, open: None }
+    pub(super) fn new(server: SocketAddr, way: Way) -> Self {
+        Self { server, way, stage: Stage::Closed, began: Instant::now() }
     }
 
     /// Whether there is a connection.
     pub(super) const fn is_open(&self) -> bool {
-        self.open.is_some()
+        matches!(self.stage, Stage::Open(_))
     }
 
-    /// Connects.
+    /// Whether there is none, and none is made.
+    pub(super) const fn is_closed(&self) -> bool {
+        matches!(self.stage, Stage::Closed)
+    }
+
+    pub(super) fn close(&mut self) {
+        self.stage = Stage::Closed;
+    }
+
+    /// Begins to connect.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn connect(&mut self) -> io::Result<()> {
-        self.open = Some(match &self.way {
+    pub(super) fn begin(&mut self) -> io::Result<()> {
+        self.began = Instant::now();
+        if let Way::Tls(tls) = &mut self.way {
+            tls.prepare()?;
+        }
+        self.stage = match &self.way {
             Way::Udp => {
                 let any: IpAddr = match self.server {
                     SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -84,92 +82,193 @@ impl Transport {
                 let socket = UdpSocket::bind((any, 0))?;
                 // Errors of ICMP come to a connected socket alone.
                 socket.connect(self.server)?;
-                socket.set_write_timeout(Some(PATIENCE))?;
-                Socket::Udp(socket)
+                socket.set_nonblocking(true)?;
+                Stage::Open(Socket::Udp(socket))
             }
-            Way::Tcp => Socket::Tcp(stream_to(self.server)?),
-            Way::Tls(tls) => Socket::Tls(Box::new(tls.connect(stream_to(self.server)?)?)),
-        });
+            Way::Tcp | Way::Tls(_) => Stage::Connecting(stream_to(self.server)?),
+        };
         Ok(())
     }
 
-    /// What the kernel has heard of the last message: over UDP, that nobody was there for it. Then the connection is closed.
+    /// Goes on with connecting; whether there is a connection. After an error it is closed.
     ///
     /// # Errors
-    /// It was not received.
-    pub(super) fn fault(&mut self) -> io::Result<()> {
-        let fault = match &mut self.open {
-            None => Some(io::ErrorKind::NotConnected.into()),
-            Some(Socket::Udp(socket)) => socket.take_error()?,
-            Some(Socket::Tcp(stream)) => is_there(stream).err(),
-            Some(Socket::Tls(stream)) => is_there_with_tls(stream).err(),
+    /// The kernel's, or the server does not prove who it is, or takes too long.
+    pub(super) fn drive(&mut self) -> io::Result<bool> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Closed);
+        self.stage = match stage {
+            Stage::Connecting(stream) => self.connected(stream)?,
+            Stage::Shaking(stream) => shaken(stream)?,
+            Stage::Closed | Stage::Open(_) => stage,
         };
-        match fault {
-            None => Ok(()),
-            Some(error) => {
-                self.open = None;
-                Err(error)
-            }
+        let is_late = !self.is_open() && !self.is_closed() && self.began.elapsed() >= PATIENCE;
+        if is_late {
+            self.close();
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"));
+        }
+        Ok(self.is_open())
+    }
+
+    fn connected(&mut self, stream: TcpStream) -> io::Result<Stage> {
+        if !is_ready(stream.as_fd(), PollFlags::POLLOUT, Duration::ZERO) {
+            return Ok(Stage::Connecting(stream));
+        }
+        if let Some(error) = stream.take_error()? {
+            return Err(error);
+        }
+        stream.set_nodelay(true)?;
+        match &mut self.way {
+            Way::Tls(tls) => shaken(Box::new(tls.begin(stream)?)),
+            Way::Udp | Way::Tcp => Ok(Stage::Open(Socket::Tcp(stream))),
         }
     }
 
-    /// Sends a message. After an error the connection is closed.
+    /// What is known of the last messages: over UDP, that nobody was there for them, over a stream, that the server has closed it. Then the
+    /// connection is closed.
+    ///
+    /// # Errors
+    /// They were not received.
+    pub(super) fn fault(&mut self) -> io::Result<()> {
+        let outcome = match &mut self.stage {
+            Stage::Closed | Stage::Connecting(_) | Stage::Shaking(_) => {
+                Err(io::ErrorKind::NotConnected.into())
+            }
+            Stage::Open(Socket::Udp(socket)) => {
+                socket.take_error().and_then(|error| error.map_or(Ok(()), Err))
+            }
+            Stage::Open(Socket::Tcp(stream)) => ignored(|octets| stream.read(octets)),
+            Stage::Open(Socket::Tls(stream)) => ignored(|octets| stream.read(octets)),
+        };
+        self.closed_by(outcome)
+    }
+
+    /// Sends octets, as many as there is room for; a datagram as a whole. After an error the connection is closed.
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn send(&mut self, message: &[u8]) -> io::Result<()> {
-        let sent = match &mut self.open {
-            None => Err(io::ErrorKind::NotConnected.into()),
-            Some(Socket::Udp(socket)) => socket.send(message).map(|_| ()),
-            Some(Socket::Tcp(stream)) => is_there(stream).and_then(|()| stream.write_all(message)),
-            Some(Socket::Tls(stream)) => is_there_with_tls(stream)
-                .and_then(|()| stream.write_all(message))
-                .and_then(|()| stream.flush()),
-        };
-        if sent.is_err() {
-            self.open = None;
-        }
-        sent
-    }
-}
-
-fn stream_to(server: SocketAddr) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&server, PATIENCE)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-/// A server that has closed the connection would still be sent to once, in vain. What a server says is ignored.
-fn is_there(stream: &mut TcpStream) -> io::Result<()> {
-    stream.set_nonblocking(true)?;
-    let mut octets = [0; 512];
-    let seen = ignored(|| stream.read(&mut octets));
-    stream.set_nonblocking(false)?;
-    seen
-}
-
-/// The same over TLS.
-fn is_there_with_tls(stream: &mut TlsStream) -> io::Result<()> {
-    stream.sock.set_nonblocking(true)?;
-    let mut octets = [0; 512];
-    let seen = ignored(|| stream.read(&mut octets));
-    stream.sock.set_nonblocking(false)?;
-    seen
-}
-
-/// Reads until nothing more is there.
-fn ignored(mut read: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
-    loop {
-        match read() {
-            Ok(0) => {
-                let what = "the server closed the connection";
-                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, what));
+    pub(super) fn send(&mut self, octets: &[u8]) -> io::Result<usize> {
+        let sent = match &mut self.stage {
+            Stage::Closed | Stage::Connecting(_) | Stage::Shaking(_) => {
+                Err(io::ErrorKind::NotConnected.into())
             }
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            Err(error) => return Err(error),
+            Stage::Open(Socket::Udp(socket)) => socket.send(octets),
+            Stage::Open(Socket::Tcp(stream)) => stream.write(octets),
+            // What TLS has encrypted goes first: it keeps no more than one message.
+            Stage::Open(Socket::Tls(stream)) => flushed(stream).and_then(|is_flushed| {
+                let taken = if is_flushed { stream.conn.writer().write(octets)? } else { 0 };
+                flushed(stream).map(|_| taken)
+            }),
+        };
+        self.closed_by(none_if_it_would_block(sent, 0))
+    }
+
+    /// Sends what is encrypted already; whether that is all.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        let flushed = match &mut self.stage {
+            Stage::Open(Socket::Tls(stream)) => flushed(stream),
+            Stage::Closed | Stage::Connecting(_) | Stage::Shaking(_) | Stage::Open(_) => Ok(true),
+        };
+        self.closed_by(flushed)
+    }
+
+    fn closed_by<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        if outcome.is_err() {
+            self.close();
+        }
+        outcome
+    }
+
+    /// Waits until the connection can go on, or for this long.
+    pub(super) fn wait(&self, at_most: Duration) {
+        let (fd, events) = match &self.stage {
+            Stage::Closed => return std::thread::sleep(at_most),
+            Stage::Connecting(stream) | Stage::Open(Socket::Tcp(stream)) => {
+                (stream.as_fd(), PollFlags::POLLOUT)
+            }
+            Stage::Open(Socket::Udp(socket)) => (socket.as_fd(), PollFlags::POLLOUT),
+            Stage::Shaking(stream) | Stage::Open(Socket::Tls(stream)) => {
+                let events = if stream.conn.wants_write() { PollFlags::POLLOUT } else { PollFlags::POLLIN };
+                (stream.sock.as_fd(), events)
+            }
+        };
+        is_ready(fd, events, at_most);
+    }
+}
+
+/// A connection that is being made.
+fn stream_to(server: SocketAddr) -> io::Result<TcpStream> {
+    let family = if server.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+    let stream = socket(family, SockType::Stream, flags, SockProtocol::Tcp)?;
+    match connect(stream.as_raw_fd(), &SockaddrStorage::from(server)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(stream.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits for one of these events; whether one came.
+fn is_ready(fd: BorrowedFd<'_>, events: PollFlags, at_most: Duration) -> bool {
+    let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::ZERO);
+    poll(&mut [PollFd::new(fd, events)], timeout).is_ok_and(|ready| ready > 0)
+}
+
+/// Goes on with the handshake.
+fn shaken(mut stream: Box<TlsStream>) -> io::Result<Stage> {
+    while stream.conn.is_handshaking() {
+        flushed(&mut stream)?;
+        let TlsStream { conn, sock } = &mut *stream;
+        let read = none_if_it_would_block(conn.read_tls(sock).map(Some), None)?;
+        match read {
+            Some(0) => return Err(closed()),
+            Some(_) => {
+                let processed = conn.process_new_packets().map_err(io::Error::other);
+                if processed.is_err() {
+                    // The server learns why.
+                    let _ = conn.write_tls(sock);
+                }
+                processed?;
+            }
+            None => return Ok(Stage::Shaking(stream)),
         }
     }
+    Ok(Stage::Open(Socket::Tls(stream)))
+}
+
+/// Sends what is encrypted; whether that is all.
+fn flushed(stream: &mut TlsStream) -> io::Result<bool> {
+    while stream.conn.wants_write() {
+        if none_if_it_would_block(stream.conn.write_tls(&mut stream.sock), 0)? == 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reads what is there. A server that has closed the connection would still be sent to once, in vain.
+fn ignored(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
+    let mut octets = [0; 4_096];
+    for _ in 0..READS {
+        match none_if_it_would_block(read(&mut octets).map(Some), None)? {
+            Some(0) => return Err(closed()),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    Ok(())
+}
+
+fn none_if_it_would_block<T>(outcome: io::Result<T>, none: T) -> io::Result<T> {
+    match outcome {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(none)
+        }
+        outcome => outcome,
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection")
 }

@@ -15,6 +15,10 @@ const MOST_TRANSLATORS: usize = 32;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
+/// Times at which the clock was set that are looked at, before a time and after it.
+const MOST_STEPS: usize = 8;
+/// A clock that was set less than this before or after is a reason for doubt, in microseconds.
+const NEAR: u64 = 2_000_000;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +71,8 @@ pub struct Answer {
     pub log_begins: Option<String>,
     /// Events are missing in that time, so that the answer may be wrong.
     pub events_are_missing: bool,
+    /// The clock was set at about that time, so that the answer may be wrong.
+    pub clock_was_set: bool,
     /// Octets that were read for the answer.
     pub octets_read: u64,
     /// Octets of the log.
@@ -87,25 +93,34 @@ pub struct Last {
 /// # Errors
 /// The log cannot be read.
 pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
+    let key = index::key_of(question.protocol, question.outside);
+    let blocks = sizes().map(|size| of_block(question.outside, size));
+    let others = [key, STARTED, index::LOST, index::STEPPED, index::MAPPING];
+    let keys: Vec<Key> = others.into_iter().chain(blocks).collect();
+    let mut log = Log::open(log, &keys)?;
+    loop {
+        match answer(&log, key, question) {
+            // Each file is left without its index once.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData && log.leave_out_index() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
     let Question { outside, protocol, at } = *question;
-    let key = index::key_of(protocol, outside);
-    let of_block = |size: u16| index::key_of_block(PortBlock::at(outside, size), size);
-    let sizes = || (0..).map(|n| SMALLEST_BLOCK << n).take_while(|size| *size <= LARGEST_BLOCK);
-    let keys: Vec<Key> =
-        [key, STARTED, index::LOST, index::MAPPING].into_iter().chain(sizes().map(of_block)).collect();
-    let log = Log::open(log, &keys)?;
     let mut answer = Answer {
         outside: outside.to_string(),
         protocol: protocol.name().into(),
         at: record::time_text(at),
-        log_begins: log.first().map(record::time_text),
+        log_begins: log.first()?.map(record::time_text),
         octets_of_log: log.octets(),
         ..Answer::default()
     };
-    let mut found = Found::at(&log, key, at)?.map(|found| (key, found));
+    let mut found = Found::at(log, key, at)?.map(|found| (key, found));
     if !found.as_ref().is_some_and(|(_, (_, state))| matches!(state, State::Bound { .. })) {
         // No binding of its own: perhaps it is part of a subscriber's block.
-        match mapping_at(&log, outside, at)? {
+        match mapping_at(log, outside, at)? {
             Some((since, mapping)) if mapping.deterministic => {
                 if let Some(subscriber) = mapping.subscriber_of(outside) {
                     found = None;
@@ -113,20 +128,80 @@ pub fn ask(log: &Path, question: &Question) -> io::Result<Answer> {
                     answer.since = Some(record::time_text(since));
                 }
             }
-            Some((_, mapping)) => found = better(&log, found, of_block(mapping.block_size), at)?,
+            Some((_, mapping)) => found = better(log, found, of_block(outside, mapping.block_size), at)?,
             // A log whose beginning is lost: any size.
             None => {
                 for size in sizes() {
-                    found = better(&log, found, of_block(size), at)?;
+                    found = better(log, found, of_block(outside, size), at)?;
                 }
             }
         }
     }
-    if let Some((key, (holder, state))) = found {
-        tell(&log, (key, at), (holder, state), &mut answer)?;
+    let mut times = vec![at];
+    match found {
+        Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
+        None if answer.inside.is_some() => {}
+        None => {
+            // What there was, every process has said at its beginning.
+            let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
+            let next = log.first_after(key, at)?.map(|next| next.micros);
+            answer.events_are_missing = are_missing(log, began, next)?;
+        }
+    }
+    for time in times {
+        answer.clock_was_set |= was_set(log, time)?;
     }
     answer.octets_read = log.octets_read();
     Ok(answer)
+}
+
+/// The sizes that port blocks may have.
+fn sizes() -> impl Iterator<Item = u16> {
+    (0..).map(|n| SMALLEST_BLOCK << n).take_while(|size| *size <= LARGEST_BLOCK)
+}
+
+/// The key of the block of this size that an endpoint is in.
+fn of_block(outside: Endpoint4, size: u16) -> Key {
+    index::key_of_block(PortBlock::at(outside, size), size)
+}
+
+/// Whether events between two times are missing; a loss is recorded after its gap.
+fn are_missing(log: &Log, since: u64, until: Option<u64>) -> io::Result<bool> {
+    let lost = log.first_after(index::LOST, since)?;
+    Ok(lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until)))
+}
+
+/// Whether the clock was set at about this time: it is between what it was and what it became.
+fn was_set(log: &Log, time: u64) -> io::Result<bool> {
+    let is_between = |micros: u64, by: i64| {
+        let before = micros.saturating_add_signed(by.saturating_neg());
+        let (first, last) = (before.min(micros), before.max(micros));
+        (first.saturating_sub(NEAR)..=last.saturating_add(NEAR)).contains(&time)
+    };
+    let mut next = time.saturating_sub(NEAR + 1);
+    for _ in 0..MOST_STEPS {
+        let Some(Record { micros, event: Event::Stepped(by) }) = log.first_after(index::STEPPED, next)?
+        else {
+            break;
+        };
+        if is_between(micros, by) {
+            return Ok(true);
+        }
+        next = micros;
+    }
+    let mut last = Some(time.saturating_add(NEAR));
+    for _ in 0..MOST_STEPS {
+        let Some(until) = last else { break };
+        let Some(Record { micros, event: Event::Stepped(by) }) = log.last_until(index::STEPPED, until)?
+        else {
+            break;
+        };
+        if is_between(micros, by) {
+            return Ok(true);
+        }
+        last = micros.checked_sub(1);
+    }
+    Ok(false)
 }
 
 /// What was found, or what is found by another key, if that says more.
@@ -166,33 +241,30 @@ fn mapping_at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u64,
     Ok(None)
 }
 
-/// Writes what was found by a key into the answer.
+/// Writes what was found by a key into the answer, and the times at which the clock matters.
 fn tell(
     log: &Log,
     (key, at): (Key, u64),
     (holder, state): (Holder, State),
-    answer: &mut Answer,
+    (answer, times): (&mut Answer, &mut Vec<u64>),
 ) -> io::Result<()> {
     match state {
         State::Bound { seen, is_begun } => {
             let since = if is_begun { Some(seen) } else { began(log, key, seen, &holder)? };
             let until = ended(log, key, at, &holder)?;
-            let lost = log.first_after(index::LOST, since.unwrap_or(0))?;
-            // A loss is recorded after its gap.
-            answer.events_are_missing =
-                lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until));
+            answer.events_are_missing = are_missing(log, since.unwrap_or(0), until)?;
             answer.since = since.map(record::time_text);
             answer.until = until.map(record::time_text);
             answer.translator = Some(holder.translator.to_string());
             answer.kind = Some(holder.kind.into());
             answer.inside = Some(holder.inside);
+            times.extend(since.into_iter().chain(until));
         }
         State::Ended { until } => {
             answer.last = Some(Last { inside: holder.inside, until: record::time_text(until) });
-            let lost = log.first_after(index::LOST, until)?;
-            let next = log.first_after(key, at)?;
-            answer.events_are_missing =
-                lost.is_some_and(|lost| next.as_ref().is_none_or(|next| lost.micros <= next.micros));
+            let next = log.first_after(key, at)?.map(|next| next.micros);
+            answer.events_are_missing = are_missing(log, until, next)?;
+            times.push(until);
         }
     }
     Ok(())
@@ -250,7 +322,7 @@ impl Found {
     /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same process,
     /// the binding was older than the log.
     fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Holder, State)>> {
-        if log.first().is_none_or(|first| at < first) {
+        if log.first()?.is_none_or(|first| at < first) {
             return Ok(None);
         }
         let started = log.first_after(STARTED, at)?;

@@ -17,6 +17,9 @@ pub struct SinkRow {
     pub lost_seconds: Option<u64>,
     /// Seconds since it went away; `None`: it is there.
     pub away_seconds: Option<u64>,
+    /// Whether events wait for it in a spool while it is away; if not, they are lost.
+    #[serde(default)]
+    pub has_spool: bool,
     /// Why it is away.
     pub reason: Option<String>,
 }

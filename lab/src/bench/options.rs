@@ -9,6 +9,9 @@ pub struct Options {
     /// Run only this table of the fast path's part
     #[arg(long, value_enum, value_name = "TABLE")]
     pub table: Option<FastPathTable>,
+    /// In memory, ten million sessions of NAT44, too; this needs 3 GB of memory
+    #[arg(long)]
+    pub ten_million: bool,
     /// Print JSON instead of tables
     #[arg(long)]
     pub json: bool,

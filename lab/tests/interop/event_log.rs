@@ -151,7 +151,8 @@ fn names_the_host() -> Result<()> {
     std::fs::rename(&log, &moved).asking(|| "moving the log".to_owned())?;
     network.with_process(gateway, |process| process.signal(nix::sys::signal::Signal::SIGHUP))?;
     line(&log, &["binding_continues", "192.168.1.2:4711"])?;
-    line(&moved, &["log_stopped"])?;
+    // What was written after the move is in the new file.
+    line(&log, &["log_stopped"])?;
     let other = configuration(&section);
     take_over(&network, &other)?;
     sends(&network, 4_712, false)?;

@@ -18,6 +18,7 @@ mod kernel;
 mod life;
 mod nat44;
 mod nat44_portless;
+mod nat44_programs;
 mod nat64;
 mod npt66;
 mod package;
@@ -192,6 +193,7 @@ fn all() -> Vec<Interop> {
         nat44::TESTS,
         event_log::TESTS,
         nat44_portless::TESTS,
+        nat44_programs::TESTS,
         pools::TESTS,
         queues::TESTS,
         npt66::TESTS,

@@ -160,6 +160,16 @@ fn shared() -> Result<()> {
     serve_page(&network, "neighbour", "192.168.2.2", "from the neighbour")?;
     assert_eq!(fetch(&network, "client", &format!("http://{SERVER}/"))?.body, "from the server");
     assert_eq!(fetch(&network, "server", "http://203.0.113.1:61080/")?.body, "from the neighbour");
+    // Hosts of the LAN reach each other by that address, and the host's own services at its other ports.
+    serve_page(&network, "gateway", "203.0.113.1", "from the gateway")?;
+    for host in ["client", "neighbour", "server"] {
+        assert_eq!(
+            fetch(&network, host, "http://203.0.113.1:61080/")?.body,
+            "from the neighbour",
+            "by {host}"
+        );
+        assert_eq!(fetch(&network, host, "http://203.0.113.1/")?.body, "from the gateway", "by {host}");
+    }
     // The host's own connections go on as before.
     assert_eq!(fetch(&network, "gateway", &format!("http://{SERVER}/"))?.body, "from the server");
     pings(&network, "gateway", SERVER)

@@ -10,6 +10,7 @@ use crate::nat::{Inside, NatProtocol, Outside};
 use crate::parse::{Addresses, QuotedTuple, Transport};
 use crate::verdict::{Decision, Edit, Next, Quoted};
 use core::net::Ipv4Addr;
+use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::ICMPV6;
 use sixway_wire::{Endpoint4, icmpv4};
 
@@ -25,6 +26,9 @@ impl Nat44 {
             arrival.packet.transport
         {
             return Err(DropReason::IcmpUntranslatable);
+        }
+        if !has_good_checksum(arrival) {
+            return Err(DropReason::BadIcmpChecksum);
         }
         let (
             Addresses::V4 { source: sender, .. },
@@ -86,4 +90,11 @@ impl Nat44 {
         let quoted = Quoted::V4 { source: inside.0, destination: image, keep_ports: false };
         Ok((Decision::edit(edit, self.rules.policy, Next::Leave), quoted))
     }
+}
+
+/// Whether the checksum of an ICMP message is right (RFC 792).
+fn has_good_checksum(arrival: &Arrival<'_>) -> bool {
+    let message = usize::from(arrival.packet.transport_at)..arrival.packet.length as usize;
+    let message = arrival.octets().get(message).unwrap_or_default();
+    Sum::ZERO.bytes(message).checksum() == 0
 }

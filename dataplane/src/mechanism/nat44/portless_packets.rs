@@ -46,8 +46,17 @@ impl Nat44 {
         let passing = Passing { protocol, octets, remote: destination, counts, now };
         let paired = self.paired(source);
         let may_go_out = || self.rules.may_go_out(Inside(Endpoint4::new(source, 0)), destination);
-        let outside = self.without_ports.outbound(source, passing, paired, may_go_out, counters)?;
-        Ok((outside, destination))
+        let outside = self.without_ports.outbound(source, passing, paired, may_go_out, counters);
+        if self.without_ports.has_events() {
+            self.record_portless(now);
+        }
+        Ok((outside?, destination))
+    }
+
+    /// Records what has begun and ended of these protocols.
+    #[cold]
+    pub(super) fn record_portless(&mut self, now: Instant) {
+        self.without_ports.take_events().into_iter().for_each(|event| self.nat.record(now, event));
     }
 
     /// The outside address that a host has for other protocols (RFC 4787 REQ-2). Of several workers, that of the remote host need not

@@ -25,8 +25,9 @@ impl Nat44 {
             // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => generated.push(Generated::Probe(Box::new(probe_packet(&session)))),
         });
-        if !self.without_ports.is_empty() {
+        if !self.without_ports.is_idle() {
             self.without_ports.expire(now, budget, &mut effects.counters);
+            self.record_portless(now);
         }
         generated.into_iter().for_each(|one| effects.send(one));
     }

@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::identity::Identity;
 use crate::instant::Instant;
-use crate::nat::events::EventSink;
+use crate::nat::events::{EventSink, NatEvent};
 use crate::nat::inside_key::InsideKey;
 use crate::nat::not_adopted::NotAdopted;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage, mark};
@@ -50,6 +50,11 @@ impl<I: InsideKey> Engine<I> {
     pub(crate) fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
         let in_blocks = self.block_counts().is_some();
         self.tables.recording.start(sink, in_blocks);
+    }
+
+    /// Records an event of the mechanism's own.
+    pub(crate) fn record(&mut self, at: Instant, event: NatEvent) {
+        self.tables.recording.record(at, event);
     }
 
     /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.

@@ -69,7 +69,8 @@ impl<I: InsideKey> Engine<I> {
         counters: &mut Counters,
     ) -> Result<Found, DropReason> {
         let (protocol, remote) = (probe.protocol, probe.remote);
-        if let Some(slot) = self.tables.sessions.find_inside(inside, remote, protocol)
+        if !self.is_absent(probe)
+            && let Some(slot) = self.tables.sessions.find_inside(inside, remote, protocol)
             && self.tables.settle(slot, self.clock, counters)
         {
             return Ok(Found::Session(slot));

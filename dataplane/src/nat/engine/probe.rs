@@ -12,6 +12,8 @@ use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, icmpv4};
 
 const NO_SLOT: u32 = u32::MAX;
+/// There was no session: none needs to be looked for, unless one was added since. No slab has such a slot.
+const ABSENT: u32 = u32::MAX - 1;
 
 /// ICMPv4 echo reply and echo request (RFC 792).
 const ECHO_V4: [u8; 2] = [0, 8];
@@ -42,7 +44,7 @@ pub struct Probe<I> {
     tag: u32,
     /// The slot that was found, to be confirmed: packets before this one in the batch may have ended its session.
     pub(super) slot: u32,
-    /// What was in the index at the tag's home.
+    /// What was in the index at the tag's home; or, with [`ABSENT`], how many sessions had been added.
     touched: u64,
 }
 
@@ -153,6 +155,7 @@ impl<I: InsideKey> Engine<I> {
         match probe.side {
             Side::Inside(inside) => {
                 let Some(slot) = sessions.candidate_inside(probe.tag, probe.touched) else {
+                    (probe.slot, probe.touched) = (ABSENT, sessions.added());
                     return self.tables.bindings.touch_inside(probe.protocol, inside);
                 };
                 let is_it = sessions.is_inside(slot, inside, probe.remote, probe.protocol);
@@ -160,6 +163,7 @@ impl<I: InsideKey> Engine<I> {
             }
             Side::Outside(outside) => {
                 let Some(slot) = sessions.candidate_outside(probe.tag, probe.touched) else {
+                    (probe.slot, probe.touched) = (ABSENT, sessions.added());
                     core::hint::black_box(self.tables.bindings.touch_outside(probe.protocol, outside));
                     return;
                 };
@@ -168,6 +172,12 @@ impl<I: InsideKey> Engine<I> {
             }
             Side::Neither => {}
         }
+    }
+
+    /// Whether a packet has no session, as far as its probe knows.
+    #[inline]
+    pub(super) fn is_absent(&self, probe: &Probe<I>) -> bool {
+        probe.slot == ABSENT && probe.touched == self.tables.sessions.added()
     }
 }
 

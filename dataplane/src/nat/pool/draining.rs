@@ -1,21 +1,8 @@
 //! A pool of which some addresses are being drained: hosts that are paired with one keep it, others get none there.
 
 use super::{NatProtocol, OPEN_AT_START, Pool, PoolSlot};
-use crate::nat::draining::Draining;
+use crate::nat::draining::{Draining, DrainingRow};
 use sixway_wire::Prefix4;
-
-/// What is left at addresses that are being drained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrainingRow {
-    /// The addresses.
-    pub prefix: Prefix4,
-    /// Bindings there, static ones included.
-    pub bindings: u64,
-    /// Inside hosts that have them.
-    pub hosts: u64,
-    /// Sessions of protocols without ports.
-    pub portless: u64,
-}
 
 impl Pool {
     /// Drains these addresses, or gives them to hosts again.
@@ -31,14 +18,14 @@ impl Pool {
         let all: Vec<Prefix4> = prefixes.iter().map(|(_, prefix)| *prefix).collect();
         let rest: u64 = draining.rest_of(&all).iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum();
         self.drained.addresses = self.total - rest;
-        (self.drained.open, self.drained.taken) = (0, [0; 3]);
+        (self.drained.open, self.drained.taken) = (0, [[0; 2]; 3]);
         for slot in 0..self.open.len() {
             let open = &mut self.open[slot];
             open.is_draining = self.draining.contains(open.address);
             if open.is_draining {
                 self.drained.open += 1;
-                let taken = self.drained.taken.iter_mut().zip(open.taken);
-                taken.for_each(|(sum, taken)| *sum += u64::from(taken));
+                let taken = self.drained.taken.as_flattened_mut().iter_mut().zip(open.taken.as_flattened());
+                taken.for_each(|(sum, taken)| *sum += u64::from(*taken));
             }
             for protocol in NatProtocol::ALL {
                 self.sort_in(slot as u32, protocol);
@@ -73,7 +60,7 @@ impl Pool {
                 continue;
             };
             for protocol in NatProtocol::ALL {
-                let taken = open.taken[protocol as usize];
+                let taken = open.taken_of(protocol);
                 row.bindings += u64::from(taken.saturating_sub(not_bound(PoolSlot(slot as u32), protocol)));
             }
             row.hosts += u64::from(open.hosts);
@@ -83,7 +70,7 @@ impl Pool {
 
     /// Whether the addresses that hosts get have many bindings on average: one more is to be opened.
     pub(super) fn is_crowded(&self) -> bool {
-        let taken: u64 = self.drained.taken.iter().sum();
+        let taken: u64 = self.drained.taken.as_flattened().iter().sum();
         let open = self.open.len() as u64 - self.drained.open;
         self.bindings.saturating_sub(taken) > open * super::BINDINGS_PER_OPEN_ADDRESS
     }
@@ -93,6 +80,7 @@ impl Pool {
 mod tests {
     use super::super::{Outside, Ownership, PoolConfig};
     use super::*;
+    use crate::nat::PortRange;
     use crate::nat::Spread;
     use crate::verdict::WorkerId;
     use core::net::{Ipv4Addr, Ipv6Addr};
@@ -124,12 +112,12 @@ mod tests {
             pool.release(slot, NatProtocol::Udp, outside.0.port);
         }
         pool.drain(prefix("192.0.2.4/30"), true);
-        assert_eq!(pool.free_anywhere(NatProtocol::Udp), 16);
+        assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 16);
         let given = all(&mut pool);
         assert_eq!(given.len(), 16);
         assert!(given.iter().all(|(address, _)| *address < Ipv4Addr::new(192, 0, 2, 4)), "{given:?}");
         pool.drain(prefix("192.0.2.6/31"), false);
-        assert_eq!(pool.free_anywhere(NatProtocol::Udp), 8);
+        assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 8);
         let given = all(&mut pool);
         assert!(given.iter().all(|(address, _)| *address >= Ipv4Addr::new(192, 0, 2, 6)), "{given:?}");
         assert_eq!(given.len(), 8);
@@ -142,7 +130,11 @@ mod tests {
         let slot = pool.take(NatProtocol::Udp, at(0, 2_000)).unwrap();
         pool.paired(slot, true);
         pool.drain(prefix("192.0.2.0/32"), true);
-        assert_eq!(pool.free_anywhere(NatProtocol::Udp), 4, "what is taken there is not missing elsewhere");
+        assert_eq!(
+            pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL),
+            4,
+            "what is taken there is not missing elsewhere"
+        );
         let row = |pool: &Pool| pool.draining_rows(|_, _| 0)[0];
         let expected = DrainingRow { prefix: prefix("192.0.2.0/32"), bindings: 1, hosts: 1, portless: 0 };
         assert_eq!(row(&pool), expected);
@@ -154,7 +146,7 @@ mod tests {
         }
         pool.paired(slot, false);
         assert_eq!(row(&pool), DrainingRow { bindings: 0, hosts: 0, ..expected });
-        assert_eq!(pool.free_anywhere(NatProtocol::Udp), 4);
+        assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 4);
         assert_eq!(all(&mut pool), (2_000..=2_003).map(|port| (at(1, 0).0.address, port)).collect());
         assert_eq!(pool.draining_rows(|_, _| 1)[0].bindings, 0);
     }

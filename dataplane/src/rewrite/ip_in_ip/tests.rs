@@ -3,7 +3,7 @@ use crate::effects::Effects;
 use crate::frame::{Checksum, Offload, SegmentKind, Segments};
 use crate::limits::Limits;
 use crate::parse::parse;
-use crate::rewrite::{Pass, Rewriter, Work, decap};
+use crate::rewrite::{Editing, Pass, Rewriter, Work, decap};
 use crate::samples::{is_sound, seal, tcp, udp, v4, v6};
 use crate::tunnel::identification::Identifications;
 use crate::verdict::{Decision, PolicyId, WorkerId};
@@ -32,11 +32,11 @@ fn in_udp(rewriter: &mut Rewriter, octets: &[u8], offload: Offload) -> Result<Ve
     });
     let decision = Decision::encap(outer, PolicyId(0));
     let packet = parse(octets).unwrap();
-    let pass = Pass { decrement: false, reassembled: false, may_renumber: false };
+    let pass = Pass { decrement: false, reassembled: false };
     let work = Work { decision: &decision, packet: &packet, inner: None, pass };
     let (mut frame, mut out) = (Frame::holding(octets), Outbox::new(64));
     frame.offload = offload;
-    Ok(match rewriter.execute(&work, &mut frame, &mut out, &mut effects)? {
+    Ok(match rewriter.execute::<Editing>(&work, &mut frame, &mut out, &mut effects)? {
         Executed::InPlace => vec![frame.bytes().to_vec()],
         Executed::InPieces => out.frames().iter().map(|piece| piece.bytes().to_vec()).collect(),
     })

@@ -4,7 +4,7 @@ use crate::frame::{Frame, Offload};
 use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::parse::parse;
-use crate::rewrite::{Pass, Rewriter, Work};
+use crate::rewrite::{Editing, Pass, Rewriter, Work};
 use crate::samples::{header_sealed, icmp, is_sound, seal, tcp, udp, v4, v6};
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::identification::Identifications;
@@ -48,14 +48,10 @@ fn run(
     let mut frame = Frame::holding(octets);
     frame.offload = offload;
     let packet = parse(octets).unwrap();
-    let work = Work {
-        decision,
-        packet: &packet,
-        inner: None,
-        pass: Pass { decrement: true, reassembled: false, may_renumber: true },
-    };
+    let work =
+        Work { decision, packet: &packet, inner: None, pass: Pass { decrement: true, reassembled: false } };
     let (mut out, mut rewriter) = (Outbox::new(64), rewriter(1_500));
-    let executed = rewriter.execute(&work, &mut frame, &mut out, effects);
+    let executed = rewriter.execute::<Editing>(&work, &mut frame, &mut out, effects);
     let is_too_big = executed == Err(DropReason::PacketTooBig);
     assert_eq!(rewriter.tunnel_too_small(), is_too_big.then_some(1_500), "the sender is told of IPv4's link");
     if executed.is_err() {
@@ -241,9 +237,9 @@ fn a_tunnels_packet_is_renumbered_in_one_pass_and_enters_another_tunnel() {
         let mut frame = Frame::holding(&outer6);
         let (outer, mut parsed) = (parse(&outer6).unwrap(), crate::parse::Packet::EMPTY);
         crate::rewrite::decap::inner(&frame, &outer, &mut parsed).unwrap();
-        let pass = Pass { decrement: true, reassembled: false, may_renumber: true };
+        let pass = Pass { decrement: true, reassembled: false };
         let work = Work { decision: &decision, packet: &outer, inner: Some(&parsed), pass };
-        let done = rewriter(1_500).execute(&work, &mut frame, &mut Outbox::new(1), &mut effects);
+        let done = rewriter(1_500).execute::<Editing>(&work, &mut frame, &mut Outbox::new(1), &mut effects);
         assert_eq!(done, Ok(Executed::InPlace));
         let front = if encap.is_some() { 20 } else { 0 };
         let sent = &frame.bytes()[front..];
@@ -269,10 +265,13 @@ fn of_pieces_that_a_tunnel_refuses_none_leaves() {
     let action = Action { decap: None, edit, policy: PolicyId(0), encap };
     let decision = Decision { action, quoted: None, next: Next::Leave };
     let (mut frame, parsed) = (Frame::holding(&packet), parse(&packet).unwrap());
-    let pass = Pass { decrement: true, reassembled: false, may_renumber: true };
+    let pass = Pass { decrement: true, reassembled: false };
     let work = Work { decision: &decision, packet: &parsed, inner: None, pass };
     let mut out = Outbox::new(8);
-    assert_eq!(rewriter.execute(&work, &mut frame, &mut out, &mut effects), Err(DropReason::OutboxFull));
+    assert_eq!(
+        rewriter.execute::<Editing>(&work, &mut frame, &mut out, &mut effects),
+        Err(DropReason::OutboxFull)
+    );
     assert_eq!(out.len(), 0);
 }
 

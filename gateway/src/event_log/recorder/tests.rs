@@ -1,10 +1,11 @@
 //! From engines to the sinks.
 
 use super::*;
-use crate::config::{EventLogFile, Facility, IpfixCollector};
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
+use crate::config::{EventLogFile, Facility, IpfixCollector, LogTransport, SyslogServer};
+use sixway_dataplane::nat::{EventSink, Inside, NatProtocol, Outside, PortlessEvent, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6};
-use std::path::PathBuf;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
 
 const CONFIG: &str = concat!(
     "[gateway]\nipv4_address = \"198.51.100.1\"\nipv6_address = \"2001:db8::fe\"\nworkers = 1\n",
@@ -110,11 +111,25 @@ fn destinations_are_left_out_unless_they_are_asked_for() {
     let of = |destinations| {
         let timed = (sixway_dataplane::Instant(0), NatEvent::SessionCreated(session));
         match event(&"nat64".into(), timed, destinations) {
-            Event::Session(Phase::Created, _, remote) => remote,
+            Some(Event::Session(Phase::Created, _, remote)) => remote,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!((of(false), of(true)), (None, Some(session.remote)));
+    let of_portless = |destinations| {
+        let [inside, outside, remote] = [[10, 0, 0, 1], [192, 0, 2, 1], [203, 0, 113, 1]].map(Ipv4Addr::from);
+        let (inside, outside) = (Inside(inside), Outside(outside));
+        let session = PortlessEvent { protocol: 50, inside, outside, remote, id: Some(7) };
+        let timed = (sixway_dataplane::Instant(0), NatEvent::PortlessDeleted(session));
+        match event(&"nat44".into(), timed, destinations) {
+            Some(Event::Portless(Phase::Deleted, it)) => {
+                (it.inside.octets()[3], it.outside.octets()[3], it.remote)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(of_portless(false), (1, 1, None));
+    assert_eq!(of_portless(true), (1, 1, Some(Ipv4Addr::new(203, 0, 113, 1))));
 }
 
 /// Nobody reads at the servers: the engine goes on, and the spools are bounded.
@@ -125,20 +140,6 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     let server = silent.local_addr().unwrap();
     let mut config = log(&directory, &[LoggedEvent::Bindings]);
     config.file = Some(EventLogFile { path: "/dev/full".into(), ..file(&directory) });
-    let refused = {
-        let (translators, confine): (_, fn()) = (&["nat64".to_owned()][..], || {});
-        let source = Source {
-            engines: &mut engines(),
-            translators,
-            mappings: Vec::new(),
-            clock: Clock::start(),
-            gateway: "gw",
-            confine,
-        };
-        EventLog::start(&config, source).unwrap_err()
-    };
-    assert_eq!(refused, "log.file: /dev/full: not a regular file; write another path");
-    config.file = None;
     config.syslog.push(SyslogServer {
         server,
         transport: LogTransport::Tcp,
@@ -160,8 +161,12 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     let rows = log.rows();
     assert_eq!(rows.iter().map(|row| &*row.name).next(), Some("workers"));
-    assert_eq!(rows[1].name, format!("syslog tcp {server}"));
+    let away = rows[1].reason.as_deref();
+    assert_eq!(away, Some("log.file: /dev/full: not a regular file; write another path"));
+    assert_eq!(rows[2].name, format!("syslog tcp {server}"));
+    let before = std::time::Instant::now();
     log.end();
+    assert!(before.elapsed() < Duration::from_secs(5), "{:?}", before.elapsed());
     for entry in std::fs::read_dir(directory.join("spool")).unwrap() {
         assert!(entry.unwrap().metadata().unwrap().len() <= 1 << 20);
     }
@@ -198,31 +203,49 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-#[test]
-fn what_the_rings_lost_is_counted_and_logged() {
-    let directory = directory("rings");
-    let (mut sink, end) = ring("nat64".into(), 3, Wants { sessions: false, each_binding: false });
+/// A recorder with a ring of this size, a file, and the end for notes; it takes turns when the test says so.
+fn recorder(
+    directory: &Path,
+    size: usize,
+    wall: fn() -> u64,
+) -> (Recorder, Box<dyn EventSink>, SyncSender<Note>) {
+    let (sink, end) = ring("nat64".into(), size, Wants { sessions: false, each_binding: false });
     let (note, notes) = sync_channel(NOTES);
-    let mut recorder = Recorder {
+    let recorder = Recorder {
         rings: vec![end],
         notes,
-        listing: Listing::new(Vec::new(), Continuing::new(Vec::new(), false)),
+        held: VecDeque::new(),
+        owed: vec![0],
+        listing: Listing::new(vec!["nat64".into()], Continuing::new(Vec::new(), false)),
         due: Arc::default(),
         clock: Clock::start(),
+        wall,
+        watch: ClockWatch::default(),
         bindings: true,
         destinations: false,
-        file: Some(JsonLines::open(&file(&directory)).unwrap()),
+        file: Some(FileSink::new(&EventLogFile { rotate_size: 1 << 30, ..file(directory) })),
         remotes: Vec::new(),
         workers: SinkState::new(WORKERS.into()),
     };
+    (recorder, sink, note)
+}
+
+fn binding(port: u16) -> BindingEvent {
+    BindingEvent {
+        protocol: NatProtocol::Udp,
+        inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), port)),
+        outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),
+        is_static: false,
+    }
+}
+
+#[test]
+fn what_the_rings_lost_is_counted_and_logged_and_the_bindings_are_listed_again() {
+    let directory = directory("rings");
+    let (mut recorder, mut sink, _note) = recorder(&directory, 3, micros);
+    assert!(!recorder.due.load(Relaxed));
     for port in 0..10 {
-        let event = BindingEvent {
-            protocol: NatProtocol::Udp,
-            inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), port)),
-            outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),
-            is_static: false,
-        };
-        sink.record(recorder.clock.now(), NatEvent::BindingCreated(event));
+        sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
     }
     assert_eq!((recorder.turn(), recorder.turn()), (4, 0));
     let lines = lines(&directory);
@@ -231,6 +254,167 @@ fn what_the_rings_lost_is_counted_and_logged() {
     assert!(lost.len() == 1 && lost[0].ends_with("\"sink\":\"workers\"}"), "{lines:?}");
     let row = recorder.workers.row();
     assert_eq!((row.written, row.lost, row.lost_seconds), (3, 7, Some(0)));
-    drop(note);
+    assert!(recorder.due.load(Relaxed));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// A host makes many events; a binding that was listed ends behind them.
+#[test]
+fn a_listing_does_not_overtake_what_waits_in_a_ring() {
+    let directory = directory("overtaken");
+    let (mut recorder, mut sink, note) = recorder(&directory, 3 * TURN, micros);
+    note.send(Note::ListingBegins).unwrap();
+    assert_eq!(recorder.turn(), 1);
+    let row = |port| {
+        let BindingEvent { protocol, inside, outside, is_static } = binding(port);
+        Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
+    };
+    note.send(Note::Listed(vec![row(4_711), row(4_712)])).unwrap();
+    for place in 0..2 * TURN {
+        let port = 10_000 + (place % 1_000) as u16;
+        sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
+    }
+    sink.record(recorder.clock.now(), NatEvent::BindingDeleted(binding(4_711)));
+    note.send(Note::ListingEnds).unwrap();
+    let mut turns = 0;
+    while recorder.turn() > 0 {
+        turns += 1;
+        // The host does not cease: the listing is written all the same.
+        if turns < 5 {
+            (0..TURN)
+                .for_each(|_| sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(10_000))));
+        }
+    }
+    let listed: Vec<String> =
+        lines(&directory).into_iter().filter(|line| line.starts_with("binding_continues")).collect();
+    assert!(listed.len() == 1 && listed[0].contains("192.0.2.1:4712"), "{listed:?}");
+    assert!(recorder.listing.is_idle());
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+static WALL: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+#[test]
+fn a_clock_that_is_set_is_a_record() {
+    let directory = directory("clock");
+    WALL.store(7_200_000_000, Relaxed);
+    let (mut recorder, ..) = recorder(&directory, 3, || WALL.load(Relaxed) + micros() % 1_000);
+    recorder.begin(Vec::new());
+    assert_eq!(recorder.turn(), 0);
+    WALL.store(3_600_000_000, Relaxed);
+    assert_eq!((recorder.turn(), recorder.turn()), (1, 0));
+    let last = lines(&directory).pop().unwrap();
+    let by: i64 = last
+        .strip_prefix("clock_stepped\",\"microseconds\":")
+        .unwrap()
+        .trim_end_matches('}')
+        .parse()
+        .unwrap();
+    assert!((-3_610_000_000..-3_590_000_000).contains(&by), "{by}");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// What cannot be opened is away, and the gateway runs; once it can be opened, the log has its beginning, what is missing, and the bindings.
+#[test]
+fn a_log_that_cannot_be_opened_is_away_until_it_can() {
+    let directory = directory("away");
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = directory.join("events.jsonl");
+    std::fs::create_dir(&path).unwrap();
+    let mut config = log(&directory, &[LoggedEvent::Bindings]);
+    std::fs::write(&config.spool, "in the way").unwrap();
+    config.syslog.push(SyslogServer {
+        server: "127.0.0.1:9".parse().unwrap(),
+        transport: LogTransport::Tls,
+        facility: Facility::Local0,
+        name: Some("log.example".into()),
+        ca: Some(directory.join("missing.pem")),
+    });
+    let said = super::super::check::faults(&config, "gw");
+    assert!(
+        said.len() == 3 && said[0].starts_with("log.file: ") && said[1].starts_with("log.spool: "),
+        "{said:?}"
+    );
+    assert!(said[2].starts_with("log.syslog: 127.0.0.1:9: ") && said[2].contains("missing.pem"), "{said:?}");
+    let mut engines = engines();
+    let log = start(&config, &mut engines);
+    bind(&mut engines[0], 4_711);
+    let until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while !is_so() {
+            assert!(std::time::Instant::now() < until, "{what}: {:?}", log.rows());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    until("it is away", &mut || {
+        let rows = log.rows();
+        rows[1].lost == 3
+            && rows[1].reason.as_ref().is_some_and(|why| why.starts_with("log.file: "))
+            && rows[2].reason.as_ref().is_some_and(|why| why.contains("missing.pem"))
+    });
+    std::fs::remove_dir(&path).unwrap();
+    until("it is there", &mut || log.rows()[1].away_seconds.is_none() && log.is_listing_due());
+    log.end();
+    let lines = lines(&directory);
+    let starts = ["log_started\"", "events_lost\",\"count\":3", "log_stopped\""];
+    assert!(
+        lines.len() == 3 && lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)),
+        "{lines:?}"
+    );
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Programs that rotate logs: without a signal, lines go to the new file, none is lost, and the bindings are listed again.
+#[test]
+fn a_file_that_is_moved_or_cut_is_begun_again() {
+    let directory = directory("moved");
+    let (mut recorder, mut sink, _note) = recorder(&directory, 9, micros);
+    let path = directory.join("events.jsonl");
+    let mut made = |recorder: &mut Recorder, port| {
+        sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
+        recorder.turn();
+    };
+    made(&mut recorder, 1);
+    std::fs::rename(&path, directory.join("events.jsonl.1")).unwrap();
+    std::fs::write(&path, "").unwrap();
+    made(&mut recorder, 2);
+    assert!(recorder.due.load(Relaxed));
+    std::fs::remove_file(&path).unwrap();
+    made(&mut recorder, 3);
+    std::fs::copy(&path, directory.join("copy")).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    made(&mut recorder, 4);
+    let text = std::fs::read(&path).unwrap();
+    assert!(!text.contains(&0), "there is nothing before it");
+    let found = lines(&directory);
+    assert!(found.len() == 1 && found[0].contains("192.0.2.1:4\""), "{found:?}");
+    let lost = recorder.file.as_ref().unwrap().state().row().lost;
+    assert_eq!(lost, 0);
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Two gateways with one file: the second one waits until the first has ended.
+#[test]
+fn a_second_gateway_does_not_write_into_the_file_of_the_first() {
+    let directory = directory("second");
+    let config = log(&directory, &[LoggedEvent::Bindings]);
+    let (mut engines, mut others) = (engines(), engines());
+    let one = start(&config, &mut engines);
+    let other = start(&config, &mut others);
+    let reason = other.rows()[1].reason.clone().unwrap();
+    assert!(reason.ends_with("another process writes it; end that, or write another path"), "{reason}");
+    one.end();
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    while other.rows()[1].away_seconds.is_some() && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    other.end();
+    let lines = lines(&directory);
+    let starts =
+        ["log_started", "binding_continues", "log_stopped", "log_started", "events_lost", "log_stopped"];
+    assert!(
+        lines.len() == 6 && lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)),
+        "{lines:?}"
+    );
     std::fs::remove_dir_all(directory).unwrap();
 }

@@ -1,7 +1,9 @@
 //! Servers that come, go, and never read.
 
+use super::super::ipfix::Ipfix;
+use super::super::record::{Phase, tests::binding};
 use super::super::syslog::Syslog;
-use super::super::tls::Tls;
+use super::super::tls::{Tls, client};
 use super::super::transport::Way;
 use super::*;
 use crate::config::Facility;
@@ -19,8 +21,14 @@ fn spool_file(name: &str) -> PathBuf {
 
 fn remote(spool: &std::path::Path, most: u64, server: SocketAddr, way: Way) -> Remote {
     let encode = Box::new(Syslog::new(Facility::Local0, "gw", !matches!(way, Way::Udp)));
-    let spool = Spool::open(spool, most).unwrap();
+    let spool = Spool::open(spool, most);
     Remote::start(encode, Transport::new(server, way), spool, SinkState::new("test".into()), NOBODY).unwrap()
+}
+
+fn end(remote: &mut Remote) {
+    let until = Instant::now() + Duration::from_secs(10);
+    remote.stop(until);
+    remote.wait(until);
 }
 
 fn batch(numbers: std::ops::Range<u64>) -> Batch {
@@ -80,10 +88,10 @@ fn what_a_server_missed_comes_when_it_is_there_and_in_order() {
     assert_eq!(numbers(stream, 5_030), (0..5_030).collect::<Vec<_>>());
     until("it is there", || remote.state().row().away_seconds.is_none());
     until("all is sent", || remote.state().row().written == 5_030);
-    remote.end();
+    end(&mut remote);
     let row = remote.state().row();
     assert_eq!((row.lost, row.spooled_octets), (0, 0));
-    assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+    assert!(std::fs::metadata(&path).unwrap().len() < 100, "the spool is empty");
     std::fs::remove_file(path).unwrap();
 }
 
@@ -95,12 +103,12 @@ fn what_waits_at_the_end_is_sent_by_the_next_process() {
     drop(listener);
     let mut one = remote(&path, 1 << 20, server, Way::Tcp);
     one.give(&batch(0..5));
-    one.end();
+    end(&mut one);
     let listener = TcpListener::bind(server).unwrap();
     let mut next = remote(&path, 1 << 20, server, Way::Tcp);
     let (stream, _) = listener.accept().unwrap();
     assert_eq!(numbers(stream, 5), [0, 1, 2, 3, 4]);
-    next.end();
+    end(&mut next);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -143,7 +151,7 @@ fn a_server_that_never_reads_costs_a_bounded_spool_and_then_a_number_that_is_log
         let row = remote.state().row();
         row.away_seconds.is_none() && row.spooled_octets == 0
     });
-    remote.end();
+    end(&mut remote);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -170,20 +178,18 @@ fn nobody_at_a_port_of_udp_is_noticed_and_what_follows_waits() {
         found.extend((100..110).filter(|number| text.contains(&format!("\"N{number}\""))));
     }
     assert_eq!(found, (100..110).collect::<Vec<_>>());
-    remote.end();
+    end(&mut remote);
     std::fs::remove_file(path).unwrap();
 }
 
 /// Numbers of messages of IPFIX (RFC 7011 §3.1) have no gap for what could not be sent.
 #[test]
 fn a_collector_that_was_away_misses_no_number() {
-    use super::super::ipfix::Ipfix;
-    use super::super::record::{Phase, tests::binding};
     let path = spool_file("ipfix");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let server = socket.local_addr().unwrap();
     drop(socket);
-    let spool = Spool::open(&path, 1 << 20).unwrap();
+    let spool = Spool::open(&path, 1 << 20);
     let (encode, transport) = (Box::new(Ipfix::new(1, true)), Transport::new(server, Way::Udp));
     let mut remote = Remote::start(encode, transport, spool, SinkState::new("test".into()), NOBODY).unwrap();
     let records = |ports: std::ops::Range<u16>| -> Batch {
@@ -205,7 +211,7 @@ fn a_collector_that_was_away_misses_no_number() {
             counted += (count as u32 - 20) / 22;
         }
     }
-    remote.end();
+    end(&mut remote);
     std::fs::remove_file(path).unwrap();
 }
 
@@ -230,7 +236,7 @@ fn a_server_proves_its_name_by_tls() {
     let (server, ca) = with_certificate("log.example");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let path = spool_file("tls");
-    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)));
     let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
     remote.give(&batch(0..20));
     let (stream, _) = listener.accept().unwrap();
@@ -245,7 +251,7 @@ fn a_server_proves_its_name_by_tls() {
         remote.give(&batch(20..21));
         remote.state().row().away_seconds.is_some()
     });
-    remote.end();
+    end(&mut remote);
     for file in [path, ca] {
         std::fs::remove_file(file).unwrap();
     }
@@ -256,7 +262,7 @@ fn a_server_of_another_name_gets_nothing() {
     let (server, ca) = with_certificate("other.example");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let path = spool_file("tls-other");
-    let tls = Way::Tls(Tls::new("log.example", Some(&ca)).unwrap());
+    let tls = Way::Tls(Tls::new("log.example", Some(&ca)));
     let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), tls);
     remote.give(&batch(0..3));
     let (mut stream, _) = listener.accept().unwrap();
@@ -267,11 +273,100 @@ fn a_server_of_another_name_gets_nothing() {
     }
     assert!(failed);
     until("it is away", || remote.state().row().reason.is_some_and(|why| why.contains("ertificate")));
-    remote.end();
+    end(&mut remote);
     let row = remote.state().row();
     assert!(row.written == 0 && row.spooled_octets > 0, "{row:?}");
-    assert!(Tls::new("log.example", Some(&path)).is_err(), "a file without certificates");
+    assert!(client("log.example", Some(&path)).is_err(), "a file without certificates");
     for file in [path, ca] {
         std::fs::remove_file(file).unwrap();
     }
+}
+
+/// A server that lets itself be connected to, and says nothing: records are taken all the same, and the end does not wait for it.
+#[test]
+fn a_handshake_that_does_not_end_keeps_no_record_from_the_spool() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (_, ca) = with_certificate("silent.example");
+    let path = spool_file("handshake");
+    let tls = Way::Tls(Tls::new("silent.example", Some(&ca)));
+    let mut remote = remote(&path, 1 << 30, listener.local_addr().unwrap(), tls);
+    remote.give(&batch(0..1));
+    let (_stream, _) = listener.accept().unwrap();
+    // Many times what the queue holds.
+    for round in 0..400 {
+        remote.give(&batch(round * 1_000..(round + 1) * 1_000));
+        while remote.waiting.load(Relaxed) > QUEUE / 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    until("the queue is empty", || remote.waiting.load(Relaxed) == 0);
+    assert_eq!(remote.state().row().lost, 0);
+    let before = Instant::now();
+    remote.stop(before + Duration::from_secs(1));
+    remote.wait(before + Duration::from_secs(20));
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+    let mut spool = Spool::open(&path, 1 << 30);
+    assert!(spool.octets() > 400_000 * 60 && !spool.first().unwrap().is_empty());
+    for file in [path, ca] {
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+/// While events come, a spool is sent as fast as the server takes it.
+#[test]
+fn a_spool_is_worked_off_while_events_come() {
+    let path = spool_file("fast");
+    let mut spool = Spool::open(&path, 1 << 30);
+    assert_eq!(spool.append(&batch(0..100_000)), 100_000);
+    let megabytes = spool.octets() >> 20;
+    assert!(megabytes > 5, "{megabytes}");
+    drop(spool);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut remote = remote(&path, 1 << 30, listener.local_addr().unwrap(), Way::Tcp);
+    let (stream, _) = listener.accept().unwrap();
+    let reader = std::thread::spawn(move || numbers(stream, 100_050));
+    // Few batches: with a part of the spool for each of them, it would not be empty by then.
+    for number in 100_000..100_050 {
+        remote.give(&batch(number..number + 1));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(reader.join().unwrap() == (0..100_050).collect::<Vec<_>>(), "all of them, in order");
+    until("all is sent", || remote.state().row().written == 100_050);
+    end(&mut remote);
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_queue_is_bounded_by_its_records() {
+    let (path, silent) = (spool_file("queue"), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let (queue, batches) = channel();
+    let state = SinkState::new("test".into());
+    let (waiting, until) = (Arc::default(), Arc::default());
+    let remote = Remote { queue: Some(queue), waiting, until, thread: None, state };
+    let one = batch(0..1);
+    (0..QUEUE).for_each(|_| remote.give(&one));
+    assert_eq!(remote.state().row().lost, 0);
+    remote.give(&one);
+    remote.give(&batch(0..1_000));
+    assert_eq!(remote.state().row().lost, 1_001);
+    assert_eq!(batches.try_iter().count(), QUEUE);
+    drop((path, silent));
+}
+
+/// A server that never stops to speak does not keep the thread from sending.
+#[test]
+fn a_server_that_speaks_without_end_is_sent_to() {
+    let path = spool_file("talker");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut remote = remote(&path, 1 << 20, listener.local_addr().unwrap(), Way::Tcp);
+    remote.give(&batch(0..10));
+    let (stream, _) = listener.accept().unwrap();
+    let mut talker = stream.try_clone().unwrap();
+    let talks =
+        std::thread::spawn(move || while std::io::Write::write_all(&mut talker, &[b'x'; 65_536]).is_ok() {});
+    assert_eq!(numbers(stream.try_clone().unwrap(), 10), (0..10).collect::<Vec<_>>());
+    stream.shutdown(std::net::Shutdown::Both).unwrap();
+    talks.join().unwrap();
+    end(&mut remote);
+    std::fs::remove_file(path).unwrap();
 }

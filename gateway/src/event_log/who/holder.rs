@@ -32,7 +32,9 @@ impl Holder {
             | Event::Stopped
             | Event::Lost(..)
             | Event::Limit(..)
-            | Event::Notice(_) => None,
+            | Event::Notice(_)
+            | Event::Portless(..)
+            | Event::Stepped(_) => None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::super::json_lines::JsonLines;
 use super::super::record::tests::{binding, block, mapping};
+use super::super::rotation;
+use super::super::sink_state::SinkState;
 use super::*;
 use crate::config::EventLogFile;
 use std::path::PathBuf;
@@ -19,7 +21,7 @@ impl Written {
         let path = directory.join("events.jsonl");
         let (owner, group) = (None, None);
         let config = EventLogFile { path, mode: 0o640, owner, group, rotate_size, rotate_keep: 10_000 };
-        let lines = JsonLines::open(&config).unwrap();
+        let lines = JsonLines::open(&config, &SinkState::new("test".into())).unwrap();
         Self { directory, config, lines }
     }
 
@@ -238,17 +240,17 @@ fn many(log: &mut Written, events: u64) {
     }
 }
 
-/// Octets that an answer reads at most. The endpoint, its block, how blocks were given, the beginnings of the log and its gaps are searched
-/// for, each once in each file: by
+/// Octets that an answer reads at most. The endpoint, its block, how blocks were given, the beginnings of the log, its gaps and the times at
+/// which the clock was set (before and after) are searched for, each once in each file: by
 /// a binary search in its index, and by some lines where there are entries. In addition, each file's first line and header are read, and
 /// of the file that is being written the headers of its runs, in each of which is searched, and the lines that are not indexed.
-const SEARCHES: u64 = 5;
+const SEARCHES: u64 = 7;
 
 fn most_octets(files: u64, events_of_a_file: u64, runs: u64) -> u64 {
     let search = |entries: u64| (u64::from((entries / 42).max(1).ilog2()) + 3) * 504;
     let (lines, rest) = (SEARCHES * 2 * 20 * 524, u64::from(index::RUN_LINES) * 200);
-    files * (512 + 32 + SEARCHES * search(events_of_a_file))
-        + runs * (32 + SEARCHES * search(index::RUN_LINES.into()))
+    files * (512 + 48 + SEARCHES * search(events_of_a_file))
+        + runs * (48 + SEARCHES * search(index::RUN_LINES.into()))
         + lines
         + rest
 }
@@ -311,4 +313,152 @@ fn a_loss_that_is_told_after_the_time_is_a_reason_for_doubt_too() {
     log.bound(500, Phase::Created, OTHER, OUTSIDE);
     assert!(!log.asked(OUTSIDE, 600).events_are_missing);
     assert!(!log.asked(OUTSIDE, 450).events_are_missing);
+}
+
+/// Rows of a listing have the time at which it began, which is long before that of the lines around them.
+#[test]
+fn old_times_of_a_listing_do_not_hide_what_came_before_or_after() {
+    // The listing is in the middle of a file, then at the beginning of one.
+    for rotate_size in [1 << 20, 40_000] {
+        let mut log = Written::new(&format!("old-times-{rotate_size}"), rotate_size);
+        log.write(10, Event::Started);
+        log.bound(100, Phase::Created, OTHER, "192.0.2.1:9");
+        let mut number = 0;
+        let mut many = |log: &mut Written, seconds: u64, lines: u64| {
+            for _ in 0..lines {
+                number += 1;
+                log.bound(seconds, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+            }
+        };
+        many(&mut log, 1_000, 220);
+        // It began at 900; before its rows were written, this happened.
+        log.bound(1_500, Phase::Deleted, OTHER, "192.0.2.1:9");
+        while rotate_size < 1 << 20 && rotation::full_files(&log.config.path).unwrap().len() < 2 {
+            many(&mut log, 1_500, 1);
+            log.lines.flush();
+        }
+        log.bound(900, Phase::Continues, ONE, OUTSIDE);
+        many(&mut log, 2_000, 8_300);
+        assert_eq!(log.who("192.0.2.1:9", 1_200), (Some(OTHER.into()), Some(100), Some(1_500)));
+        assert_eq!(log.who(OUTSIDE, 950).0.as_deref(), Some(ONE), "{rotate_size}");
+        assert_eq!(log.who(OUTSIDE, 2_500).0.as_deref(), Some(ONE));
+    }
+}
+
+/// Where the oldest file begins with a listing, nothing is known of the time before it was written.
+#[test]
+fn a_log_does_not_begin_with_the_time_of_a_listing() {
+    let mut log = Written::new("begins", 1 << 20);
+    log.bound(900, Phase::Continues, OTHER, "192.0.2.1:9");
+    log.bound(1_500, Phase::Created, OTHER, "192.0.2.1:8");
+    log.bound(1_600, Phase::Deleted, ONE, OUTSIDE);
+    assert_eq!(log.who(OUTSIDE, 1_000), (None, None, None));
+    assert_eq!(log.asked(OUTSIDE, 1_000).log_begins.as_deref(), Some("1970-01-01T00:25:00.000000Z"));
+    assert_eq!(log.who(OUTSIDE, 1_550).0.as_deref(), Some(ONE));
+}
+
+#[test]
+fn times_around_a_clock_that_was_set_are_doubtful_and_others_are_found() {
+    let hour = 3_600;
+    let mut log = Written::new("clock", 1 << 20);
+    log.write(10, Event::Started);
+    log.bound(hour, Phase::Created, ONE, OUTSIDE);
+    log.bound(2 * hour, Phase::Deleted, ONE, OUTSIDE);
+    log.bound(3 * hour, Phase::Created, OTHER, OUTSIDE);
+    // Back to 1:30, and forward to 5:00 from 2:00.
+    log.write(hour * 3 / 2, Event::Stepped(-(hour as i64) * 3_000_000 / 2));
+    log.bound(hour * 3 / 2 + 10, Phase::Deleted, OTHER, OUTSIDE);
+    log.write(5 * hour, Event::Stepped(3 * hour as i64 * 1_000_000));
+    log.bound(6 * hour, Phase::Created, ONE, OUTSIDE);
+    // Enough for a run.
+    for number in 0..8_200 {
+        log.bound(7 * hour, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+    }
+    let mut doubts = |seconds: u64| log.asked("192.0.2.3:1", seconds).clock_was_set;
+    let times = [
+        hour,
+        hour * 3 / 2 - 9,
+        hour * 3 / 2,
+        2 * hour + 9,
+        3 * hour - 9,
+        4 * hour,
+        5 * hour,
+        5 * hour + 9,
+        7 * hour,
+    ];
+    assert_eq!(times.map(&mut doubts), [false, false, true, true, true, true, true, false, false]);
+    assert_eq!(log.who(OUTSIDE, 5_000).0.as_deref(), Some(ONE));
+    assert_eq!(log.who(OUTSIDE, 5 * hour + 60).0, None, "the end has an earlier time than the beginning");
+    assert_eq!(log.who(OUTSIDE, 7 * hour), (Some(ONE.into()), Some(6 * hour), None));
+}
+
+#[test]
+fn a_first_line_that_is_damaged_does_not_hide_its_file() {
+    let mut log = Written::new("damaged", 1 << 20);
+    log.write(10, Event::Started);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.lines.flush();
+    let mut text = std::fs::read(&log.config.path).unwrap();
+    text[5] = b'x';
+    std::fs::write(&log.config.path, text).unwrap();
+    assert_eq!(log.who(OUTSIDE, 150).0.as_deref(), Some(ONE));
+}
+
+/// An index of other lines: the lines are searched without it.
+#[test]
+fn an_index_that_leads_to_other_lines_is_left_out() {
+    let mut log = Written::new("index", 1 << 30);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    for number in 0..8_200 {
+        log.bound(200, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+    }
+    log.lines.flush();
+    let place = index::path_of(&log.config.path);
+    let mut octets = std::fs::read(&place).unwrap();
+    // Every entry leads to the same line.
+    for entry in octets[index::HEADER..].chunks_exact_mut(index::ENTRY) {
+        entry[8..].copy_from_slice(&[0; 4]);
+    }
+    std::fs::write(&place, octets).unwrap();
+    assert_eq!(log.who("192.0.2.2:5000", 300), (Some(OTHER.into()), Some(200), None));
+    assert_eq!(log.who(OUTSIDE, 300), (Some(ONE.into()), Some(100), None));
+}
+
+/// Files get their numbers while they are opened.
+#[test]
+fn a_rotation_in_the_meantime_hides_nothing() {
+    let mut log = Written::new("race", 6_000);
+    log.write(10, Event::Started);
+    log.bound(100, Phase::Created, ONE, OUTSIDE);
+    log.lines.flush();
+    let (path, stop) = (log.config.path.clone(), std::sync::atomic::AtomicBool::new(false));
+    let relaxed = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| {
+            let mut asked = 0;
+            while !stop.load(relaxed) || asked < 20 {
+                let question = Question::read(OUTSIDE, "udp", "1970-01-01T00:03:00Z").unwrap();
+                let answer = ask(&path, &question).unwrap();
+                assert_eq!(answer.inside.as_deref(), Some(ONE));
+                asked += 1;
+            }
+        });
+        for number in 0..5_000 {
+            log.bound(200, Phase::Created, OTHER, &format!("192.0.2.2:{}", 1_024 + number));
+            log.lines.flush();
+        }
+        stop.store(true, relaxed);
+        asks.join().unwrap();
+    });
+}
+
+/// A binding whose beginning is missing: nobody is found, and that is doubtful.
+#[test]
+fn nobody_is_a_doubtful_answer_where_events_are_missing() {
+    let mut log = Written::new("nobody", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(300, Event::Lost(5, "workers".into()));
+    log.write(400, Event::Started);
+    let mut doubts = |seconds: u64| log.asked(OUTSIDE, seconds).events_are_missing;
+    assert_eq!([200, 350, 450].map(&mut doubts), [true, true, false]);
 }

@@ -1,7 +1,7 @@
-//! Bulk TCP through the fast path at tc ingress, GSO packets whole.
+//! Bulk TCP through the fast path at tc ingress, GSO packets whole; NAT44 also without a fast path.
 
 use super::left_out::left_out;
-use super::settings::{Mode, relay, router, section};
+use super::settings::{Mode, nat44, relay, router, section};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
 use crate::forwarder::{Forwarder, Running, masquerade};
@@ -18,11 +18,11 @@ struct Path {
     network: Network,
     target: &'static str,
     /// What it is to be compared with.
-    beside: Option<Comparison>,
+    beside: Comparison,
 }
 
-/// Rows to be compared with: kernel forwarding of the same family, by direction; and TAYGA that does the same work, stateful or stateless.
-type Comparison = ([&'static str; 2], &'static str);
+/// Rows to be compared with, by direction, and the least ratio.
+type Comparison = Vec<([&'static str; 2], f64)>;
 
 const KERNEL6: &str = "kernel IPv6";
 const KERNEL4: &str = "kernel IPv4";
@@ -33,7 +33,7 @@ const MASQUERADE: &str = "kernel IPv4 + masquerade";
 
 /// Measures all that can run here.
 pub fn run(options: &Options, time: Duration) -> Result<Section> {
-    let mut skipped = vec!["NAT44: the gateway does not have it".to_owned()];
+    let mut skipped = Vec::new();
     let mut paths = Vec::new();
     for (name, start) in STARTS {
         match start() {
@@ -79,47 +79,54 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
             figures.push(Figure::new(name, "×", ratio(&kernel[way], &tayga[way])));
         }
         for (path, rounds) in paths.iter().zip(rounds) {
-            let Some((kernels, tayga)) = path.beside else { continue };
-            for (name, least) in [(kernels[way], 1.0), (tayga, 12.0)] {
+            for (names, least) in &path.beside {
+                let name = names[way];
                 let Some(theirs) = find(name) else { continue };
                 let figure = Figure::new(
                     format!("{arrow}, {} vs {name}", path.name),
                     "×",
                     ratio(&rounds[way], &theirs[way]),
                 );
-                figures.push(figure.to_reach(Target::AtLeast(least)));
+                figures.push(figure.to_reach(Target::AtLeast(*least)));
             }
         }
     }
     figures
 }
 
-type Started = Result<(Network, &'static str, Option<Comparison>)>;
+type Started = Result<(Network, &'static str, Comparison)>;
 
 type Start = fn() -> Started;
 
-const STARTS: [(&str, Start); 9] = [
+const STARTS: [(&str, Start); 11] = [
     (KERNEL6, kernel6),
-    (KERNEL4, || Ok((kernel4()?, SERVER4, None))),
+    (KERNEL4, || Ok((kernel4()?, SERVER4, Vec::new()))),
     (MASQUERADE, masquerading),
     (TWO_KERNELS, two_kernels),
-    (TAYGA, || of(Forwarder::Tayga.start()?, None)),
-    (SHARING_TAYGA, || of(Forwarder::SharingTayga.start()?, None)),
-    ("nat64, tc", || of(with_tc(Forwarder::Nat64)?, Some(([KERNEL6, KERNEL4], SHARING_TAYGA)))),
-    ("siit, tc", || of(with_tc(Forwarder::Siit)?, Some(([KERNEL6, KERNEL4], TAYGA)))),
+    (TAYGA, || of(Forwarder::Tayga.start()?, Vec::new())),
+    (SHARING_TAYGA, || of(Forwarder::SharingTayga.start()?, Vec::new())),
+    ("nat64, tc", || of(with_tc(Forwarder::Nat64)?, translating(SHARING_TAYGA))),
+    ("siit, tc", || of(with_tc(Forwarder::Siit)?, translating(TAYGA))),
     ("6to4 router and relay, tc", six_to_four),
+    ("nat44, no fast path", || sharing(Mode::Off, 0.8)),
+    ("nat44, tc", || sharing(Mode::Tc, 1.0)),
 ];
+
+/// Kernel forwarding of the family in which the data arrive, and a peer that does the same work, stateful or stateless.
+fn translating(peer: &'static str) -> Comparison {
+    vec![([KERNEL6, KERNEL4], 1.0), ([peer; 2], 12.0)]
+}
 
 fn with_tc(forwarder: Forwarder) -> Result<Running> {
     forwarder.start_beside(&section(Mode::Tc, None))
 }
 
-fn of(running: Running, beside: Option<Comparison>) -> Started {
+fn of(running: Running, beside: Comparison) -> Started {
     Ok((running.network, running.target, beside))
 }
 
 fn kernel6() -> Started {
-    of(Forwarder::Kernel.start()?, None)
+    of(Forwarder::Kernel.start()?, Vec::new())
 }
 
 const SERVER4: &str = "203.0.113.2";
@@ -127,7 +134,14 @@ const SERVER4: &str = "203.0.113.2";
 fn masquerading() -> Started {
     let network = kernel4()?;
     masquerade(&network)?;
-    Ok((network, SERVER4, None))
+    Ok((network, SERVER4, Vec::new()))
+}
+
+/// NAT44, compared with the kernel's masquerade.
+fn sharing(mode: Mode, least: f64) -> Started {
+    let network = kernel4()?;
+    run_sixway_on(&network, "gateway", &nat44(mode, None))?;
+    Ok((network, SERVER4, vec![([MASQUERADE; 2], least)]))
 }
 
 fn kernel4() -> Result<Network> {
@@ -169,12 +183,12 @@ fn two_kernels() -> Started {
     let network = in_a_row("2001:db8:c::")?;
     network.route("site", "default via 2001:db8:1::1")?;
     network.route("gateway", "2001:db8:c::/64 via 2001:db8:1::2")?;
-    Ok((network, "2001:db8:2::2", None))
+    Ok((network, "2001:db8:2::2", Vec::new()))
 }
 
 fn six_to_four() -> Started {
     let network = in_a_row("2002:c000:208:1::")?;
     run_sixway_on(&network, "gateway", &relay(Mode::Tc))?;
     run_sixway_on(&network, "site", &router(Mode::Tc))?;
-    Ok((network, "2001:db8:2::2", Some(([TWO_KERNELS; 2], TAYGA))))
+    Ok((network, "2001:db8:2::2", vec![([TWO_KERNELS; 2], 1.0), ([TAYGA; 2], 12.0)]))
 }

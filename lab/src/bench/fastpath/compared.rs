@@ -7,6 +7,8 @@ use crate::bench::{Figure, Target};
 pub const ALONE: &str = "sender alone";
 /// The kernel's forwarding.
 pub const KERNEL: &str = "kernel IPv6";
+/// The kernel's NAT.
+pub const MASQUERADE: &str = "kernel IPv4 + masquerade";
 /// TAYGA: stateless, an IPv4 address for each client.
 pub const TAYGA: &str = "tayga";
 /// TAYGA with the kernel's masquerade behind it: stateful.
@@ -29,6 +31,8 @@ pub enum Goal {
     Stateless,
     /// 1.8 × the kernel.
     Many,
+    /// 4 × the kernel's masquerade.
+    Shared,
 }
 
 impl Goal {
@@ -36,7 +40,7 @@ impl Goal {
         match self {
             Self::Stateful | Self::Stateless => Target::AtLeast(3.0),
             Self::Many => Target::AtLeast(1.8),
-            Self::None | Self::Bound => Target::None,
+            Self::None | Self::Bound | Self::Shared => Target::None,
         }
     }
 
@@ -44,8 +48,12 @@ impl Goal {
         if self.is_whole() { Target::AtLeast(8.0) } else { Target::None }
     }
 
-    fn beside_tayga(self) -> Target {
-        if self.is_whole() { Target::AtLeast(10.0) } else { Target::None }
+    fn beside_peer(self) -> Target {
+        match self {
+            Self::Stateful | Self::Stateless => Target::AtLeast(10.0),
+            Self::Shared => Target::AtLeast(4.0),
+            Self::None | Self::Bound | Self::Many => Target::None,
+        }
     }
 
     /// Whether there is a target for everything.
@@ -57,6 +65,7 @@ impl Goal {
     fn peer(self) -> &'static str {
         match self {
             Self::Stateful | Self::Many => SHARING_TAYGA,
+            Self::Shared => MASQUERADE,
             Self::Stateless | Self::Bound | Self::None => TAYGA,
         }
     }
@@ -132,7 +141,7 @@ impl<'a> Yardsticks<'a> {
         }
         figures.extend(self.net_beside_kernel(row));
         let (peer, theirs) = (goal.peer(), find(self.rows, goal.peer()));
-        figures.extend(compare(row, &format!("gross vs {peer}"), theirs, gross, goal.beside_tayga()));
+        figures.extend(compare(row, &format!("gross vs {peer}"), theirs, gross, goal.beside_peer()));
         if goal != Goal::Bound {
             let process = row.rates.iter().map(|rate| rate.process_ns).collect();
             let name = format!("{}, the gateway's process", row.name);
@@ -180,6 +189,8 @@ mod tests {
             row("siit, xdp", Goal::Stateless, 7.5, 130.0),
             row(WARM, Goal::Stateful, 7.5, 130.0),
             row(COLD, Goal::Many, 4.0, 330.0),
+            row(MASQUERADE, Goal::None, 2.0, 500.0),
+            row("nat44, xdp", Goal::Shared, 7.0, 140.0),
         ];
         let figures = figures(&rows);
         let of = |name: &str| {
@@ -192,6 +203,8 @@ mod tests {
         assert_eq!(of("nat64, xdp, net vs kernel IPv6"), Some((3.75, Some(false))));
         assert_eq!(of("nat64, xdp, gross vs tayga + masquerade"), Some((25.0, Some(true))));
         assert_eq!(of("nat64, xdp, gross vs tayga"), None);
+        assert_eq!(of("nat44, xdp, gross vs kernel IPv4 + masquerade"), Some((3.5, Some(false))));
+        assert_eq!(of("nat44, xdp, gross vs kernel IPv6"), Some((2.8, None)));
         assert_eq!(of("siit, xdp, gross vs tayga"), Some((15.0, Some(true))));
         assert_eq!(of("siit, xdp, gross vs tayga + masquerade"), None);
         assert_eq!(of("XDP redirect alone, net vs kernel IPv6"), Some((10.0, None)));

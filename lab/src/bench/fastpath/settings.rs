@@ -37,6 +37,13 @@ pub fn nat64(mode: Mode, packets: Option<u32>) -> String {
     format!("{TUN}\n{nat64}\n{GATEWAY}{}", section(mode, packets))
 }
 
+/// NAT44 for the client's network.
+pub fn nat44(mode: Mode, packets: Option<u32>) -> String {
+    let nat44 = "[[pool]]\nname = \"main\"\naddresses = [\"198.18.0.0/26\"]\nports = \"1024-65535\"\n\n\
+                 [nat44]\ninside = [\"192.0.2.0/25\"]\npool = \"main\"\n";
+    format!("{TUN}\n{nat44}\n{GATEWAY}{}", section(mode, packets))
+}
+
 /// The host 2001:db8:c::1:0 is 198.18.1.2.
 pub fn siit(mode: Mode) -> String {
     let siit = "[siit]\nprefix = \"2001:db8:64::/96\"\neam = [{ ipv4 = \"198.18.1.2/32\", ipv6 = \"2001:db8:c::1:0/128\" }]\n";

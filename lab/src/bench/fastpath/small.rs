@@ -1,7 +1,7 @@
 //! Small packets: as many as one core can make, receive, forward and count.
 
 use super::column::Column;
-use super::compared::{ALONE, COLD, Goal, KERNEL, Measured, SHARING_TAYGA, TAYGA, WARM, figures};
+use super::compared::{ALONE, COLD, Goal, KERNEL, MASQUERADE, Measured, SHARING_TAYGA, TAYGA, WARM, figures};
 use super::content::Content;
 use super::frame::CLIENTS;
 use super::left_out::left_out;
@@ -11,7 +11,7 @@ use super::patterns::{
     TAYGAS, from_site, many, replies, to_site, to4, to6,
 };
 use super::scene::{MiddleHost, Scene};
-use super::settings::{Mode, nat64, relay, siit};
+use super::settings::{Mode, nat44, nat64, relay, siit};
 use crate::bench::{Options, Section};
 use crate::failure::Result;
 use crate::load::Pattern;
@@ -63,7 +63,7 @@ fn others() -> Vec<Plan> {
         (MiddleHost::Redirector, vec![six("XDP redirect alone", Goal::Bound)]),
         (MiddleHost::Kernel, vec![six(KERNEL, Goal::None)]),
         (MiddleHost::Kernel, vec![four("kernel IPv4", SITE4)]),
-        (MiddleHost::Masquerade, vec![four("kernel IPv4 + masquerade", GATEWAY4)]),
+        (MiddleHost::Masquerade, vec![four(MASQUERADE, GATEWAY4)]),
         (MiddleHost::Tayga, vec![tayga(TAYGA, TAYGAS, 24)]),
         (MiddleHost::SharingTayga, vec![tayga(SHARING_TAYGA, GATEWAY4, 32)]),
     ]
@@ -73,6 +73,8 @@ fn ours() -> Vec<Plan> {
     let stateful = |mode| MiddleHost::Sixway(nat64(mode, Some(2)));
     let up = |name, goal| sent(name, "client", to6(BY_NAT64), Content::by_nat64(), goal);
     let back = Content::v6(BY_NAT64, CLIENTS);
+    let shared = |mode| MiddleHost::Sixway(nat44(mode, Some(2)));
+    let hidden = |name, goal| sent(name, "client", to4(SITE4, SERVER4), Content::by_nat64(), goal);
     let siit_up = |name, goal| sent(name, "client", to6(BY_PREFIX), Content::v4(MAPPED, 32, SERVER4), goal);
     let siit_back = Content::v6(BY_PREFIX, CLIENTS);
     let decap = |name, goal| sent(name, "client", from_site, Content::v6(IN_SITE, SERVER6), goal);
@@ -84,6 +86,15 @@ fn ours() -> Vec<Plan> {
         (
             stateful(Mode::Xdp),
             vec![up(WARM, Goal::Stateful), sent("nat64 v4→v6, xdp", "server", replies, back, Goal::Stateful)],
+        ),
+        (shared(Mode::Off), vec![hidden("nat44, no fast path", Goal::None)]),
+        (shared(Mode::Tc), vec![hidden("nat44, tc", Goal::None)]),
+        (
+            shared(Mode::Xdp),
+            vec![
+                hidden("nat44, xdp", Goal::Shared),
+                sent("nat44 in, xdp", "server", replies, Content::v4(SERVER4, 32, SITE4), Goal::Shared),
+            ],
         ),
         (
             MiddleHost::Sixway(siit(Mode::Xdp)),

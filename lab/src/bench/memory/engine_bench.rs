@@ -5,7 +5,7 @@ use super::yardstick::{Round, Yardstick};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::{Frame, Instant, Offload, Outbox};
+use sixway_dataplane::{DropReason, Frame, Instant, Offload, Outbox, Verdict};
 use std::time::Duration;
 
 /// Frames that are filled before the clock runs: the largest batch.
@@ -34,6 +34,24 @@ impl EngineBench {
         &mut self.engine
     }
 
+    /// Advances the clock by this time, without work.
+    pub fn advance(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// One call of the engine that ends what has expired; how long it took, and whether it had the CPU all the while.
+    pub fn tick(&mut self) -> Result<(Duration, bool)> {
+        self.now = self.now + Duration::from_millis(1);
+        let taken = undisturbed(|| self.engine.tick(self.now, &mut self.outbox))?;
+        self.outbox.clear();
+        Ok(taken)
+    }
+
+    /// The time of the engine's world.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Advances the clock by this time without packets, and expires what is due.
     pub fn rest(&mut self, time: Duration, ended: impl Fn(&mut Engine) -> bool) -> Result<()> {
         self.now = self.now + time;
@@ -54,7 +72,13 @@ impl EngineBench {
         write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
         mut inspect: impl FnMut(u32, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        order.chunks(RUN).try_for_each(|numbers| self.run(numbers, RUN, &write, &mut inspect).map(drop))
+        order.chunks(RUN).try_for_each(|numbers| {
+            self.run(numbers, RUN, &write, &mut |number, frame| {
+                forwarded(number, frame)?;
+                inspect(number, frame.bytes())
+            })
+            .map(drop)
+        })
     }
 
     /// The same in batches of `batch`, with a look at the clock around the engine's work on each run of 256, and at the yardsticks in between. Runs during
@@ -66,11 +90,36 @@ impl EngineBench {
         write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
         yardstick: &mut Yardstick,
     ) -> Result<Round> {
+        self.measure_checked(order, batch, write, yardstick, forwarded)
+    }
+
+    /// The same, of packets that must all be dropped for this reason.
+    pub fn measure_dropped<const ROOM: usize>(
+        &mut self,
+        order: &[u32],
+        reason: DropReason,
+        write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        yardstick: &mut Yardstick,
+    ) -> Result<Round> {
+        self.measure_checked(order, RUN, write, yardstick, |number, frame| match frame.verdict {
+            Verdict::Dropped(why) if why == reason => Ok(()),
+            verdict => Err(Failure::Unexpected(format!("packet {number} was not dropped: {verdict:?}"))),
+        })
+    }
+
+    fn measure_checked<const ROOM: usize>(
+        &mut self,
+        order: &[u32],
+        batch: usize,
+        write: impl Fn(u32, &mut [u8; ROOM]) -> usize,
+        yardstick: &mut Yardstick,
+        mut check: impl FnMut(u32, &Frame) -> Result<()>,
+    ) -> Result<Round> {
         let mut round = Round::default();
         for numbers in order.chunks(RUN * RUNS) {
             let (mut spent, mut counted) = (Duration::ZERO, 0);
             for numbers in numbers.chunks(RUN) {
-                if let (elapsed, true) = self.run(numbers, batch, &write, &mut |_, _| Ok(()))? {
+                if let (elapsed, true) = self.run(numbers, batch, &write, &mut check)? {
                     spent += elapsed;
                     counted += numbers.len();
                 }
@@ -89,7 +138,7 @@ impl EngineBench {
         numbers: &[u32],
         batch: usize,
         write: &impl Fn(u32, &mut [u8; ROOM]) -> usize,
-        inspect: &mut impl FnMut(u32, &[u8]) -> Result<()>,
+        inspect: &mut impl FnMut(u32, &Frame) -> Result<()>,
     ) -> Result<(Duration, bool)> {
         interrupt::check()?;
         let mut octets = [0; ROOM];
@@ -107,14 +156,17 @@ impl EngineBench {
         })?;
         self.outbox.clear();
         for (number, frame) in numbers.iter().zip(&self.frames) {
-            if !frame.verdict.leaves() {
-                let verdict = frame.verdict;
-                return Err(Failure::Unexpected(format!("packet {number} was not forwarded: {verdict:?}")));
-            }
-            inspect(*number, frame.bytes())?;
+            inspect(*number, frame)?;
         }
         Ok(taken)
     }
+}
+
+fn forwarded(number: u32, frame: &Frame) -> Result<()> {
+    if frame.verdict.leaves() {
+        return Ok(());
+    }
+    Err(Failure::Unexpected(format!("packet {number} was not forwarded: {:?}", frame.verdict)))
 }
 
 /// The numbers below `count` in an order that no prefetcher guesses, the same each time; another one for each `which`.

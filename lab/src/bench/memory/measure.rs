@@ -1,7 +1,7 @@
 //! The tables of the engine in memory, one after the other on one thread.
 
 use super::yardstick::Yardstick;
-use super::{nat64, siit, tunnel};
+use super::{nat44, nat64, siit, ten_million, tunnel};
 use crate::bench::{Options, Section};
 use crate::failure::Result;
 use crate::probe::cpu::pin_thread;
@@ -12,11 +12,17 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
         let measuring = scope.spawn(|| {
             pin_thread(1)?;
             let mut yardstick = Yardstick::new()?;
-            // NAT64 first: its memory is to be fresh from the kernel.
+            // The largest tables first: their memory is to be fresh from the kernel.
+            let nat44 = nat44::Large::make()?;
             let nat64 = nat64::measure(options, &mut yardstick)?;
+            let nat44 = nat44::measure(options, &mut yardstick, nat44)?;
             let siit = siit::measure(options, &mut yardstick)?;
             let tunnel = tunnel::measure(options, &mut yardstick)?;
-            Ok(vec![yardstick.section(), siit, nat64, tunnel])
+            let mut sections = vec![yardstick.section(), siit, nat64, nat44, tunnel];
+            if options.ten_million {
+                sections.push(ten_million::measure(options)?);
+            }
+            Ok(sections)
         });
         measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -6,10 +6,13 @@
 
 mod cpu_time;
 mod engine_bench;
+mod established;
 mod measure;
+mod nat44;
 mod nat64;
 mod packets;
 mod siit;
+mod ten_million;
 mod tunnel;
 mod yardstick;
 

@@ -11,10 +11,13 @@
 //! unless their ids differ, and mapping and filtering are address-dependent: a packet comes in only from where an inside host has sent to.
 
 mod config;
+mod first_answer;
 mod outside_addresses;
 mod protocol;
+mod received_ids;
 mod sessions;
 mod table;
+mod tuple;
 
 pub use config::{PORTLESS_DEFAULT, PORTLESS_MIN, PortlessBinding, PortlessConfig};
 pub use protocol::PortlessProtocol;

@@ -93,6 +93,18 @@ impl PortlessProtocol {
     }
 }
 
+impl PortlessProtocol {
+    /// What a log shows of a packet in place of ports: its id, or the call ID of PPTP (RFC 2637 §4.1), which identifies no session.
+    pub(super) fn shown_id(self, octets: &[u8]) -> Option<u32> {
+        match (self, octets) {
+            (Self::Gre, [_, flags, _, _, _, _, high, low, ..]) if u16::from(*flags) & VERSION == 1 => {
+                Some(u16::from_be_bytes([*high, *low]).into())
+            }
+            (Self::Ipip | Self::Ipv6 | Self::Gre | Self::Esp, _) => self.id(octets).ok()?.0,
+        }
+    }
+}
+
 impl fmt::Display for PortlessProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -137,6 +149,17 @@ mod tests {
         assert_eq!(gre(&[0, 0, 8]), Err(DropReason::TransportTruncated));
         assert_eq!(gre(&[0x30, 1, 0x88, 0x0b, 0, 4, 0, 99]), Ok(Id::NONE), "a call id of PPTP");
         assert_eq!(gre(&[0x20, 2, 8, 0, 0, 0, 0, 7]), Err(DropReason::ProtocolUnsupported));
+    }
+
+    #[test]
+    fn a_log_shows_the_call_id_of_pptp_the_key_and_the_spi() {
+        let pptp = [0x30, 1, 0x88, 0x0b, 0, 4, 1, 99, 0, 0, 0, 1];
+        assert_eq!(PortlessProtocol::Gre.shown_id(&pptp), Some(0x163));
+        assert_eq!(PortlessProtocol::Gre.shown_id(&pptp[..7]), None);
+        assert_eq!(PortlessProtocol::Gre.shown_id(&[0x20, 0, 8, 0, 0, 0, 0, 7]), Some(7));
+        assert_eq!(PortlessProtocol::Gre.shown_id(&[0, 0, 8, 0, 0, 0, 0, 7]), None);
+        assert_eq!(PortlessProtocol::Esp.shown_id(&[0, 0, 1, 2, 0, 0, 0, 1]), Some(258));
+        assert_eq!(PortlessProtocol::Ipv6.shown_id(&[0x60; 40]), None);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use super::config::{PORTLESS_MIN, PortlessBinding, PortlessConfig};
 use super::outside_addresses::OutsideAddresses;
 use super::protocol::PortlessProtocol;
-use super::table::{Seen, Sent, Table};
+use super::table::Table;
+use super::tuple::{Seen, Sent};
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::{Draining, Inside, Outside};
+use crate::nat::{Draining, Inside, NatEvent, Outside};
 use crate::stateful::{PortlessBindingRow, PortlessRow, WithoutPorts};
 use crate::verdict::WorkerId;
 use alloc::collections::BTreeMap;
@@ -90,12 +91,15 @@ impl PortlessSessions {
         }
         let sent = Sent { inside, remote, protocol, id: protocol.id(octets)? };
         let (slot, outside) = match self.table.find_sent(&sent, now) {
-            Some(found) => found,
+            Some(found) => {
+                self.table.wait_again(found.0, now);
+                found
+            }
             None => {
                 may_go_out()?;
                 counters.portless_ended += self.table.make_room(now);
                 let seen = self.seen(sent, paired, now).ok_or(DropReason::RemoteInUse)?;
-                let slot = self.table.insert(sent, seen, now)?;
+                let slot = self.table.insert(sent, seen, protocol.shown_id(octets), now)?;
                 counters.portless_made += 1;
                 (slot, seen.outside)
             }
@@ -174,10 +178,22 @@ impl PortlessSessions {
         bound.or_else(|| self.table.find_quoted(seen, protocol.id(octets).ok(), now))
     }
 
-    /// Whether there are no sessions.
+    /// Whether there are neither sessions nor events.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.table.len() == 0
+    pub(crate) fn is_idle(&self) -> bool {
+        self.table.len() == 0 && !self.table.has_events()
+    }
+
+    /// Whether there are events.
+    #[inline]
+    pub(crate) fn has_events(&self) -> bool {
+        self.table.has_events()
+    }
+
+    /// What has begun and ended since the last call.
+    #[cold]
+    pub(crate) fn take_events(&mut self) -> Vec<NatEvent> {
+        self.table.take_events()
     }
 
     /// Ends what is overdue, examining at most `budget` sessions.
@@ -250,5 +266,9 @@ impl WithoutPorts for PortlessSessions {
         let ended = self.table.end_between(inside, remote, protocol);
         counters.portless_ended += ended;
         ended > 0
+    }
+
+    fn keep_events(&mut self) {
+        self.table.keep_events();
     }
 }

@@ -3,11 +3,14 @@
 //! The table is bounded, for all hosts and for each subscriber. When it is full a new session is refused; live ones are never evicted. A
 //! session ends when no packet came for its lifetime.
 
+use super::first_answer::FirstAnswers;
 use super::protocol::{Id, PortlessProtocol};
+use super::received_ids::ReceivedIds;
+use super::tuple::{Seen, Sent};
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::SubscriberCounts;
+use crate::nat::{Inside, NatEvent, Outside, PortlessEvent, SubscriberCounts};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -16,38 +19,20 @@ use core::time::Duration;
 /// Sessions that are examined to make room, or to find the one that an ICMP error is about.
 const EXAMINED: usize = 32;
 
-/// How long only the first of two inside hosts may wait for an ESP packet of the same remote host: after this the other one waits.
-const FIRST_ANSWER: Duration = Duration::from_secs(30);
-
 /// The lowest address, where a range begins.
 const FIRST: Ipv4Addr = Ipv4Addr::UNSPECIFIED;
 
-/// What a packet shows outside: sessions that have these alike differ by ids alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Seen {
-    pub(super) outside: Ipv4Addr,
-    pub(super) remote: Ipv4Addr,
-    pub(super) protocol: PortlessProtocol,
-}
-
-/// Where a session is found from inside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Sent {
-    pub(super) inside: Ipv4Addr,
-    pub(super) remote: Ipv4Addr,
-    pub(super) protocol: PortlessProtocol,
-    pub(super) id: Id,
-}
-
 /// A session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) inside: Ipv4Addr,
     pub(super) seen: Seen,
     /// The id of what goes out.
     sent: Id,
-    /// The id of what comes in, once it is known.
-    received: Option<Id>,
+    /// The ids of what comes in, as far as they are known.
+    received: ReceivedIds,
+    /// What a log shows of its first packet in place of ports.
+    shown: Option<u32>,
     made: Instant,
     pub(super) last: Instant,
     /// When it is examined next.
@@ -55,6 +40,19 @@ pub(super) struct Session {
     /// By [`Direction`].
     pub(super) packets: [u64; 2],
     pub(super) octets: [u64; 2],
+}
+
+impl Session {
+    fn event(&self) -> PortlessEvent {
+        let Seen { outside, remote, protocol } = self.seen;
+        PortlessEvent {
+            protocol: protocol.number(),
+            inside: Inside(self.inside),
+            outside: Outside(outside),
+            remote,
+            id: self.shown,
+        }
+    }
 }
 
 /// The table.
@@ -67,9 +65,11 @@ pub(super) struct Table {
     by_sent: BTreeMap<Sent, u32>,
     by_received: BTreeMap<(Seen, Id), u32>,
     by_seen: BTreeSet<(Seen, Ipv4Addr, u32)>,
-    /// Sessions whose inbound id is not known; of those that are seen alike only one.
-    waiting: BTreeMap<Seen, u32>,
+    /// Sessions whose inbound ids are not known; of those that are seen alike only one.
+    waiting: FirstAnswers,
     due: BTreeSet<(Instant, u32)>,
+    /// What has begun and ended, for a log; `None`: nobody keeps one.
+    events: Option<Vec<NatEvent>>,
 }
 
 impl Table {
@@ -89,9 +89,26 @@ impl Table {
             by_sent: BTreeMap::new(),
             by_received: BTreeMap::new(),
             by_seen: BTreeSet::new(),
-            waiting: BTreeMap::new(),
+            waiting: FirstAnswers::default(),
             due: BTreeSet::new(),
+            events: None,
         }
+    }
+
+    /// Keeps events from now on, until they are taken.
+    pub(super) fn keep_events(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
+    /// What has happened since the last call.
+    pub(super) fn take_events(&mut self) -> Vec<NatEvent> {
+        self.events.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// Whether events wait.
+    #[inline]
+    pub(super) fn has_events(&self) -> bool {
+        self.events.as_ref().is_some_and(|events| !events.is_empty())
     }
 
     /// Live sessions, those included that are overdue and not examined yet.
@@ -130,48 +147,62 @@ impl Table {
     /// The session that a packet from outside belongs to, and its inside host: the one that has its id, or that waits for one; or any of the
     /// only host that sends to this remote host with this address.
     pub(super) fn find_received(&mut self, seen: Seen, id: Id, now: Instant) -> Option<(u32, Ipv4Addr)> {
-        if let Some(slot) = self.by_received.get(&(seen, id)) {
-            return self.live(*slot, now).map(|session| (*slot, session.inside));
+        let of = |table: &Self, slot: u32| table.live(slot, now).map(|session| (slot, session.inside));
+        let owner = self.by_received.get(&(seen, id)).copied();
+        if !seen.protocol.learns() {
+            let only = || self.only_host(seen, now).map(|(_, _, slot)| slot);
+            return of(self, owner.or_else(only)?);
         }
-        if let Some(slot) = self.waiting.get(&seen).copied()
-            && let Some(session) = self.live(slot, now)
-        {
-            let inside = session.inside;
-            self.waiting.remove(&seen);
-            self.learn(slot, id);
-            return Some((slot, inside));
+        if let Some(slot) = owner.filter(|slot| self.is_owner(*slot, id, now)) {
+            self.received_again(slot, id, now);
+            return of(self, slot);
         }
-        let (_, inside, slot) = self.only_host(seen)?;
-        self.live(slot, now)?;
-        if seen.protocol.learns() {
-            // So that a host which comes later does not get it.
-            self.learn(slot, id);
-        }
-        Some((slot, inside))
+        let waiting = self.waiting.waiting(seen).filter(|slot| self.live(*slot, now).is_some());
+        let slot = waiting.or_else(|| self.only_host(seen, now).map(|(_, _, slot)| slot)).or(owner)?;
+        let found = of(self, slot)?;
+        self.learn(slot, id, now);
+        Some(found)
     }
 
-    /// The id of what comes in for a session, from now on.
-    fn learn(&mut self, slot: u32, id: Id) {
+    /// Whether packets with an id are certainly those of a session.
+    fn is_owner(&self, slot: u32, id: Id, now: Instant) -> bool {
+        self.live(slot, now).is_some_and(|session| session.received.holds(id, now))
+    }
+
+    /// A packet with an id that was learnt: its session waits no more if its host has sent in between.
+    fn received_again(&mut self, slot: u32, id: Id, now: Instant) {
         let Some(session) = self.session_mut(slot) else { return };
-        let (seen, before) = (session.seen, session.received.replace(id));
-        if let Some(before) = before {
-            remove(&mut self.by_received, &(seen, before), slot);
+        let (seen, is_confirmed) = (session.seen, session.received.again(id, now));
+        if is_confirmed {
+            self.waiting.stop(seen, slot);
         }
-        self.by_received.insert((seen, id), slot);
     }
 
-    /// The newest session of the only host with sessions that are seen so. `None`: there are several such hosts, or none.
-    fn only_host(&self, seen: Seen) -> Option<(Seen, Ipv4Addr, u32)> {
-        let all = self.seen_so(seen);
-        let first = *all.clone().next()?;
-        let last = *all.clone().next_back()?;
+    /// Packets with an id belong to a session from now on.
+    fn learn(&mut self, slot: u32, id: Id, now: Instant) {
+        let Some(session) = self.session_mut(slot) else { return };
+        let (seen, replaced) = (session.seen, session.received.learn(id, now));
+        if let Some(replaced) = replaced {
+            remove(&mut self.by_received, &(seen, replaced), slot);
+        }
+        let before = self.by_received.insert((seen, id), slot).filter(|before| *before != slot);
+        if let Some(before) = before.and_then(|before| self.session_mut(before)) {
+            before.received.forget(id);
+        }
+        self.waiting.answered(seen, slot);
+    }
+
+    /// The newest session of the only host with live sessions that are seen so. `None`: there are several such hosts, or none.
+    fn only_host(&self, seen: Seen, now: Instant) -> Option<(Seen, Ipv4Addr, u32)> {
+        let is_live = |entry: &&(Seen, Ipv4Addr, u32)| self.live(entry.2, now).is_some();
+        let first = self.seen_so(seen).take(EXAMINED).find(is_live)?;
+        let last = self.seen_so(seen).rev().take(EXAMINED).find(is_live)?;
         if first.1 != last.1 {
             return None;
         }
-        let made = |entry: &&(Seen, Ipv4Addr, u32)| {
-            self.sessions[entry.2 as usize].as_ref().map(|session| session.made)
-        };
-        all.take(EXAMINED).max_by_key(made).copied()
+        let of_host = self.by_seen.range((seen, first.1, 0)..=(seen, first.1, u32::MAX));
+        let made = |entry: &&(Seen, Ipv4Addr, u32)| self.live(entry.2, now).map(|session| session.made);
+        of_host.take(EXAMINED).max_by_key(made).copied()
     }
 
     fn seen_so(&self, seen: Seen) -> impl DoubleEndedIterator<Item = &(Seen, Ipv4Addr, u32)> + Clone {
@@ -188,15 +219,20 @@ impl Table {
         if !seen.protocol.learns() {
             return self.by_received.get(&(seen, id)).is_none_or(|slot| self.live(*slot, now).is_none());
         }
-        let waiting = self.waiting.get(&seen).and_then(|slot| self.live(*slot, now));
-        waiting.is_none_or(|session| session.inside == inside || now.since(session.made) >= FIRST_ANSWER)
+        self.waiting.may_wait(seen, inside, now)
     }
 
-    /// Makes a session, which may be seen so.
+    /// Makes a session, which may be seen so, and of which a log shows `shown`.
     ///
     /// # Errors
     /// The table is full, or the host has its share.
-    pub(super) fn insert(&mut self, sent: Sent, seen: Seen, now: Instant) -> Result<u32, DropReason> {
+    pub(super) fn insert(
+        &mut self,
+        sent: Sent,
+        seen: Seen,
+        shown: Option<u32>,
+        now: Instant,
+    ) -> Result<u32, DropReason> {
         if !self.subscribers.may_have_more(sent.inside) {
             return Err(DropReason::SubscriberLimit);
         }
@@ -204,12 +240,12 @@ impl Table {
             return Err(DropReason::SessionTableFull);
         }
         let due = now + self.lifetime;
-        let received = (!seen.protocol.learns()).then_some(sent.id);
         let session = Session {
             inside: sent.inside,
             seen,
             sent: sent.id,
-            received,
+            received: ReceivedIds::default(),
+            shown,
             made: now,
             last: now,
             due,
@@ -223,13 +259,17 @@ impl Table {
                 self.sessions.len() as u32 - 1
             }
         };
+        if let Some(events) = &mut self.events {
+            events.push(NatEvent::PortlessCreated(session.event()));
+        }
         self.sessions[slot as usize] = Some(session);
         self.by_sent.insert(sent, slot);
         self.by_seen.insert((seen, sent.inside, slot));
-        match received {
-            Some(id) => self.by_received.insert((seen, id), slot),
-            None => self.waiting.insert(seen, slot),
-        };
+        if seen.protocol.learns() {
+            self.waiting.wait(seen, sent.inside, slot, now);
+        } else {
+            self.by_received.insert((seen, sent.id), slot);
+        }
         self.due.insert((due, slot));
         self.subscribers.has_more(sent.inside);
         Ok(slot)
@@ -244,9 +284,24 @@ impl Table {
         now: Instant,
     ) {
         let Some(session) = self.session_mut(slot) else { return };
+        if direction == Direction::Out && session.seen.protocol.learns() {
+            session.received.sent();
+        }
         session.last = session.last.max(now);
         session.packets[direction as usize] += u64::from(segments);
         session.octets[direction as usize] += u64::from(octets);
+    }
+
+    /// A session sends whose inbound ids are not confirmed: it waits for the answers that nobody else waits for.
+    pub(super) fn wait_again(&mut self, slot: u32, now: Instant) {
+        let Some(Session { inside, seen, received, .. }) =
+            self.sessions.get(slot as usize).and_then(Option::as_ref)
+        else {
+            return;
+        };
+        if seen.protocol.learns() && !received.is_confirmed() {
+            self.waiting.wait_again(*seen, *inside, slot, now);
+        }
     }
 
     fn session_mut(&mut self, slot: u32) -> Option<&mut Session> {
@@ -256,7 +311,7 @@ impl Table {
     /// The inside host that an ICMP error from outside is for: it quotes a packet with this id, if that can be read.
     pub(super) fn find_quoted(&self, seen: Seen, id: Option<Id>, now: Instant) -> Option<Ipv4Addr> {
         let of = |slot: u32| self.live(slot, now).map(|session| session.inside);
-        if let Some((_, _, slot)) = self.only_host(seen) {
+        if let Some((_, _, slot)) = self.only_host(seen, now) {
             return of(slot);
         }
         let sent = |slot: u32| self.sessions[slot as usize].as_ref().map(|session| session.sent);
@@ -332,15 +387,23 @@ impl Table {
     /// Ends a session.
     pub(super) fn end(&mut self, slot: u32) {
         let Some(session) = self.sessions.get_mut(slot as usize).and_then(Option::take) else { return };
-        let Session { inside, seen, sent, received, due, .. } = session;
-        // A session that was overdue may have a successor in an index.
-        let sent = Sent { inside, remote: seen.remote, protocol: seen.protocol, id: sent };
-        remove(&mut self.by_sent, &sent, slot);
-        match received {
-            Some(id) => remove(&mut self.by_received, &(seen, id), slot),
-            None => remove(&mut self.waiting, &seen, slot),
+        let Session { inside, seen, sent: id, ref received, due, .. } = session;
+        if let Some(events) = &mut self.events {
+            events.push(NatEvent::PortlessDeleted(session.event()));
         }
+        // A session that was overdue may have a successor in an index.
+        let sent = Sent { inside, remote: seen.remote, protocol: seen.protocol, id };
+        remove(&mut self.by_sent, &sent, slot);
         self.by_seen.remove(&(seen, inside, slot));
+        if seen.protocol.learns() {
+            received.ids().for_each(|id| remove(&mut self.by_received, &(seen, id), slot));
+            self.waiting.stop(seen, slot);
+            if !self.has_seen(seen) {
+                self.waiting.forget(seen);
+            }
+        } else {
+            remove(&mut self.by_received, &(seen, id), slot);
+        }
         self.due.remove(&(due, slot));
         self.subscribers.has_fewer(inside);
         self.free.push(slot);

@@ -268,7 +268,7 @@ fn with_endpoint_independent_filtering_a_syn_to_a_binding_goes_on() {
 }
 
 #[test]
-fn a_syn_that_finds_no_room_to_be_stored_is_refused_immediately() {
+fn a_syn_that_finds_no_room_to_be_stored_gets_no_answer() {
     let mut bench = Harness::new(&Nat64Config {
         limits: StateLimits { sessions: 3, ..StateLimits::default() },
         ..config()
@@ -277,5 +277,5 @@ fn a_syn_that_finds_no_room_to_be_stored_is_refused_immediately() {
         let syn = v4(SERVER, "192.0.2.1".parse().unwrap(), TCP, ports(80, 4_000 + port, SYN));
         assert_eq!(bench.send(&syn), Ok(STORED));
     }
-    assert_eq!(bench.back(e4("192.0.2.1", 5_000), SYN), Err(DropReason::InboundSyn));
+    assert_eq!(bench.back(e4("192.0.2.1", 5_000), SYN), Err(DropReason::StoredSynsFull));
 }

@@ -1,0 +1,27 @@
+//! What was changed and reported of addresses that are being drained.
+
+use crate::view::DrainingRow;
+use sixway_dataplane::nat::Draining;
+use sixway_wire::Prefix4;
+use std::collections::BTreeMap;
+
+/// What is being drained in pools for which that was changed at run time, by their names.
+pub(super) type Drained = BTreeMap<String, Draining>;
+
+/// Says once when the addresses that are being drained are empty.
+#[derive(Debug, Default)]
+pub(super) struct DrainLog {
+    told: Vec<(String, Prefix4)>,
+}
+
+impl DrainLog {
+    /// Those that are empty, and were not the last time.
+    pub(super) fn news(&mut self, rows: &[DrainingRow]) -> Vec<String> {
+        let empty: Vec<_> = rows.iter().filter(|row| row.is_empty()).collect();
+        let known = std::mem::take(&mut self.told);
+        self.told = empty.iter().map(|row| (row.pool.clone(), row.prefix)).collect();
+        let new = empty.into_iter().filter(|row| !known.contains(&(row.pool.clone(), row.prefix)));
+        new.map(|row| format!("pool {}: {} is drained: nothing is left there", row.pool, row.prefix))
+            .collect()
+    }
+}
