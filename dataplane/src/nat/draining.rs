@@ -23,7 +23,7 @@ pub struct DrainingRow {
 }
 
 impl Draining {
-    /// Prefixes that can be drained at a time; further ones are refused.
+    /// Prefixes of a pool that can be drained at a time; whoever drains refuses further ones.
     pub const MOST: usize = 1_024;
 
     /// Of these prefixes, which may overlap.
@@ -41,11 +41,6 @@ impl Draining {
     /// Whether no address is being drained.
     pub fn is_empty(&self) -> bool {
         self.prefixes.is_empty()
-    }
-
-    /// Whether the list has its longest length, so that further prefixes are refused.
-    pub fn is_full(&self) -> bool {
-        self.prefixes.len() >= Self::MOST
     }
 
     /// The number of the prefix that contains an address.

@@ -25,3 +25,27 @@ impl DrainLog {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_empty_is_reported_once_until_it_is_used_again() {
+        let mut log = DrainLog::default();
+        let row = |bindings, portless| DrainingRow {
+            mechanism: "nat44".into(),
+            pool: "main".into(),
+            prefix: "192.0.2.4/30".parse().unwrap(),
+            bindings,
+            hosts: bindings,
+            portless,
+        };
+        let told = |log: &mut DrainLog, rows: &[DrainingRow]| log.news(rows).len();
+        let steps = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0), (1, 0, 0), (0, 0, 1)];
+        for (bindings, portless, news) in steps {
+            assert_eq!(told(&mut log, &[row(bindings, portless)]), news, "{bindings} {portless}");
+        }
+        assert_eq!(told(&mut log, &[]), 0);
+    }
+}

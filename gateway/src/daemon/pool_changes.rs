@@ -46,17 +46,16 @@ impl Gateway {
         }
         let _alone = self.edits.lock().await;
         let mut draining = self.drained().remove(&pool.name).unwrap_or_else(|| Draining::of(&pool.draining));
-        if drains && draining.is_full() {
-            let most = Draining::MOST;
-            return Err(AdminError::Conflict(format!(
-                "{most} prefixes of pool {} are being drained",
-                pool.name
-            )));
-        }
         if drains {
             draining.add(prefix)
         } else {
             draining.remove(prefix)
+        }
+        let most = Draining::MOST;
+        if draining.prefixes().len() > most {
+            let what =
+                format!("pool {} would have more than {most} prefixes that are being drained", pool.name);
+            return Err(AdminError::Conflict(what));
         }
         // If a worker does not answer, the others have done it: whoever asked repeats it.
         self.note_drained(|drained| drained.insert(pool.name.clone(), draining));
@@ -191,4 +190,56 @@ fn relist(pool: &mut Pool, relisted: &Relisted) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostFacts;
+
+    fn sources(pool: &str) -> (Config, Sources) {
+        let text = format!(
+            "[gateway]\nipv4_address = \"198.51.100.1\"\n[[pool]]\nname = \"main\"\n{pool}\n\
+             [nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"main\"\n"
+        );
+        let sources = Sources { file: "sixway.toml".into(), text, others: Vec::new() };
+        (sources.config(&HostFacts::default()).unwrap().0, sources)
+    }
+
+    fn part(prefix: &str) -> PoolPart {
+        PoolPart { pool: "main".into(), prefix: prefix.parse().unwrap() }
+    }
+
+    /// The addresses and those that are being drained.
+    fn lists(sources: &Sources) -> (Vec<String>, Vec<String>) {
+        let config = sources.config(&HostFacts::default()).unwrap().0;
+        let texts = |list: &[sixway_wire::Prefix4]| list.iter().map(ToString::to_string).collect();
+        (texts(&config.pools[0].addresses), texts(&config.pools[0].draining))
+    }
+
+    #[test]
+    fn the_configuration_in_force_has_what_was_changed_at_run_time_and_else_stays_as_it_was_written() {
+        let (config, sources) =
+            sources("addresses = [\"192.0.2.0/29\"] # ours\ndraining = [\"192.0.2.0/31\"]");
+        let of = (&config, &sources);
+        assert_eq!(amended(of, &Drained::new(), None), Ok(sources.clone()));
+        let drained: Drained = [("main".to_owned(), Draining::of(&[part("192.0.2.4/30").prefix]))].into();
+        let with = amended(of, &drained, Some(&Relisted::With(part("192.0.2.16/28")))).unwrap();
+        let listed = |list: &[&str]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(lists(&with), (listed(&["192.0.2.0/29", "192.0.2.16/28"]), listed(&["192.0.2.4/30"])));
+        let without = amended(of, &drained, Some(&Relisted::Without(part("192.0.2.4/30")))).unwrap();
+        assert_eq!(lists(&without), (listed(&["192.0.2.0/30"]), listed(&[])));
+        let kept = amended(of, &Drained::new(), Some(&Relisted::With(part("192.0.2.16/28")))).unwrap();
+        assert_eq!(lists(&kept).1, listed(&["192.0.2.0/31"]), "what the file drains");
+    }
+
+    #[test]
+    fn a_list_that_no_pool_can_have_is_refused() {
+        let (config, sources) = sources("addresses = [\"192.0.2.0/29\"]");
+        let refused = |relisted| amended((&config, &sources), &Drained::new(), Some(&relisted)).unwrap_err();
+        assert!(refused(Relisted::With(part("192.0.2.4/31"))).contains("already"));
+        assert!(refused(Relisted::Without(part("192.0.2.0/24"))).contains("no address left"));
+        let other = PoolPart { pool: "other".into(), ..part("192.0.2.16/28") };
+        assert!(refused(Relisted::With(other)).contains("no pool named other"));
+    }
 }
