@@ -174,7 +174,19 @@ fn sessions_without_ports_are_told_of_with_what_they_have_in_place_of_ports() {
     assert_eq!(notes.since(start), [said(301, "-portless 41 10.0.0.1 as 192.0.2.1 to 203.0.113.2, None")]);
     gateway.waits(10 * SECOND);
     assert_eq!(notes.since(start), [said(311, "-portless 50 10.0.0.1 as 192.0.2.1 to 203.0.113.2, Some(2)")]);
-    assert!(gateway.engine.stateful().next().unwrap().without_ports().occupancy().0 == 0);
+    gateway.receives(v4(HOST4, SERVER).protocol(41, &[0x60; 40], None));
+    let nat44 = gateway.engine.stateful().next().unwrap().without_ports_mut();
+    assert!(nat44.end(41, HOST4.parse().unwrap(), SERVER.parse().unwrap(), &mut Default::default()));
+    assert_eq!(nat44.occupancy().0, 0);
+    gateway.waits(SECOND);
+    let at = 312;
+    assert_eq!(
+        notes.since(start),
+        [
+            said(at - 1, "+portless 41 10.0.0.1 as 192.0.2.1 to 203.0.113.2, None"),
+            said(at, "-portless 41 10.0.0.1 as 192.0.2.1 to 203.0.113.2, None"),
+        ]
+    );
 }
 
 #[test]

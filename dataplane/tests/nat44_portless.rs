@@ -266,6 +266,31 @@ fn the_spi_of_what_comes_in_is_learnt_and_then_another_host_may_follow() {
         gateway.sends(esp(SERVER, host, spi).hops(63));
     }
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 103)), FILTERED);
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    assert_eq!(
+        refused(&mut gateway, esp(SERVER, DOOR, 103)),
+        FILTERED,
+        "who has what it waited for waits no more"
+    );
+}
+
+#[test]
+fn what_comes_for_an_only_host_that_does_not_wait_is_its_newest_sessions() {
+    let mut gateway = one_address(|_| {});
+    outside(&mut gateway, esp(HOST, STRANGER, 1));
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    let nat44 = gateway.engine.stateful().next().unwrap().without_ports_mut();
+    assert!(nat44.end(50, HOST.parse().unwrap(), STRANGER.parse().unwrap(), &mut Default::default()));
+    for (spi, answer) in [(1, 101), (1, 101), (2, 102), (2, 102)] {
+        gateway.now = gateway.now + Duration::from_secs(1);
+        outside(&mut gateway, esp(HOST, SERVER, spi));
+        gateway.receives(esp(SERVER, DOOR, answer));
+        gateway.sends(esp(SERVER, HOST, answer).hops(63));
+    }
+    gateway.receives(esp(SERVER, DOOR, 103));
+    gateway.sends(esp(SERVER, HOST, 103).hops(63));
+    let packets: Vec<_> = rows(&mut gateway).iter().map(|row| row.packets).collect();
+    assert_eq!(packets, [[2, 3], [3, 2]]);
 }
 
 #[test]
@@ -331,6 +356,14 @@ fn what_came_once_for_a_host_is_anothers_who_waits_later_and_what_is_confirmed_i
 }
 
 #[test]
+fn what_came_once_for_a_host_stays_its_own_while_nobody_waits() {
+    let mut gateway = with_two_hosts();
+    gateway.waits(Duration::from_secs(15));
+    gateway.receives(esp(SERVER, DOOR, 666));
+    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+}
+
+#[test]
 fn a_session_that_is_over_does_not_count_to_the_hosts_with_a_remote() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
@@ -345,6 +378,18 @@ fn a_session_that_is_over_does_not_count_to_the_hosts_with_a_remote() {
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 112)), FILTERED);
     // Nothing has ended the first one yet.
     gateway.now = gateway.now + Duration::from_secs(60);
+    gateway.receives(esp(SERVER, DOOR, 112));
+    gateway.sends(esp(SERVER, OTHER, 112).hops(63));
+}
+
+#[test]
+fn a_session_that_is_over_does_not_wait() {
+    let mut gateway = with_two_hosts();
+    outside(&mut gateway, esp(HOST, SERVER, 1));
+    for _ in 0..2 {
+        gateway.now = gateway.now + PORTLESS_DEFAULT / 2;
+        outside(&mut gateway, esp(OTHER, SERVER, 2));
+    }
     gateway.receives(esp(SERVER, DOOR, 112));
     gateway.sends(esp(SERVER, OTHER, 112).hops(63));
 }

@@ -108,10 +108,16 @@ fn whoever_sends_from_outside_takes_nothing_of_what_inside_hosts_may_open() {
 #[test]
 fn new_flows_a_second_are_limited_for_each_subscriber() {
     let limits = SubscriberLimits { new_sessions_per_second: 20, ..SubscriberLimits::NONE };
-    let mut gateway = gateway(|nat44| nat44.limits.of_subscriber = limits);
+    let mut gateway = gateway(|nat44| {
+        nat44.limits.of_subscriber = limits;
+        nat44.subscribers.exempt_destinations = vec!["203.0.113.53/32".parse().unwrap()];
+    });
     assert_eq!(flows(&mut gateway, GREEDY, 2_000..2_100), 20);
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberLimit));
     assert_eq!(flows(&mut gateway, "10.0.0.2", 2_000..2_020), 20);
+    gateway.receives(v4("10.0.0.3", "203.0.113.53").udp(53, 53, b""));
+    drain(&mut gateway);
+    assert_eq!(flows(&mut gateway, "10.0.0.3", 2_000..2_100), 20, "in addition to an exempt one");
     gateway.now = gateway.now + Duration::from_millis(500);
     assert_eq!(flows(&mut gateway, GREEDY, 2_100..2_200), 10);
     assert_eq!(sessions(&mut gateway, GREEDY, 1..10), 0, "the rate is that of all protocols");

@@ -690,6 +690,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_anywhere_is_counted_by_range() {
+        let mut pool = pool(&["192.0.2.0/31"], 924..=1_123);
+        let left = |pool: &Pool| PortRange::ALL.map(|range| pool.free_anywhere(NatProtocol::Udp, &[range]));
+        assert_eq!(left(&pool), [200, 200]);
+        let taken: Vec<_> = (0..3).map(|_| pool.allocate(None, NatProtocol::Udp, 5_000).unwrap()).collect();
+        assert_eq!(left(&pool), [200, 197]);
+        pool.allocate(None, NatProtocol::Udp, 80).unwrap();
+        assert_eq!(left(&pool), [199, 197]);
+        taken.iter().for_each(|(slot, outside)| pool.release(*slot, NatProtocol::Udp, outside.0.port));
+        assert_eq!(left(&pool), [199, 200]);
+    }
+
+    #[test]
     fn every_endpoint_of_the_pool_is_handed_out_once_and_then_none() {
         let mut pool = pool(&["192.0.2.0/30", "192.0.2.2/32", "198.51.100.7/32"], 2_000..=2_099);
         let mut seen = BTreeSet::new();

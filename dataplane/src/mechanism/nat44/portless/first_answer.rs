@@ -103,6 +103,12 @@ impl FirstAnswers {
     pub(super) fn forget(&mut self, seen: Seen) {
         self.queues.remove(&seen);
     }
+
+    /// Whether anything is known of those who are seen so.
+    #[cfg(test)]
+    pub(super) fn knows(&self, seen: Seen) -> bool {
+        self.queues.contains_key(&seen)
+    }
 }
 
 impl Queue {

@@ -416,3 +416,38 @@ fn remove<K: Ord>(index: &mut BTreeMap<K, u32>, key: &K, slot: u32) {
         index.remove(key);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEEN: Seen = Seen {
+        outside: Ipv4Addr::new(192, 0, 2, 1),
+        remote: Ipv4Addr::new(203, 0, 113, 1),
+        protocol: PortlessProtocol::Esp,
+    };
+
+    fn sent(host: u8, id: u32) -> Sent {
+        let Seen { remote, protocol, .. } = SEEN;
+        Sent { inside: Ipv4Addr::new(10, 0, 0, host), remote, protocol, id: Id::of(id) }
+    }
+
+    #[test]
+    fn what_ends_leaves_nothing_behind_and_nobody_waits_for_it() {
+        let mut table = Table::new((8, 0), 32, Duration::from_secs(120), [1, 2]);
+        let (now, seen) = (Instant(0), SEEN);
+        let one = table.insert(sent(1, 1), seen, None, now).unwrap();
+        for id in 101..=106 {
+            assert_eq!(table.find_received(seen, Id::of(id), now).map(|found| found.0), Some(one));
+        }
+        assert_eq!(table.by_received.len(), 4, "what is forgotten is found no more");
+        let two = table.insert(sent(2, 2), seen, None, now).unwrap();
+        assert_eq!(table.waiting.waiting(seen), Some(two));
+        assert_eq!(table.find_received(seen, Id::of(200), now).map(|found| found.0), Some(two));
+        table.end(two);
+        assert_eq!(table.waiting.waiting(seen), None);
+        table.end(one);
+        assert!(table.by_received.is_empty() && table.by_sent.is_empty() && table.by_seen.is_empty());
+        assert!(table.due.is_empty() && !table.waiting.knows(seen));
+    }
+}
