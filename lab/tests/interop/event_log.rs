@@ -19,6 +19,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("event_log_is_taken_by_syslog_ng", &["sixway", SYSLOG_NG], syslog_ng),
     Interop::new("event_log_is_taken_over_tls_by_openssl", &["sixway", "openssl", "python3"], over_tls),
     Interop::new("event_log_waits_for_a_server_that_is_away", &["sixway", "rsyslogd"], away),
+    Interop::new("event_log_that_cannot_be_written_does_not_stop_a_takeover", &["sixway"], unwritable),
     Interop::new("event_log_is_decoded_by_nfcapd", &["sixway", "nfcapd", "nfdump"], nfcapd),
 ];
 
@@ -301,6 +302,30 @@ fn away() -> Result<()> {
     assert_eq!(text.matches("binding_created 192.168.1.2:").count(), 100, "{text}");
     assert!(!text.contains("events_lost"), "{text}");
     Ok(())
+}
+
+/// The previous process has left when the log is opened: the sessions go on, and the log begins when it can be written.
+fn unwritable() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, &configuration(""))?;
+    sends(&network, 4_711, false)?;
+    let log = network.folder().join("log").join("events.jsonl");
+    std::fs::create_dir_all(&log).asking(|| "making a folder".to_owned())?;
+    take_over(&network, &configuration(&format!("[log]\n[log.file]\npath = {log:?}\n")))?;
+    let status = || -> Result<String> {
+        Ok(network.host("gateway")?.run(show(&network, &[])?, PATIENCE)?.succeeded()?.stdout)
+    };
+    let said = status()?;
+    assert!(said.contains("ERROR") && said.contains("Is a directory"), "{said}");
+    sends(&network, 4_712, false)?;
+    std::fs::remove_dir(&log).asking(|| "removing a folder".to_owned())?;
+    line(&log, &["log_started"])?;
+    line(&log, &["events_lost"])?;
+    // The bindings are listed: that of the previous process, and the one that was lost.
+    for port in [4_711, 4_712] {
+        line(&log, &["binding_continues", &format!("192.168.1.2:{port}")])?;
+    }
+    interrupt::wait_until(PATIENCE, "the end of the problem", || Ok(!status()?.contains("is away")))
 }
 
 /// What `make syslog-ng` unpacks.

@@ -370,3 +370,31 @@ fn a_server_that_speaks_without_end_is_sent_to() {
     end(&mut remote);
     std::fs::remove_file(path).unwrap();
 }
+
+/// What comes while the server is away is in the spool, and outlives a sudden end of the process.
+#[test]
+fn records_for_a_server_that_is_away_are_not_kept_in_memory() {
+    let path = spool_file("crash");
+    let server = "127.0.0.1:9".parse().unwrap();
+    let mut sending = Sending {
+        encode: Box::new(Syslog::new(Facility::Local0, "gw", true)),
+        transport: Transport::new(server, Way::Tcp),
+        backlog: Backlog::new(Spool::open(&path, 1 << 20)),
+        state: SinkState::new("test".into()),
+        message: None,
+        retry: Instant::now(),
+        is_on_trial: true,
+        is_away: false,
+        lacks_spool: false,
+    };
+    sending.take(&batch(0..3));
+    assert_eq!(sending.backlog.octets(), 0, "nothing is known of the server yet");
+    sending.failed(&io::ErrorKind::ConnectionRefused.into(), 0);
+    let spooled = sending.backlog.octets();
+    assert!(spooled > 0);
+    sending.take(&batch(3..5));
+    assert!(sending.backlog.octets() > spooled);
+    drop(sending);
+    assert_eq!(Spool::open(&path, 1 << 20).first().unwrap().len(), 5);
+    std::fs::remove_file(path).unwrap();
+}

@@ -388,6 +388,7 @@ fn times_around_a_clock_that_was_set_are_doubtful_and_others_are_found() {
     ];
     assert_eq!(times.map(&mut doubts), [false, false, true, true, true, true, true, false, false]);
     assert_eq!(log.who(OUTSIDE, 5_000).0.as_deref(), Some(ONE));
+    assert_eq!(log.who(OUTSIDE, 2 * hour - 60).0, None, "of two answers, it is that of the later line");
     assert_eq!(log.who(OUTSIDE, 5 * hour + 60).0, None, "the end has an earlier time than the beginning");
     assert_eq!(log.who(OUTSIDE, 7 * hour), (Some(ONE.into()), Some(6 * hour), None));
 }
