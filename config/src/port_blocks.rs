@@ -55,6 +55,10 @@ impl PortBlocks {
         let Some(pool) = given.pool else { return Some(blocks) };
         if is_deterministic {
             let place = deterministic.map_or(place, |v| v.place.clone());
+            if !pool.draining.is_empty() {
+                let what = "cannot be combined with pool.draining: each subscriber's address follows from the list; remove the addresses from the pool";
+                report.fault(&place, what);
+            }
             if pool.interface.is_some() {
                 report.fault(&place, "needs a pool with `addresses`: that of an interface may change");
             } else if let Err(fault) = blocks.mapping(given) {

@@ -128,7 +128,12 @@ pub(crate) static POOL: Section = Section {
     name: "pool",
     times: Times::Several,
     groups: &[&[
-        key("name", Kind::Text, Absent::Fault, "Name of the pool, referenced by `nat64.pool`."),
+        key(
+            "name",
+            Kind::Text,
+            Absent::Fault,
+            "Name of the pool, referenced by `nat64.pool` or `nat44.pool`.",
+        ),
         key(
             "addresses",
             Kind::Prefixes4,

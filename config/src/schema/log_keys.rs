@@ -113,7 +113,7 @@ pub(crate) static LOG_SYSLOG: Section = Section {
                 "daemon", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
             ]),
             Absent::Default("\"local0\""),
-            "Facility of the messages (RFC 5424 §6.2.1); their severity is informational.",
+            "Facility of the messages (RFC 5424 §6.2.1); their severity is informational, or warning for what is missing or used up.",
         ),
     ]],
 };

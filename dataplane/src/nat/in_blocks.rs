@@ -7,6 +7,7 @@ use super::inside_key::InsideKey;
 use super::not_adopted::NotAdopted;
 use super::pool::PoolSlot;
 use super::port_blocks::{BlockCounts, BlockNews, PortBlocks};
+use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
 use super::session::NONE;
 use super::sides::{Inside, Outside};
@@ -202,6 +203,8 @@ impl<I: InsideKey> BindingTable<I> {
     /// A free block at an address, or at any; a subscriber that has some does not get the last ones. If there is none, one that has been
     /// unused for longest is returned early.
     fn free_block(&mut self, paired: Option<PoolSlot>, count: u32) -> Option<(PoolSlot, u16)> {
+        // Static bindings and ports of an earlier process may have opened addresses.
+        self.note_opened();
         let random = self.pool.random();
         let (low, high) = (random as u32, (random >> 32) as u32);
         let blocks = self.blocks.as_ref()?;
@@ -320,12 +323,21 @@ impl<I: InsideKey> BindingTable<I> {
         list: BlockList,
         protocol: NatProtocol,
     ) -> Option<(u32, Outside<Endpoint4>)> {
-        let mut block = list.first;
-        while block != NONE {
+        // TCP's are never quarantined; all blocks of a subscriber are at one address.
+        if protocol == NatProtocol::Tcp
+            || list.first == NONE
+            || self.quarantine.at(self.slot_of_block(list.first), protocol, &[PortRange::High]) == 0
+        {
+            return None;
+        }
+        let (mut block, mut left) = (list.first, EXAMINED);
+        while block != NONE && left > 0 {
             let (first, size) = self.blocks.as_ref()?.ports(block);
             let address = self.pool.address_of(self.slot_of_block(block));
             let start = self.pool.random() as u16 % size;
-            for step in 0..EXAMINED.min(size) {
+            let examined = left.min(size);
+            left -= examined;
+            for step in 0..examined {
                 let outside = Outside(Endpoint4::new(address, first + (start + step) % size));
                 if self.quarantine.remove_own((protocol, outside)) {
                     return Some((block, outside));
@@ -424,7 +436,9 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Whether there are port blocks, but none is free.
     pub(super) fn is_out_of_blocks(&self) -> bool {
-        self.blocks.as_ref().is_some_and(|blocks| blocks.available_address(0).is_none())
+        // While all addresses are drained, more blocks are of no use.
+        let is_out = self.blocks.as_ref().is_some_and(|blocks| blocks.available_address(0).is_none());
+        is_out && self.pool.addresses() > 0
     }
 
     /// The address of the port blocks of a host's subscriber.

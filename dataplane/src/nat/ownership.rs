@@ -143,6 +143,11 @@ impl<H: InsideHost> Ownership<H> {
         self.deterministic = Some(deterministic);
     }
 
+    /// Whether ports belong to the workers of their subscribers.
+    pub(super) const fn is_deterministic(&self) -> bool {
+        self.deterministic.is_some()
+    }
+
     /// Whether blocks move between workers.
     pub(super) const fn moves(&self) -> bool {
         self.workers > 1 && self.deterministic.is_none()

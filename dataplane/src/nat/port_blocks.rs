@@ -24,6 +24,9 @@ const RESERVED: u32 = 20;
 /// Blocks that are examined for an idle one at an address, or for one at a port range that is in use.
 const EXAMINED: usize = 64;
 
+/// Unused blocks that are examined for one at an address that is not being drained, at most.
+const EXAMINED_UNUSED: usize = 1_024;
+
 /// A block that a subscriber has.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortBlock {
@@ -354,7 +357,13 @@ impl PortBlocks {
     pub(super) fn gave_back(&mut self, block: u32, protocol: NatProtocol) {
         let taken = &mut self.blocks[block].taken[protocol as usize];
         *taken = taken.saturating_sub(1);
-        if self.blocks[block].is_unused() {
+        if !self.blocks[block].is_unused() {
+            return;
+        }
+        if self.at[self.blocks[block].slot.0 as usize].is_draining {
+            // It is returned at the next look: its subscriber is to leave the address.
+            self.prepend_idle(block);
+        } else {
             self.blocks[block].idle_since = self.second;
             self.append_idle(block);
         }
@@ -393,7 +402,7 @@ impl PortBlocks {
     /// The same of an address, or of those that further subscribers get.
     pub(super) fn unused(&self, slot: Option<PoolSlot>) -> Option<u32> {
         let mut block = self.idle_first;
-        for _ in 0..EXAMINED {
+        for _ in 0..EXAMINED_UNUSED {
             if block == NONE {
                 return None;
             }
@@ -409,6 +418,9 @@ impl PortBlocks {
     /// A block that has been unused for the idle time.
     pub(super) fn overdue(&self) -> Option<u32> {
         let block = self.first_unused()?;
+        if self.at[self.blocks[block].slot.0 as usize].is_draining {
+            return Some(block);
+        }
         let until = self.blocks[block].idle_since.saturating_add(self.policy.idle_seconds);
         (until <= self.second).then_some(block)
     }
@@ -430,6 +442,17 @@ impl PortBlocks {
             self.idle_first = block;
         } else {
             self.blocks[last].idle_next = block;
+        }
+        self.idle_count += 1;
+    }
+
+    fn prepend_idle(&mut self, block: u32) {
+        let first = std::mem::replace(&mut self.idle_first, block);
+        (self.blocks[block].idle_next, self.blocks[block].idle_previous) = (first, NONE);
+        if first == NONE {
+            self.idle_last = block;
+        } else {
+            self.blocks[first].idle_previous = block;
         }
         self.idle_count += 1;
     }

@@ -25,6 +25,9 @@ use sixway_wire::Endpoint4;
 /// Entries that are examined for one of the same subscriber.
 const EXAMINED: usize = 64;
 
+/// The same with those at addresses that are being drained.
+const EXAMINED_WITH_BARRED: usize = 1_024;
+
 /// Whose port it is.
 pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 
@@ -241,14 +244,15 @@ impl Quarantine {
         owner: FormerOwner,
         is_barred: &impl Fn(PoolSlot) -> bool,
     ) -> Option<u32> {
-        let (mut at, mut best) = (first, None);
-        for _ in 0..EXAMINED {
-            let Some(held) = self.held.get(at).filter(|_| at != NONE) else { break };
+        let (mut at, mut best, mut examined) = (first, None, 0);
+        for _ in 0..EXAMINED_WITH_BARRED {
+            let Some(held) = self.held.get(at).filter(|_| at != NONE && examined < EXAMINED) else { break };
             if !is_barred(held.slot) {
                 if held.owner == owner {
                     return Some(at);
                 }
                 best = best.or(Some(at));
+                examined += 1;
             }
             at = held.links[list as usize].next;
         }

@@ -62,6 +62,7 @@ fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failu
         Config::load(&file, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
     let mappings: Vec<PortMapping> = port_mappings(&config).into_iter().flatten().collect();
     let by_mapping = Answer::configured(question, &mappings);
+    let has_bindings = config.event_log.as_ref().is_some_and(|log| log.has_bindings());
     let log = config.event_log.and_then(|log| log.file);
     let Some(log) = log else {
         return by_mapping.ok_or_else(|| {
@@ -71,10 +72,17 @@ fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failu
     };
     match (ask(&log.path, question), by_mapping) {
         (Ok(answer), by_mapping) if answer.inside.is_some() || by_mapping.is_none() => Ok(answer),
+        // The log covers that time: whoever the present configuration names did not have it then.
+        (Ok(answer), Some(_)) if has_bindings && covers(&answer) => Ok(answer),
         (Ok(_) | Err(_), Some(by_mapping)) => Ok(by_mapping),
         (Ok(answer), None) => Ok(answer),
         (Err(error), None) => Err(Failure::Failed(error.to_string())),
     }
+}
+
+/// Whether the log has begun before the time of the question.
+fn covers(answer: &Answer) -> bool {
+    answer.log_begins.as_ref().is_some_and(|begins| *begins <= answer.at)
 }
 
 /// The answer for a person.
@@ -83,7 +91,10 @@ fn words(answer: &Answer) -> String {
     let mut text = match (&answer.inside, &answer.translator, &answer.kind) {
         (Some(inside), Some(translator), Some(kind)) if kind == "deterministic" => {
             let since = answer.since.as_deref();
-            let source = since.map_or("by this configuration".into(), |since| format!("by that of {since}"));
+            let source = since.map_or_else(
+                || "by the present configuration file: at that time it may have been another one".into(),
+                |since| format!("by the configuration of {since}"),
+            );
             format!("{inside} ({translator}, {kind})\n{source}")
         }
         (Some(inside), Some(translator), Some(kind)) => {
@@ -115,6 +126,16 @@ fn words(answer: &Answer) -> String {
 mod tests {
     use super::*;
     use crate::event_log::Last;
+
+    #[test]
+    fn a_log_covers_the_times_after_its_beginning() {
+        let begun = |begins: Option<&str>| {
+            let log_begins = begins.map(str::to_owned);
+            covers(&Answer { at: "2026-11-20T12:00:00.000000Z".into(), log_begins, ..Answer::default() })
+        };
+        assert!(begun(Some("2026-11-20T11:59:59.000000Z")) && begun(Some("2026-11-20T12:00:00.000000Z")));
+        assert!(!begun(Some("2026-11-20T12:00:00.000001Z")) && !begun(None));
+    }
 
     #[test]
     fn an_answer_says_who_since_when_and_until_when() {

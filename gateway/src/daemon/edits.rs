@@ -213,7 +213,7 @@ mod tests {
     /// A gateway with a NAT64 for tests.
     fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
         let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
-        let translator = |pool| Translator { prefix: None, inside4: None, pool };
+        let translator = |pool| Translator { prefix: None, inside4: None, pool, is_deterministic: false };
         let facts = Facts {
             name: "test".into(),
             device: None,

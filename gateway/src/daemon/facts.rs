@@ -39,6 +39,8 @@ pub struct Translator {
     pub inside4: Option<Vec<Prefix4>>,
     /// Its pool.
     pub pool: Pool,
+    /// Whether subscribers' addresses and ports follow from the configuration (RFC 7422).
+    pub is_deterministic: bool,
 }
 
 impl Translator {

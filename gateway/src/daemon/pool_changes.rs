@@ -33,8 +33,17 @@ impl Gateway {
     fn pool_of(&self, name: &str) -> Result<(u16, &Pool), AdminError> {
         let mut pools = self.facts.translators.iter().enumerate();
         let found = pools.find(|(_, translator)| translator.pool.name == name);
-        let found = found.map(|(mechanism, translator)| (mechanism as u16, &translator.pool));
-        found.ok_or_else(|| AdminError::NotFound(format!("no pool named {} is in use", name.escape_debug())))
+        let Some((mechanism, translator)) = found else {
+            let what = format!("no pool named {} is in use", name.escape_debug());
+            return Err(AdminError::NotFound(what));
+        };
+        if translator.is_deterministic {
+            let what = format!(
+                "pool {name} is of a deterministic NAT: each subscriber's block follows from its list of addresses; change the configuration and reload, which ends the sessions of subscribers whose block becomes another one"
+            );
+            return Err(AdminError::Conflict(what));
+        }
+        Ok((mechanism as u16, &translator.pool))
     }
 
     async fn drain(&self, part: &PoolPart, drains: bool) -> Result<(), AdminError> {

@@ -91,10 +91,20 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
 pub(super) fn translators(config: &Config) -> Vec<Translator> {
     let pool = |name: &str| config.pool(name).cloned();
     let nat64 = config.nat64.iter().filter_map(|nat64| {
-        Some(Translator { prefix: Some(nat64.prefix.prefix()), inside4: None, pool: pool(&nat64.pool)? })
+        Some(Translator {
+            prefix: Some(nat64.prefix.prefix()),
+            inside4: None,
+            pool: pool(&nat64.pool)?,
+            is_deterministic: nat64.subscribers.blocks.deterministic,
+        })
     });
     let nat44 = config.nat44.iter().filter_map(|nat44| {
-        Some(Translator { prefix: None, inside4: Some(nat44.inside.clone()), pool: pool(&nat44.pool)? })
+        Some(Translator {
+            prefix: None,
+            inside4: Some(nat44.inside.clone()),
+            pool: pool(&nat44.pool)?,
+            is_deterministic: nat44.subscribers.blocks.deterministic,
+        })
     });
     nat64.chain(nat44).collect()
 }

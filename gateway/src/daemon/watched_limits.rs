@@ -14,6 +14,10 @@ const SUBSCRIBERS: usize = 4_096;
 /// How long the workers may take to list them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Records that the event log's thread is given at a time, and the pause in which it takes them.
+const NOTICES: usize = 32;
+const NOTICES_PAUSE: Duration = Duration::from_millis(50);
+
 /// Seconds between two looks at what is being drained.
 const DRAIN_LOOK: u64 = 10;
 
@@ -51,7 +55,11 @@ impl Gateway {
         // What is not known is recorded the next time.
         let Ok(Ok(found)) = found else { return };
         let due = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).due(found.rows);
-        due.into_iter().for_each(|notice| events.notice(notice));
+        // The log's thread takes a bounded number of them at a time.
+        for some in due.chunks(NOTICES) {
+            some.iter().cloned().for_each(|notice| events.notice(notice));
+            tokio::time::sleep(NOTICES_PAUSE).await;
+        }
     }
 
     /// Logs which addresses are drained.

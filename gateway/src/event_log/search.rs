@@ -103,7 +103,10 @@ impl Log {
     /// The kernel's.
     pub(super) fn first(&self) -> io::Result<Option<u64>> {
         let Some(file) = self.files.iter().find(|file| file.first.is_some()) else { return Ok(None) };
-        let is_listed = |record: &Record| matches!(record.event, Event::Binding(Phase::Continues, _));
+        let is_listed = |record: &Record| {
+            use Event::{Binding, Block, Mapping};
+            matches!(record.event, Binding(Phase::Continues, _) | Block(Phase::Continues, _) | Mapping(_))
+        };
         if self.line(file, 0)?.is_some_and(|record| !is_listed(&record)) {
             return Ok(file.first);
         }

@@ -66,6 +66,6 @@ problems! {
     Dns64 = "dns64",
     /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
     FastPath = "fast_path",
-    /// A sink of the event log is away (a warning), or lost events within the last minute (an error).
+    /// A server of the event log is away (a warning), its file is away, or events were lost within the last minute (errors).
     EventLog = "event_log",
 }

@@ -49,6 +49,8 @@ impl<I: InsideKey> Engine<I> {
     /// Records events from now on.
     pub(crate) fn set_event_sink(&mut self, sink: Box<dyn EventSink>) {
         let in_blocks = self.block_counts().is_some();
+        // Blocks of restored bindings are listed, and not given now.
+        self.tables.bindings.forget_block_news();
         self.tables.recording.start(sink, in_blocks);
     }
 

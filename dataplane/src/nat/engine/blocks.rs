@@ -13,7 +13,7 @@
 
 use super::Engine;
 use crate::nat::inside_key::InsideKey;
-use crate::nat::ownership::BlockMove;
+use crate::nat::ownership::{BlockMove, PORTS_PER_BLOCK};
 use crate::nat::port_blocks::BlockCounts;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
@@ -79,6 +79,8 @@ impl<I: InsideKey> Engine<I> {
         let mut given = Vec::new();
         // The more a worker has, the more it takes at a time.
         let wanted = (1 + owned as usize / 8).min(MOST_BLOCKS_AT_ONCE);
+        // A large block takes as long as many small ones.
+        let wanted = if self.ownership.ports_per_block() > PORTS_PER_BLOCK { 1 } else { wanted };
         let kept = if owned == 0 { 0 } else { self.reserve() };
         while to != self.worker
             && self.blocks_move()

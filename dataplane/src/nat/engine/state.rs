@@ -99,9 +99,19 @@ impl<I: InsideKey> Engine<I> {
             bindings: self.tables.bindings.len(),
             max_bindings: self.limits.bindings,
             addresses: self.tables.bindings.pool().addresses(),
-            ports: self.tables.bindings.pool().ports(),
+            ports: self.own_ports(),
             taken: self.tables.bindings.pool().taken(),
         }
+    }
+
+    /// Ports of each address that are this worker's: with deterministic NAT any port may be any worker's, and each counts its share.
+    fn own_ports(&self) -> u32 {
+        let ports = self.tables.bindings.pool().ports();
+        if !self.ownership.is_deterministic() {
+            return ports;
+        }
+        let workers = u32::from(self.ownership.workers());
+        ports / workers + u32::from(u32::from(self.worker.0) < ports % workers)
     }
 
     /// Memory in octets, reserved room included.

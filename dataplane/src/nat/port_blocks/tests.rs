@@ -277,6 +277,20 @@ fn a_block_all_of_whose_ports_are_static_is_given_to_nobody_for_good() {
 }
 
 #[test]
+fn a_host_with_a_static_binding_at_an_address_of_a_large_pool_gets_blocks_there() {
+    let mut table = table(&config(POLICY, "192.0.2.0/24", 1_024..=65_535));
+    for last in 1..200 {
+        let outside = Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, last), 80));
+        let inside = Inside(Endpoint4::new(host(last), 80));
+        table.bindings.bind_static(&StaticBinding { protocol: TCP, inside, outside }).unwrap();
+    }
+    for last in 1..200 {
+        let bound = table.bind(last, UDP, 5_000).unwrap();
+        assert_eq!(table.outside(bound).address, Ipv4Addr::new(192, 0, 2, last));
+    }
+}
+
+#[test]
 fn all_addresses_of_a_large_pool_are_used() {
     let mut table = table(&config(BlockPolicy { most: 1, ..POLICY }, "192.0.2.0/24", 1_024..=1_087));
     for last in 0..=255 {
@@ -343,6 +357,21 @@ fn an_address_that_is_being_drained_gets_no_further_subscriber_and_keeps_those_i
     assert_eq!(table.blocks(1).len(), 2);
     table.bindings.drain(prefix, false);
     assert!(table.bind(20, UDP, 5_000).is_ok_and(|it| table.outside(it).address == address));
+}
+
+#[test]
+fn who_has_no_binding_left_at_an_address_that_is_being_drained_leaves_it() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=1_279));
+    let first = table.bind(1, UDP, 5_000).unwrap();
+    let address = table.outside(first).address;
+    let other = table.bind(1, UDP, 5_001).unwrap();
+    table.bindings.drain(sixway_wire::Prefix4::holding(address, 32), true);
+    table.unbind(first);
+    assert_eq!(table.passes(1), 0, "it has another one");
+    table.unbind(other);
+    assert_eq!(table.passes(1), 1, "its block is not kept for the idle time");
+    let later = table.bind(1, UDP, 5_000).unwrap();
+    assert_ne!(table.outside(later).address, address);
 }
 
 proptest! {

@@ -358,6 +358,15 @@ fn a_log_does_not_begin_with_the_time_of_a_listing() {
 }
 
 #[test]
+fn a_log_does_not_begin_with_the_time_of_a_listing_of_blocks() {
+    let mut log = Written::new("begins-blocks", 1 << 20);
+    log.write(900, Event::Mapping(mapping(false)));
+    log.write(900, Event::Block(Phase::Continues, block("10.0.0.1/32", "192.0.2.1", 1_024)));
+    log.bound(1_500, Phase::Created, OTHER, "192.0.2.1:8");
+    assert_eq!(log.asked(OUTSIDE, 1_000).log_begins.as_deref(), Some("1970-01-01T00:25:00.000000Z"));
+}
+
+#[test]
 fn times_around_a_clock_that_was_set_are_doubtful_and_others_are_found() {
     let hour = 3_600;
     let mut log = Written::new("clock", 1 << 20);
