@@ -284,6 +284,25 @@ fn one_subscriber_with_all_its_blocks_leaves_other_workers_subscribers_theirs() 
 }
 
 #[test]
+fn the_blocks_of_restored_sessions_are_not_recorded_as_given_now() {
+    let mut before = gateway(|_| ());
+    flows(&mut before, "10.0.0.1", 1_024..1_026);
+    let (mut saved, now) = (Vec::new(), before.now);
+    assert_eq!(before.engine.stateful().next().unwrap().export(0, u32::MAX, now, &mut saved), None);
+    let mut after = gateway(|_| ());
+    after.now = now;
+    for session in &saved {
+        let mut counters = sixway_dataplane::Counters::default();
+        let restored = after.engine.stateful().next().unwrap().restore(session, now, &mut counters);
+        assert!(restored.is_ok(), "{restored:?}");
+    }
+    let notes = Notes::of(&mut after, false);
+    after.waits(Duration::from_secs(1));
+    flows(&mut after, "10.0.0.1", 1_024..1_030);
+    assert_eq!(notes.words(), [] as [&str; 0], "its block was there before");
+}
+
+#[test]
 fn blocks_of_restored_sessions_go_to_one_worker_and_to_their_subscriber() {
     let mut before = Workers::new(2, [3, 5], 1_024..=65_535);
     let mut owned = BTreeMap::new();
