@@ -213,7 +213,7 @@ drop_reasons! {
     /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2).
     InboundSyn => icmpv4(3, 3),
     /// An inbound SYN without binding that could not be stored: there are too many, or too many sessions. An answer before 6 seconds are over would
-    /// end a simultaneous open, so there is none (RFC 5382 REQ-4 a).
+    /// end a simultaneous open, so no answer is sent (RFC 5382 REQ-4 a).
     StoredSynsFull => silent,
     /// A packet from outside on a connection whose SYN is stored and waits for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
     SynAwaitsInside => silent,

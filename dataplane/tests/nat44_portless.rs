@@ -253,11 +253,9 @@ fn the_spi_of_what_comes_in_is_learnt_and_then_another_host_may_follow() {
     let mut gateway = one_address(|_| {});
     assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 1)), DOOR);
     assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 2)), REFUSED, "an answer could be either's");
-    gateway.receives(esp(SERVER, DOOR, 101));
-    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    answered(&mut gateway, HOST, 101);
     assert_eq!(outside(&mut gateway, esp(OTHER, SERVER, 2)), DOOR);
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
     for (host, spi) in [(HOST, 101), (OTHER, 102), (HOST, 101)] {
         gateway.receives(esp(SERVER, DOOR, spi));
         gateway.sends(esp(SERVER, host, spi).hops(63));
@@ -270,7 +268,7 @@ fn the_spi_of_what_comes_in_is_learnt_and_then_another_host_may_follow() {
     assert_eq!(
         refused(&mut gateway, esp(SERVER, DOOR, 103)),
         FILTERED,
-        "who has what it waited for waits no more"
+        "who has what it waited for no longer waits"
     );
 }
 
@@ -287,8 +285,7 @@ fn what_comes_for_an_only_host_that_does_not_wait_is_its_newest_sessions() {
         gateway.receives(esp(SERVER, DOOR, answer));
         gateway.sends(esp(SERVER, HOST, answer).hops(63));
     }
-    gateway.receives(esp(SERVER, DOOR, 103));
-    gateway.sends(esp(SERVER, HOST, 103).hops(63));
+    answered(&mut gateway, HOST, 103);
     let packets: Vec<_> = rows(&mut gateway).iter().map(|row| row.packets).collect();
     assert_eq!(packets, [[2, 3], [3, 2]]);
 }
@@ -305,26 +302,28 @@ fn a_host_that_nobody_answers_keeps_others_out_for_ten_seconds_however_often_it_
     outside(&mut gateway, esp(OTHER, SERVER, 1_009));
     assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 1)), DOOR);
     assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 1_010)), REFUSED);
-    gateway.receives(esp(SERVER, DOOR, 101));
-    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    answered(&mut gateway, HOST, 101);
     gateway.waits(Duration::from_secs(15));
     assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 1_011)), REFUSED, "it had its time");
     gateway.waits(Duration::from_secs(15));
     assert_eq!(outside(&mut gateway, esp(OTHER, SERVER, 1_012)), DOOR);
 }
 
+/// A packet of ESP with this SPI comes in, and goes to this host.
+fn answered(gateway: &mut Gateway, host: &str, spi: u32) {
+    gateway.receives(esp(SERVER, DOOR, spi));
+    gateway.sends(esp(SERVER, host, spi).hops(63));
+}
+
 /// Two hosts with sessions of the same remote host; the answers of the first are not known.
 fn with_two_hosts() -> Gateway {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    gateway.receives(esp(SERVER, DOOR, 666));
-    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+    answered(&mut gateway, HOST, 666);
     outside(&mut gateway, esp(OTHER, SERVER, 2));
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
     outside(&mut gateway, esp(OTHER, SERVER, 2));
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
     gateway
 }
 
@@ -333,11 +332,9 @@ fn who_got_a_forged_answer_waits_again_when_it_sends() {
     let mut gateway = with_two_hosts();
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 101)), FILTERED);
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    gateway.receives(esp(SERVER, DOOR, 101));
-    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    answered(&mut gateway, HOST, 101);
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    gateway.receives(esp(SERVER, DOOR, 101));
-    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    answered(&mut gateway, HOST, 101);
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 103)), FILTERED, "everybody has what it waited for");
 }
 
@@ -346,8 +343,7 @@ fn what_came_once_for_a_host_is_anothers_who_waits_later_and_what_is_confirmed_i
     let mut gateway = with_two_hosts();
     gateway.waits(Duration::from_secs(9));
     outside(&mut gateway, esp("10.0.0.3", SERVER, 3));
-    gateway.receives(esp(SERVER, DOOR, 666));
-    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+    answered(&mut gateway, HOST, 666);
     gateway.waits(Duration::from_secs(10));
     for (host, spi) in [("10.0.0.3", 666), (OTHER, 102)] {
         gateway.receives(esp(SERVER, DOOR, spi));
@@ -359,27 +355,23 @@ fn what_came_once_for_a_host_is_anothers_who_waits_later_and_what_is_confirmed_i
 fn what_came_once_for_a_host_stays_its_own_while_nobody_waits() {
     let mut gateway = with_two_hosts();
     gateway.waits(Duration::from_secs(15));
-    gateway.receives(esp(SERVER, DOOR, 666));
-    gateway.sends(esp(SERVER, HOST, 666).hops(63));
+    answered(&mut gateway, HOST, 666);
 }
 
 #[test]
 fn a_session_that_is_over_does_not_count_to_the_hosts_with_a_remote() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
-    gateway.receives(esp(SERVER, DOOR, 101));
-    gateway.sends(esp(SERVER, HOST, 101).hops(63));
+    answered(&mut gateway, HOST, 101);
     gateway.now = gateway.now + (PORTLESS_DEFAULT - Duration::from_secs(60));
     for _ in 0..2 {
         outside(&mut gateway, esp(OTHER, SERVER, 2));
-        gateway.receives(esp(SERVER, DOOR, 102));
-        gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+        answered(&mut gateway, OTHER, 102);
     }
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 112)), FILTERED);
     // Nothing has ended the first one yet.
     gateway.now = gateway.now + Duration::from_secs(60);
-    gateway.receives(esp(SERVER, DOOR, 112));
-    gateway.sends(esp(SERVER, OTHER, 112).hops(63));
+    answered(&mut gateway, OTHER, 112);
 }
 
 #[test]
@@ -390,8 +382,7 @@ fn a_session_that_is_over_does_not_wait() {
         gateway.now = gateway.now + PORTLESS_DEFAULT / 2;
         outside(&mut gateway, esp(OTHER, SERVER, 2));
     }
-    gateway.receives(esp(SERVER, DOOR, 112));
-    gateway.sends(esp(SERVER, OTHER, 112).hops(63));
+    answered(&mut gateway, OTHER, 112);
 }
 
 #[test]
@@ -446,11 +437,9 @@ fn the_only_hosts_last_spi_is_not_taken_for_another_hosts_first() {
         gateway.receives(esp(SERVER, DOOR, spi));
         gateway.sends(esp(SERVER, HOST, spi).hops(63));
     }
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
     outside(&mut gateway, esp(OTHER, SERVER, 2));
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
     // Only the last four are remembered.
     assert_eq!(refused(&mut gateway, esp(SERVER, DOOR, 101)), FILTERED);
 }
@@ -460,8 +449,7 @@ fn a_host_that_waits_may_use_another_spi() {
     let mut gateway = one_address(|_| {});
     outside(&mut gateway, esp(HOST, SERVER, 1));
     assert_eq!(outside(&mut gateway, esp(HOST, SERVER, 2)), DOOR);
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, HOST, 102).hops(63));
+    answered(&mut gateway, HOST, 102);
     let packets: Vec<_> = rows(&mut gateway).iter().map(|row| row.packets).collect();
     assert_eq!(packets, [[1, 0], [1, 1]], "it is the newest one's");
 }
@@ -475,8 +463,7 @@ fn a_host_that_nobody_answers_keeps_another_one_waiting_for_ten_seconds() {
     assert_eq!(refused(&mut gateway, esp(OTHER, SERVER, 2)), REFUSED);
     gateway.waits(Duration::from_secs(1));
     assert_eq!(outside(&mut gateway, esp(OTHER, SERVER, 2)), DOOR);
-    gateway.receives(esp(SERVER, DOOR, 102));
-    gateway.sends(esp(SERVER, OTHER, 102).hops(63));
+    answered(&mut gateway, OTHER, 102);
 }
 
 #[test]

@@ -36,21 +36,8 @@ fn gateway(edit: impl FnOnce(&mut Nat44Config)) -> Gateway {
     })
 }
 
-fn drain(gateway: &mut Gateway) {
-    while gateway.waiting() > 0 {
-        gateway.sent();
-    }
-}
-
-/// How many of these new flows of a host pass, each from another port.
 fn flows(gateway: &mut Gateway, host: &str, ports: std::ops::Range<u16>) -> usize {
-    let pass = |port: &u16| {
-        gateway.receives(v4(host, SERVER).udp(*port, 53, b""));
-        let passed = gateway.last == Verdict::Forward;
-        drain(gateway);
-        passed
-    };
-    ports.filter(pass).count()
+    gateway.flows(host, SERVER, ports)
 }
 
 fn rows(gateway: &mut Gateway) -> Vec<SubscriberRow> {
@@ -194,7 +181,7 @@ impl Workers {
         (frame.verdict, frame.bytes().to_vec())
     }
 
-    /// Workers that want blocks ask, as their loops do, until no more move.
+    /// Workers that want blocks ask, as their loops do, until all moves are done.
     fn exchange(&mut self) {
         for _ in 0..100 {
             let mut moves = Vec::new();

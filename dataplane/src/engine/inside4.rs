@@ -52,7 +52,7 @@ impl Inside4 {
         self.claims.sort_by_key(|claim| core::cmp::Reverse(claim.sources.mask));
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[inline(always)]
     pub(super) const fn is_empty(&self) -> bool {
         self.claims.is_empty()

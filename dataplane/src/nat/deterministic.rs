@@ -29,7 +29,7 @@ pub struct Deterministic {
     size: u16,
 }
 
-/// Why there is no mapping.
+/// Why the mapping cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeterministicFault {
     /// No prefix of subscribers is given, or one is longer than that of a subscriber.
@@ -47,7 +47,7 @@ impl Deterministic {
     /// The mapping of these prefixes, whose subscribers have prefixes of `bits` bits, to blocks of `size` ports; 0: the largest that suffice.
     ///
     /// # Errors
-    /// There is none.
+    /// Why it cannot be made.
     pub fn new(
         inside: &[Prefix6],
         bits: u8,

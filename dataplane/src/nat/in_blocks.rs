@@ -200,7 +200,7 @@ impl<I: InsideKey> BindingTable<I> {
         }
     }
 
-    /// A free block at an address, or at any; a subscriber that has some does not get the last ones. If there is none, one that has been
+    /// A free block at an address, or at any; a subscriber that has some does not get the last ones. Without a free block, one that has been
     /// unused for longest is returned early.
     fn free_block(&mut self, paired: Option<PoolSlot>, count: u32) -> Option<(PoolSlot, u16)> {
         // Static bindings and ports of an earlier process may have opened addresses.

@@ -7,7 +7,7 @@ use super::sides::Outside;
 use sixway_wire::Endpoint4;
 
 impl Pool {
-    /// Takes a free port of a block at an address for a binding of an inside port; `None`: there is none.
+    /// Takes a free port of a block at an address for a binding of an inside port; `None`: all are taken.
     pub(super) fn draw_of(
         &mut self,
         slot: PoolSlot,

@@ -273,7 +273,7 @@ impl PortBlocks {
         self.at.get(slot.0 as usize).is_some_and(|at| at.free.contains(number.into()))
     }
 
-    /// Whether no more blocks can be given, because the table is full.
+    /// Whether the table is full, so that further blocks cannot be given.
     pub(super) fn is_full(&self) -> bool {
         self.blocks.is_full()
     }

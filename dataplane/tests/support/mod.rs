@@ -176,6 +176,21 @@ impl Gateway {
         self.receives_with(packet, Offload::default());
     }
 
+    /// Whether a packet is forwarded; what is sent for it is dropped.
+    pub fn passes(&mut self, packet: impl Into<Vec<u8>>) -> bool {
+        self.receives(packet);
+        let passed = self.last == Verdict::Forward;
+        while self.waiting() > 0 {
+            self.sent();
+        }
+        passed
+    }
+
+    /// How many of these new flows of a host pass, each from another port.
+    pub fn flows(&mut self, host: &str, server: &str, ports: std::ops::Range<u16>) -> usize {
+        ports.filter(|port| self.passes(v4(host, server).udp(*port, 53, b""))).count()
+    }
+
     /// One packet or GSO packet comes in, described by `offload`.
     #[track_caller]
     pub fn receives_with(&mut self, packet: impl Into<Vec<u8>>, offload: Offload) {

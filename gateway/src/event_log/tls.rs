@@ -56,7 +56,7 @@ impl Tls {
 /// A client that trusts these authorities.
 ///
 /// # Errors
-/// They cannot be read, or there are none.
+/// They cannot be read, or the file contains no certificate.
 pub(super) fn client(name: &str, ca: Option<&Path>) -> io::Result<Client> {
     let mut roots = RootCertStore::empty();
     match ca {

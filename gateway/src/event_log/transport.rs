@@ -55,7 +55,7 @@ impl Transport {
         matches!(self.stage, Stage::Open(_))
     }
 
-    /// Whether there is none, and none is made.
+    /// Whether it is closed, and not being opened.
     pub(super) const fn is_closed(&self) -> bool {
         matches!(self.stage, Stage::Closed)
     }
@@ -153,7 +153,7 @@ impl Transport {
             }
             Stage::Open(Socket::Udp(socket)) => socket.send(octets),
             Stage::Open(Socket::Tcp(stream)) => stream.write(octets),
-            // What TLS has encrypted goes first: it keeps no more than one message.
+            // What TLS has encrypted goes first: it keeps one message at most.
             Stage::Open(Socket::Tls(stream)) => flushed(stream).and_then(|is_flushed| {
                 let taken = if is_flushed { stream.conn.writer().write(octets)? } else { 0 };
                 flushed(stream).map(|_| taken)

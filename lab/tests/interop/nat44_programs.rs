@@ -2,7 +2,7 @@
 //! flows the event log names.
 
 use crate::Interop;
-use crate::nat44::{SERVER, network};
+use crate::nat44::{SERVER, SIXWAY, network};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::gateway::run_sixway;
 use sixway_lab::interrupt;
@@ -29,22 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SUBSCRIBERS: u32 = 1_000;
 
 fn configuration(filtering: &str, log: &str) -> String {
-    format!(
-        r#"[gateway]
-ipv4_address = "192.0.2.14"
-workers = 2
-
-[[pool]]
-name = "public"
-addresses = ["192.0.2.0/29"]
-
-[nat44]
-inside = ["192.168.0.0/16"]
-pool = "public"
-filtering = "{filtering}"
-
-{log}"#
-    )
+    format!("{SIXWAY}filtering = \"{filtering}\"\n\n{log}")
 }
 
 /// The mapping and the filtering that a STUN client finds, for each filtering.

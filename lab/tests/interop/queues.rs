@@ -15,25 +15,12 @@ pub const TESTS: &[Interop] = &[Interop::new(
     hardly_any_is_handed_over,
 )];
 
-const SIXWAY: &str = r#"[gateway]
-ipv4_address = "192.0.2.14"
-workers = 4
-
-[[pool]]
-name = "public"
-addresses = ["192.0.2.0/29"]
-
-[nat44]
-inside = ["192.168.0.0/16"]
-pool = "public"
-"#;
-
 /// Hosts, each with flows to a port of its own of the server, so that ports tell nothing about the hosts' workers.
 const HOSTS: u16 = 16;
 
 fn hardly_any_is_handed_over() -> Result<()> {
     let network = nat44::network()?;
-    run_sixway(&network, SIXWAY)?;
+    run_sixway(&network, &nat44::SIXWAY.replace("workers = 2", "workers = 4"))?;
     let (client, server) = (network.host("client")?, network.host("server")?);
     let mut streams = Vec::new();
     for number in 0..HOSTS {

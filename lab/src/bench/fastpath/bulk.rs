@@ -18,7 +18,7 @@ struct Path {
     network: Network,
     target: &'static str,
     /// What it is to be compared with.
-    beside: Comparison,
+    compared: Comparison,
 }
 
 /// Rows to be compared with, by direction, and the least ratio.
@@ -37,7 +37,7 @@ pub fn run(options: &Options, time: Duration) -> Result<Section> {
     let mut paths = Vec::new();
     for (name, start) in STARTS {
         match start() {
-            Ok((network, target, beside)) => paths.push(Path { name, network, target, beside }),
+            Ok((network, target, compared)) => paths.push(Path { name, network, target, compared }),
             Err(why) => skipped.push(left_out(name, why)?),
         }
     }
@@ -79,7 +79,7 @@ fn figures(paths: &[Path], rounds: &[[Vec<f64>; 2]]) -> Vec<Figure> {
             figures.push(Figure::new(name, "×", ratio(&kernel[way], &tayga[way])));
         }
         for (path, rounds) in paths.iter().zip(rounds) {
-            for (names, least) in &path.beside {
+            for (names, least) in &path.compared {
                 let name = names[way];
                 let Some(theirs) = find(name) else { continue };
                 let figure = Figure::new(
@@ -121,8 +121,8 @@ fn with_tc(forwarder: Forwarder) -> Result<Running> {
     forwarder.start_beside(&section(Mode::Tc, None))
 }
 
-fn of(running: Running, beside: Comparison) -> Started {
-    Ok((running.network, running.target, beside))
+fn of(running: Running, compared: Comparison) -> Started {
+    Ok((running.network, running.target, compared))
 }
 
 fn kernel6() -> Started {

@@ -72,14 +72,7 @@ impl Translation for FourToFour {
     }
 
     fn is_answer(number: u32, octets: &[u8]) -> bool {
-        let sent = outbound(number);
-        let expected = Flow {
-            source: sent.destination,
-            source_port: sent.destination_port,
-            destination: sent.source,
-            destination_port: sent.source_port,
-        };
-        read4(octets) == Some(expected)
+        read4(octets) == Some(outbound(number).answers())
     }
 
     fn reserved(engine: &mut Engine) -> usize {

@@ -63,14 +63,7 @@ impl Translation for SixToFour {
     }
 
     fn is_answer(number: u32, octets: &[u8]) -> bool {
-        let sent = outbound(number);
-        let expected = Flow {
-            source: sent.destination,
-            source_port: sent.destination_port,
-            destination: sent.source,
-            destination_port: sent.source_port,
-        };
-        read6(octets) == Some(expected)
+        read6(octets) == Some(outbound(number).answers())
     }
 
     fn reserved(engine: &mut Engine) -> usize {

@@ -23,6 +23,18 @@ pub struct Flow<A> {
     pub destination_port: u16,
 }
 
+impl<A: Copy> Flow<A> {
+    /// The flow of the answers.
+    pub const fn answers(&self) -> Self {
+        Self {
+            source: self.destination,
+            source_port: self.destination_port,
+            destination: self.source,
+            destination_port: self.source_port,
+        }
+    }
+}
+
 /// Writes the flow's IPv6 packet; its length.
 pub fn write6(flow: &Flow<Ipv6Addr>, octets: &mut [u8; SIZE]) -> usize {
     octets.fill(0);

@@ -2,7 +2,7 @@
 //! remote host by the same outside address, so only one of them waits at a time:
 //!
 //! ```text
-//!     sends ──▶ waits, alone for FIRST_ANSWER ──▶ answered ──▶ confirmed: it waits no more
+//!     sends ──▶ waits, alone for FIRST_ANSWER ──▶ answered ──▶ confirmed: it no longer waits
 //!                        │                            │
 //!                        └── another one may follow ──┘        unanswered: it may not wait again for REST
 //! ```
@@ -92,7 +92,7 @@ impl FirstAnswers {
         }
     }
 
-    /// A session waits no more: its answers are confirmed, or it ends.
+    /// A session no longer waits: its answers are confirmed, or it ends.
     pub(super) fn stop(&mut self, seen: Seen, slot: u32) {
         if let Some(queue) = self.queues.get_mut(&seen) {
             queue.waiting = queue.waiting.filter(|waiting| waiting.slot != slot);

@@ -169,7 +169,7 @@ impl Table {
         self.live(slot, now).is_some_and(|session| session.received.holds(id, now))
     }
 
-    /// A packet with an id that was learnt: its session waits no more if its host has sent in between.
+    /// A packet with an id that was learnt: its session no longer waits if its host has sent in between.
     fn received_again(&mut self, slot: u32, id: Id, now: Instant) {
         let Some(session) = self.session_mut(slot) else { return };
         let (seen, is_confirmed) = (session.seen, session.received.again(id, now));
@@ -440,7 +440,7 @@ mod tests {
         for id in 101..=106 {
             assert_eq!(table.find_received(seen, Id::of(id), now).map(|found| found.0), Some(one));
         }
-        assert_eq!(table.by_received.len(), 4, "what is forgotten is found no more");
+        assert_eq!(table.by_received.len(), 4, "what is forgotten is not found");
         let two = table.insert(sent(2, 2), seen, None, now).unwrap();
         assert_eq!(table.waiting.waiting(seen), Some(two));
         assert_eq!(table.find_received(seen, Id::of(200), now).map(|found| found.0), Some(two));
