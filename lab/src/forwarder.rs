@@ -90,6 +90,14 @@ const MASQUERADE: &str = "table ip sixway_lab {
 }
 ";
 
+const SOURCE_POOL: &str = "table ip sixway_lab {
+  chain leaving {
+    type nat hook postrouting priority srcnat
+    oifname \"out0\" snat to 198.18.0.1-198.18.0.62
+  }
+}
+";
+
 impl Forwarder {
     /// Its name in tables.
     pub const fn name(self) -> &'static str {
@@ -185,7 +193,16 @@ pub fn run_tayga(network: &Network) -> Result<u32> {
 
 /// Lets the host "gateway" hide what leaves by out0 behind its own address.
 pub fn masquerade(network: &Network) -> Result<()> {
-    let rules = network.file("masquerade.nft", MASQUERADE)?;
+    rules(network, MASQUERADE)
+}
+
+/// The same behind the addresses of a pool.
+pub fn source_pool(network: &Network) -> Result<()> {
+    rules(network, SOURCE_POOL)
+}
+
+fn rules(network: &Network, text: &str) -> Result<()> {
+    let rules = network.file("leaving.nft", text)?;
     let mut nft = command("nft")?;
     nft.arg("-f").arg(rules);
     network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded().map(drop)

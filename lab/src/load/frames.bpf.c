@@ -143,15 +143,20 @@ SEC("xdp")
 int frames4(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 first, flow = choose(&first);
+	__u32 first = 0, flow = choose(&first);
 
 	if (!write(data, end, 8))
 		return XDP_DROP;
 	struct iphdr *ip = data + ETH_HLEN;
 	struct udphdr *udp = (void *)(ip + 1);
-	__u16 *payload = (void *)(udp + 1);
+	__u16 *payload = (void *)(udp + 1), mark = first ? 4 : 0;
+	__u32 address = bpf_htons(flow >> 10);
+	// The pattern's address ends with 16 bits of zeros wherever there are more than 1,024 flows.
+	ip->saddr = bpf_htonl(bpf_ntohl(ip->saddr) + (flow >> 10));
+	ip->tos = mark;
+	ip->check = ~fold((__u16)~ip->check + address + bpf_htons(mark));
 	udp->source = bpf_htons(4096 + (flow & 1023));
-	*payload = ~udp->source;
+	*payload = ~fold((__u32)udp->source + address);
 	return XDP_TX;
 }
 

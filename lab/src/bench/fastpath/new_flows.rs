@@ -3,9 +3,9 @@
 use super::column::Column;
 use super::content::Content;
 use super::left_out::left_out;
-use super::patterns::new_flows;
+use super::patterns::{BY_NAT64, HOSTS4, SERVER4, new_flows, to4, to6};
 use super::scene::MiddleHost;
-use super::settings::{Mode, nat64};
+use super::settings::{Mode, nat44, nat64};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};
 use std::rc::Rc;
@@ -13,16 +13,46 @@ use std::time::Duration;
 
 /// Packets of one round: a multiple of 16 times 1,024.
 const PACKETS: u32 = 65_536;
-const WAYS: [(&str, Mode); 3] = [("no fast path", Mode::Off), ("tc", Mode::Tc), ("xdp", Mode::Xdp)];
+/// NAT64's rows, then NAT44's and the kernel's.
+const ROWS: [(&str, Way); 7] = [
+    ("no fast path", Way::Nat64(Mode::Off)),
+    ("tc", Way::Nat64(Mode::Tc)),
+    ("xdp", Way::Nat64(Mode::Xdp)),
+    (NAT44, Way::Nat44(Mode::Off)),
+    ("nat44, tc", Way::Nat44(Mode::Tc)),
+    ("nat44, xdp", Way::Nat44(Mode::Xdp)),
+    (KERNEL, Way::Kernel),
+];
+const NAT44: &str = "nat44, no fast path";
+const KERNEL: &str = "kernel IPv4 + source NAT";
+/// What is compared with what, and the least ratio for each kind of train.
+const COMPARED: [(&str, &str, [Option<f64>; 2]); 6] = [
+    ("tc", "no fast path", [Some(0.95); 2]),
+    ("xdp", "no fast path", [Some(0.95); 2]),
+    ("nat44, tc", NAT44, [Some(0.95); 2]),
+    ("nat44, xdp", NAT44, [Some(0.95); 2]),
+    // By more than a few packets for each flow, packets are compared, not flows.
+    (NAT44, KERNEL, [None, Some(0.5)]),
+    ("nat44, xdp", KERNEL, [None, Some(0.5)]),
+];
 /// Packets of each flow, as powers of two.
 const TRAINS: [(u32, &str); 2] = [(4, "flows of 16 packets"), (0, "flows of 1 packet")];
+
+/// What carries the flows.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Nat64(Mode),
+    Nat44(Mode),
+    /// The kernel's NAT44, with a pool as large.
+    Kernel,
+}
 
 /// Measures, if Sixway is built.
 pub fn run(options: &Options) -> Result<Section> {
     let mut ready = Vec::new();
     let mut skipped = Vec::new();
-    for (name, mode) in WAYS {
-        match start(name, mode) {
+    for (name, way) in ROWS {
+        match start(name, way) {
             Ok(columns) => ready.push((name, columns)),
             Err(why) => skipped.push(left_out(name, why)?),
         }
@@ -48,13 +78,15 @@ pub fn run(options: &Options) -> Result<Section> {
             let arrived = Figure::new(format!("{what}, {name}: arrived"), "%", each(|round| round.arrived));
             figures.push(arrived.to_reach(Target::AtLeast(100.0)));
         }
-        for ((name, _), ours) in ready.iter().zip(&rates).skip(1) {
-            let beside = ours[train]
-                .iter()
-                .zip(&rates[0][train])
-                .map(|(ours, without)| ours.per_second / without.per_second);
-            let figure = Figure::new(format!("{what}, {name} vs no fast path"), "×", beside.collect());
-            figures.push(figure.to_reach(Target::AtLeast(0.95)));
+        let find = |wanted| ready.iter().position(|(name, _)| *name == wanted).map(|at| &rates[at][train]);
+        for (name, other, least) in COMPARED {
+            let (Some(ours), Some(theirs)) = (find(name), find(other)) else { continue };
+            let ratios = ours.iter().zip(theirs).map(|(ours, theirs)| ours.per_second / theirs.per_second);
+            let figure = Figure::new(format!("{what}, {name} vs {other}"), "×", ratios.collect());
+            figures.push(match least[train] {
+                Some(least) => figure.to_reach(Target::AtLeast(least)),
+                None => figure,
+            });
         }
         for ((name, _), rates) in ready.iter().zip(&rates) {
             let spent = rates[train].iter().map(|round| round.process_us).collect();
@@ -62,7 +94,7 @@ pub fn run(options: &Options) -> Result<Section> {
         }
     }
     Ok(Section {
-        title: "New flows through NAT64",
+        title: "New flows through NAT64 and NAT44",
         how: "Each flow is another client port; 1,024 flows at a time, their packets in turn, 256 packets in flight, so that none need be lost. A flow counts when its first packet arrives. One worker; a flow \
               moves to the fast path after its 8th packet, the default."
             .to_owned(),
@@ -108,11 +140,17 @@ impl Round {
 }
 
 /// One column for each kind of train, in networks of their own.
-fn start(name: &'static str, mode: Mode) -> Result<Vec<Column>> {
+fn start(name: &'static str, way: Way) -> Result<Vec<Column>> {
     TRAINS
         .iter()
         .map(|(power, _)| {
-            let middle = MiddleHost::Sixway(nat64(mode, None));
+            let middle = match way {
+                Way::Nat64(mode) => MiddleHost::Sixway(nat64(mode, None)),
+                Way::Nat44(mode) => MiddleHost::Sixway(nat44(mode, None)),
+                Way::Kernel => MiddleHost::SourcePool,
+            };
+            let is_nat64 = matches!(way, Way::Nat64(_));
+            let pattern = move |door| if is_nat64 { to6(BY_NAT64)(door) } else { to4(HOSTS4, SERVER4)(door) };
             match middle.cannot_run() {
                 Some(why) => Err(why),
                 None => {
@@ -120,7 +158,7 @@ fn start(name: &'static str, mode: Mode) -> Result<Vec<Column>> {
                         name,
                         Rc::new(middle.start()?),
                         "client",
-                        new_flows(*power),
+                        new_flows(*power, pattern),
                         Content::by_nat64(),
                     )?;
                     column.carry(PACKETS / 4).map(|_| column)

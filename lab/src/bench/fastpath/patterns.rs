@@ -24,6 +24,8 @@ pub const BY_PREFIX: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xcb
 pub const MAPPED: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
 /// Behind which the kernel hides what leaves.
 pub const GATEWAY4: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+/// The first of many IPv4 hosts behind the client; the senders write the last 16 bits.
+pub const HOSTS4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 0);
 /// From where TAYGA takes a client's address.
 pub const TAYGAS: Ipv4Addr = Ipv4Addr::new(192, 168, 255, 0);
 
@@ -35,9 +37,9 @@ pub fn to6(destination: Ipv6Addr) -> impl Fn([u8; 6]) -> Pattern + 'static {
     move |door| pattern("frames6", ethernet(door, &udp6(CLIENTS, destination)))
 }
 
-/// New flows through the NAT64, each of 2 to this power packets.
-pub fn new_flows(power: u32) -> impl Fn([u8; 6]) -> Pattern {
-    move |door| Pattern { train: Some(power), ..to6(BY_NAT64)(door) }
+/// New flows of these packets, each of 2 to this power.
+pub fn new_flows(power: u32, of: impl Fn([u8; 6]) -> Pattern) -> impl Fn([u8; 6]) -> Pattern {
+    move |door| Pattern { train: Some(power), ..of(door) }
 }
 
 pub fn to4(source: Ipv4Addr, destination: Ipv4Addr) -> impl Fn([u8; 6]) -> Pattern + 'static {

@@ -4,13 +4,13 @@
 //! client ─────────────────────── gateway ─────────────────────── server
 //! up0 2001:db8:1::2               in0 2001:db8:1::1   out0 2001:db8:2::1     up0 2001:db8:2::2
 //!     192.0.2.8                       192.0.2.1            203.0.113.1           203.0.113.2
-//! 2001:db8:c::/64 is behind the client.
+//! 2001:db8:c::/64 and 10.0.0.0/16 are behind the client.
 //! ```
 //!
 //! The pairs of devices have one queue each. Both ends count what arrives, and take it away.
 
 use crate::failure::{Failure, Result};
-use crate::forwarder::{masquerade, run_sharing_tayga, run_tayga};
+use crate::forwarder::{masquerade, run_sharing_tayga, run_tayga, source_pool};
 use crate::gateway::run_sixway;
 use crate::load::{Redirector, Sink, compile};
 use crate::namespace::command;
@@ -31,6 +31,8 @@ pub enum MiddleHost {
     Kernel,
     /// The same, what leaves hidden behind the gateway's IPv4 address.
     Masquerade,
+    /// The same, hidden behind the addresses of a pool.
+    SourcePool,
     /// TAYGA.
     Tayga,
     /// TAYGA, and masquerade behind it.
@@ -61,7 +63,7 @@ impl MiddleHost {
     pub fn cannot_run(&self) -> Option<Failure> {
         let needs = match self {
             Self::Nothing | Self::Redirector | Self::Kernel => Ok(PathBuf::new()),
-            Self::Masquerade => programs::require("nft"),
+            Self::Masquerade | Self::SourcePool => programs::require("nft"),
             Self::Tayga => programs::require("tayga"),
             Self::SharingTayga => programs::require("tayga").and(programs::require("nft")),
             Self::Sixway(_) => sixway(),
@@ -78,6 +80,10 @@ impl MiddleHost {
                 masquerade(&network)?;
                 None
             }
+            Self::SourcePool => {
+                source_pool(&network)?;
+                None
+            }
             Self::Tayga => Some(run_tayga(&network)?),
             Self::SharingTayga => Some(run_sharing_tayga(&network)?),
             Self::Sixway(configuration) => Some(run_sixway(&network, configuration)?),
@@ -92,6 +98,7 @@ impl MiddleHost {
             Self::Nothing
             | Self::Kernel
             | Self::Masquerade
+            | Self::SourcePool
             | Self::Tayga
             | Self::SharingTayga
             | Self::Sixway(_) => None,
@@ -139,6 +146,7 @@ fn network() -> Result<Network> {
         ("server", "default via 2001:db8:2::1"),
         ("server", "default via 203.0.113.1"),
         ("gateway", "2001:db8:c::/64 via 2001:db8:1::2"),
+        ("gateway", "10.0.0.0/16 via 192.0.2.8"),
     ] {
         network.route(host, route)?;
     }

@@ -37,10 +37,10 @@ pub fn nat64(mode: Mode, packets: Option<u32>) -> String {
     format!("{TUN}\n{nat64}\n{GATEWAY}{}", section(mode, packets))
 }
 
-/// NAT44 for the client's network.
+/// NAT44 for the client's network, and for the hosts behind it.
 pub fn nat44(mode: Mode, packets: Option<u32>) -> String {
     let nat44 = "[[pool]]\nname = \"main\"\naddresses = [\"198.18.0.0/26\"]\nports = \"1024-65535\"\n\n\
-                 [nat44]\ninside = [\"192.0.2.0/25\"]\npool = \"main\"\n";
+                 [nat44]\ninside = [\"192.0.2.0/25\", \"10.0.0.0/16\"]\npool = \"main\"\n";
     format!("{TUN}\n{nat44}\n{GATEWAY}{}", section(mode, packets))
 }
 

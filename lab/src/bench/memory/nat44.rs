@@ -5,7 +5,7 @@ use super::engine_bench::{EngineBench, RUN};
 use super::established::{
     Established, PER_HOST, SLICE, Translation, fault, port, resident_octets, server, used,
 };
-use super::nat64::SixToFour;
+use super::nat64::{self, SixToFour};
 use super::packets::{Flow, SIZE, read4, write4};
 use super::yardstick::{Round, Yardstick};
 use crate::bench::{Figure, Options, Section, Target};
@@ -14,7 +14,7 @@ use crate::report::{median, thousands};
 use rtrb::{Consumer, Producer, RingBuffer};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
-use sixway_dataplane::nat::{EventSink, NatEvent, PoolConfig, StateLimits};
+use sixway_dataplane::nat::{BlockPolicy, EventSink, NatEvent, PoolConfig, StateLimits};
 use sixway_dataplane::{DropReason, Instant};
 use sixway_wire::Endpoint4;
 use std::net::Ipv4Addr;
@@ -31,6 +31,7 @@ const NEW: u32 = 5_120;
 /// What a new session may cost, in new sessions of NAT64.
 const NEW_SESSION: f64 = 1.0;
 const NEW_SESSION_LOGGED: f64 = 1.3;
+const NEW_SESSION_IN_BLOCK: f64 = 1.15;
 /// What a packet to a port that nobody has may cost, in packets of established flows.
 const SCANNED: f64 = 0.9;
 /// Octets that a session may take.
@@ -54,17 +55,7 @@ impl Translation for FourToFour {
     const NAME: &'static str = "NAT44";
 
     fn engine(length: u8, room: u32) -> Result<Engine> {
-        let inside = "10.0.0.0/8".parse().map_err(|_| fault("no prefix"))?;
-        let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
-        let nat44 = Nat44Config {
-            limits: StateLimits { sessions: room, bindings: room, ..StateLimits::default() },
-            ..Nat44Config::new(
-                vec![inside],
-                PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] },
-            )
-        };
-        let config = EngineConfig { nat44: vec![nat44], seed: [1, 2], ..EngineConfig::default() };
-        Engine::new(&config).map_err(|error| fault(&format!("{error:?}")))
+        engine_of(configured(length, room)?)
     }
 
     fn write_out(number: u32, octets: &mut [u8; SIZE]) -> usize {
@@ -78,6 +69,60 @@ impl Translation for FourToFour {
     fn reserved(engine: &mut Engine) -> usize {
         engine.nat44().iter().map(|nat44| nat44.memory()).sum()
     }
+}
+
+fn configured(length: u8, room: u32) -> Result<Nat44Config> {
+    let inside = "10.0.0.0/8".parse().map_err(|_| fault("no prefix"))?;
+    let pool = format!("198.18.0.0/{length}").parse().map_err(|_| fault("no pool"))?;
+    let pool = PoolConfig { addresses: vec![pool], ports: vec![1_024..=65_535] };
+    Ok(Nat44Config {
+        limits: StateLimits { sessions: room, bindings: room, ..StateLimits::default() },
+        ..Nat44Config::new(vec![inside], pool)
+    })
+}
+
+fn engine_of(nat44: Nat44Config) -> Result<Engine> {
+    let config = EngineConfig { nat44: vec![nat44], seed: [1, 2], ..EngineConfig::default() };
+    Engine::new(&config).map_err(|error| fault(&format!("{error:?}")))
+}
+
+/// NAT44 whose subscribers have port blocks.
+struct InBlocks;
+
+impl Translation for InBlocks {
+    const NAME: &'static str = "NAT44 with blocks";
+
+    /// The pool has 256 addresses: a block for each host.
+    fn engine(_: u8, room: u32) -> Result<Engine> {
+        let mut nat44 = configured(24, room)?;
+        nat44.subscribers.blocks = Some(BlockPolicy { size: 64, most: 16, idle_seconds: 1 });
+        engine_of(nat44)
+    }
+
+    fn write_out(number: u32, octets: &mut [u8; SIZE]) -> usize {
+        FourToFour::write_out(number, octets)
+    }
+
+    fn is_answer(number: u32, octets: &[u8]) -> bool {
+        FourToFour::is_answer(number, octets)
+    }
+
+    fn reserved(engine: &mut Engine) -> usize {
+        FourToFour::reserved(engine)
+    }
+}
+
+/// Writes a flow's packet, as its inside host sends it.
+type Write = fn(u32, &mut [u8; SIZE]) -> usize;
+
+/// Hosts with sixteen flows each, in turn.
+const OF_16: [Write; 2] = [FourToFour::write_out, SixToFour::write_out];
+/// Hosts with one flow each.
+const ALONE: [Write; 2] = [write_alone, nat64::write_alone];
+
+/// A flow's packet of a host that has no other flow.
+fn write_alone(number: u32, octets: &mut [u8; SIZE]) -> usize {
+    write4(&Flow { source: Ipv4Addr::from_bits(HOSTS | number), ..outbound(number) }, octets)
 }
 
 /// A million sessions, and what they take in memory.
@@ -119,10 +164,11 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick, large: Large) -> Re
         title: "NAT44 in memory",
         how: "As NAT64, with which it is measured in turn, in slices of 4,096 packets; the hosts have 16 flows each. A ratio is the median of the \
               slices' own. Scanned: packets from outside to ports that nobody has, which are dropped, compared with packets of established \
-              flows from outside. Logged: each new binding is put into a ring of the event log's size."
+              flows from outside. Logged: each new binding is put into a ring of the event log's size. In a block: subscribers have blocks of 64 ports, \
+              and each opens 16 sessions, or only the first, which gets the block."
             .to_owned(),
         figures,
-        skipped: vec!["a new session with a block of ports".to_owned()],
+        skipped: Vec::new(),
     })
 }
 
@@ -229,20 +275,29 @@ fn scanned_ports(
 /// New sessions in pools that are empty again, in turn with NAT64's: without a log, and with one.
 fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figure>> {
     let (mut plain, mut logged) = (Rounds::default(), Rounds::default());
+    let mut new_host = Rounds::default();
+    let (mut in_block, mut with_block) = (Rounds::default(), Rounds::default());
     for number in 1..=options.repeats() {
         options.say(&format!("memory: NAT44, new sessions, round {number}"));
         let mut peer = used::<SixToFour>()?;
         let mut flows = used::<FourToFour>()?;
-        plain.push(&opened(&mut flows, &mut peer, (0, None), yardstick)?);
+        plain.push(&opened((&mut flows, &mut peer), OF_16, (0, None), yardstick)?);
         let (producer, mut consumer) = RingBuffer::new(RING);
         if let Some(nat44) = flows.engine().stateful().next() {
             nat44.set_event_sink(Box::new(Sink(producer)));
         }
-        logged.push(&opened(&mut flows, &mut peer, (NEW, Some(&mut consumer)), yardstick)?);
+        logged.push(&opened((&mut flows, &mut peer), OF_16, (NEW, Some(&mut consumer)), yardstick)?);
+        new_host.push(&opened((&mut flows, &mut peer), ALONE, (2 * NEW, None), yardstick)?);
+        let mut flows = used::<InBlocks>()?;
+        in_block.push(&opened((&mut flows, &mut peer), OF_16, (3 * NEW, None), yardstick)?);
+        with_block.push(&opened((&mut flows, &mut peer), ALONE, (4 * NEW, None), yardstick)?);
     }
     let name = SixToFour::NAME;
     let mut figures = plain.figures("new session, empty pool", name, "ns", NEW_SESSION);
     figures.extend(logged.figures("new session, logged", name, "ns", NEW_SESSION_LOGGED));
+    figures.extend(new_host.figures("new session of a new host", name, "ns", NEW_SESSION));
+    figures.extend(in_block.figures("new session in a block", name, "ns", NEW_SESSION_IN_BLOCK));
+    figures.extend(with_block.figures("new session of a new host, with a new block", name, "ns", NEW_SESSION_IN_BLOCK));
     Ok(figures)
 }
 
@@ -262,16 +317,16 @@ impl EventSink for Sink {
 
 /// Opens sessions from this number on, with both in turn. If there is a log it must have an event of each.
 fn opened(
-    flows: &mut EngineBench,
-    peer: &mut EngineBench,
+    (flows, peer): (&mut EngineBench, &mut EngineBench),
+    [write, write_peers]: [Write; 2],
     (first, mut log): (u32, Option<&mut Consumer<(Instant, NatEvent)>>),
     yardstick: &mut Yardstick,
 ) -> Result<Compared> {
     let mut slices = Compared::default();
     for from in (first..first + NEW).step_by(NEW_SLICE as usize) {
         let numbers: Vec<u32> = (from..from + NEW_SLICE).collect();
-        let this = flows.measure(&numbers, RUN, FourToFour::write_out, yardstick)?;
-        let other = peer.measure(&numbers, RUN, SixToFour::write_out, yardstick)?;
+        let this = flows.measure(&numbers, RUN, write, yardstick)?;
+        let other = peer.measure(&numbers, RUN, write_peers, yardstick)?;
         slices.push(&this, &other);
         if let Some(log) = &mut log {
             let events = std::iter::from_fn(|| log.pop().ok()).count();

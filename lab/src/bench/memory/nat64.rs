@@ -40,6 +40,11 @@ fn outbound(number: u32) -> Flow<Ipv6Addr> {
     }
 }
 
+/// A flow's packet of a host that has no other flow.
+pub fn write_alone(number: u32, octets: &mut [u8; SIZE]) -> usize {
+    write6(&Flow { source: Ipv6Addr::from_bits(HOSTS | u128::from(number)), ..outbound(number) }, octets)
+}
+
 impl Translation for SixToFour {
     const NAME: &'static str = "NAT64";
 
