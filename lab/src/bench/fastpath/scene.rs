@@ -39,6 +39,17 @@ pub enum MiddleHost {
     SharingTayga,
     /// Sixway with this configuration.
     Sixway(String),
+    /// The same, with another way for the client's packets to get to the TUN device than routing rules by source.
+    Entered(String, Entry),
+}
+
+/// How packets of a host get to the TUN device.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry {
+    /// A routing rule by the device that they come from.
+    ByDevice,
+    /// A program at tc ingress of that device, which redirects them.
+    Redirect,
 }
 
 /// A network at work.
@@ -66,7 +77,7 @@ impl MiddleHost {
             Self::Masquerade | Self::SourcePool => programs::require("nft"),
             Self::Tayga => programs::require("tayga"),
             Self::SharingTayga => programs::require("tayga").and(programs::require("nft")),
-            Self::Sixway(_) => sixway(),
+            Self::Sixway(_) | Self::Entered(..) => sixway(),
         };
         needs.and(programs::require("clang")).err()
     }
@@ -87,6 +98,11 @@ impl MiddleHost {
             Self::Tayga => Some(run_tayga(&network)?),
             Self::SharingTayga => Some(run_sharing_tayga(&network)?),
             Self::Sixway(configuration) => Some(run_sixway(&network, configuration)?),
+            Self::Entered(configuration, entry) => {
+                let process = run_sixway(&network, configuration)?;
+                entry.arrange(&network)?;
+                Some(process)
+            }
         };
         let object = compile(network.folder())?;
         let (far, device) =
@@ -101,10 +117,43 @@ impl MiddleHost {
             | Self::SourcePool
             | Self::Tayga
             | Self::SharingTayga
-            | Self::Sixway(_) => None,
+            | Self::Sixway(_)
+            | Self::Entered(..) => None,
         };
         let doors = [mac(&network, "in0")?, mac(&network, "out0")?];
         Ok(Scene { network, process, object, client, server, _onward: onward, doors })
+    }
+}
+
+impl Entry {
+    /// In place of the routing rules by source.
+    fn arrange(self, network: &Network) -> Result<()> {
+        let gateway = network.host("gateway")?;
+        let rules = gateway.ip("rule show")?;
+        let ours = rules
+            .lines()
+            .filter_map(|line| line.split_once(":\tfrom "))
+            .filter(|(_, rule)| !rule.starts_with("all"));
+        let mut table = None;
+        for (priority, rule) in ours {
+            table = rule.split_whitespace().skip_while(|word| *word != "lookup").nth(1);
+            gateway.ip(&format!("rule del priority {priority} from {rule}"))?;
+        }
+        let table = table.ok_or_else(|| Failure::Unexpected(format!("no rule by source: {rules}")))?;
+        match self {
+            Self::ByDevice => gateway.ip(&format!("rule add iif in0 lookup {table}")).map(drop),
+            Self::Redirect => {
+                for words in [
+                    "qdisc add dev in0 clsact",
+                    "filter add dev in0 ingress protocol ip u32 match ip src 192.0.2.8 match ip dst 203.0.113.2 action mirred egress redirect dev sixway0",
+                ] {
+                    let mut tc = command("tc")?;
+                    tc.args(words.split(' '));
+                    gateway.run(tc, Duration::from_secs(5))?.succeeded()?;
+                }
+                Ok(())
+            }
+        }
     }
 }
 

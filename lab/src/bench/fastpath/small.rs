@@ -10,7 +10,7 @@ use super::patterns::{
     BY_NAT64, BY_PREFIX, FEW, GATEWAY4, IN_SITE, MANY, MAPPED, NATIVE, RELAY, SERVER4, SERVER6, SITE4,
     TAYGAS, from_site, many, replies, to_site, to4, to6,
 };
-use super::scene::{MiddleHost, Scene};
+use super::scene::{Entry, MiddleHost, Scene};
 use super::settings::{Mode, nat44, nat64, relay, siit};
 use crate::bench::{Options, Section};
 use crate::failure::Result;
@@ -74,6 +74,7 @@ fn ours() -> Vec<Plan> {
     let up = |name, goal| sent(name, "client", to6(BY_NAT64), Content::by_nat64(), goal);
     let back = Content::v6(BY_NAT64, CLIENTS);
     let shared = |mode| MiddleHost::Sixway(nat44(mode, Some(2)));
+    let entered = |entry| MiddleHost::Entered(nat44(Mode::Off, None), entry);
     let hidden = |name, goal| sent(name, "client", to4(SITE4, SERVER4), Content::by_nat64(), goal);
     let siit_up = |name, goal| sent(name, "client", to6(BY_PREFIX), Content::v4(MAPPED, 32, SERVER4), goal);
     let siit_back = Content::v6(BY_PREFIX, CLIENTS);
@@ -88,6 +89,8 @@ fn ours() -> Vec<Plan> {
             vec![up(WARM, Goal::Stateful), sent("nat64 v4→v6, xdp", "server", replies, back, Goal::Stateful)],
         ),
         (shared(Mode::Off), vec![hidden("nat44, no fast path", Goal::None)]),
+        (entered(Entry::ByDevice), vec![hidden("nat44, no fast path, rule by device", Goal::None)]),
+        (entered(Entry::Redirect), vec![hidden("nat44, no fast path, redirected by tc", Goal::None)]),
         (shared(Mode::Tc), vec![hidden("nat44, tc", Goal::None)]),
         (
             shared(Mode::Xdp),

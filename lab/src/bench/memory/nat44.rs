@@ -297,7 +297,12 @@ fn new_sessions(options: &Options, yardstick: &mut Yardstick) -> Result<Vec<Figu
     figures.extend(logged.figures("new session, logged", name, "ns", NEW_SESSION_LOGGED));
     figures.extend(new_host.figures("new session of a new host", name, "ns", NEW_SESSION));
     figures.extend(in_block.figures("new session in a block", name, "ns", NEW_SESSION_IN_BLOCK));
-    figures.extend(with_block.figures("new session of a new host, with a new block", name, "ns", NEW_SESSION_IN_BLOCK));
+    figures.extend(with_block.figures(
+        "new session of a new host, with a new block",
+        name,
+        "ns",
+        NEW_SESSION_IN_BLOCK,
+    ));
     Ok(figures)
 }
 
