@@ -30,10 +30,10 @@ const TUN: &str = "[tun]\nname = \"sixway0\"\nmtu = 1500\n";
 const GATEWAY: &str =
     "[gateway]\nworkers = 1\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n";
 
-/// Stateful NAT64 for some thousand hosts with a thousand flows each.
+/// Stateful NAT64 for some thousand hosts with a thousand flows each; each is a subscriber.
 pub fn nat64(mode: Mode, packets: Option<u32>) -> String {
     let nat64 = "[[pool]]\nname = \"main\"\naddresses = [\"198.18.0.0/26\"]\nports = \"1024-65535\"\n\n\
-                 [nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\ntranslate_non_global = true\n";
+                 [nat64]\nprefix = \"64:ff9b::/96\"\npool = \"main\"\ntranslate_non_global = true\nsubscriber_prefix_length = 128\n";
     format!("{TUN}\n{nat64}\n{GATEWAY}{}", section(mode, packets))
 }
 
