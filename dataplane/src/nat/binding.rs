@@ -10,6 +10,7 @@
 use super::config::Config;
 use super::deterministic::Deterministic;
 use super::draining::DrainingRow;
+use super::growing_index::GrowingIndex;
 use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
@@ -21,9 +22,8 @@ use super::port_ledger::PortLedger;
 use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
 use super::quarantine::{FormerOwner, Quarantine, Released, Wanted};
-use super::session::NONE;
 use super::sides::{Inside, Outside};
-use super::slab::Slab;
+use super::slab::{NONE, Slab};
 use super::state_limits::StateLimits;
 use super::static_binding::{StaticBinding, StaticBindingError};
 use super::subscriber_table::{Left, SubscriberRow, SubscriberTable};
@@ -80,7 +80,7 @@ pub(crate) struct BindingTable<I: InsideKey> {
     pub(super) hosts: Slab<Host<I::Host>>,
     by_inside: Index,
     by_outside: Index,
-    by_host: Index,
+    by_host: GrowingIndex,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
@@ -112,7 +112,7 @@ impl<I: InsideKey> BindingTable<I> {
             hosts: Slab::new(most),
             by_inside: Index::roomy(most),
             by_outside: Index::roomy(most),
-            by_host: Index::roomy(most),
+            by_host: GrowingIndex::new(most),
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),

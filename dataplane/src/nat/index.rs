@@ -131,20 +131,38 @@ impl Index {
         self.entries[at] = entry_of(tag, slot);
     }
 
-    /// Takes a slot out; entries behind it move back to close the gap.
-    pub fn remove(&mut self, tag: u32, slot: u32) {
+    /// Takes a slot out; entries behind it move back to close the gap. Whether it was there.
+    pub fn remove(&mut self, tag: u32, slot: u32) -> bool {
         let wanted = entry_of(tag, slot);
         if let Some(at) = self.late.iter().position(|entry| *entry == wanted) {
             self.late.swap_remove(at);
-            return;
+            return true;
         }
         let mut gap = self.home(tag);
         while self.entries[gap] != wanted {
             if self.entries[gap] == EMPTY {
-                return;
+                return false;
             }
             gap = self.after(gap);
         }
+        self.close(gap);
+        true
+    }
+
+    /// Takes out what is in a place: its tag and slot. What was inserted late has none yet.
+    pub fn take(&mut self, place: usize) -> Option<(u32, u32)> {
+        let entry = self.entries.get(place).copied().filter(|entry| *entry != EMPTY)?;
+        self.close(place);
+        Some(((entry >> 32) as u32, slot_of(entry)))
+    }
+
+    /// Number of places.
+    pub fn places(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Closes the gap of a removed entry.
+    fn close(&mut self, mut gap: usize) {
         let mut at = self.after(gap);
         while self.entries[at] != EMPTY {
             let home = self.home((self.entries[at] >> 32) as u32);

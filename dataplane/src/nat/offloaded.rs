@@ -5,7 +5,7 @@
 
 use super::inside_key::InsideKey;
 use super::offloading::last_of;
-use super::session::{NONE, Session, lived};
+use super::session::{Session, lived};
 use super::session_state::SessionState;
 use super::state_tables::StateTables;
 use super::timeouts::Clock;
@@ -74,7 +74,7 @@ impl<I: InsideKey> StateTables<I> {
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
         let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established | SessionState::Icmp);
-        if !is_open || links.flow().is_some() || links.stored != NONE {
+        if !is_open || links.flow().is_some() || links.stored().is_some() {
             // A reset just before this packet.
             if state == SessionState::Trans {
                 self.sessions.bound_wait(slot);

@@ -14,8 +14,7 @@ use super::free_set::FreeSet;
 use super::keyed::scale;
 use super::pool::PoolSlot;
 use super::protocol::NatProtocol;
-use super::session::NONE;
-use super::slab::Slab;
+use super::slab::{NONE, Slab};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// One block of this many is given only to subscribers without any.

@@ -17,9 +17,8 @@ use super::keyed::{Purpose, TupleHash};
 use super::pool::PoolSlot;
 use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
-use super::session::NONE;
 use super::sides::Outside;
-use super::slab::Slab;
+use super::slab::{NONE, Slab};
 use sixway_wire::Endpoint4;
 
 /// Entries that are examined for one of the same subscriber.

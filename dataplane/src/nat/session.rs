@@ -8,18 +8,16 @@ use super::index::Index;
 use super::inside_key::{InsideKey, Softwire, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
+use super::session_links::SessionLinks;
 use super::session_state::{Segment, SessionState, Timer, next_state};
 use super::sides::{Inside, Outside};
-use super::slab::Slab;
+use super::slab::{NONE, Slab};
 use super::timeouts::{Clock, Lifetimes};
 use super::wheel::Wheel;
 use crate::direction::Direction;
 use crate::instant::Instant;
-use crate::nat::offload::{FlowHandle, Usage};
+use crate::nat::offload::Usage;
 use sixway_wire::{Endpoint4, Endpoint6};
-
-/// No slot.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// What a packet of the session reads and writes. It fills a cache line; with an IPv4 host, all but eight octets of it.
 #[derive(Clone, Copy, Debug)]
@@ -50,38 +48,6 @@ impl<I: InsideKey> Session<I> {
     /// Whether its inside endpoint is known: a stored SYN whose outside endpoint no binding uses has none.
     pub(crate) fn has_inside(&self) -> bool {
         self.inside != Inside(I::UNSPECIFIED)
-    }
-}
-
-/// What a packet of an established flow does not need.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SessionLinks {
-    /// Its binding's slot, or [`NONE`]: an inbound SYN to an endpoint that no binding uses.
-    pub(super) binding: u32,
-    /// Neighbours in its binding's list.
-    pub(super) next: u32,
-    pub(super) previous: u32,
-    /// Packets out and in that the low halves lack: their carries, and those that went by elsewhere.
-    packets: [u64; 2],
-    /// Slot of its stored SYN, or [`NONE`].
-    pub(super) stored: u32,
-    /// Whether a packet from outside created it, and none from inside has answered it.
-    pub(super) from_outside: bool,
-    /// Whether its destination is exempt from its subscriber's limits.
-    pub(super) is_exempt: bool,
-    /// Its entry's number in the fast path, or [`NONE`].
-    flow: u32,
-}
-
-impl SessionLinks {
-    /// Its entry in the fast path.
-    pub(super) fn flow(&self) -> Option<FlowHandle> {
-        Some(FlowHandle(self.flow)).filter(|handle| handle.0 != NONE)
-    }
-
-    /// Has this entry from now on, or none.
-    pub(super) fn set_flow(&mut self, flow: Option<FlowHandle>) {
-        self.flow = flow.map_or(NONE, |handle| handle.0);
     }
 }
 
@@ -341,7 +307,7 @@ impl<I: InsideKey> SessionTable<I> {
 
     /// Packets out and in.
     pub(crate) fn packets(&self, slot: u32) -> [u64; 2] {
-        let (low, rest) = (self.hot[slot].packets, self.links[slot as usize].packets);
+        let (low, rest) = (self.hot[slot].packets, self.links[slot as usize].packets());
         [0, 1].map(|direction| rest[direction].wrapping_add(u64::from(low[direction])))
     }
 
@@ -368,8 +334,7 @@ impl<I: InsideKey> SessionTable<I> {
         let (packets, carry) = before.overflowing_add(segments);
         session.packets[direction as usize] = packets;
         if carry {
-            let rest = &mut self.links[slot as usize].packets[direction as usize];
-            *rest = rest.wrapping_add(1 << 32);
+            self.links[slot as usize].add_packets(direction as usize, 1 << 32);
         }
         ((before ^ packets) | self.notable.moving) > (before | self.notable.below)
     }
@@ -400,10 +365,10 @@ impl<I: InsideKey> SessionTable<I> {
             return;
         }
         let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
-        for (counted, rest) in session.packets.iter_mut().zip(&mut links.packets) {
+        for (direction, counted) in session.packets.iter_mut().enumerate() {
             if *counted >= most {
                 // The sum stays: what is taken off here is counted there.
-                *rest = rest.wrapping_add(u64::from(*counted - most / 2));
+                links.add_packets(direction, u64::from(*counted - most / 2));
                 *counted = most / 2;
             }
         }
@@ -418,7 +383,7 @@ impl<I: InsideKey> SessionTable<I> {
     pub(super) fn absorb(&mut self, slot: u32, usage: &Usage) {
         let (session, links) = (&mut self.hot[slot], &mut self.links[slot as usize]);
         for (direction, half) in usage.iter().enumerate() {
-            links.packets[direction] = links.packets[direction].wrapping_add(half.packets);
+            links.add_packets(direction, half.packets);
             session.octets[direction] = session.octets[direction].wrapping_add(half.octets);
             if let Some(last) = half.last {
                 lived(session, last);
@@ -499,16 +464,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.added += 1;
         let from_outside = new.opened == Direction::In;
         self.from_outside += u32::from(from_outside);
-        let links = SessionLinks {
-            binding: NONE,
-            next: NONE,
-            previous: NONE,
-            packets: [0; 2],
-            stored: NONE,
-            from_outside,
-            is_exempt: false,
-            flow: NONE,
-        };
+        let links = SessionLinks::new(from_outside);
         match self.links.get_mut(slot as usize) {
             Some(old) => *old = links,
             None => self.links.push(links),

@@ -1,5 +1,8 @@
 //! A bounded array of values with slots that are reused.
 
+/// No slot.
+pub const NONE: u32 = u32::MAX;
+
 /// A slab. Its room is reserved as a whole but touched only as it fills, so values never move.
 #[derive(Clone, Debug)]
 pub struct Slab<T> {

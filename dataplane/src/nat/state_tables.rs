@@ -8,9 +8,11 @@ use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::recording::Recording;
-use super::session::{NONE, NewSession, Session, SessionLinks, SessionTable};
+use super::session::{NewSession, Session, SessionTable};
+use super::session_links::SessionLinks;
 use super::session_state::SessionState;
 use super::sides::{Inside, Outside};
+use super::slab::NONE;
 use super::static_binding::{StaticBinding, StaticBindingError};
 use super::stored_syn::{STORED_SYNS, StoredSyns};
 use super::subscriber_table::Counted;
@@ -291,7 +293,8 @@ impl<I: InsideKey> StateTables<I> {
                 slot
             }
         };
-        self.sessions.links_mut(slot).stored = self.stored.insert(packet).unwrap_or(NONE);
+        let stored = self.stored.insert(packet);
+        self.sessions.links_mut(slot).set_stored(stored);
         Ok(())
     }
 
@@ -315,8 +318,9 @@ impl<I: InsideKey> StateTables<I> {
 
     /// A SYN from inside came for a session that waited for it: the stored one is silently dropped (RFC 5382 REQ-4).
     pub(crate) fn answered_from_inside(&mut self, slot: u32, counters: &mut Counters) {
-        let stored = std::mem::replace(&mut self.sessions.links_mut(slot).stored, NONE);
-        if stored != NONE {
+        let stored = self.sessions.links(slot).stored();
+        self.sessions.links_mut(slot).set_stored(None);
+        if let Some(stored) = stored {
             self.stored.discard(stored);
             let session = self.sessions.get(slot);
             self.permits.add(session.protocol, session.outside, session.remote.address);
@@ -373,7 +377,7 @@ impl<I: InsideKey> StateTables<I> {
                 self.unbind(slot, clock, counters);
                 return;
             }
-            if self.sessions.links(first).stored == NONE {
+            if self.sessions.links(first).stored().is_none() {
                 self.take_out(first, Ending::Lifetime, clock, counters);
             } else {
                 // The SYN waits as one to an endpoint without a binding.
@@ -433,10 +437,10 @@ impl<I: InsideKey> StateTables<I> {
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
         self.recording.session_deleted(&session, clock);
-        if links.stored != NONE {
+        if let Some(stored) = links.stored() {
             match why {
-                Ending::Lifetime => self.stored.give_up(links.stored),
-                Ending::Order => self.stored.discard(links.stored),
+                Ending::Lifetime => self.stored.give_up(stored),
+                Ending::Order => self.stored.discard(stored),
             }
             stored_packet_dropped(counters);
         } else if links.binding != NONE {

@@ -14,13 +14,12 @@
 //! So someone with few sessions or ports always finds room, whatever the others do.
 
 use super::block_policy::MOST_BLOCKS;
-use super::index::Index;
+use super::growing_index::GrowingIndex;
 use super::inside_key::{InsideHost, Subscriber};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::rate::{NewRate, RateLimit};
-use super::session::NONE;
-use super::slab::Slab;
+use super::slab::{NONE, Slab};
 use super::state_limits::SubscriberLimits;
 use super::timeouts::Clock;
 use crate::drop_reason::DropReason;
@@ -159,7 +158,7 @@ pub(super) struct SubscriberTable<H> {
     bits: u8,
     limits: SubscriberLimits,
     rows: Slab<Row>,
-    by_subscriber: Index,
+    by_subscriber: GrowingIndex,
     hash: TupleHash,
     hosts: PhantomData<H>,
 }
@@ -171,7 +170,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             bits,
             limits,
             rows: Slab::new(most),
-            by_subscriber: Index::compact(most),
+            by_subscriber: GrowingIndex::new(most),
             hash: TupleHash::new(seed, Purpose::Subscribers),
             hosts: PhantomData,
         }
