@@ -110,8 +110,8 @@ impl<I: InsideKey> BindingTable<I> {
         let mut table = Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
-            by_inside: Index::roomy(most),
-            by_outside: Index::roomy(most),
+            by_inside: Index::new(most),
+            by_outside: Index::new(most),
             by_host: GrowingIndex::new(most),
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),

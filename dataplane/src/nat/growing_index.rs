@@ -9,8 +9,8 @@ use super::index::Index;
 /// Entries of the first index.
 const FIRST: u32 = 256;
 
-/// Places of the former index that are emptied with an insertion. A former index for n entries has at most 2 n + 8 places, and is empty
-/// before n more entries have come.
+/// Places of the former index that are emptied with an insertion. An index for n entries has less than 2 n places, so it is empty before n more
+/// entries have come.
 const EMPTIED: usize = 16;
 
 /// The index. Slots are below `u32::MAX`.
@@ -30,7 +30,7 @@ impl GrowingIndex {
     /// An index for at most `most` slots.
     pub fn new(most: u32) -> Self {
         let room = FIRST.min(most);
-        Self { current: Index::roomy(room), room, former: None, len: 0, most }
+        Self { current: Index::new(room), room, former: None, len: 0, most }
     }
 
     /// The entry at the tag's home, to prefetch it.
@@ -69,7 +69,7 @@ impl GrowingIndex {
     #[cold]
     fn grow(&mut self) {
         self.room = self.room.saturating_mul(2).min(self.most);
-        let former = core::mem::replace(&mut self.current, Index::roomy(self.room));
+        let former = core::mem::replace(&mut self.current, Index::new(self.room));
         self.former = Some((former, 0));
     }
 
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn memory_follows_the_number_of_entries_up_to_the_bound() {
         let mut index = GrowingIndex::new(100_000);
-        let of_bound = Index::roomy(100_000).memory();
+        let of_bound = Index::new(100_000).memory();
         assert!(index.memory() * 100 < of_bound);
         for slot in 0..100_000 {
             index.insert(tag(slot), slot);

@@ -37,18 +37,9 @@ pub struct Index {
 }
 
 impl Index {
-    /// An index for at most `most` slots, at most half full.
-    pub fn roomy(most: u32) -> Self {
-        Self::with_entries(u64::from(most) * 2)
-    }
-
-    /// An index for at most `most` slots, at most two thirds full: smaller, for lookups that are rarer.
-    pub fn compact(most: u32) -> Self {
-        Self::with_entries(u64::from(most) * 3 / 2)
-    }
-
-    fn with_entries(entries: u64) -> Self {
-        let entries = usize::try_from(entries + 8).unwrap_or(usize::MAX);
+    /// An index for at most `most` slots, at most two thirds full: larger ones cost more misses than their shorter runs save.
+    pub fn new(most: u32) -> Self {
+        let entries = usize::try_from(u64::from(most) * 3 / 2 + 8).unwrap_or(usize::MAX);
         Self { entries: vec![EMPTY; entries].into_boxed_slice(), late: ArrayVec::new() }
     }
 
@@ -194,7 +185,7 @@ mod tests {
             // Few tags near both ends, so that runs form, merge and wrap around.
             steps in prop::collection::vec((0..3, prop_oneof![0u32..3, (u32::MAX - 2)..=u32::MAX, any::<u32>()], 0u32..12), 1..200)
         ) {
-            let mut index = Index::compact(40);
+            let mut index = Index::new(40);
             let mut model = BTreeSet::new();
             for (insert, tag, slot) in steps {
                 if insert == 0 {
@@ -215,14 +206,14 @@ mod tests {
 
     #[test]
     fn homes_are_spread_over_all_entries() {
-        let index = Index::roomy(100);
+        let index = Index::new(100);
         let homes = [0, 1 << 30, 1 << 31, u32::MAX].map(|tag| index.home(tag));
         assert_eq!(homes, [0, index.entries.len() / 4, index.entries.len() / 2, index.entries.len() - 1]);
     }
 
     #[test]
     fn a_candidate_is_found_at_home_or_behind_it() {
-        let mut index = Index::roomy(8);
+        let mut index = Index::new(8);
         index.insert(5, 1);
         index.insert(6, 2);
         assert_eq!(index.candidate(5, index.touch(5)), Some(1));

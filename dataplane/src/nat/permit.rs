@@ -45,7 +45,7 @@ impl Permits {
     pub(super) fn new(filtering: Filtering, most: u32, seed: [u64; 2]) -> Self {
         let table = match filtering {
             Filtering::EndpointIndependent | Filtering::AddressAndPortDependent => None,
-            Filtering::AddressDependent => Some((Slab::new(most), Index::compact(most))),
+            Filtering::AddressDependent => Some((Slab::new(most), Index::new(most))),
         };
         Self { filtering, table, hash: TupleHash::new(seed, Purpose::Permits) }
     }

@@ -143,7 +143,7 @@ impl Quarantine {
     pub(super) fn new(most: u32, seed: [u64; 2]) -> Self {
         Self {
             held: Slab::new(most),
-            by_key: Index::compact(most),
+            by_key: Index::new(most),
             hash: TupleHash::new(seed, Purpose::Quarantine),
             by_time: [EMPTY; LISTS],
             by_address: Vec::new(),

@@ -115,8 +115,8 @@ impl<I: InsideKey> SessionTable<I> {
         Self {
             hot: Slab::new(most),
             links: Vec::with_capacity(most as usize),
-            by_inside: Index::roomy(most),
-            by_outside: Index::roomy(most),
+            by_inside: Index::new(most),
+            by_outside: Index::new(most),
             hash_inside: TupleHash::new(seed, Purpose::SessionsOut),
             hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
             wheel: Wheel::new(most),

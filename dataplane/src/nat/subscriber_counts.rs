@@ -37,7 +37,7 @@ impl<H: InsideHost> SubscriberCounts<H> {
             bits,
             limit,
             known: Slab::new(most),
-            by_subscriber: Index::compact(most),
+            by_subscriber: Index::new(most),
             hash: TupleHash::new(seed, Purpose::Subscribers),
             hosts: PhantomData,
         }
