@@ -16,7 +16,7 @@
 //!       └─ 128.0.0.0/1               E / 2^31
 //! ```
 //!
-//! So the first address costs some dozens of hashes for each prefix of the pool, however many addresses that has.
+//! So the first address costs some dozens of steps for each prefix of the pool, however many addresses that has.
 
 use crate::nat::{Draining, siphash_word};
 use alloc::collections::BinaryHeap;
@@ -59,8 +59,8 @@ impl OutsideAddresses {
 
     /// Those that a host may get, the first one first.
     pub(super) fn of(&self, host: Ipv4Addr) -> impl Iterator<Item = Ipv4Addr> {
-        let key = [siphash_word(self.key, host.to_bits().into()), self.key[1]];
-        let mut order = Order { prefixes: &self.given, key, branches: BinaryHeap::new() };
+        let host = siphash_word(self.key, host.to_bits().into());
+        let mut order = Order { prefixes: &self.given, host, branches: BinaryHeap::new() };
         if !self.given.is_empty() {
             order.add(Branch { time: 0, first: 0, length: 0, from: 0, to: self.given.len() });
         }
@@ -83,7 +83,8 @@ struct Branch {
 /// The order of one host.
 struct Order<'a> {
     prefixes: &'a [Prefix4],
-    key: [u64; 2],
+    /// A hash of it.
+    host: u64,
     /// What was not looked into yet, the earliest first.
     branches: BinaryHeap<Reverse<Branch>>,
 }
@@ -105,25 +106,25 @@ impl Order<'_> {
         self.prefixes[branch.from].length() <= branch.length
     }
 
-    /// The halves of a branch that contain addresses of the pool.
+    /// The half of a branch with the earliest address, and the other one; each if it contains addresses of the pool.
     fn halves(&self, branch: &Branch) -> [Option<Branch>; 2] {
         let Branch { time, first, length: above, from, to } = *branch;
         let length = above + 1;
-        let random = siphash_word(self.key, u64::from(first) << 8 | u64::from(above));
+        let random = mixed(self.host, u64::from(first) << 8 | u64::from(length));
         let middle = first | 1 << (32 - u32::from(length));
         let split = || {
             let lower = self.prefixes[from..to].partition_point(|prefix| prefix.address().to_bits() < middle);
             [(from, from + lower), (from + lower, to)]
         };
-        let parts = if self.is_whole(branch) { [(from, to); 2] } else { split() };
+        let [lower, upper] = if self.is_whole(branch) { [(from, to); 2] } else { split() };
+        let (earlier, later) = match random & 1 {
+            0 => ((first, lower), (middle, upper)),
+            _ => ((middle, upper), (first, lower)),
+        };
+        let half =
+            |time, (first, (from, to))| (from < to).then_some(Branch { time, first, length, from, to });
         // In units of 2^-56, so that the sum of all 32 is below 2^64.
-        let later = exponential(random) << length;
-        core::array::from_fn(|half| {
-            let (from, to) = parts[half];
-            let time = if random & 1 == half as u64 { time } else { time + later };
-            let first = if half == 0 { first } else { middle };
-            (from < to).then_some(Branch { time, first, length, from, to })
-        })
+        [half(time, earlier), half(time + (exponential(random) << length), later)]
     }
 }
 
@@ -131,14 +132,27 @@ impl Iterator for Order<'_> {
     type Item = Ipv4Addr;
 
     fn next(&mut self) -> Option<Ipv4Addr> {
-        while let Some(Reverse(branch)) = self.branches.pop() {
-            if branch.length == 32 {
-                return Some(Ipv4Addr::from_bits(branch.first));
-            }
-            self.halves(&branch).into_iter().flatten().for_each(|half| self.add(half));
+        let mut branch = self.branches.pop()?.0;
+        while branch.length < 32 {
+            let [earlier, later] = self.halves(&branch);
+            later.into_iter().for_each(|later| self.add(later));
+            // Nothing that waits comes before the earlier half.
+            branch = match earlier {
+                Some(earlier) => earlier,
+                None => self.branches.pop()?.0,
+            };
         }
-        None
+        Some(Ipv4Addr::from_bits(branch.first))
     }
+}
+
+/// A random number that follows from two. Whoever does not know the first cannot foretell it; it need not withstand more than that.
+fn mixed(host: u64, number: u64) -> u64 {
+    let mut bits = host ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {
+        bits = (bits ^ bits >> 31).wrapping_mul(factor);
+    }
+    bits ^ bits >> 32
 }
 
 /// An exponentially distributed number, with [`FRACTION`] bits behind the point: the negative binary logarithm of a random number between 0
