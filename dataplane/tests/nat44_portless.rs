@@ -511,6 +511,13 @@ fn a_host_that_opens_all_it_may_does_not_keep_another_out() {
         Verdict::Dropped(DropReason::SubscriberLimit)
     );
     outside(&mut gateway, sit(OTHER, "203.0.113.4"));
+    // No address is looked for: it would be in use at all of them.
+    let hosts = (3..=5).map(|n| format!("10.0.0.{n}"));
+    hosts.for_each(|host| drop(outside(&mut gateway, sit(&host, "203.0.113.4"))));
+    assert_eq!(
+        refused(&mut gateway, sit(HOST, "203.0.113.4")),
+        Verdict::Dropped(DropReason::SubscriberLimit)
+    );
     gateway.waits(PORTLESS_DEFAULT);
     outside(&mut gateway, sit(HOST, "203.0.113.4"));
 }
