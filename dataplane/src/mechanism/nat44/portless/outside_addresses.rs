@@ -161,7 +161,7 @@ fn exponential(random: u64) -> u64 {
     let random = random | 1;
     let zeros = random.leading_zeros();
     let mantissa = (random << zeros << 1) >> (64 - FRACTION);
-    let bend = (mantissa * ((1 << FRACTION) - mantissa) >> FRACTION) * 11 / 32;
+    let bend = ((mantissa * ((1 << FRACTION) - mantissa)) >> FRACTION) * 11 / 32;
     (u64::from(zeros + 1) << FRACTION) - mantissa - bend
 }
 
