@@ -25,6 +25,7 @@ mod isatap;
 mod joining;
 mod nat44;
 mod nat44_batches;
+mod nat44_clauses;
 mod nat44_lifetimes;
 mod nat44_portless;
 mod nat64_hairpinning;

@@ -411,9 +411,11 @@ fn a_host_that_rekeys_while_another_one_waits_does_not_get_another_address() {
     let address = outside(&mut gateway, esp(HOST, SERVER, 1));
     gateway.receives(esp(SERVER, &address, 101));
     gateway.sends(esp(SERVER, HOST, 101).hops(63));
-    let others = (2..=40).map(|n| format!("10.0.0.{n}"));
-    let other = others.into_iter().find(|other| outside(&mut gateway, esp(other, STRANGER, 1)) == address);
-    let other = other.unwrap();
+    // Another host with this address: each one has a remote host of its own, so that it is not another one's that it cannot have.
+    let gets = |gateway: &mut Gateway, n| {
+        outside(gateway, esp(&format!("10.0.0.{n}"), &format!("198.51.100.{n}"), 1))
+    };
+    let other = (2..=40).find(|n| gets(&mut gateway, *n) == address).map(|n| format!("10.0.0.{n}")).unwrap();
     gateway.now = gateway.now + Duration::from_secs(60);
     assert_eq!(outside(&mut gateway, esp(&other, SERVER, 2)), address);
     // The remote host would not know what comes from elsewhere.
@@ -509,6 +511,13 @@ fn a_host_that_opens_all_it_may_does_not_keep_another_out() {
         Verdict::Dropped(DropReason::SubscriberLimit)
     );
     outside(&mut gateway, sit(OTHER, "203.0.113.4"));
+    // No address is looked for: it would be in use at all of them.
+    let hosts = (3..=5).map(|n| format!("10.0.0.{n}"));
+    hosts.for_each(|host| drop(outside(&mut gateway, sit(&host, "203.0.113.4"))));
+    assert_eq!(
+        refused(&mut gateway, sit(HOST, "203.0.113.4")),
+        Verdict::Dropped(DropReason::SubscriberLimit)
+    );
     gateway.waits(PORTLESS_DEFAULT);
     outside(&mut gateway, sit(HOST, "203.0.113.4"));
 }

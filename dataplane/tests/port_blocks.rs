@@ -9,7 +9,7 @@ use sixway_dataplane::nat::{
     SubscriberRow,
 };
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix4};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
@@ -338,6 +338,21 @@ fn a_worker_gives_no_block_that_a_subscriber_has_without_using_it() {
         Outside(Endpoint4::new("198.51.100.1".parse().unwrap(), 1_024)),
         Instant::from_secs(9_999)
     ));
+}
+
+#[test]
+fn a_log_has_the_return_of_unused_blocks_when_their_address_is_drained() {
+    let mut gateway = gateway(|nat44| nat44.pool.addresses = vec!["192.0.2.0/31".parse().unwrap()]);
+    flows(&mut gateway, "10.0.0.1", 1_024..1_025);
+    let address = rows(&mut gateway)[0].blocks.address.unwrap();
+    // Its session ends, and the quarantine of its port.
+    [305, 125].into_iter().for_each(|seconds| gateway.waits(Duration::from_secs(seconds)));
+    let notes = Notes::of(&mut gateway, false);
+    gateway.engine.stateful_at(0).unwrap().0.drain(Prefix4::holding(address, 32), true);
+    gateway.waits(Duration::from_millis(1));
+    assert_eq!(notes.words(), ["block returned"]);
+    flows(&mut gateway, "10.0.0.1", 1_024..1_025);
+    assert_ne!(rows(&mut gateway)[0].blocks.address, Some(address));
 }
 
 /// Sixteen subscribers, and as many blocks of 4,096 ports at two addresses.

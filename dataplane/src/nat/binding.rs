@@ -388,7 +388,10 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// What is left at addresses that are being drained.
     pub(crate) fn draining_rows(&self) -> Vec<DrainingRow> {
-        self.pool.draining_rows(|slot, protocol| self.quarantine.at(slot, protocol, &PortRange::ALL))
+        let quarantined = |slot, protocol| self.quarantine.at(slot, protocol, &PortRange::ALL);
+        let mut rows = self.pool.draining_rows(quarantined);
+        self.count_without_hosts(&mut rows);
+        rows
     }
 
     /// Endpoints in quarantine.

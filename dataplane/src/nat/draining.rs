@@ -16,7 +16,7 @@ pub struct DrainingRow {
     pub prefix: Prefix4,
     /// Bindings there, static ones included.
     pub bindings: u64,
-    /// Inside hosts that have them.
+    /// Inside hosts that have them, and subscribers that have only port blocks there.
     pub hosts: u64,
     /// Sessions of protocols without ports.
     pub portless: u64,

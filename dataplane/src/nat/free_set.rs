@@ -69,6 +69,64 @@ impl FreeSet {
         true
     }
 
+    /// Takes the numbers from `low` to below `high` out, a word at a time; how many were members.
+    pub fn remove_range(&mut self, low: u32, high: u32) -> u32 {
+        let mut removed = 0;
+        for (word, mask) in words_of(low, high.min(self.size)) {
+            let at = &mut self.words[word as usize];
+            let gone = *at & mask;
+            *at &= !mask;
+            removed += gone.count_ones();
+            if gone != 0 && *at == 0 {
+                self.became_empty(word);
+            }
+        }
+        removed
+    }
+
+    /// Adds the members of another set of this size from `low` to below `high`, a word at a time; how many were not members.
+    pub fn insert_range(&mut self, low: u32, high: u32, from: &Self) -> u32 {
+        let mut added = 0;
+        for (word, mask) in words_of(low, high.min(self.size)) {
+            let at = &mut self.words[word as usize];
+            let new = from.words[word as usize] & mask & !*at;
+            let was_empty = *at == 0;
+            *at |= new;
+            added += new.count_ones();
+            if was_empty && new != 0 {
+                self.became_used(word);
+            }
+        }
+        added
+    }
+
+    /// A word of the lowest level is empty from now on.
+    fn became_empty(&mut self, word: u32) {
+        let mut at = word;
+        for level in &self.levels[1..] {
+            let above = &mut self.words[(level + at / 64) as usize];
+            *above &= !(1 << (at % 64));
+            if *above != 0 {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
+    /// A word of the lowest level is not empty any more.
+    fn became_used(&mut self, word: u32) {
+        let mut at = word;
+        for level in &self.levels[1..] {
+            let above = &mut self.words[(level + at / 64) as usize];
+            let was_empty = *above == 0;
+            *above |= 1 << (at % 64);
+            if !was_empty {
+                break;
+            }
+            at /= 64;
+        }
+    }
+
     /// The smallest member that is `from` or greater. `steps` grows by the number of words looked at.
     fn next(&self, from: u32, steps: &mut u32) -> Option<u32> {
         if from >= self.size {
@@ -118,6 +176,16 @@ impl FreeSet {
     }
 }
 
+/// The words of the lowest level that hold the numbers from `low` to below `high`, each with the bits of these.
+fn words_of(low: u32, high: u32) -> impl Iterator<Item = (u32, u64)> {
+    (low / 64..high.div_ceil(64)).map(move |word| {
+        let first = low.saturating_sub(word * 64);
+        let behind = high - word * 64;
+        let below = if behind >= 64 { u64::MAX } else { (1 << behind) - 1 };
+        (word, below & (u64::MAX << first))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +218,43 @@ mod tests {
                 let mut steps = 0;
                 prop_assert_eq!(set.find(start, low, high, &mut steps), expected);
                 prop_assert!(steps <= 12, "{} steps", steps);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_range_is_added_and_removed_as_number_by_number(
+            size in 1u32..20_000,
+            own in prop::collection::vec(any::<u32>(), 0..60),
+            others in prop::collection::vec(any::<u32>(), 0..200),
+            ranges in prop::collection::vec((any::<u32>(), 0u32..6_000, any::<bool>()), 1..8),
+        ) {
+            let (mut set, mut other) = (FreeSet::new(size), FreeSet::new(size));
+            let mut model: BTreeSet<u32> = own.iter().map(|number| number % size).collect();
+            model.iter().for_each(|number| { set.insert(*number); });
+            others.iter().for_each(|number| { other.insert(number % size); });
+            for (low, length, adds) in ranges {
+                let low = low % size;
+                let range = low..low + length;
+                let expected = range.clone().filter(|number| if adds {
+                    other.contains(*number) && model.insert(*number)
+                } else {
+                    model.remove(number)
+                }).count();
+                let changed = match adds {
+                    true => set.insert_range(range.start, range.end, &other),
+                    false => set.remove_range(range.start, range.end),
+                };
+                prop_assert_eq!(changed as usize, expected);
+                prop_assert!((0..size).filter(|number| set.contains(*number)).eq(model.iter().copied()));
+                // What is above the lowest level is right, too.
+                let (mut at, mut found) = (0, Vec::new());
+                while let Some(number) = set.next(at, &mut 0) {
+                    found.push(number);
+                    at = number + 1;
+                }
+                prop_assert!(found.into_iter().eq(model.iter().copied()));
             }
         }
     }

@@ -3,12 +3,14 @@
 use super::binding::{BindingKind, BindingTable};
 use super::block_policy::{BlockPolicy, MOST_BLOCKS};
 use super::deterministic::Deterministic;
+use super::draining::DrainingRow;
 use super::inside_key::InsideKey;
 use super::not_adopted::NotAdopted;
 use super::pool::PoolSlot;
 use super::port_blocks::{BlockCounts, BlockNews, PortBlocks};
 use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
+use super::quarantine::FormerOwner;
 use super::sides::{Inside, Outside};
 use super::slab::NONE;
 use super::subscriber_table::{BlockList, Left, RowBlocks};
@@ -98,7 +100,7 @@ impl<I: InsideKey> BindingTable<I> {
         let list = subscriber.map_or(BlockList::EMPTY, |subscriber| self.subscribers.blocks(subscriber));
         let found = match self.draw_in(list, protocol, inside.0.port()) {
             Some((block, outside)) => Some((block, outside, false)),
-            None => self.draw_in_new(list, host, protocol, inside),
+            None => self.draw_in_new(list, (host, subscriber), protocol, inside),
         };
         let (block, outside, is_new) = match found {
             Some(found) => found,
@@ -170,7 +172,7 @@ impl<I: InsideKey> BindingTable<I> {
     fn draw_in_new(
         &mut self,
         list: BlockList,
-        host: Option<u32>,
+        (host, subscriber): (Option<u32>, Option<u32>),
         protocol: NatProtocol,
         inside: Inside<I>,
     ) -> Option<(u32, Outside<Endpoint4>, bool)> {
@@ -189,8 +191,9 @@ impl<I: InsideKey> BindingTable<I> {
             self.pool.want();
             return None;
         };
-        let block = self.hold_block(slot, number)?;
-        match self.draw_at(block, protocol, inside.0.port()) {
+        let block = self.hold_block(slot, number, subscriber)?;
+        let drawn = self.draw_at(block, protocol, inside.0.port());
+        match drawn.or_else(|| self.quarantined_of(block, protocol, &mut { EXAMINED })) {
             Some(outside) => Some((block, outside, true)),
             None => {
                 // Static bindings have all of its ports.
@@ -259,10 +262,11 @@ impl<I: InsideKey> BindingTable<I> {
         self.blocks.as_ref()?.free_number(slot, random).map(|number| (slot, number))
     }
 
-    /// Gives a free block, which has no owner yet.
-    fn hold_block(&mut self, slot: PoolSlot, number: u16) -> Option<u32> {
+    /// Gives a free block, which has no owner yet, to a subscriber; of a full table, an unused one of another subscriber is returned for it.
+    fn hold_block(&mut self, slot: PoolSlot, number: u16, subscriber: Option<u32>) -> Option<u32> {
         if self.blocks.as_ref()?.is_full() {
-            let unused = self.blocks.as_ref()?.first_unused()?;
+            // Without its last block the subscriber itself might be forgotten.
+            let unused = self.blocks.as_ref()?.first_unused_of_others(subscriber)?;
             self.return_block(unused);
         }
         let block = self.blocks.as_mut()?.give(slot, number)?;
@@ -323,27 +327,45 @@ impl<I: InsideKey> BindingTable<I> {
         list: BlockList,
         protocol: NatProtocol,
     ) -> Option<(u32, Outside<Endpoint4>)> {
-        // TCP's are never quarantined; all blocks of a subscriber are at one address.
-        if protocol == NatProtocol::Tcp
-            || list.first == NONE
-            || self.quarantine.at(self.slot_of_block(list.first), protocol, &[PortRange::High]) == 0
-        {
-            return None;
-        }
         let (mut block, mut left) = (list.first, EXAMINED);
         while block != NONE && left > 0 {
-            let (first, size) = self.blocks.as_ref()?.ports(block);
-            let address = self.pool.address_of(self.slot_of_block(block));
-            let start = self.pool.random() as u16 % size;
-            let examined = left.min(size);
-            left -= examined;
-            for step in 0..examined {
-                let outside = Outside(Endpoint4::new(address, first + (start + step) % size));
-                if self.quarantine.remove_own((protocol, outside)) {
-                    return Some((block, outside));
-                }
+            if let Some(outside) = self.quarantined_of(block, protocol, &mut left) {
+                return Some((block, outside));
             }
             block = self.blocks.as_ref()?.get(block).next;
+        }
+        None
+    }
+
+    /// A quarantined port of a block, given early to the block's subscriber; `left`: ports that may be examined.
+    #[cold]
+    fn quarantined_of(
+        &mut self,
+        block: u32,
+        protocol: NatProtocol,
+        left: &mut u16,
+    ) -> Option<Outside<Endpoint4>> {
+        // Of an earlier process, too, its ports were its own only if they follow from the configuration. TCP's are quarantined only then.
+        let may_be_unknown = self.deterministic.is_some();
+        let slot = self.slot_of_block(block);
+        if self.quarantine.at(slot, protocol, &[PortRange::High]) == 0 {
+            return None;
+        }
+        let (first, size) = self.blocks.as_ref()?.ports(block);
+        let address = self.pool.address_of(slot);
+        let start = self.pool.random() as u16 % size;
+        let examined = size.min(*left);
+        *left -= examined;
+        for step in 0..examined {
+            let outside = Outside(Endpoint4::new(address, first + (start + step) % size));
+            let Some(owner) = self.quarantine.remove_own((protocol, outside), may_be_unknown) else {
+                continue;
+            };
+            if owner == FormerOwner::UNKNOWN {
+                // It was part of no block.
+                self.blocks.as_mut()?.took(block, protocol);
+            }
+            return Some(outside);
         }
         None
     }
@@ -385,7 +407,7 @@ impl<I: InsideKey> BindingTable<I> {
             self.pool.release(slot, protocol, outside.0.port);
             return Err(NotAdopted::PortNotGiven);
         }
-        let held = known.or_else(|| self.hold_block(slot, number));
+        let held = known.or_else(|| self.hold_block(slot, number, subscriber));
         let Some(block) = held else {
             self.pool.release(slot, protocol, outside.0.port);
             return Err(NotAdopted::TableFull);
@@ -407,6 +429,22 @@ impl<I: InsideKey> BindingTable<I> {
         }
         self.given(protocol, outside);
         Ok(binding)
+    }
+
+    /// Counts the subscribers that have only blocks at addresses that are being drained.
+    pub(super) fn count_without_hosts(&self, rows: &mut [DrainingRow]) {
+        let Some(blocks) = &self.blocks else { return };
+        let draining = self.pool.draining();
+        for slot in (0..blocks.open_addresses()).map(PoolSlot).filter(|slot| self.pool.is_draining(*slot)) {
+            let Some(row) = draining.find(self.pool.address_of(slot)).and_then(|at| rows.get_mut(at)) else {
+                continue;
+            };
+            let owners = blocks.at_address(slot).map(|block| (block, blocks.get(block).owner));
+            let without_hosts = owners.filter(|(block, owner)| {
+                self.subscribers.blocks(*owner).first == *block && !self.subscribers.has_hosts(*owner)
+            });
+            row.hosts += without_hosts.count() as u64;
+        }
     }
 
     fn slot_of_block(&self, block: u32) -> PoolSlot {

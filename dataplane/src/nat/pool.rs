@@ -519,19 +519,7 @@ impl Pool {
             return;
         }
         (self.owned, self.spare) = (self.owned - 1, self.spare - 1);
-        for port in ports_of(block, self.ports_per_block) {
-            self.untouched.take(port);
-        }
-        for slot in 0..self.open.len() {
-            for protocol in NatProtocol::ALL {
-                if let Some(plane) = &mut self.open[slot].planes[protocol as usize] {
-                    for port in ports_of(block, self.ports_per_block) {
-                        plane.take(port);
-                    }
-                }
-                self.sort_in(slot as u32, protocol);
-            }
-        }
+        self.change_planes(|plane, _, size| plane.take_block(block, size));
     }
 
     /// A block is this worker's from now on.
@@ -541,13 +529,15 @@ impl Pool {
         }
         self.owned += 1;
         self.spare += u32::from(self.taken[usize::from(block)] == 0);
+        self.change_planes(|plane, ports, size| plane.release_block(block, size, ports));
+    }
+
+    /// Changes what is free at all addresses: `change` has a plane, the ports that any worker may give, and the size of blocks.
+    fn change_planes(&mut self, change: impl Fn(&mut PortPlane, &PortPlane, u16)) {
         let Self { ports, untouched, open, ports_per_block, .. } = self;
-        for port in ports_of(block, *ports_per_block).filter(|port| ports.is_free(*port)) {
-            untouched.release(port);
-            for plane in open.iter_mut().flat_map(|open| open.planes.iter_mut().flatten()) {
-                plane.release(port);
-            }
-        }
+        let planes = open.iter_mut().flat_map(|open| open.planes.iter_mut().flatten());
+        planes.for_each(|plane| change(plane, ports, *ports_per_block));
+        change(untouched, ports, *ports_per_block);
         for slot in 0..self.open.len() {
             for protocol in NatProtocol::ALL {
                 self.sort_in(slot as u32, protocol);
@@ -641,12 +631,6 @@ fn without_overlaps(addresses: &[Prefix4]) -> (Vec<(u64, Prefix4)>, u64) {
         total += 1 << (32 - prefix.length());
     }
     (prefixes, total)
-}
-
-/// The ports of a block of this size.
-fn ports_of(block: u16, size: u16) -> core::ops::RangeInclusive<u16> {
-    let first = block * size;
-    first..=first + (size - 1)
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

@@ -113,6 +113,8 @@ pub(super) struct PortBlocks {
     idle_first: u32,
     idle_last: u32,
     idle_count: u32,
+    /// Where the search for unused blocks at addresses that are being drained goes on, or [`NONE`].
+    searched: u32,
     /// The present second.
     second: u32,
 }
@@ -134,6 +136,7 @@ impl PortBlocks {
             idle_first: NONE,
             idle_last: NONE,
             idle_count: 0,
+            searched: NONE,
             second: 0,
         }
     }
@@ -216,10 +219,13 @@ impl PortBlocks {
         }
     }
 
-    /// No further subscriber gets an open address, or they do again.
+    /// No further subscriber gets an open address, or they do again. What is unused there is returned soon ([`Self::overdue`]).
     pub(super) fn set_draining(&mut self, slot: PoolSlot, is_draining: bool) {
         let Some(at) = self.at.get_mut(slot.0 as usize) else { return };
-        at.is_draining = is_draining;
+        let was_draining = std::mem::replace(&mut at.is_draining, is_draining);
+        if is_draining && !was_draining {
+            self.searched = self.idle_first;
+        }
         if at.count > 0 && !is_draining {
             self.available.insert(slot.0);
         } else {
@@ -359,7 +365,7 @@ impl PortBlocks {
         if !self.blocks[block].is_unused() {
             return;
         }
-        if self.at[self.blocks[block].slot.0 as usize].is_draining {
+        if self.is_at_draining(block) {
             // It is returned at the next look: its subscriber is to leave the address.
             self.prepend_idle(block);
         } else {
@@ -393,9 +399,14 @@ impl PortBlocks {
         self.blocks[block].taken[protocol as usize] >= self.policy.size
     }
 
-    /// The block that has been unused for longest, of all.
-    pub(super) fn first_unused(&self) -> Option<u32> {
-        (self.idle_first != NONE).then_some(self.idle_first)
+    /// The block that has been unused for longest, of all but this subscriber's.
+    pub(super) fn first_unused_of_others(&self, subscriber: Option<u32>) -> Option<u32> {
+        let mut block = self.idle_first;
+        while block != NONE && Some(self.blocks[block].owner) == subscriber {
+            // No subscriber has many.
+            block = self.blocks[block].idle_next;
+        }
+        (block != NONE).then_some(block)
     }
 
     /// The same of an address, or of those that further subscribers get.
@@ -406,7 +417,7 @@ impl PortBlocks {
                 return None;
             }
             let its = self.blocks[block].slot;
-            if slot.map_or(!self.at[its.0 as usize].is_draining, |slot| slot == its) {
+            if slot.map_or(!self.is_at_draining(block), |slot| slot == its) {
                 return Some(block);
             }
             block = self.blocks[block].idle_next;
@@ -414,14 +425,38 @@ impl PortBlocks {
         None
     }
 
-    /// A block that has been unused for the idle time.
-    pub(super) fn overdue(&self) -> Option<u32> {
-        let block = self.first_unused()?;
-        if self.at[self.blocks[block].slot.0 as usize].is_draining {
-            return Some(block);
+    /// A block that has been unused for the idle time, or is unused at an address that is being drained. A call examines a bounded number of
+    /// blocks for the latter.
+    pub(super) fn overdue(&mut self) -> Option<u32> {
+        let first = self.idle_first;
+        if first == NONE {
+            return None;
         }
-        let until = self.blocks[block].idle_since.saturating_add(self.policy.idle_seconds);
-        (until <= self.second).then_some(block)
+        let until = self.blocks[first].idle_since.saturating_add(self.policy.idle_seconds);
+        if until <= self.second || self.is_at_draining(first) {
+            return Some(first);
+        }
+        for _ in 0..EXAMINED_UNUSED {
+            let block = self.searched;
+            if block == NONE {
+                break;
+            }
+            self.searched = self.blocks[block].idle_next;
+            if self.is_at_draining(block) {
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    fn is_at_draining(&self, block: u32) -> bool {
+        self.at[self.blocks[block].slot.0 as usize].is_draining
+    }
+
+    /// The blocks that are given at an address.
+    pub(super) fn at_address(&self, slot: PoolSlot) -> impl Iterator<Item = u32> {
+        let at = self.at.get(slot.0 as usize);
+        at.into_iter().flat_map(|at| at.given.iter().copied()).filter(|block| *block != NONE)
     }
 
     /// How many there are, where a pool has this number of addresses.
@@ -458,6 +493,9 @@ impl PortBlocks {
 
     fn remove_idle(&mut self, block: u32) {
         let PortBlock { idle_next, idle_previous, .. } = self.blocks[block];
+        if self.searched == block {
+            self.searched = idle_next;
+        }
         if idle_next == NONE {
             self.idle_last = idle_previous;
         } else {

@@ -97,6 +97,25 @@ impl PortPlane {
         None
     }
 
+    /// Takes all ports of a block of this size.
+    pub fn take_block(&mut self, block: u16, size: u16) {
+        for range in PortRange::ALL {
+            let (low, high) = bits_of(block, size, range);
+            let taken: u32 = self.parity.iter_mut().map(|set| set.remove_range(low, high)).sum();
+            self.free[range as usize] -= taken;
+        }
+    }
+
+    /// Makes those ports of a block of this size free that are free in another plane.
+    pub fn release_block(&mut self, block: u16, size: u16, other: &Self) {
+        for range in PortRange::ALL {
+            let (low, high) = bits_of(block, size, range);
+            let both = self.parity.iter_mut().zip(&other.parity);
+            let released: u32 = both.map(|(set, other)| set.insert_range(low, high, other)).sum();
+            self.free[range as usize] += released;
+        }
+    }
+
     /// Makes a port free; whether it was not.
     pub fn release(&mut self, port: u16) -> bool {
         let changed = self.parity[usize::from(port & 1)].insert(u32::from(port >> 1));
@@ -135,6 +154,13 @@ impl PortPlane {
     }
 }
 
+/// The bits in either parity's set of a block's ports that are in a range: the first one, and the one behind the last.
+fn bits_of(block: u16, size: u16, range: PortRange) -> (u32, u32) {
+    let (low, high) = range.bits();
+    let first = u32::from(block) * u32::from(size) / 2;
+    (first.max(low), (first + u32::from(size) / 2).min(high))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::keyed::{Purpose, Unpredictable};
@@ -147,6 +173,37 @@ mod tests {
             assert!(plane.release(port));
         }
         plane
+    }
+
+    #[test]
+    fn a_block_is_taken_and_released_as_port_by_port_whatever_its_size() {
+        for (block, size) in
+            [(0u16, 64u16), (15, 64), (16, 64), (3, 256), (0, 2_048), (1, 1_024), (3, 16_384)]
+        {
+            let (mut plane, mut slow, mut given) = (full(), full(), PortPlane::empty());
+            let ports = || (u32::from(block) * u32::from(size)..).take(size.into()).map(|port| port as u16);
+            ports().filter(|port| port % 3 == 0 && *port > 0).for_each(|port| assert!(given.release(port)));
+            // Ports of other blocks are free there, too, and stay as they are here.
+            for port in [1, 1_023, 1_024, 65_535] {
+                given.release(port);
+            }
+            plane.take(7);
+            slow.take(7);
+            plane.take_block(block, size);
+            for port in ports() {
+                slow.take(port);
+            }
+            let free = |plane: &PortPlane| {
+                let ports = (0..=u16::MAX).filter(|port| plane.is_free(*port)).collect::<Vec<_>>();
+                (ports, PortRange::ALL.map(|range| plane.free(range)))
+            };
+            assert_eq!(free(&plane), free(&slow), "{block} {size}");
+            plane.release_block(block, size, &given);
+            for port in ports().filter(|port| given.is_free(*port)) {
+                slow.release(port);
+            }
+            assert_eq!(free(&plane), free(&slow), "{block} {size}");
+        }
     }
 
     #[test]

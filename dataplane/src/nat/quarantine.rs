@@ -189,10 +189,11 @@ impl Quarantine {
         Some(self.take(at).released())
     }
 
-    /// Lets a port of this process go before its time; whether it is here.
-    pub(super) fn remove_own(&mut self, key: Key) -> bool {
-        let found = self.find(key).filter(|at| self.held[*at].owner != FormerOwner::UNKNOWN);
-        found.map(|at| self.take(at)).is_some()
+    /// Lets a port go before its time if it is of this process, or if it may be of an earlier one; whose it was.
+    pub(super) fn remove_own(&mut self, key: Key, may_be_unknown: bool) -> Option<FormerOwner> {
+        let is_own = |at: &u32| may_be_unknown || self.held[*at].owner != FormerOwner::UNKNOWN;
+        let at = self.find(key).filter(is_own)?;
+        Some(self.take(at).owner)
     }
 
     /// Lets a port go whose time is over.

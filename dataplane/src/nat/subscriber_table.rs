@@ -244,6 +244,11 @@ impl<H: InsideHost> SubscriberTable<H> {
         self.release_unused(slot);
     }
 
+    /// Whether a subscriber has hosts with bindings.
+    pub(super) fn has_hosts(&self, slot: u32) -> bool {
+        self.rows[slot].hosts > 0
+    }
+
     /// The address of a host of a subscriber, by its place, and the length of subscribers' prefixes.
     pub(super) fn place(&self, slot: u32) -> (u128, u8) {
         (self.rows[slot].host, self.bits)

@@ -7,11 +7,15 @@ use crate::worker::Table;
 use std::collections::BTreeSet;
 
 /// What alarms are about.
-const RESOURCES: [Resource; 5] = [
+const RESOURCES: [Resource; 6] = [
     Resource { name: "tcp_ports", of: |table| (table.ports_used[0], table.ports) },
     Resource { name: "udp_ports", of: |table| (table.ports_used[1], table.ports) },
     Resource { name: "icmp_identifiers", of: |table| (table.ports_used[2], table.ports) },
     Resource { name: "sessions", of: |table| (table.sessions, table.sessions_capacity) },
+    Resource {
+        name: "sessions_without_ports",
+        of: |table| (table.portless_sessions, table.portless_capacity),
+    },
     Resource { name: "bindings", of: |table| (table.bindings, table.bindings_capacity) },
 ];
 
@@ -135,6 +139,27 @@ mod tests {
         );
         assert!(!alarms.is_raised("nat64", "sessions"));
         assert_eq!(alarms.judge("nat44", &Table::default(), USUAL).len(), 3, "they are cleared");
+    }
+
+    #[test]
+    fn sessions_without_ports_have_an_alarm_of_their_own() {
+        let mut alarms = Alarms::default();
+        let table = |portless_sessions| Table {
+            portless_sessions,
+            portless_capacity: 100,
+            sessions_capacity: 100,
+            ..Table::default()
+        };
+        assert_eq!(alarms.judge("nat44", &table(79), USUAL), []);
+        let raised = alarms.judge("nat44", &table(80), USUAL);
+        let [AlarmNotice { is_raised: true, resource, used: 80, capacity: 100, .. }] = &raised[..] else {
+            panic!("{raised:?}")
+        };
+        assert_eq!(&**resource, "sessions_without_ports");
+        assert!(
+            alarms.is_raised("nat44", "sessions_without_ports") && !alarms.is_raised("nat44", "sessions")
+        );
+        assert_eq!(alarms.judge("nat44", &table(70), USUAL).len(), 1, "it is cleared");
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub(super) fn tables(
             let text = format!("{}: {} of {} {noun}", mechanism.name, count(used), count(capacity));
             match share {
                 share if share >= 1.0 => found.push(ProblemRow::error(kind, text, cure)),
-                share if share >= ALMOST || is_raised(&mechanism.name, noun) => {
+                share if share >= ALMOST || is_raised(&mechanism.name, &noun.replace(' ', "_")) => {
                     found.push(ProblemRow::warning(kind, text, cure));
                 }
                 _ => {}
@@ -352,8 +352,11 @@ mod tests {
             "it has none"
         );
         let portless = Table { portless_sessions: 95, portless_capacity: 100, ..Table::default() };
-        let found = tables(&[mechanism], &[portless], |_, _| false);
+        let found = tables(std::slice::from_ref(&mechanism), &[portless], |_, _| false);
         assert_eq!(said(&found), [(Severity::Warning, "nat64: 95 of 100 sessions without ports")]);
+        let alarmed = Table { portless_sessions: 80, ..portless };
+        let found = tables(&[mechanism], &[alarmed], |_, resource| resource == "sessions_without_ports");
+        assert_eq!(said(&found), [(Severity::Warning, "nat64: 80 of 100 sessions without ports")]);
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub struct DrainingRow {
     pub prefix: Prefix4,
     /// Bindings there, static ones included.
     pub bindings: u64,
-    /// Inside hosts that have bindings there.
+    /// Inside hosts that have bindings there, and subscribers that have only port blocks there.
     pub hosts: u64,
     /// Sessions and static bindings of protocols without ports.
     pub portless: u64,
@@ -77,7 +77,7 @@ pub struct DrainingRow {
 impl DrainingRow {
     /// Whether nothing is left, so that the addresses can be removed.
     pub const fn is_empty(&self) -> bool {
-        self.bindings == 0 && self.portless == 0
+        self.bindings == 0 && self.hosts == 0 && self.portless == 0
     }
 }
 

@@ -4,6 +4,7 @@ use crate::nat::StateLimits;
 use crate::nat::SubscriberLimits;
 use crate::nat::binding::BindingTable;
 use crate::nat::config::{Config, SubscriberPolicy};
+use crate::nat::deterministic::Deterministic;
 use crate::nat::not_adopted::NotAdopted;
 use crate::nat::ownership::Ownership;
 use crate::nat::permit::Filtering;
@@ -14,6 +15,7 @@ use crate::nat::timeouts::{Clock, Timeouts};
 use crate::nat::{Spread, SubscriberRow, whole_blocks};
 use crate::verdict::WorkerId;
 use crate::{counters::Counters, drop_reason::DropReason};
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use proptest::prelude::*;
 use sixway_wire::Endpoint4;
@@ -93,6 +95,11 @@ impl Table {
     fn row(&self, last: u8) -> Option<SubscriberRow> {
         let rows = (0..self.bindings.subscriber_slots()).filter_map(|slot| self.bindings.subscriber(slot, 0));
         rows.into_iter().find(|row| row.address == host(last).to_ipv6_mapped())
+    }
+
+    /// The row of a subscriber, as owner of blocks.
+    fn owner(&self, last: u8) -> Option<u32> {
+        self.bindings.subscribers.find(host(last))
     }
 
     /// The blocks of a subscriber, by their first ports, newest first.
@@ -372,6 +379,166 @@ fn who_has_no_binding_left_at_an_address_that_is_being_drained_leaves_it() {
     assert_eq!(table.passes(1), 1, "its block is not kept for the idle time");
     let later = table.bind(1, UDP, 5_000).unwrap();
     assert_ne!(table.outside(later).address, address);
+}
+
+#[test]
+fn when_the_table_is_full_another_subscribers_unused_block_is_returned_and_none_of_who_asks() {
+    let mut config = config(POLICY, "192.0.2.1/32", 1_024..=65_535);
+    config.limits.bindings = 66;
+    let mut table = table(&config);
+    for last in 1..=66 {
+        let binding = table.bind(last, UDP, 5_000).unwrap();
+        table.unbind(binding);
+    }
+    let first = table.blocks(1)[0];
+    // Its block has no free port of UDP, and has been unused for longest.
+    for port in first..first + 64 {
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        let inside = Inside(Endpoint4::new(host(200), port));
+        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+    }
+    let binding = table.bind(1, UDP, 6_000).unwrap();
+    let [second, old] = table.blocks(1)[..] else { panic!("{:?}", table.blocks(1)) };
+    assert_eq!(old, first);
+    assert!((second..second + 64).contains(&table.outside(binding).port));
+    assert_eq!((table.row(2), table.row(1).unwrap().hosts), (None, 1));
+    assert_eq!(table.bindings.block_counts().unwrap().given, 66);
+    table.unbind(binding);
+    assert_eq!(table.passes(10), 66);
+    assert_eq!((table.row(1), table.bindings.block_counts().unwrap().given), (None, 0));
+}
+
+#[test]
+fn of_ones_own_unused_blocks_none_is_returned_for_another() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=65_535));
+    let bindings: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    bindings.iter().for_each(|it| table.unbind(*it));
+    assert_eq!(table.blocks(1).len(), 2);
+    let blocks = table.bindings.blocks.as_ref().unwrap();
+    assert_eq!(blocks.first_unused_of_others(table.owner(1)), None);
+    assert!(blocks.first_unused_of_others(table.owner(2)).is_some());
+}
+
+/// Four subscribers, each with a block of 64 ports.
+fn deterministic() -> Table {
+    let mut config = config(BlockPolicy { most: 1, ..POLICY }, "192.0.2.1/32", 1_024..=1_279);
+    let inside = ["::ffff:10.0.0.0/126".parse().unwrap()];
+    let (pool, ports) = (&config.pool.addresses, &config.pool.ports);
+    let mapping = Deterministic::new(&inside, 128, (pool, ports), 64).unwrap();
+    config.subscribers.deterministic = Some(Arc::new(mapping));
+    table(&config)
+}
+
+#[test]
+fn a_deterministic_subscriber_has_its_own_ports_of_an_earlier_process_early() {
+    let mut table = deterministic();
+    let at = |port| Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+    for protocol in NatProtocol::ALL {
+        assert!((1_088..1_152).all(|port| table.bindings.quarantine(protocol, at(port), 400)));
+    }
+    // Of host 2's block, all ports but one.
+    assert!((1_153..1_216).all(|port| table.bindings.quarantine(UDP, at(port), 400)));
+    let mut bound = Vec::new();
+    for protocol in NatProtocol::ALL {
+        let ports: BTreeSet<u16> = (0..64)
+            .map(|n| {
+                bound.push(table.bind(1, protocol, 5_000 + n).unwrap());
+                table.outside(bound[bound.len() - 1]).port
+            })
+            .collect();
+        assert!(ports.into_iter().eq(1_088..1_152), "{protocol:?}: all of its ports, each once");
+        assert_eq!(table.bind(1, protocol, 6_000), Err(DropReason::SubscriberLimit));
+    }
+    let free = table.bind(2, UDP, 5_000).unwrap();
+    assert_eq!(table.outside(free).port, 1_152, "free ports come first");
+    assert_eq!(table.bindings.quarantined(), 63);
+    let early = table.bind(2, UDP, 5_001).unwrap();
+    assert!((1_153..1_216).contains(&table.outside(early).port));
+    bound.extend([free, early]);
+    assert_eq!(table.bindings.block_counts().unwrap().unused, 0);
+    bound.into_iter().for_each(|it| table.unbind(it));
+    assert_eq!((table.passes(9), table.passes(1)), (0, 2), "nothing of them is left");
+    assert_eq!((table.passes(400), table.bindings.quarantined(), table.bindings.pool().spare()), (0, 0, 4));
+}
+
+#[test]
+fn a_deterministic_block_all_of_whose_ports_are_static_is_not_given() {
+    let mut table = deterministic();
+    for port in 1_088..1_152 {
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
+        let inside = Inside(Endpoint4::new(host(3), port));
+        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+    }
+    assert_eq!(table.bind(1, UDP, 5_000), Err(DropReason::PortPoolEmpty));
+    assert_eq!(table.bindings.block_counts().unwrap().given, 0);
+}
+
+#[test]
+fn unused_blocks_of_an_address_that_is_being_drained_are_returned_immediately() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=65_535));
+    let inside = |n: u32| Inside(Endpoint4::new(Ipv4Addr::from_bits(0x0a00_0000 + n), 5_000));
+    let (clock, mut counters) = (table.clock(), Counters::default());
+    let bound: Vec<u32> =
+        (0..1_900).map(|n| table.bindings.bind(UDP, inside(n), clock, &mut counters).unwrap()).collect();
+    let address = table.outside(bound[1_899]).address;
+    let (there, elsewhere): (Vec<u32>, Vec<u32>) =
+        bound.iter().partition(|it| table.outside(**it).address == address);
+    // The last of them stays bound. The others are unused behind many at the other address.
+    elsewhere.iter().chain(&there[..there.len() - 1]).for_each(|it| table.unbind(*it));
+    table.news();
+    table.bindings.drain(sixway_wire::Prefix4::holding(address, 32), true);
+    let returned: usize = (0..3).map(|_| table.passes(0)).sum();
+    assert_eq!(returned, there.len() - 1);
+    assert!(table.bindings.block_news().iter().all(|it| !it.is_given && it.address == address));
+    assert_eq!(table.bindings.block_news().len(), returned, "each of them is recorded");
+    let counts = table.bindings.block_counts().unwrap();
+    assert_eq!((counts.given as usize, counts.unused as usize), (elsewhere.len() + 1, elsewhere.len()));
+    assert_eq!(table.passes(10), elsewhere.len(), "the others keep their idle time");
+}
+
+#[test]
+fn a_search_for_unused_blocks_goes_on_where_blocks_were_used_again_or_are_not_drained_any_more() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=65_535));
+    let bound: Vec<u32> = (1..=40).map(|last| table.bind(last, UDP, 5_000).unwrap()).collect();
+    let addresses: Vec<Ipv4Addr> = bound.iter().map(|it| table.outside(*it).address).collect();
+    bound.iter().for_each(|it| table.unbind(*it));
+    let prefix = sixway_wire::Prefix4::holding(addresses[0], 32);
+    table.bindings.drain(prefix, true);
+    // The first one is used again before the search: this host keeps its address.
+    let again = table.bind(1, UDP, 5_000).unwrap();
+    assert_eq!(table.outside(again).address, addresses[0]);
+    let there = addresses.iter().filter(|address| **address == addresses[0]).count();
+    assert_eq!(table.passes(0), there - 1);
+    table.bindings.drain(prefix, false);
+    table.unbind(again);
+    assert_eq!((table.passes(9), table.passes(1)), (0, 40 - there + 1));
+    let last = table.bind(7, UDP, 5_000).unwrap();
+    let prefix = sixway_wire::Prefix4::holding(table.outside(last).address, 32);
+    table.unbind(last);
+    table.bindings.drain(prefix, true);
+    table.bindings.drain(prefix, false);
+    assert_eq!(table.passes(0), 0, "it was not drained when it was looked at");
+}
+
+#[test]
+fn a_subscriber_that_has_only_blocks_is_counted_where_addresses_are_drained() {
+    let mut config = config(POLICY, "192.0.2.0/31", 1_024..=65_535);
+    config.filtering = Filtering::EndpointIndependent;
+    let mut table = table(&config);
+    let bound: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let address = table.outside(bound[0]).address;
+    let prefix = sixway_wire::Prefix4::holding(address, 32);
+    let left = |table: &Table| table.bindings.draining_rows().iter().map(|it| (it.bindings, it.hosts)).next();
+    table.bindings.drain(prefix, true);
+    assert_eq!(left(&table), Some((65, 1)), "a host");
+    bound.iter().for_each(|it| table.unbind(*it));
+    assert_eq!(table.passes(100), 0, "its ports are quarantined");
+    assert_eq!(left(&table), Some((0, 1)), "one subscriber, with two blocks");
+    let again = table.bind(1, TCP, 6_000).unwrap();
+    assert_eq!(table.outside(again).address, address, "as it would get this address again");
+    assert_eq!(left(&table), Some((1, 1)));
+    table.unbind(again);
+    assert_eq!((table.passes(20), left(&table)), (2, Some((0, 0))));
 }
 
 proptest! {

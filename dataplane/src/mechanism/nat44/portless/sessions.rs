@@ -98,6 +98,8 @@ impl PortlessSessions {
             None => {
                 may_go_out()?;
                 counters.portless_ended += self.table.make_room(now);
+                // Before an address is looked for, which takes longer.
+                self.table.may_begin(inside)?;
                 let seen = self.seen(sent, paired, now).ok_or(DropReason::RemoteInUse)?;
                 let slot = self.table.insert(sent, seen, protocol.shown_id(octets), now)?;
                 counters.portless_made += 1;

@@ -222,6 +222,17 @@ impl Table {
         self.waiting.may_wait(seen, inside, now)
     }
 
+    /// Whether a host may have one more session.
+    ///
+    /// # Errors
+    /// The table is full, or the host has its share.
+    pub(super) fn may_begin(&self, inside: Ipv4Addr) -> Result<(), DropReason> {
+        if !self.subscribers.may_have_more(inside) {
+            return Err(DropReason::SubscriberLimit);
+        }
+        if self.len() >= self.most { Err(DropReason::SessionTableFull) } else { Ok(()) }
+    }
+
     /// Makes a session, which may be seen so, and of which a log shows `shown`.
     ///
     /// # Errors
@@ -233,12 +244,7 @@ impl Table {
         shown: Option<u32>,
         now: Instant,
     ) -> Result<u32, DropReason> {
-        if !self.subscribers.may_have_more(sent.inside) {
-            return Err(DropReason::SubscriberLimit);
-        }
-        if self.len() >= self.most {
-            return Err(DropReason::SessionTableFull);
-        }
+        self.may_begin(sent.inside)?;
         let due = now + self.lifetime;
         let session = Session {
             inside: sent.inside,
