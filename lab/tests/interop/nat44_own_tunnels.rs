@@ -190,7 +190,7 @@ fn configured() -> Result<()> {
         ["ipv6 ", "192.168.1.1 ", "192.0.2.1 ", "198.51.100.8 "].iter().all(|it| row.contains(it))
     };
     assert!(rows.lines().any(is_ours), "{rows}");
-    assert!(counter(&network, "path_mtus.learned")? > 0, "the path is narrow");
+    assert!(counter(&network, "tunnels.path_mtus.learned")? > 0, "the path is narrow");
     Ok(())
 }
 
