@@ -22,8 +22,8 @@ pub(crate) enum Owner {
     Pool(usize),
     /// A pool's addresses that are this host's own.
     Shared(usize),
-    /// The addresses of a NAT44's inside hosts.
-    Inside,
+    /// The addresses of a NAT44's inside hosts, and whether ends of this gateway's tunnels may be among them.
+    Inside { ends: bool },
     /// A NAT64's prefix.
     Nat64(usize),
     /// A SIIT's translation prefix.
@@ -185,8 +185,9 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) => Clash::Tolerated,
         // This host is a router among the inside hosts, with an address of theirs, and may have tunnels to some of them.
-        (Inside, Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
-        (Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_), Inside) => Clash::Tolerated,
+        (Inside { .. }, Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
+        (Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_), Inside { .. }) => Clash::Tolerated,
+        (Inside { ends: true }, TunnelEnd) | (TunnelEnd, Inside { ends: true }) => Clash::Tolerated,
         // RFC 7757 §5: a mapping of everything is for what nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
         // A tunnel's prefixes are routes: what is narrower goes its own way.
@@ -196,11 +197,11 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             // Several tunnels may have the same remote end; that it is not this host's is checked with the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             // Tunnels in tunnels.
-            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside => Clash::Tolerated,
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } => Clash::Tolerated,
         },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
-            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside => Clash::Tolerated,
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } => Clash::Tolerated,
             Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) => Clash::HostsOwnPool,
             // One of many: the host itself is not translated, what is behind the other addresses is.

@@ -111,6 +111,7 @@ impl Nat44 {
             limits: self.limits.of_each_worker(workers),
             subscribers: self.subscribers.engine(&self.inside, pool),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
+            translate_own_tunnels: self.translate_own_tunnels,
             in_use: None,
         }
     }

@@ -23,6 +23,7 @@ use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
 use crate::nat44::{self, Nat44};
 use crate::nat64::{self, Nat64};
+use crate::own_tunnels;
 use crate::pool::{Pool, ReadPool};
 use crate::portless_tunnels;
 use crate::private_networks;
@@ -208,6 +209,7 @@ fn read<'a>(
     let siit = sections.all(&schema::SIIT, &mut Report::default());
     if let Some(section) = sections.all(&schema::NAT44, &mut Report::default()).pop() {
         portless_tunnels::check(&config, &section, report);
+        own_tunnels::check(&config, &section, report);
     }
     private_networks::check(&config, host, &written, &siit, report);
     warn_of_silence(&config, host, document, report);

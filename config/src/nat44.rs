@@ -58,6 +58,8 @@ pub struct Nat44 {
     pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
+    /// Whether tunnel packets of this gateway with a source that is inside are translated, too.
+    pub translate_own_tunnels: bool,
     /// How many sessions of protocols without ports there may be.
     #[serde(flatten)]
     pub portless: PortlessLimits,
@@ -102,6 +104,9 @@ impl Nat44 {
     pub(crate) fn read(section: &Reader, context: Nat44Context) -> Option<Self> {
         let Nat44Context { device, host, pools, taken, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
+        let translate_own_tunnels =
+            section.value("translate_own_tunnels", report).and_then(|v| v.boolean(report));
+        let ends = translate_own_tunnels == Some(true);
         let inside = section.value("inside", report).and_then(|v| {
             let (place, items) = (v.place.clone(), v.items());
             if items.is_empty() {
@@ -112,7 +117,7 @@ impl Nat44 {
             }
             for item in &items {
                 if let Some(prefix) = item.prefix4(&mut Report::default()) {
-                    claims.v4(prefix, Owner::Inside, &item.place);
+                    claims.v4(prefix, Owner::Inside { ends }, &item.place);
                 }
             }
             items.iter().map(|item| item.prefix4(report)).collect::<Option<Vec<_>>>()
@@ -164,6 +169,7 @@ impl Nat44 {
             limits: limits?,
             subscribers: subscribers?,
             clamp_mss: clamp_mss?,
+            translate_own_tunnels: translate_own_tunnels?,
             portless: portless?,
             timeouts: timeouts?,
             static_bindings,

@@ -6,9 +6,9 @@ use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 
 use crate::config::Config;
 use crate::fault::{Place, Report};
-use crate::local_address::LocalAddress;
 use crate::schema::NAT44_STATIC;
 use crate::section::Reader;
+use crate::tunnel_locals::{TunnelLocal, locals};
 
 /// Reports addresses of the pool at which tunnels of this host end: IPv6 in IPv4 that comes there is the tunnel's.
 pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
@@ -16,7 +16,8 @@ pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
     let Some(pool) = config.pool(&nat44.pool) else { return };
     let rows = section.sections("static", &NAT44_STATIC, &mut Report::default());
     let place = |key: &str, of: &Place| Place { key: format!("{}.{key}", of.key).into(), ..of.clone() };
-    for (kind, name, address) in ends(config) {
+    for tunnel in locals(config).filter(|it| it.protocol == PortlessProtocol::Ipv6) {
+        let TunnelLocal { section: kind, name, address: Some(address), .. } = tunnel else { continue };
         let statics = nat44.static_bindings.portless.iter();
         let taken = statics.filter(|it| it.protocol == PortlessProtocol::Ipv6 && it.outside == address);
         let mut is_told = false;
@@ -38,19 +39,4 @@ pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
 fn is_row(row: &Reader, inside: Ipv4Addr, outside: Ipv4Addr) -> bool {
     let read = |key: &str| row.value(key, &mut Report::default())?.address4(&mut Report::default());
     read("inside") == Some(inside) && read("outside") == Some(outside)
-}
-
-/// The tunnels of IPv6 in IPv4 whose local address is known: section, name and address.
-fn ends(config: &Config) -> impl Iterator<Item = (&'static str, &str, Ipv4Addr)> {
-    fn end<'c>(
-        kind: &'static str,
-        (name, local): (&'c String, &LocalAddress),
-    ) -> Option<(&'static str, &'c str, Ipv4Addr)> {
-        Some((kind, name.as_str(), local.found?))
-    }
-    let six_to_four = config.six_to_four.iter().filter_map(|it| end("six_to_four", (&it.name, &it.local)));
-    let six_rd = config.six_rd.iter().filter_map(|it| end("six_rd", (&it.name, &it.local)));
-    let configured = config.configured_tunnels.iter().filter_map(|it| end("tunnel", (&it.name, &it.local)));
-    let isatap = config.isatap.iter().filter_map(|it| end("isatap", (&it.name, &it.local)));
-    six_to_four.chain(six_rd).chain(configured).chain(isatap)
 }

@@ -220,7 +220,7 @@ drop_reasons! {
     /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
     PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
     /// A protocol without ports: other inside hosts have sessions with this remote host that show every outside address which this host could get.
-    RemoteInUse => icmpv4(3, 1),
+    RemoteInUse => icmpv4(3, 1) icmpv6(1, 3),
     /// The sender's subscriber (an IPv6 prefix or an IPv4 address) has reached one of its limits: bindings, sessions, new ones a second, or dynamic
     /// pool addresses (RFC 6888 REQ-4, REQ-5, REQ-11).
     SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),

@@ -65,6 +65,11 @@ impl Effects {
         self.outers.get(usize::from(index.0))
     }
 
+    /// The same, to write another source.
+    pub fn outer_at_mut(&mut self, index: OuterIndex) -> Option<&mut Outer> {
+        self.outers.get_mut(usize::from(index.0))
+    }
+
     /// The endpoints of a decision's quoted packet.
     pub fn quoted_at(&self, index: QuotedIndex) -> Option<Quoted> {
         self.quoted.get(usize::from(index.0)).copied()

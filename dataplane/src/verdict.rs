@@ -153,6 +153,8 @@ pub enum Next {
     Again,
     /// To the mechanism that the configuration joins to this one; the two are one hop.
     To(MechanismId),
+    /// Into the tunnel of ours that ends at its new destination.
+    IntoTunnel,
     /// Nowhere: the mechanism has stored it.
     Held,
     /// To control, as it came.

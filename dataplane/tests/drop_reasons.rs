@@ -557,6 +557,20 @@ fn provoke_otherwise(reason: DropReason) -> Option<Gateway> {
         DropReason::ProtocolUnknown => {
             after(stateless(), [v6(HOST6, "2001:db8::fe").protocol(132, &[0; 20], None)])
         }
+        // This gateway's own tunnel, behind its NAT44.
+        DropReason::RemoteInUse => {
+            let gateway = support::gateway(|engine| {
+                let mut nat44 = support::nat44();
+                nat44.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+                nat44.translate_own_tunnels = true;
+                engine.nat44.push(nat44);
+                let local = "10.0.0.5".parse().unwrap();
+                let tunnel = ConfiguredConfig { local, ..support::configured() };
+                engine.tunnels.push(TunnelConfig::Configured(tunnel));
+            });
+            let host = v4("10.0.0.1", "198.51.100.7").protocol(41, &[0x60; 40], None);
+            after(gateway, [host, v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")])
+        }
         DropReason::ToGateway => after(stateless(), [v6(HOST6, "2001:db8::fe").udp(1, 2, b"data")]),
         DropReason::HopLimitExceeded => after(stateless(), [udp6().hops(1)]),
         DropReason::PacketTooBig => after(stateless(), [v6(HOST6, PEER6).udp(1, 2, &[0; 1_473])]),

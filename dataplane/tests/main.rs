@@ -27,6 +27,7 @@ mod nat44;
 mod nat44_batches;
 mod nat44_clauses;
 mod nat44_lifetimes;
+mod nat44_own_tunnels;
 mod nat44_portless;
 mod nat64_hairpinning;
 mod nat64_model;

@@ -2,7 +2,8 @@
 
 use crate::support;
 use crate::support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};
-use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::nat44::{PortlessBinding, PortlessProtocol};
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::DynamicPoolConfig;
@@ -622,4 +623,39 @@ fn a_static_binding_without_ports_is_every_workers_and_shown_once() {
         assert_eq!(nat44.without_ports().bindings(0, 9, &mut rows), None);
     }
     assert_eq!(rows.len(), 1);
+}
+
+/// The worker of the remote host has the session of a tunnel behind the gateway's own NAT44, and makes its packets.
+#[test]
+fn a_tunnel_behind_our_own_nat_is_at_the_worker_of_its_remote_end() {
+    let [_, remotes] = nat44_hosts();
+    for (owner, remote) in remotes.iter().enumerate() {
+        for at in 0..WORKERS {
+            let mut gateway = workers(|config| {
+                let mut nat44 = support::nat44();
+                nat44.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+                nat44.translate_own_tunnels = true;
+                config.nat44.push(nat44);
+                let (local, remote) = ("10.0.0.5".parse().unwrap(), remote.parse().ok());
+                let tunnel = ConfiguredConfig { local, remote, ..support::configured() };
+                config.tunnels.push(TunnelConfig::Configured(tunnel));
+            });
+            let out = v6("2001:db8:1::1", "2001:db8:7::1").udp(53, 4_000, b"query");
+            gateway.receives(at, out.clone());
+            assert_eq!(gateway.handed_over, usize::from(at != owner));
+            let sent = gateway.sent();
+            assert_eq!((&sent[12..16], &sent[20..]), (&[192, 0, 2, 1][..], &out.octets()[..]));
+            let back = v6("2001:db8:7::1", "2001:db8:1::1").udp(4_000, 53, b"answer");
+            gateway.receives(at, support::in_ipv4(remote, "192.0.2.1", back.clone()));
+            assert_eq!(gateway.handed_over, usize::from(at != owner));
+            gateway.sends(back);
+            gateway.receives(at, v4("198.51.100.9", "192.0.2.1").icmp(icmp4(3, 1, [0; 4], &sent)));
+            let told = gateway.sent();
+            assert_eq!((told[40], told[41]), (1, 3), "{}", hex(&told));
+            let mut rows = Vec::new();
+            let nat44 = gateway.engines[owner].stateful().next().unwrap();
+            nat44.without_ports().sessions(0, 9, gateway.now, &mut rows);
+            assert_eq!(rows.len(), 1);
+        }
+    }
 }

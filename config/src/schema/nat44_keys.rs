@@ -65,6 +65,12 @@ pub(crate) static NAT44: Section = Section {
                 Absent::Default("64"),
                 "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
             ),
+            key(
+                "translate_own_tunnels",
+                Kind::Boolean,
+                Absent::Default("false"),
+                "Translate packets of this gateway's own tunnels, too, if their local end is an address in `inside`: IPv6 in IPv4 and IPv4 in IPv4. Their remote ends see an address of the pool.",
+            ),
             CLAMP_MSS,
             timeouts(&NAT44_TIMEOUTS),
         ],

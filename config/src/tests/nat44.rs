@@ -221,3 +221,85 @@ fn a_tunnel_of_this_host_takes_ipv6_in_ipv4_at_its_address() {
         parse(&format!("{OWN}{POOL44}{NAT44}{elsewhere}")).unwrap_or_else(|faults| panic!("{faults}"));
     assert!(!lines(&warnings).join("\n").contains("nat44.pool"));
 }
+
+/// A NAT44 with these addresses in its pool and rows, and what is reported of a tunnel at 192.168.0.1.
+fn own_tunnels(addresses: &str, rows: &str, tunnel: &str) -> (String, String) {
+    let pool = format!("[[pool]]\nname = \"public\"\naddresses = [{addresses}]\n");
+    let text = format!("{OWN}{pool}{NAT44}translate_own_tunnels = true\n{rows}{tunnel}");
+    match Config::parse("sixway.toml", &text, &HostFacts::default(), &mut no_files) {
+        Ok((_, warnings)) => (String::new(), lines(&warnings).join("\n")),
+        Err(faults) => (faults.to_string(), String::new()),
+    }
+}
+
+const ONE: &str = "\"192.0.2.3\"";
+const MANY: &str = "\"192.0.2.0/29\"";
+const BOUND: &str =
+    "add [[nat44.static]] with protocol = \"ipv6\", inside = \"192.168.0.1\" and outside = \"192.0.2.3\"";
+
+fn site(nat_address: &str) -> String {
+    format!("[six_to_four]\nrole = \"router\"\naddress = \"192.168.0.1\"\nnat_address = \"{nat_address}\"\n")
+}
+
+#[test]
+fn the_outside_address_of_a_6to4_site_is_its_nat_address() {
+    let row = |outside: &str| static_row("ipv6", "192.168.0.1", outside);
+    for (addresses, rows) in [(MANY, row("192.0.2.3")), (ONE, row("192.0.2.3"))] {
+        assert_eq!(own_tunnels(addresses, &rows, &site("192.0.2.3")), Default::default());
+    }
+    let (faults, warnings) = own_tunnels(ONE, "", &site("192.0.2.3"));
+    assert!(
+        faults.is_empty() && warnings.contains("none can begin") && warnings.contains(BOUND),
+        "{warnings}"
+    );
+    for (addresses, rows, nat_address, says) in [
+        (MANY, String::new(), "192.0.2.3", BOUND),
+        (MANY, row("192.0.2.4"), "192.0.2.3", "leave with 192.0.2.4, and its nat_address is 192.0.2.3"),
+        (
+            MANY,
+            row("192.0.2.4"),
+            "203.0.113.9",
+            "203.0.113.9, the nat_address of six_to_four six_to_four, is not in pool public",
+        ),
+        (ONE, "max_portless_sessions = 0\n".into(), "192.0.2.3", "because max_portless_sessions is 0"),
+    ] {
+        let (faults, _) = own_tunnels(addresses, &rows, &site(nat_address));
+        assert!(faults.contains("nat44.translate_own_tunnels") && faults.contains(says), "{faults}");
+    }
+}
+
+#[test]
+fn the_remote_end_of_a_translated_tunnel_has_to_know_the_outside_address() {
+    let tunnel =
+        "[[tunnel]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"2001:db8:7::/48\"]\n";
+    assert_eq!(own_tunnels(ONE, "", tunnel), Default::default());
+    let (fault, warnings) = own_tunnels(MANY, "", tunnel);
+    assert!(fault.is_empty() && warnings.contains("may be any of the pool"), "{fault}{warnings}");
+    let ipip =
+        "[[ip_in_ip]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"10.7.0.0/16\"]\n";
+    assert_eq!(own_tunnels(ONE, "", ipip), Default::default());
+    let (_, warnings) = own_tunnels(MANY, &static_row("ipv6", "192.168.0.1", "192.0.2.3"), ipip);
+    assert!(warnings.contains("protocol = \"ipip\""), "of another protocol: {warnings}");
+    let without = faults(&format!("{OWN}{POOL44}{NAT44}{ipip}"));
+    assert!(without.contains("overlaps"), "{without}");
+}
+
+#[test]
+fn translation_of_tunnels_without_effect_is_reported() {
+    let elsewhere =
+        "[[tunnel]]\nlocal = \"203.0.113.7\"\nremote = \"198.51.100.7\"\nprefixes = [\"2001:db8:7::/48\"]\n";
+    let six_rd = "[six_rd]\nrole = \"customer_edge\"\naddress = \"192.168.0.1\"\nprefix = \"2001:db8::/32\"\nipv4_mask_length = 8\nborder_relays = [\"198.51.100.1\"]\n";
+    for tunnel in ["", elsewhere] {
+        let (_, warnings) = own_tunnels(ONE, "", tunnel);
+        assert!(
+            warnings.contains("nat44.translate_own_tunnels") && warnings.contains("has no effect"),
+            "{warnings}"
+        );
+    }
+    let (_, warnings) = own_tunnels(ONE, "", six_rd);
+    assert!(warnings.contains("has no effect"), "6rd: {warnings}");
+    let shared = "[[pool]]\nname = \"public\"\naddresses = [\"203.0.113.7\"]\nshared = true\nports = \"61000-65535\"\n";
+    let text = format!("{OWN}{shared}{NAT44}translate_own_tunnels = true\n{elsewhere}");
+    let (_, warnings) = parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(lines(&warnings).join("\n").contains("has no effect: the pool is at this host's own address"));
+}

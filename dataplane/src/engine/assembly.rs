@@ -21,7 +21,7 @@ use crate::rewrite::Rewriter;
 use crate::rewrite::icmp_error::IcmpErrors;
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::ends::TunnelEnds;
+use crate::tunnel::ends::{Ends4, TunnelEnds};
 use crate::tunnel::identification::Identifications;
 use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec;
@@ -49,6 +49,8 @@ pub struct Engine {
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
     pub(super) pair_ends: PairEnds,
+    /// Whether a NAT44 translates what tunnels send.
+    pub(super) translates_tunnels: bool,
     pub(super) own6: Option<Ipv6Addr>,
     pub(super) path_news: PathNews,
     pub(super) path: Path,
@@ -116,6 +118,7 @@ impl Engine {
             rest4: None,
             tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
+            translates_tunnels: config.nat44.iter().any(|nat44| nat44.translate_own_tunnels),
             own6: config.own6,
             path_news: PathNews::default(),
             path: Path {
@@ -182,6 +185,11 @@ impl Engine {
             TunnelAddresses::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
         self.pair_ends = PairEnds::new(&pair_tunnels, self.config.seed[1]);
         self.pair_ends.locals4().iter().for_each(|address| self.tunnel_addresses.add_address(*address));
+        if self.translates_tunnels {
+            let six_in_four = self.tunnel_addresses.all().collect();
+            let ends = Ends4 { six_in_four, four_in_four: self.pair_ends.locals4().to_vec() };
+            self.mechanisms.stateful().for_each(|translator| translator.set_tunnel_ends(&ends));
+        }
         self.path.host = HostAddresses::new(&self.config, self.own6);
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);

@@ -6,6 +6,7 @@
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
 //!     tunnel_addresses  IPv6-in-IPv4 tunnels by local address         pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
+//!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
 //! ```
 
@@ -21,6 +22,7 @@ mod inheritance;
 mod inside4;
 mod narrow_path;
 mod original;
+mod own_tunnels;
 mod owner;
 mod pair_ends;
 mod path;

@@ -27,10 +27,24 @@ impl Engine {
             // Any worker will do, but fragments have to meet.
             Owner::TunnelAddress(_) => ownership::of_fragments(packet, self.workers)?,
             Owner::Mechanism(id) => {
-                with_row_ref!(self.mechanisms, id.kind, row => row.worker_of(id.index, frame, packet, self.workers))?
+                let of = with_row_ref!(self.mechanisms, id.kind, row => row.worker_of(id.index, frame, packet, self.workers));
+                match of {
+                    Some(worker) => worker,
+                    None => self.worker_of_outer(id, packet)?,
+                }
             }
         };
         (worker != self.config.worker).then_some(worker)
+    }
+
+    /// The worker of the NAT that translates the outer header which a tunnel puts in front of a packet: that is one hop.
+    fn worker_of_outer(&self, id: MechanismId, packet: &Packet) -> Option<WorkerId> {
+        if !self.translates_tunnels {
+            return None;
+        }
+        let (nat, remote) =
+            with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].outer_nat(packet))?;
+        with_row_ref!(self.mechanisms, nat.kind, row => row.all[usize::from(nat.index)].worker_of_remote(remote))
     }
 
     /// The owner of a packet that came from a link. `None`: it is for the host. A whole packet that came through a tunnel belongs to
@@ -109,7 +123,7 @@ impl Engine {
     /// The tunnel address that a tunnel packet, or a whole ICMP error about one, came to. The outer TTL is not checked:
     /// the packet has arrived.
     #[inline]
-    fn tunnel_address(&self, packet: &Packet, destination: Ipv4Addr) -> Option<TunnelAddress> {
+    pub(super) fn tunnel_address(&self, packet: &Packet, destination: Ipv4Addr) -> Option<TunnelAddress> {
         let is_error = matches!(packet.transport, Transport::IcmpError { .. }) && packet.fragment.is_none();
         if packet.protocol != IPV6 && !is_error && !self.pair_ends.take_four_in_four(packet, destination) {
             return None;
@@ -119,7 +133,7 @@ impl Engine {
 
     /// The tunnel that a packet came through; for a fragment or an ICMP error, whose tunnel is not known yet, the tunnel address.
     #[inline(always)]
-    fn came_through(
+    pub(super) fn came_through(
         &self,
         address: TunnelAddress,
         frame: &Frame,

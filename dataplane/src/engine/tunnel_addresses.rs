@@ -10,6 +10,7 @@ use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
+use sixway_wire::Prefix4;
 use sixway_wire::protocol::{IPV4, IPV6};
 use std::collections::HashMap;
 
@@ -32,6 +33,8 @@ pub(super) struct HostAddresses {
     addresses: Vec<Ipv4Addr>,
     /// One bit for each value of their last six bits: most other addresses need no search.
     last_bits: u64,
+    /// Outside addresses that its tunnels may have at a NAT44 of ours.
+    outside: Vec<Prefix4>,
     /// Of IPv6, ascending.
     addresses6: Vec<Ipv6Addr>,
 }
@@ -52,7 +55,9 @@ impl HostAddresses {
         addresses.sort_unstable();
         addresses.dedup();
         let last_bits = addresses.iter().fold(0, |bits, address| bits | 1 << (address.to_bits() % 64));
-        Self { addresses, last_bits, addresses6 }
+        let nats = config.nat44.iter().filter(|nat44| nat44.translate_own_tunnels);
+        let outside = nats.flat_map(|nat44| nat44.pool.addresses.iter().copied()).collect();
+        Self { addresses, last_bits, outside, addresses6 }
     }
 
     /// Whether the address is this host's: a tunnel packet to it would loop, and one from it is spoofed
@@ -72,7 +77,12 @@ impl HostAddresses {
     #[inline(always)]
     pub(super) fn encapsulated(&self, packet: &Packet) -> bool {
         matches!(packet.protocol, IPV4 | IPV6)
-            && matches!(packet.addresses, Addresses::V4 { source, .. } if self.has4(source))
+            && matches!(packet.addresses, Addresses::V4 { source, .. } if self.has4(source) || self.is_outside(source))
+    }
+
+    /// Whether it may be the outside address of a tunnel of this host.
+    fn is_outside(&self, address: Ipv4Addr) -> bool {
+        self.outside.iter().any(|prefix| prefix.contains(address))
     }
 
     /// Whether the source of a packet is this host's.
@@ -154,6 +164,11 @@ impl TunnelAddresses {
 
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The addresses themselves.
+    pub(super) fn all(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.0.iter().map(|one| one.address)
     }
 
     /// The number of a local address.

@@ -62,7 +62,9 @@ impl Engine {
         let verdict = match (slot.owner, self.path.aside.take()) {
             (Owner::Mechanism(id), Some(decision)) => {
                 let pass = Pass { decrement: self.counts_hop(id), reassembled: false };
-                self.carry_out(&slot.packet, (id, decision, pass), frame, batch)
+                let translated = self.translate_outer(&slot.packet, decision, frame, batch.now);
+                translated
+                    .and_then(|decision| self.carry_out(&slot.packet, (id, decision, pass), frame, batch))
             }
             (Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_), _) => {
                 Err(DropReason::NoMechanism)
@@ -151,7 +153,7 @@ impl Engine {
             }
             Next::Held => Ok(Verdict::Held),
             Next::Control => Ok(Verdict::Control),
-            Next::Again | Next::To(_) => {
+            Next::Again | Next::To(_) | Next::IntoTunnel => {
                 self.path.original.keep(frame, packet)?;
                 let mark = if frame.passes == 0 { Arrival::new(frame, packet, None).mark() } else { None };
                 let passing = PassState { packet: *packet, owner, pass, mark };
@@ -182,6 +184,7 @@ impl Engine {
             *packet = parse::parse(frame.bytes())?;
             let next = match decision.next {
                 Next::To(id) => Owner::Mechanism(id),
+                Next::IntoTunnel => return self.into_tunnel(packet, *pass, frame, batch),
                 Next::Again | Next::Leave | Next::Held | Next::Control => self.owner_again(packet, *owner)?,
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {
@@ -197,14 +200,14 @@ impl Engine {
             match decision.next {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
-                Next::Leave | Next::Again | Next::To(_) => {}
+                Next::Leave | Next::Again | Next::To(_) | Next::IntoTunnel => {}
             }
         }
         Err(DropReason::NestingLimit)
     }
 
     /// Asks a mechanism about any packet, off the path of a batch.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         id: MechanismId,
         (packet, inner): (&Packet, Option<&Packet>),
@@ -214,7 +217,9 @@ impl Engine {
     ) -> Result<Decision, DropReason> {
         let arrival = Arrival { again, earlier_mark, ..Arrival::new(frame, packet, inner) };
         let effects = &mut self.path.effects;
-        with_row!(self.mechanisms, id.kind, row => row.ask(id.index, arrival, batch.now, effects))
+        let decision =
+            with_row!(self.mechanisms, id.kind, row => row.ask(id.index, arrival, batch.now, effects))?;
+        self.translate_outer(packet, decision, frame, batch.now)
     }
 
     /// Whether a mechanism's packets are reassembled.
@@ -227,7 +232,7 @@ impl Engine {
         with_row_ref!(self.mechanisms, id.kind, row => row.counts_hop())
     }
 
-    fn execute(
+    pub(super) fn execute(
         &mut self,
         id: MechanismId,
         work: &Work<'_>,

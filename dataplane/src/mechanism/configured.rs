@@ -16,6 +16,7 @@ use crate::source_check::is_martian4;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::Arrived;
 use crate::tunnel::neighbour_discovery::Discovery;
+use crate::tunnel::outer_nat::OuterNat;
 use crate::verdict::PolicyId;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -69,6 +70,7 @@ pub struct Configured {
     prefixes: Vec<Prefix6>,
     strict_sources: bool,
     policy: PolicyId,
+    nat: Option<OuterNat>,
 }
 
 impl Configured {
@@ -81,6 +83,7 @@ impl Configured {
             prefixes: config.prefixes.clone(),
             strict_sources: config.strict_sources,
             policy,
+            nat: None,
         }
     }
 
@@ -121,8 +124,9 @@ impl Build for ConfiguredConfig {
     type State = Configured;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<Configured, Infallible> {
-        Ok(Configured::new(self, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Configured, Infallible> {
+        let nat = context.outer_nat(self.local);
+        Ok(Configured { nat, ..Configured::new(self, policy) })
     }
 }
 
@@ -132,6 +136,11 @@ impl Tunnel for Configured {
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&OuterNat> {
+        self.nat.as_ref()
     }
 
     #[inline(always)]

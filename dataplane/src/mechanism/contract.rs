@@ -14,7 +14,8 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
 use crate::tunnel::ends::TunnelEnds;
-use crate::verdict::{Decision, PolicyId, WorkerId};
+use crate::tunnel::outer_nat::{OuterNat, OuterPacket};
+use crate::verdict::{Decision, MechanismId, PolicyId, WorkerId};
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::error::Error;
@@ -152,6 +153,17 @@ pub struct BuildContext {
     pub host4: Vec<Ipv4Addr>,
     /// This host's addresses, as tunnels see them.
     pub own_addresses: Arc<OwnAddresses>,
+    /// NAT44s that translate what tunnels send, each with the prefixes of the local ends.
+    pub outer_nats: Vec<(Vec<Prefix4>, OuterNat)>,
+}
+
+impl BuildContext {
+    /// The NAT44 that translates what a tunnel with this local end sends.
+    pub fn outer_nat(&self, local: Ipv4Addr) -> Option<OuterNat> {
+        let mut nats = self.outer_nats.iter();
+        let found = nats.find(|(inside, _)| inside.iter().any(|prefix| prefix.contains(local)));
+        found.map(|(_, nat)| nat.clone())
+    }
 }
 
 /// A mechanism, as the engine drives it. A batch is cut into runs of packets of one mechanism; each run is prepared, warmed stage by stage,
@@ -219,6 +231,29 @@ pub(crate) trait Mechanism {
     /// The worker that has the state for a packet; `None`: any worker will do.
     fn worker_of(&self, _packet: &Packet, _quoted: Option<&QuotedTuple>) -> Option<WorkerId> {
         None
+    }
+
+    /// The NAT44 that translates the outer header which a tunnel puts in front of this packet, and the outer destination.
+    fn outer_nat(&self, _packet: &Packet) -> Option<(MechanismId, Ipv4Addr)> {
+        None
+    }
+
+    /// The worker that has a NAT's sessions without ports with a remote host.
+    fn worker_of_remote(&self, _remote: Ipv4Addr) -> Option<WorkerId> {
+        None
+    }
+
+    /// The outside address that a NAT gives to a tunnel packet of this gateway.
+    ///
+    /// # Errors
+    /// Why the packet is dropped.
+    fn outer_source(
+        &mut self,
+        _outer: OuterPacket,
+        _now: Instant,
+        _effects: &mut Effects,
+    ) -> Result<Ipv4Addr, DropReason> {
+        Err(DropReason::NoMechanism)
     }
 
     /// Whether the mechanism names an IPv4 destination by a table of its own, or an assignment.

@@ -17,11 +17,12 @@ use crate::source_check::{self, is_martian4, is_martian6};
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::refuse_bare_ipv4;
 use crate::tunnel::ends::{Pair, TunnelEnds};
-use crate::verdict::{Decision, PolicyId};
+use crate::tunnel::outer_nat::OuterNat;
+use crate::verdict::{Decision, MechanismId, PolicyId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 /// Configuration of a tunnel.
@@ -96,6 +97,7 @@ pub struct IpInIp {
     prefixes6: Vec<Prefix6>,
     strict_sources: bool,
     policy: PolicyId,
+    nat: Option<OuterNat>,
 }
 
 impl IpInIp {
@@ -108,6 +110,7 @@ impl IpInIp {
             prefixes6: config.prefixes6.clone(),
             strict_sources: config.strict_sources,
             policy,
+            nat: None,
         }
     }
 
@@ -123,7 +126,11 @@ impl IpInIp {
         if ends.source.is_ipv4() && Some(ends.source) == self.remote {
             return Err(DropReason::TunnelLoop); // RFC 2003 §3.2
         }
-        Ok(Decision::encap(effects.outer(outer), self.policy))
+        let outer = effects.outer(outer);
+        Ok(match (&self.nat, destination) {
+            (Some(nat), IpAddr::V4(destination)) => nat.encap(outer, destination, self.policy),
+            (Some(_) | None, _) => Decision::encap(outer, self.policy),
+        })
     }
 
     /// A packet that came through the tunnel.
@@ -178,8 +185,12 @@ impl Build for IpInIpConfig {
     type State = IpInIp;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<IpInIp, Infallible> {
-        Ok(IpInIp::new(self, policy))
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<IpInIp, Infallible> {
+        let nat = match self.local {
+            IpAddr::V4(local) => context.outer_nat(local),
+            IpAddr::V6(_) => None,
+        };
+        Ok(IpInIp { nat, ..IpInIp::new(self, policy) })
     }
 }
 
@@ -200,6 +211,15 @@ impl Mechanism for IpInIp {
         match arrival.inner {
             None => self.enter(arrival.packet, effects),
             Some(inner) => self.leave(arrival.packet, inner),
+        }
+    }
+
+    fn outer_nat(&self, packet: &Packet) -> Option<(MechanismId, Ipv4Addr)> {
+        // What comes through the tunnel is addressed to its local end.
+        let nat = self.nat.as_ref().filter(|_| Pair::of(packet.addresses).destination != self.local)?;
+        match self.remote? {
+            IpAddr::V4(remote) if nat.covers(remote) => Some((nat.nat, remote)),
+            IpAddr::V4(_) | IpAddr::V6(_) => None,
         }
     }
 

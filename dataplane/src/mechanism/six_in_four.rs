@@ -5,10 +5,12 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
+use crate::parse::Addresses;
 use crate::parse::Packet;
 use crate::source_check;
 use crate::tunnel::decision::Arrived;
-use crate::verdict::{Decision, Next, Outer, PolicyId};
+use crate::tunnel::outer_nat::OuterNat;
+use crate::verdict::{Decision, MechanismId, Next, Outer, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol::ICMPV6;
 
@@ -34,6 +36,12 @@ pub(crate) trait Tunnel {
 
     /// The only outer source of its packets, if it has one.
     fn remote(&self) -> Option<Ipv4Addr> {
+        None
+    }
+
+    /// The NAT44 that translates what it sends. Not if its prefix embeds the local end, which the remote end compares with the outer source.
+    #[inline(always)]
+    fn nat(&self) -> Option<&OuterNat> {
         None
     }
 
@@ -81,7 +89,17 @@ impl<T: Tunnel> Mechanism for T {
             return self.leave(arrival.packet, inner);
         }
         let (source, destination) = self.ends(arrival.packet)?;
-        Ok(Decision::encap(effects.outer(Outer::V4 { source, destination }), self.policy()))
+        let outer = effects.outer(Outer::V4 { source, destination });
+        match self.nat() {
+            None => Ok(Decision::encap(outer, self.policy())),
+            Some(nat) => Ok(nat.encap(outer, destination, self.policy())),
+        }
+    }
+
+    fn outer_nat(&self, packet: &Packet) -> Option<(MechanismId, Ipv4Addr)> {
+        let nat = self.nat().filter(|_| matches!(packet.addresses, Addresses::V6 { .. }))?;
+        let (_, destination) = self.ends(packet).ok()?;
+        nat.covers(destination).then_some((nat.nat, destination))
     }
 
     fn remote(&self) -> Option<Ipv4Addr> {

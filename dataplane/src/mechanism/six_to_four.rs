@@ -18,6 +18,7 @@ use crate::tunnel::address::embedded::is_public;
 use crate::tunnel::address::six_to_four::{PREFIX, site_of};
 use crate::tunnel::address::{Acceptable, OwnAddresses, Scope};
 use crate::tunnel::decision::{Arrived, routed};
+use crate::tunnel::outer_nat::OuterNat;
 use crate::verdict::PolicyId;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -142,6 +143,7 @@ pub struct SixToFour {
     acceptable: Acceptable,
     own: Arc<OwnAddresses>,
     policy: PolicyId,
+    nat: Option<OuterNat>,
 }
 
 impl SixToFour {
@@ -156,6 +158,7 @@ impl SixToFour {
             acceptable: Acceptable::new(Scope::Internet, &config.subnets),
             own: Arc::clone(own),
             policy,
+            nat: None,
         }
     }
 
@@ -240,7 +243,8 @@ impl Build for SixToFourConfig {
     type Fault = Infallible;
 
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<SixToFour, Infallible> {
-        Ok(SixToFour::new(self, &context.own_addresses, policy))
+        let nat = context.outer_nat(self.address);
+        Ok(SixToFour { nat, ..SixToFour::new(self, &context.own_addresses, policy) })
     }
 }
 
@@ -250,6 +254,11 @@ impl Tunnel for SixToFour {
     #[inline(always)]
     fn policy(&self) -> PolicyId {
         self.policy
+    }
+
+    #[inline(always)]
+    fn nat(&self) -> Option<&OuterNat> {
+        self.nat.as_ref()
     }
 
     #[inline(always)]

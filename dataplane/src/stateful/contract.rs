@@ -10,6 +10,7 @@ use crate::nat::{
     Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
     SubscriberRow,
 };
+use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
@@ -194,4 +195,7 @@ pub trait Stateful {
 
     /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
     fn set_host4(&mut self, host4: &[Ipv4Addr]);
+
+    /// The local ends of this gateway's tunnels from now on.
+    fn set_tunnel_ends(&mut self, ends: &Ends4);
 }

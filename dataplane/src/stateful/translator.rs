@@ -3,6 +3,7 @@
 use super::without_ports::WithoutPorts;
 use crate::identity::Identity;
 use crate::nat::{self, AddressesInUse, Engine, InsideKey, Mechanism, Occupancy, Ownership};
+use crate::tunnel::ends::Ends4;
 use crate::verdict::{Decision, Next, WorkerId};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -20,6 +21,9 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
 
     /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
     fn set_host4(&mut self, host4: &[Ipv4Addr]);
+
+    /// The local ends of this gateway's tunnels from now on.
+    fn set_tunnel_ends(&mut self, _ends: &Ends4) {}
 
     /// What it has of protocols without ports.
     type WithoutPorts: WithoutPorts;

@@ -12,6 +12,7 @@ use crate::nat::{
     NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
     StaticBinding, StaticBindingError, SubscriberRow,
 };
+use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
@@ -270,5 +271,9 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn set_host4(&mut self, host4: &[Ipv4Addr]) {
         self.rules.set_host4(host4);
+    }
+
+    fn set_tunnel_ends(&mut self, ends: &Ends4) {
+        self.rules.set_tunnel_ends(ends);
     }
 }

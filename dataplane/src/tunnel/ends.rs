@@ -2,7 +2,8 @@
 
 use crate::parse::Addresses;
 use crate::verdict::Outer;
-use core::net::IpAddr;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// The ends of a tunnel, and what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,20 @@ pub struct TunnelEnds {
     pub takes_v4: bool,
     /// Whether it carries IPv6 packets.
     pub takes_v6: bool,
+}
+
+/// The local ends of all tunnels over IPv4.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ends4 {
+    /// Of IPv6 in IPv4.
+    pub six_in_four: Vec<Ipv4Addr>,
+    /// Of IPv4 in IPv4.
+    pub four_in_four: Vec<Ipv4Addr>,
+}
+
+impl Ends4 {
+    /// No tunnels.
+    pub const NONE: Self = Self { six_in_four: Vec::new(), four_in_four: Vec::new() };
 }
 
 /// Source and destination of a packet.

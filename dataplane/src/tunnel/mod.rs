@@ -8,6 +8,7 @@ pub mod ends;
 pub mod identification;
 pub mod ip_in_ip_error;
 pub mod neighbour_discovery;
+pub mod outer_nat;
 pub mod path_mtu;
 mod policy;
 pub mod relayed_error;

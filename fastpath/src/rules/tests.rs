@@ -397,3 +397,26 @@ fn sources_of_rules_and_of_mechanisms_are_one_list_without_parts_of_others() {
     assert_eq!(whys(&offer), [(Mechanism::Tunnel(0), why)]);
     assert_eq!(offer.rules.config.has_stateless, 0);
 }
+
+#[test]
+fn a_tunnel_that_a_nat44_translates_is_left_to_the_engine() {
+    let pool = PoolConfig { addresses: vec!["203.0.113.0/29".parse().unwrap()], ports: vec![1_024..=65_535] };
+    let nat44 = |inside: &str, translate_own_tunnels| Nat44Config {
+        translate_own_tunnels,
+        ..Nat44Config::new(vec![inside.parse().unwrap()], pool.clone())
+    };
+    let offer = |nat44: Nat44Config| {
+        let tunnels = vec![TunnelConfig::Configured(configured(1, 5))];
+        offer(&EngineConfig { nat44: vec![nat44], tunnels, ..EngineConfig::default() })
+    };
+    for (inside, translates, kind) in [
+        ("192.0.2.0/24", true, 0),
+        ("192.0.2.0/24", false, KIND_CONFIGURED),
+        ("10.0.0.0/8", true, KIND_CONFIGURED),
+    ] {
+        let offer = offer(nat44(inside, translates));
+        assert_eq!(offer.rules.config.tunnels[0].kind, kind, "{inside}");
+        let is_told = whys(&offer).iter().any(|(_, why)| why.contains("nat44.translate_own_tunnels"));
+        assert_eq!(is_told, kind == 0);
+    }
+}

@@ -97,6 +97,9 @@ fn tunnel(
     if own_addresses(engine).len() > HOST4 {
         return Err(UnofferedReason::TooMany { what: "IPv4 addresses of this host", room: HOST4 });
     }
+    if is_translated(config, engine) {
+        return Err(UnofferedReason::Translated);
+    }
     let mut made = by_policy(&config.tunnel_policy(), engine.limits.mtu4);
     made.kind = kind(config);
     made.local = config.local().map_or(0, word);
@@ -113,6 +116,14 @@ fn tunnel(
         return isatap(config, lists, made);
     }
     Err(UnofferedReason::EngineAlone)
+}
+
+/// Whether a NAT44 translates what the tunnel sends.
+fn is_translated(tunnel: &TunnelConfig, engine: &EngineConfig) -> bool {
+    let passes_nat = matches!(tunnel, TunnelConfig::Configured(_) | TunnelConfig::SixToFour(_));
+    let Some(local) = tunnel.local().filter(|_| passes_nat) else { return false };
+    let mut nats = engine.nat44.iter().filter(|nat44| nat44.translate_own_tunnels);
+    nats.any(|nat44| nat44.inside.iter().any(|prefix| prefix.contains(local)))
 }
 
 /// RFC 4213 §3.2 where nothing was learnt of the path, as the engine's `tunnel_room`.

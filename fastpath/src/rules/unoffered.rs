@@ -37,6 +37,8 @@ pub enum UnofferedReason {
     ExcludedAddresses,
     /// The kernel's routes do not follow from the destination alone.
     Routing(String),
+    /// A NAT44 translates what the tunnel sends.
+    Translated,
     /// Packets for this one may be another mechanism's, by where they go.
     OthersDestinations(Kind),
 }
@@ -53,6 +55,9 @@ impl fmt::Display for UnofferedReason {
             ),
             Self::ExcludedAddresses => f.write_str("the fast path does not support exclude_ipv4 of SIIT"),
             Self::EngineAlone => f.write_str("the fast path does not support this mechanism"),
+            Self::Translated => {
+                f.write_str("nat44.translate_own_tunnels: its packets are translated by the engine")
+            }
             Self::Routing(why) => f.write_str(why),
             Self::OthersDestinations(kind) => {
                 write!(f, "packets may belong to {}, which the fast path does not support", kind.title())

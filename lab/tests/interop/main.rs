@@ -17,6 +17,7 @@ mod ip_in_ip;
 mod kernel;
 mod life;
 mod nat44;
+mod nat44_own_tunnels;
 mod nat44_portless;
 mod nat44_programs;
 mod nat64;
@@ -192,6 +193,7 @@ fn all() -> Vec<Interop> {
         siit::TESTS,
         nat44::TESTS,
         event_log::TESTS,
+        nat44_own_tunnels::TESTS,
         nat44_portless::TESTS,
         nat44_programs::TESTS,
         pools::TESTS,

@@ -1,5 +1,6 @@
 //! What is NAT44's own: who is inside, which addresses may pass, and the new addresses (RFC 3022 §4.1).
 
+use super::own_tunnels::OwnTunnels;
 use super::portless::PortlessSessions;
 use crate::drop_reason::DropReason;
 use crate::identity::Identity;
@@ -7,6 +8,7 @@ use crate::nat::{Inside, Mechanism, Outside};
 use crate::source_check::is_martian4;
 use crate::stateful::{AddressPolicy, Remotes};
 use crate::translate::address::rfc6052::refuse_link_local;
+use crate::tunnel::ends::Ends4;
 use crate::verdict::{Decision, Edit, Next, PolicyId};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -21,6 +23,8 @@ pub struct AddressRules {
     pub(super) remotes: Remotes,
     /// Options of the translation.
     pub(super) policy: PolicyId,
+    /// This gateway's own tunnels.
+    pub(super) own_tunnels: OwnTunnels,
 }
 
 impl AddressRules {
@@ -87,6 +91,10 @@ impl AddressPolicy<Endpoint4> for AddressRules {
 
     fn set_host4(&mut self, host4: &[Ipv4Addr]) {
         self.remotes.set_host4(host4);
+    }
+
+    fn set_tunnel_ends(&mut self, ends: &Ends4) {
+        self.own_tunnels.set_ends(ends);
     }
 
     type WithoutPorts = PortlessSessions;

@@ -37,6 +37,8 @@ pub struct Nat44Config {
     pub subscribers: SubscriberPolicy<Prefix4>,
     /// Options of the translation; of them, NAT44 uses `clamp_mss`.
     pub policy: Policy,
+    /// Tunnel packets of this gateway with a source that is inside are translated, too.
+    pub translate_own_tunnels: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
     /// What the workers share about the addresses of the pool.
@@ -59,6 +61,7 @@ impl Nat44Config {
             limits: StateLimits::default(),
             subscribers: SubscriberPolicy::new(Config::<Endpoint4>::SUBSCRIBER_BITS),
             policy: Policy::default(),
+            translate_own_tunnels: false,
             draining: Vec::new(),
             in_use: None,
         }

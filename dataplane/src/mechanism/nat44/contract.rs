@@ -11,9 +11,11 @@ use crate::mechanism::contract::{
 use crate::parse::{Packet, QuotedTuple};
 use crate::stateful::Stateful;
 use crate::translate::Policy;
+use crate::tunnel::outer_nat::OuterPacket;
 use crate::verdict::{Decision, PolicyId, WorkerId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
+use core::net::Ipv4Addr;
 
 impl contract::Configured for Nat44Config {
     fn claims(&self) -> Claims {
@@ -90,6 +92,19 @@ impl Mechanism for Nat44 {
 
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         Nat44::expire(self, now, budget, effects);
+    }
+
+    fn worker_of_remote(&self, remote: Ipv4Addr) -> Option<WorkerId> {
+        Some(self.worker_with(remote))
+    }
+
+    fn outer_source(
+        &mut self,
+        outer: OuterPacket,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Ipv4Addr, DropReason> {
+        self.of_own_tunnel(outer, now, effects)
     }
 
     fn worker_of(&self, packet: &Packet, quoted: Option<&QuotedTuple>) -> Option<WorkerId> {

@@ -15,6 +15,7 @@ mod address_rules;
 mod config;
 mod contract;
 mod icmp_error;
+mod own_tunnels;
 mod ownership;
 mod portless;
 mod portless_packets;

@@ -16,7 +16,7 @@ use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
 impl Nat44 {
-    /// The new source and destination of a packet without five-tuple.
+    /// The new source and destination of a packet without five-tuple, and where it goes.
     #[cold]
     #[inline(never)]
     pub(super) fn without_five_tuple(
@@ -24,7 +24,7 @@ impl Nat44 {
         arrival: &Arrival<'_>,
         now: Instant,
         counters: &mut Counters,
-    ) -> Result<(Ipv4Addr, Ipv4Addr), DropReason> {
+    ) -> Result<(Ipv4Addr, Ipv4Addr, Next), DropReason> {
         let packet = arrival.packet;
         let Addresses::V4 { source, destination } = packet.addresses else {
             return Err(DropReason::NoMechanism);
@@ -37,20 +37,31 @@ impl Nat44 {
             let passing = Passing { protocol, octets, remote: source, counts, now };
             let may_come_in = || self.rules.may_come_in(source);
             let inside = self.without_ports.inbound(destination, passing, may_come_in)?;
-            return Ok((source, inside));
-        }
-        // Between two inside hosts nothing would say which of them a packet is for.
-        if self.nat.owns_outside(destination) {
-            return Err(DropReason::ProtocolUnsupported);
+            return Ok((source, inside, self.rules.own_tunnels.next(inside, protocol)));
         }
         let passing = Passing { protocol, octets, remote: destination, counts, now };
+        Ok((self.send_portless(source, passing, counters)?, destination, Next::Leave))
+    }
+
+    /// The outside address of a packet from inside.
+    pub(super) fn send_portless(
+        &mut self,
+        source: Ipv4Addr,
+        passing: Passing<'_>,
+        counters: &mut Counters,
+    ) -> Result<Ipv4Addr, DropReason> {
+        let Passing { remote, now, .. } = passing;
+        // Between two inside hosts nothing would say which of them a packet is for.
+        if self.nat.owns_outside(remote) {
+            return Err(DropReason::ProtocolUnsupported);
+        }
         let paired = self.paired(source);
-        let may_go_out = || self.rules.may_go_out(Inside(Endpoint4::new(source, 0)), destination);
+        let may_go_out = || self.rules.may_go_out(Inside(Endpoint4::new(source, 0)), remote);
         let outside = self.without_ports.outbound(source, passing, paired, may_go_out, counters);
         if self.without_ports.has_events() {
             self.record_portless(now);
         }
-        Ok((outside?, destination))
+        outside
     }
 
     /// Records what has begun and ended of these protocols.
@@ -110,7 +121,7 @@ impl Nat44 {
             let about = (destination, protocol);
             let octets = quoted_octets(arrival)?;
             let inside = self.without_ports.error_from_outside(source, about, octets, now).ok_or(none)?;
-            ((sender, inside), (inside, destination), Next::Leave)
+            ((sender, inside), (inside, destination), self.rules.own_tunnels.next(inside, protocol))
         };
         let endpoint = |address| Endpoint4::new(address, 0);
         let edit =

@@ -2,6 +2,7 @@
 
 use super::Nat44Config;
 use super::address_rules::AddressRules;
+use super::own_tunnels::OwnTunnels;
 use super::portless::{PortlessProtocol, PortlessSessions};
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
@@ -11,7 +12,7 @@ use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, NatProtocol, Outside, Ports, Side};
 use crate::parse::{Addresses, Packet, Transport};
 use crate::stateful::{Remotes, Translator};
-use crate::verdict::{Decision, Edit, Next, PolicyId, WorkerId};
+use crate::verdict::{Decision, Edit, PolicyId, WorkerId};
 use sixway_wire::Endpoint4;
 use sixway_wire::protocol::ICMPV6;
 
@@ -33,7 +34,8 @@ impl Nat44 {
     ) -> Self {
         let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
         let remotes = Remotes::new(config.excluded.clone(), allowed_own);
-        let rules = AddressRules { inside: config.inside.clone(), remotes, policy };
+        let own_tunnels = OwnTunnels::new(config.translate_own_tunnels);
+        let rules = AddressRules { inside: config.inside.clone(), remotes, policy, own_tunnels };
         let pool = &config.pool.addresses;
         let portless = PortlessSessions::new(&config.portless, pool, worker.0, seed, worker_key);
         Self::with_rules((rules, portless), &config.nat(), worker, seed, worker_key)
@@ -82,10 +84,10 @@ impl Nat44 {
             Side::Outside(outside) => self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters),
             // Of a batch's packets none is an error: that is known where this is compiled for them, and their decisions need no memory.
             Side::Neither if arrival.quoted.is_none() => {
-                let (source, destination) = self.without_five_tuple(arrival, now, counters)?;
+                let (source, destination, next) = self.without_five_tuple(arrival, now, counters)?;
                 let [source, destination] = [source, destination].map(|address| Endpoint4::new(address, 0));
                 let edit = Edit::Renumber4 { source, destination, keep_ports: true };
-                Ok(Decision::edit(edit, self.rules.policy, Next::Leave))
+                Ok(Decision::edit(edit, self.rules.policy, next))
             }
             Side::Neither => self.icmp_error(arrival, now, effects),
         }

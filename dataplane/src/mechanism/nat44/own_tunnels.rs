@@ -1,0 +1,64 @@
+//! The tunnels of this gateway whose packets a NAT44 translates: what they send gets an outside address, and what comes back goes into them.
+
+use super::Nat44;
+use super::portless::{Passing, PortlessProtocol};
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
+use crate::tunnel::ends::Ends4;
+use crate::tunnel::outer_nat::OuterPacket;
+use crate::verdict::{Next, WorkerId};
+use core::net::Ipv4Addr;
+
+/// The local ends of tunnels.
+#[derive(Clone, Debug)]
+pub(super) struct OwnTunnels {
+    is_on: bool,
+    ends: Ends4,
+}
+
+impl OwnTunnels {
+    /// Without tunnels. `is_on`: what they send is translated.
+    pub(super) const fn new(is_on: bool) -> Self {
+        Self { is_on, ends: Ends4::NONE }
+    }
+
+    /// The tunnels from now on.
+    pub(super) fn set_ends(&mut self, ends: &Ends4) {
+        if self.is_on {
+            self.ends = ends.clone();
+        }
+    }
+
+    /// Where a packet, or an ICMP error about one, goes that has become one for an inside host.
+    pub(super) fn next(&self, inside: Ipv4Addr, protocol: PortlessProtocol) -> Next {
+        let ends = match protocol {
+            PortlessProtocol::Ipv6 => &self.ends.six_in_four,
+            PortlessProtocol::Ipip => &self.ends.four_in_four,
+            PortlessProtocol::Gre | PortlessProtocol::Esp => return Next::Leave,
+        };
+        if ends.contains(&inside) { Next::IntoTunnel } else { Next::Leave }
+    }
+}
+
+impl Nat44 {
+    /// The outside address of a tunnel packet of this gateway.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn of_own_tunnel(
+        &mut self,
+        outer: OuterPacket,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Ipv4Addr, DropReason> {
+        let OuterPacket { source, destination, protocol, counts } = outer;
+        let protocol = PortlessProtocol::of(protocol).ok_or(DropReason::ProtocolUnsupported)?;
+        let passing = Passing { protocol, octets: &[], remote: destination, counts, now };
+        self.send_portless(source, passing, &mut effects.counters)
+    }
+
+    /// The worker of the sessions without ports with a remote host.
+    pub(super) fn worker_with(&self, remote: Ipv4Addr) -> WorkerId {
+        self.ownership().worker_of_inside(remote)
+    }
+}
