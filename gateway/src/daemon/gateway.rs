@@ -247,8 +247,9 @@ impl Gateway {
                     service::alive();
                     self.judge_alarms(&self.tables(&reports));
                     if self.warn_of_exhaustion(&reports) {
-                        self.record_refusals().await;
+                        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).want();
                     }
+                    self.record_refusals().await;
                     self.tell_drained().await;
                 }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),
