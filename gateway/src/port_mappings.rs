@@ -34,6 +34,7 @@ fn mapping<P: InsidePrefix>(
         pool: addresses,
         ports: pool.ports.ranges().to_vec(),
         deterministic: mapping.is_some(),
+        is_cut: false,
     })
 }
 

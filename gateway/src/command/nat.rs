@@ -4,7 +4,9 @@ use super::configuration_file::named_or_default;
 use super::failure::Failure;
 use super::output::say;
 use crate::config::Config;
-use crate::event_log::{Answer, PortMapping, Question, ask};
+use crate::event_log::{
+    Answer, PortMapping, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_portless,
+};
 use crate::host;
 use crate::port_mappings::port_mappings;
 use clap::{Args, Subcommand};
@@ -19,11 +21,14 @@ pub(super) enum NatCommand {
 /// What `sixway nat who` takes.
 #[derive(Debug, Args)]
 pub(super) struct WhoArguments {
-    /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier.
+    /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier. For protocols without ports: ADDRESS.
     outside: String,
-    /// tcp, udp or icmp.
+    /// tcp, udp, icmp, gre, esp, ipv6 or ipip.
     #[arg(long)]
     protocol: String,
+    /// The remote host, for protocols without ports: several inside hosts may have had the outside address.
+    #[arg(long, value_name = "ADDRESS")]
+    remote: Option<String>,
     /// The time in UTC, for example 2026-11-20T12:00:00Z.
     #[arg(long, value_name = "TIME")]
     at: String,
@@ -41,6 +46,11 @@ pub(super) struct WhoArguments {
 /// Looks it up and prints.
 pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
     let NatCommand::Who(arguments) = command;
+    let WhoArguments { outside, protocol, remote, at, .. } = arguments;
+    let portless = PortlessQuestion::read(outside, protocol, remote.as_deref(), at);
+    if let Some(question) = portless.map_err(Failure::Wrong)? {
+        return without_ports(arguments, &question);
+    }
     let question = Question::read(&arguments.outside, &arguments.protocol, &arguments.at);
     let question = question.map_err(Failure::Wrong)?;
     let answer = match &arguments.log {
@@ -55,25 +65,50 @@ pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The same for a protocol without ports.
+fn without_ports(arguments: &WhoArguments, question: &PortlessQuestion) -> Result<(), Failure> {
+    let log = match &arguments.log {
+        Some(path) => path.clone(),
+        None => {
+            let (file, config) = configuration(arguments.config.as_deref())?;
+            config.event_log.and_then(|log| log.file).ok_or_else(|| no_log(&file))?.path
+        }
+    };
+    let answer = ask_portless(&log, question).map_err(|error| Failure::Failed(error.to_string()))?;
+    match arguments.json {
+        // Strings and numbers have no reason to fail.
+        true => say(&serde_json::to_string_pretty(&answer).unwrap_or_default()),
+        false => say(&portless_words(&answer)),
+    }
+    Ok(())
+}
+
+fn configuration(named: Option<&Path>) -> Result<(PathBuf, Config), Failure> {
+    let file = named_or_default(named)?;
+    let loaded = Config::load(&file, &host::host_facts());
+    let (config, _) = loaded.map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    Ok((file, config))
+}
+
+fn no_log(file: &Path) -> Failure {
+    let file = file.display();
+    Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
+}
+
 /// The answer of the configuration's log; if that says nothing, of the configuration itself, where blocks follow from it.
 fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failure> {
-    let file = named_or_default(named)?;
-    let (config, _) =
-        Config::load(&file, &host::host_facts()).map_err(|faults| Failure::Wrong(faults.to_string()))?;
+    let (file, config) = configuration(named)?;
     let mappings: Vec<PortMapping> = port_mappings(&config).into_iter().flatten().collect();
     let by_mapping = Answer::configured(question, &mappings);
     let has_bindings = config.event_log.as_ref().is_some_and(|log| log.has_bindings());
     let log = config.event_log.and_then(|log| log.file);
     let Some(log) = log else {
-        return by_mapping.ok_or_else(|| {
-            let file = file.display();
-            Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
-        });
+        return by_mapping.ok_or_else(|| no_log(&file));
     };
     match (ask(&log.path, question), by_mapping) {
         (Ok(answer), by_mapping) if answer.inside.is_some() || by_mapping.is_none() => Ok(answer),
         // The log covers that time: whoever the present configuration names did not have it then.
-        (Ok(answer), Some(_)) if has_bindings && covers(&answer) => Ok(answer),
+        (Ok(answer), Some(_)) if has_bindings && covers(&answer) && !answer.mapping_is_cut => Ok(answer),
         (Ok(_) | Err(_), Some(by_mapping)) => Ok(by_mapping),
         (Ok(answer), None) => Ok(answer),
         (Err(error), None) => Err(Failure::Failed(error.to_string())),
@@ -90,11 +125,13 @@ fn words(answer: &Answer) -> String {
     let Answer { outside, protocol, at, .. } = answer;
     let mut text = match (&answer.inside, &answer.translator, &answer.kind) {
         (Some(inside), Some(translator), Some(kind)) if kind == "deterministic" => {
-            let since = answer.since.as_deref();
-            let source = since.map_or_else(
-                || "by the present configuration file: at that time it may have been another one".into(),
-                |since| format!("by the configuration of {since}"),
-            );
+            let source = match (&answer.since, answer.is_by_configuration) {
+                (_, true) => {
+                    "by the present configuration file: at that time it may have been another one".into()
+                }
+                (Some(since), false) => format!("by the configuration of {since}"),
+                (None, false) => "by a configuration from before the log begins".into(),
+            };
             format!("{inside} ({translator}, {kind})\n{source}")
         }
         (Some(inside), Some(translator), Some(kind)) => {
@@ -104,6 +141,9 @@ fn words(answer: &Answer) -> String {
         }
         _ => format!("nobody: the log has no binding of {outside} ({protocol}) at {at}"),
     };
+    if answer.mapping_is_cut {
+        text.push_str("\nthe record of how ports were given then is cut: ask the configuration of that time");
+    }
     if let Some(last) = &answer.last {
         text.push_str(&format!("\nlast   {}, until {}", last.inside, last.until));
     }
@@ -113,12 +153,45 @@ fn words(answer: &Answer) -> String {
     {
         text.push_str(&format!("\nthe log begins at {begins}"));
     }
-    if answer.events_are_missing {
+    warn(&mut text, answer.events_are_missing, answer.clock_was_set);
+    text
+}
+
+fn warn(text: &mut String, events_are_missing: bool, clock_was_set: bool) {
+    if events_are_missing {
         text.push_str("\nwarning: events of that time are missing in the log, so that this may be wrong");
     }
-    if answer.clock_was_set {
+    if clock_was_set {
         text.push_str("\nwarning: the clock was set at about that time, so that this may be wrong");
     }
+}
+
+/// The answer about a protocol without ports, for a person.
+fn portless_words(answer: &PortlessAnswer) -> String {
+    let PortlessAnswer { outside, protocol, at, .. } = answer;
+    let session = |session: &PortlessSession| {
+        let PortlessSession { inside, translator, remote, id, since, until } = session;
+        let remote = remote.as_ref().map_or_else(String::new, |remote| format!(" to {remote}"));
+        let id = id.map_or_else(String::new, |id| format!(", id {id}"));
+        let since = since.as_deref().unwrap_or("before the events that were looked at");
+        let until = until.as_deref().unwrap_or("the end of the log, at least");
+        format!("{inside}{remote} ({translator}, {protocol}{id})\nsince  {since}\nuntil  {until}")
+    };
+    let sessions: Vec<String> = answer.sessions.iter().map(session).collect();
+    let mut text = match (sessions.is_empty(), &answer.remote) {
+        (false, _) => sessions.join("\n"),
+        (true, None) => format!("nobody: the log has no session of {outside} ({protocol}) at {at}"),
+        (true, Some(remote)) => {
+            format!("nobody: the log has no session of {outside} ({protocol}) to {remote} at {at}")
+        }
+    };
+    if let Some(begins) = answer.log_begins.as_ref().filter(|_| sessions.is_empty()) {
+        text.push_str(&format!("\nthe log begins at {begins}"));
+    }
+    if answer.is_incomplete {
+        text.push_str("\nwarning: there are too many events of this address: sessions may be missing here");
+    }
+    warn(&mut text, answer.events_are_missing, answer.clock_was_set);
     text
 }
 
@@ -135,6 +208,41 @@ mod tests {
         };
         assert!(begun(Some("2026-11-20T11:59:59.000000Z")) && begun(Some("2026-11-20T12:00:00.000000Z")));
         assert!(!begun(Some("2026-11-20T12:00:00.000001Z")) && !begun(None));
+    }
+
+    #[test]
+    fn a_deterministic_answer_says_by_which_configuration() {
+        let of = |since: Option<&str>, is_by_configuration| {
+            let (inside, translator) = (Some("10.0.0.1".into()), Some("nat44".into()));
+            let (kind, since) = (Some("deterministic".into()), since.map(str::to_owned));
+            words(&Answer { inside, translator, kind, since, is_by_configuration, ..Answer::default() })
+        };
+        assert_eq!(of(Some("then"), false), "10.0.0.1 (nat44, deterministic)\nby the configuration of then");
+        assert!(of(None, false).ends_with("from before the log begins"));
+        assert!(of(None, true).contains("the present configuration file"));
+        let cut = words(&Answer { mapping_is_cut: true, ..Answer::default() });
+        assert!(cut.starts_with("nobody") && cut.contains("is cut"), "{cut}");
+    }
+
+    #[test]
+    fn an_answer_about_a_protocol_without_ports_has_all_sessions() {
+        let one = PortlessSession {
+            inside: "10.0.0.1".into(),
+            translator: "nat44".into(),
+            remote: Some("203.0.113.1".into()),
+            id: Some(7),
+            since: Some("then".into()),
+            until: None,
+        };
+        let other = PortlessSession { inside: "10.0.0.2".into(), remote: None, id: None, ..one.clone() };
+        let protocol = "esp".to_owned();
+        let answer = PortlessAnswer { protocol, sessions: vec![one, other], ..PortlessAnswer::default() };
+        let until = "since  then\nuntil  the end of the log, at least";
+        let first = format!("10.0.0.1 to 203.0.113.1 (nat44, esp, id 7)\n{until}");
+        assert_eq!(portless_words(&answer), format!("{first}\n10.0.0.2 (nat44, esp)\n{until}"));
+        let none = PortlessAnswer { sessions: Vec::new(), is_incomplete: true, ..answer };
+        let text = portless_words(&none);
+        assert!(text.starts_with("nobody") && text.contains("sessions may be missing"), "{text}");
     }
 
     #[test]

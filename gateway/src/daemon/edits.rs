@@ -179,7 +179,7 @@ impl Gateway {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::daemon) mod tests {
     use super::super::facts::{Facts, Mechanism, Translator};
     use super::*;
     use crate::config::{AlarmThresholds, Pool, Ports};
@@ -188,10 +188,10 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     /// The changes that a worker got, in order.
-    type Told = Arc<Mutex<Vec<Edit>>>;
+    pub(in crate::daemon) type Told = Arc<Mutex<Vec<Edit>>>;
 
     /// A worker for tests: executes each change, and does not answer the first one if it is busy.
-    fn stand_in(mailbox: Mailbox, told: Told, mut busy: bool) {
+    pub(in crate::daemon) fn stand_in(mailbox: Mailbox, told: Told, mut busy: bool) {
         std::thread::spawn(move || {
             while let Some(command) = mailbox.next() {
                 match command {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// A gateway with a NAT64 for tests.
-    fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
+    pub(in crate::daemon) fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
         let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
         let translator = |pool| Translator { prefix: None, inside4: None, pool, is_deterministic: false };
         let facts = Facts {
@@ -238,17 +238,27 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_binding_to_a_port_that_the_host_keeps_is_refused() {
-        let pool = Pool {
+    /// A pool for tests.
+    pub(in crate::daemon) fn pool(addresses: &str) -> Pool {
+        Pool {
             name: "main".into(),
-            addresses: vec![Prefix4::holding([192, 0, 2, 1].into(), 32)],
-            interface: Some("eth0".into()),
-            ports: Ports::parse("61000-65535").unwrap(),
-            shared: true,
+            addresses: vec![addresses.parse().unwrap()],
+            interface: None,
+            ports: Ports::parse("1024-65535").unwrap(),
+            shared: false,
             proxy_arp: false,
             draining: Vec::new(),
             alarm: AlarmThresholds::default(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_binding_to_a_port_that_the_host_keeps_is_refused() {
+        let pool = Pool {
+            interface: Some("eth0".into()),
+            ports: Ports::parse("61000-65535").unwrap(),
+            shared: true,
+            ..pool("192.0.2.1/32")
         };
         let (post, mailbox) = mailbox().unwrap();
         stand_in(mailbox, Told::default(), false);

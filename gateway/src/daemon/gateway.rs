@@ -75,6 +75,8 @@ pub struct Gateway {
     pub(super) edits: tokio::sync::Mutex<()>,
     /// What is being drained in pools for which that was changed at run time.
     pub(super) drained: Mutex<Drained>,
+    /// Whether a reload has taken note of that: what is drained later would be lost. Held while a pool is drained.
+    pub(super) drains_noted: tokio::sync::Mutex<bool>,
     /// What was reported of addresses that are drained.
     pub(super) drain_log: Mutex<DrainLog>,
     alarms: Mutex<Alarms>,
@@ -111,6 +113,7 @@ impl Gateway {
             started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
             edits: tokio::sync::Mutex::default(),
             drained: Mutex::default(),
+            drains_noted: tokio::sync::Mutex::default(),
             drain_log: Mutex::default(),
             alarms: Mutex::default(),
             refusals: Mutex::default(),
@@ -244,8 +247,9 @@ impl Gateway {
                     service::alive();
                     self.judge_alarms(&self.tables(&reports));
                     if self.warn_of_exhaustion(&reports) {
-                        self.record_refusals().await;
+                        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).want();
                     }
+                    self.record_refusals().await;
                     self.tell_drained().await;
                 }
                 Err(error) => tracing::warn!("counters were not sampled: {error}; rates are incomplete"),

@@ -1,4 +1,4 @@
-//! Lists the bindings in the event log again, when that asks for it.
+//! Lists the bindings in the event log, at the start and again when that asks for it.
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Filter};
@@ -11,6 +11,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_secs(5);
 /// While the log has too much to write.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often a worker that is busy is asked again.
+const TRIES: usize = 500;
 /// Rows that are read together.
 const ROWS: usize = 1_000;
 
@@ -30,12 +32,14 @@ async fn list(gateway: &Gateway, log: &EventLog) {
     if !log.begin_listing() {
         return;
     }
+    let mut is_whole = true;
     for worker in 0..gateway.workers() {
         if let Err(error) = list_of(gateway, log, worker).await {
             tracing::warn!("event log: the bindings of worker {worker} are not listed: {error}");
+            is_whole = false;
         }
     }
-    while !log.end_listing() {
+    while !log.end_listing(is_whole) {
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -43,11 +47,7 @@ async fn list(gateway: &Gateway, log: &EventLog) {
 async fn list_of(gateway: &Gateway, log: &EventLog, worker: usize) -> Result<(), AdminError> {
     let mut from = Some(Position::default());
     while let Some(place) = from {
-        let dump = |answer| {
-            let (filter, rows) = (Filter::default(), Vec::new());
-            Command::Bindings(Dump { filter, from: place, limit: ROWS, parts: None, rows, answer })
-        };
-        let page: DumpPage<BindingEntry> = gateway.ask(worker, dump).await?;
+        let page = page(gateway, worker, place).await?;
         let mut rows: Vec<Listed> = page.rows.iter().filter_map(listed).collect();
         while let Err(again) = log.list(rows) {
             rows = again;
@@ -56,6 +56,26 @@ async fn list_of(gateway: &Gateway, log: &EventLog, worker: usize) -> Result<(),
         from = page.next;
     }
     Ok(())
+}
+
+/// A page of a worker's bindings. A worker that others have asked for too much is asked again.
+async fn page(
+    gateway: &Gateway,
+    worker: usize,
+    from: Position,
+) -> Result<DumpPage<BindingEntry>, AdminError> {
+    let mut tries = 0;
+    loop {
+        let dump = |answer| {
+            let (filter, rows) = (Filter::default(), Vec::new());
+            Command::Bindings(Dump { filter, from, limit: ROWS, parts: None, rows, answer })
+        };
+        match gateway.ask(worker, dump).await {
+            Err(AdminError::Busy(_)) if tries < TRIES => tries += 1,
+            outcome => return outcome,
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 /// `None`: it is of a dynamic pool, which is not logged.

@@ -53,7 +53,10 @@ impl Gateway {
             let what = format!("{prefix} is not a part of pool {}", pool.name);
             return Err(AdminError::Conflict(what));
         }
-        let _alone = self.edits.lock().await;
+        let drains_noted = self.drains_noted.lock().await;
+        if *drains_noted {
+            return Err(AdminError::Busy("the gateway is being reloaded; retry".into()));
+        }
         let mut draining = self.drained().remove(&pool.name).unwrap_or_else(|| Draining::of(&pool.draining));
         if drains {
             draining.add(prefix)
@@ -83,7 +86,19 @@ impl Gateway {
         Ok(())
     }
 
-    async fn must_be_drained(&self, part: &PoolPart) -> Result<(), AdminError> {
+    /// What is drained from here on is refused: another process gets what is drained by now.
+    pub(super) async fn note_drained_for_reload(&self) {
+        *self.drains_noted.lock().await = true;
+    }
+
+    /// There is no reload after all.
+    pub(super) async fn go_on_draining(&self) {
+        *self.drains_noted.lock().await = false;
+    }
+
+    /// # Errors
+    /// A part of a pool that is to be removed is not drained.
+    pub(super) async fn must_be_drained(&self, part: &PoolPart) -> Result<(), AdminError> {
         let PoolPart { pool, prefix } = part;
         let advice = format!("drain it first: sixway pool drain {pool} {prefix}");
         let holds = |row: &&DrainingRow| {
@@ -203,6 +218,7 @@ fn relist(pool: &mut Pool, relisted: &Relisted) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::edits::tests::{gateway, pool, stand_in};
     use super::*;
     use crate::config::HostFacts;
 
@@ -240,6 +256,24 @@ mod tests {
         assert_eq!(lists(&without), (listed(&["192.0.2.0/30"]), listed(&[])));
         let kept = amended(of, &Drained::new(), Some(&Relisted::With(part("192.0.2.16/28")))).unwrap();
         assert_eq!(lists(&kept).1, listed(&["192.0.2.0/31"]), "what the file drains");
+    }
+
+    #[tokio::test]
+    async fn what_is_drained_is_refused_once_a_reload_has_taken_note_of_it() {
+        let (post, mailbox) = crate::worker::mailbox().unwrap();
+        stand_in(mailbox, Default::default(), false);
+        let gateway = gateway(Some(pool("192.0.2.0/29")), vec![post]);
+        let drain = |verb, prefix| gateway.change_pool(verb, part(prefix));
+        assert_eq!(drain(PoolVerb::Drain, "192.0.2.0/31").await, Ok(()));
+        gateway.note_drained_for_reload().await;
+        let noted = gateway.drained();
+        for verb in [PoolVerb::Drain, PoolVerb::Undrain] {
+            assert!(matches!(drain(verb, "192.0.2.0/30").await, Err(AdminError::Busy(_))));
+        }
+        assert_eq!(gateway.drained(), noted, "what the reload does not know of is not drained");
+        gateway.go_on_draining().await;
+        assert_eq!(drain(PoolVerb::Undrain, "192.0.2.0/31").await, Ok(()));
+        assert_ne!(gateway.drained(), noted);
     }
 
     #[test]

@@ -1,88 +1,208 @@
 //! Subscribers that were refused sessions or bindings because of their limits or shares, for the event log: a record of each in a minute at
 //! most, with the number of refusals. Whoever is refused most cannot fill the log with that.
+//!
+//! All subscribers are looked at, page by page. Only those that have had a record are remembered, as long as they exist: 256 more with each
+//! look at most.
 
-use crate::event_log::Notice;
-use crate::view::SubscriberRow;
+use crate::worker::Position;
+use sixway_dataplane::nat::SubscriberRow;
 use std::collections::HashMap;
+use std::net::Ipv6Addr;
+use std::time::{Duration, Instant};
 
-/// Records at a time, at most.
+/// Records of a look, at most.
 const RECORDS: usize = 256;
+/// Between the beginnings of two looks.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// A subscriber: its worker, its mechanism and its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Refused {
+    pub(super) worker: usize,
+    pub(super) mechanism: u16,
+    pub(super) address: Ipv6Addr,
+    pub(super) bits: u8,
+}
+
+/// What was recorded of a subscriber.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    refused: u64,
+    /// The last look that found it.
+    look: u64,
+}
 
 /// What was refused to whom, as far as it was recorded.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
-    recorded: HashMap<(String, String), u64>,
+    recorded: HashMap<Refused, Recorded>,
+    /// How many looks there were.
+    look: u64,
+    /// When the last one began.
+    began: Option<Instant>,
+    /// Where the one under way goes on: the worker, and the place in its tables.
+    at: Option<(usize, Position)>,
+    /// Those with the most new refusals so far, and how many are recorded once these have a record.
+    due: Vec<(u64, Refused, u64)>,
+    /// Whether somebody was refused since the last look began, or some found no room in it.
+    is_wanted: bool,
 }
 
 impl Refusals {
-    /// The records that are due, those of the most refusals. Rows that have no new refusals have none.
-    pub(super) fn due(&mut self, rows: Vec<SubscriberRow>) -> Vec<Notice> {
-        let before = std::mem::take(&mut self.recorded);
-        let mut due = Vec::new();
-        for row in rows.into_iter().filter(|row| row.refused > 0) {
-            let key = (row.mechanism, row.subscriber);
-            let known = before.get(&key).copied().unwrap_or(0);
-            // A subscriber that had no binding in between begins at zero.
-            let new = if row.refused >= known { row.refused - known } else { row.refused };
-            if new > 0 {
-                due.push((new, key.clone()));
+    /// Somebody was refused.
+    pub(super) fn want(&mut self) {
+        self.is_wanted = true;
+    }
+
+    /// Where to look: a look is under way, or one begins.
+    pub(super) fn next(&mut self, now: Instant) -> Option<(usize, Position)> {
+        let may_begin = self.is_wanted && self.began.is_none_or(|began| now.duration_since(began) >= PAUSE);
+        if self.at.is_none() && may_begin {
+            (self.is_wanted, self.began, self.at) = (false, Some(now), Some((0, Position::default())));
+            self.look += 1;
+        }
+        self.at
+    }
+
+    /// A subscriber of a worker.
+    pub(super) fn see(&mut self, worker: usize, mechanism: u16, row: &SubscriberRow) {
+        if row.refused == 0 {
+            return;
+        }
+        let who = Refused { worker, mechanism, address: row.address, bits: row.bits };
+        let known = self.recorded.get_mut(&who).map_or(0, |recorded| {
+            recorded.look = self.look;
+            // One that had no binding in between begins at zero.
+            if row.refused < recorded.refused {
+                recorded.refused = 0;
             }
-            self.recorded.insert(key, row.refused);
+            recorded.refused
+        });
+        if row.refused > known {
+            self.due.push((row.refused - known, who, row.refused));
+            if self.due.len() >= 2 * RECORDS {
+                self.keep_most();
+            }
         }
-        due.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-        // What finds no room is in the next record of that subscriber.
-        for (new, key) in due.drain(due.len().min(RECORDS)..) {
-            self.recorded.entry(key).and_modify(|recorded| *recorded -= new);
+    }
+
+    /// What finds no room is in a later record.
+    fn keep_most(&mut self) {
+        self.due.sort_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
+        self.is_wanted |= self.due.len() > RECORDS;
+        self.due.truncate(RECORDS);
+    }
+
+    /// The look goes on there.
+    pub(super) fn go_on(&mut self, at: (usize, Position)) {
+        self.at = Some(at);
+    }
+
+    /// The look is complete: the records, those of the most refusals first.
+    pub(super) fn end(&mut self) -> Vec<(Refused, u64)> {
+        self.at = None;
+        self.keep_most();
+        let look = self.look;
+        self.recorded.retain(|_, recorded| recorded.look == look);
+        let mut records = Vec::with_capacity(self.due.len());
+        for (new, who, refused) in self.due.drain(..) {
+            self.recorded.insert(who, Recorded { refused, look });
+            records.push((who, new));
         }
-        let notice = |(refused, (translator, subscriber)): (u64, (String, String))| Notice::Subscriber {
-            translator: translator.into(),
-            subscriber: subscriber.into(),
-            refused,
-        };
-        due.into_iter().map(notice).collect()
+        records
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sixway_dataplane::nat::RowBlocks;
+    use std::collections::BTreeMap;
 
-    fn row(subscriber: &str, refused: u64) -> SubscriberRow {
-        SubscriberRow { subscriber: subscriber.into(), refused, ..SubscriberRow::default() }
+    fn row(number: u32, refused: u64) -> SubscriberRow {
+        let address = Ipv6Addr::from_bits(number.into());
+        let (bindings, blocks) = ([0; 3], RowBlocks::default());
+        let (hosts, sessions, from_outside, made, per_second) = (1, 0, 0, 0, 0);
+        SubscriberRow {
+            address,
+            bits: 128,
+            hosts,
+            bindings,
+            sessions,
+            from_outside,
+            made,
+            per_second,
+            refused,
+            blocks,
+        }
     }
 
-    fn told(refusals: &mut Refusals, rows: &[(&str, u64)]) -> Vec<(String, u64)> {
-        let due = refusals.due(rows.iter().map(|(name, refused)| row(name, *refused)).collect());
-        due.iter()
-            .map(|notice| match notice {
-                Notice::Subscriber { subscriber, refused, .. } => (subscriber.to_string(), *refused),
-                Notice::Alarm(_) => panic!("{notice:?}"),
-            })
-            .collect()
+    fn minute(number: u64) -> Instant {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        *START.get_or_init(Instant::now) + PAUSE * u32::try_from(number).unwrap()
+    }
+
+    /// The records of a whole look, by the numbers of the subscribers.
+    fn told(refusals: &mut Refusals, at: u64, rows: impl IntoIterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
+        refusals.want();
+        assert_eq!(refusals.next(minute(at)), Some((0, Position::default())));
+        rows.into_iter().for_each(|(number, refused)| refusals.see(0, 0, &row(number, refused)));
+        let records = refusals.end().into_iter();
+        records.map(|(who, new)| (u32::try_from(who.address.to_bits()).unwrap(), new)).collect()
     }
 
     #[test]
     fn a_subscriber_has_a_record_of_what_is_new() {
         let mut refusals = Refusals::default();
-        let one = |name: &str, count| vec![(name.to_owned(), count)];
-        assert_eq!(told(&mut refusals, &[("a", 7), ("b", 0)]), one("a", 7));
-        assert_eq!(told(&mut refusals, &[("a", 7), ("b", 0)]), []);
-        assert_eq!(told(&mut refusals, &[("a", 9), ("b", 5)]), [("b".to_owned(), 5), ("a".to_owned(), 2)]);
-        assert_eq!(told(&mut refusals, &[("a", 1), ("b", 5)]), one("a", 1), "it began again");
+        assert_eq!(told(&mut refusals, 0, [(1, 7), (2, 0)]), [(1, 7)]);
+        assert_eq!(told(&mut refusals, 1, [(1, 7), (2, 0)]), []);
+        assert_eq!(told(&mut refusals, 2, [(1, 9), (2, 5)]), [(2, 5), (1, 2)]);
+        assert_eq!(told(&mut refusals, 3, [(1, 1), (2, 5)]), [(1, 1)], "it began again");
+        assert_eq!(told(&mut refusals, 4, [(2, 5)]), [], "it is gone");
+        assert_eq!(told(&mut refusals, 5, [(1, 3), (2, 5)]), [(1, 3)], "another one with its prefix");
     }
 
     #[test]
-    fn many_that_are_refused_have_a_bounded_number_of_records_and_nothing_is_forgotten() {
+    fn the_same_prefix_at_two_workers_or_mechanisms_is_counted_for_each() {
         let mut refusals = Refusals::default();
-        let names: Vec<String> = (0..600).map(|n| format!("{n:03}")).collect();
-        let rows: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 1)).collect();
-        let mut counts: Vec<usize> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        for _ in 0..4 {
-            let told = told(&mut refusals, &rows);
-            counts.push(told.len());
-            seen.extend(told.into_iter().map(|(name, _)| name));
+        for (at, expected) in [(0, 3), (1, 0)] {
+            refusals.want();
+            refusals.next(minute(at));
+            for (worker, mechanism, refused) in [(0, 0, 7), (0, 1, 5), (1, 0, 3)] {
+                refusals.see(worker, mechanism, &row(1, refused));
+            }
+            assert_eq!(refusals.end().len(), expected);
         }
-        assert_eq!((counts, seen.len()), (vec![256, 256, 88, 0], 600));
+    }
+
+    /// However many are refused, the numbers of all records of a subscriber add up to its refusals.
+    #[test]
+    fn ten_thousand_that_are_refused_have_a_bounded_number_of_records_and_nothing_is_missing_or_doubled() {
+        let mut refusals = Refusals::default();
+        let mut recorded = BTreeMap::new();
+        let refused = |number: u32| u64::from(number % 97 + 1);
+        for at in 0..=10_000 / RECORDS as u64 {
+            // One more is refused again and again: it does not displace others for ever.
+            let busy = std::iter::once((10_000, (at + 1) * 1_000));
+            let told = told(&mut refusals, at, (0..10_000).map(|n| (n, refused(n))).chain(busy));
+            assert!(told.len() <= RECORDS && told[0] == (10_000, 1_000), "{at}");
+            told.into_iter().for_each(|(number, new)| *recorded.entry(number).or_insert(0) += new);
+        }
+        assert!((0..10_000).all(|number| recorded.get(&number) == Some(&refused(number))));
+    }
+
+    #[test]
+    fn a_look_begins_once_in_a_minute_and_again_for_what_found_no_room() {
+        let mut refusals = Refusals::default();
+        assert_eq!(refusals.next(minute(0)), None, "nobody was refused");
+        assert_eq!(told(&mut refusals, 0, (0..300).map(|n| (n, 1))).len(), RECORDS);
+        refusals.want();
+        assert_eq!(refusals.next(minute(1) - Duration::from_millis(1)), None);
+        assert!(refusals.next(minute(1)).is_some());
+        refusals.go_on((1, Position { mechanism: 0, slot: 7 }));
+        assert_eq!(refusals.next(minute(1)), Some((1, Position { mechanism: 0, slot: 7 })), "under way");
+        (0..300).for_each(|n| refusals.see(0, 0, &row(n, 1)));
+        assert_eq!(refusals.end().len(), 300 - RECORDS);
+        assert_eq!(refusals.next(minute(2)), None, "all have a record");
     }
 }

@@ -4,7 +4,7 @@ use super::gateway::Gateway;
 use crate::admin::{AdminError, By, DEFAULT_TOP, Edit, Filter, Ranking};
 use crate::inside_endpoint;
 use crate::view::{Ended, SubscriberRow, Subscribers};
-use crate::worker::{Command, Dump, Position, SubscriberEntry};
+use crate::worker::{Command, Dump, DumpPage, Position, SubscriberEntry};
 use sixway_dataplane::nat::{NatProtocol, Outside, RowBlocks};
 use sixway_wire::Prefix6;
 
@@ -21,19 +21,7 @@ impl Gateway {
         for worker in 0..self.workers() {
             let mut from = Some(Position::default());
             while let Some(position) = from {
-                let page = self
-                    .ask(worker, |answer| {
-                        let (filter, limit, rows) = (filter.clone(), PAGE, Vec::new());
-                        Command::Subscribers(Dump {
-                            filter,
-                            from: position,
-                            limit,
-                            parts: None,
-                            rows,
-                            answer,
-                        })
-                    })
-                    .await?;
+                let page = self.subscribers_of(worker, position, &filter).await?;
                 found.total += page.rows.len() as u64;
                 found.rows.extend(page.rows.into_iter().map(|entry| self.subscriber_row(worker, entry)));
                 keep_first(&mut found.rows, by, top);
@@ -41,6 +29,20 @@ impl Gateway {
             }
         }
         Ok(found)
+    }
+
+    /// Subscribers of a worker, from a place on.
+    pub(super) async fn subscribers_of(
+        &self,
+        worker: usize,
+        from: Position,
+        filter: &Filter,
+    ) -> Result<DumpPage<SubscriberEntry>, AdminError> {
+        self.ask(worker, |answer| {
+            let (filter, limit, rows) = (filter.clone(), PAGE, Vec::new());
+            Command::Subscribers(Dump { filter, from, limit, parts: None, rows, answer })
+        })
+        .await
     }
 
     fn subscriber_row(

@@ -181,11 +181,25 @@ impl<'a> Reloads<'a> {
                     .into(),
             );
         }
+        self.gateway.note_drained_for_reload().await;
+        let prepared = self.prepare_as_noted(text, confirm).await;
+        if prepared.is_err() {
+            self.gateway.go_on_draining().await;
+        }
+        prepared
+    }
+
+    /// The same, when nothing is drained any more.
+    async fn prepare_as_noted(&self, text: &Text, confirm: Option<Duration>) -> Result<(), String> {
+        if let Text::Relisted(Relisted::Without(part)) = text {
+            // It may have been given to hosts again since it was requested.
+            self.gateway.must_be_drained(part).await.map_err(|error| error.to_string())?;
+        }
         let config = self.wanted(text)?;
         self.make_ready(&config).await?;
         let previous = match text {
             Text::File => Previous {
-                sources: self.start.sources.clone(),
+                sources: self.in_force(None)?,
                 confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
                 before: self.before().await,
                 ..Previous::default()
@@ -305,9 +319,19 @@ impl<'a> Reloads<'a> {
         }
     }
 
+    /// The previous configuration, with what was drained since, if that is possible there.
+    fn as_drained(&self, previous: &Previous) -> Previous {
+        let Ok((config, _)) = previous.config() else { return previous.clone() };
+        let amended = amended((&config, &previous.sources), &self.gateway.drained(), None);
+        let with = amended.map(|sources| Previous { sources, ..previous.clone() });
+        with.ok().filter(|with| with.config().is_ok()).unwrap_or_else(|| previous.clone())
+    }
+
     async fn roll_back(&self, why: &str) {
         tracing::warn!("rolling back to the previous configuration: {why}");
-        let ready = match self.start.previous.map(|(_, previous)| previous.config()) {
+        self.gateway.note_drained_for_reload().await;
+        let previous = self.start.previous.map(|(_, previous)| self.as_drained(previous));
+        let ready = match previous.as_ref().map(Previous::config) {
             Some(Ok((config, _))) => self.make_ready(&config).await,
             Some(Err(faults)) => Err(faults.to_string()),
             None => Ok(()),
@@ -315,7 +339,7 @@ impl<'a> Reloads<'a> {
         if let Err(what) = ready {
             tracing::warn!("{what}");
         }
-        let written = self.start.previous.map(|(_, previous)| previous.return_for(&self.file(), why));
+        let written = previous.map(|previous| previous.return_for(&self.file(), why));
         if let Some(Err(error)) = written {
             tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
         }

@@ -1,17 +1,16 @@
 //! What is looked at regularly: alarms, who was refused, and what is drained.
 
 use super::gateway::Gateway;
-use crate::admin::{By, Ranking};
+use super::refusals::Refused;
+use crate::admin::Filter;
 use crate::event_log::Notice;
+use crate::inside_endpoint;
 use crate::show::count;
-use crate::worker::Table;
+use crate::worker::{Position, Table};
 use std::sync::PoisonError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Subscribers that are looked at, those that were refused most.
-const SUBSCRIBERS: usize = 4_096;
-
-/// How long the workers may take to list them.
+/// How long subscribers are looked at without a break.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Records that the event log's thread is given at a time, and the pause in which it takes them.
@@ -47,18 +46,40 @@ impl Gateway {
         }
     }
 
-    /// Records which subscribers were refused.
+    /// Records which subscribers were refused, if that is due.
     pub(super) async fn record_refusals(&self) {
         let Some(events) = self.event_log() else { return };
-        let ranking = Ranking { by: Some(By::Refused), top: Some(SUBSCRIBERS), ..Ranking::default() };
-        let found = tokio::time::timeout(PATIENCE, self.first_subscribers(&ranking)).await;
-        // What is not known is recorded the next time.
-        let Ok(Ok(found)) = found else { return };
-        let due = self.refusals.lock().unwrap_or_else(PoisonError::into_inner).due(found.rows);
+        let due = self.look_at_refusals().await;
         // The log's thread takes a bounded number of them at a time.
         for some in due.chunks(NOTICES) {
             some.iter().cloned().for_each(|notice| events.notice(notice));
             tokio::time::sleep(NOTICES_PAUSE).await;
+        }
+    }
+
+    /// Looks at subscribers for a bounded time, and goes on the next time. At the end, which were refused.
+    async fn look_at_refusals(&self) -> Vec<Notice> {
+        let refusals = || self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let began = Instant::now();
+        let Some(mut at) = refusals().next(began) else { return Vec::new() };
+        while at.0 < self.workers() {
+            let left = PATIENCE.saturating_sub(began.elapsed());
+            let page = tokio::time::timeout(left, self.subscribers_of(at.0, at.1, &Filter::default())).await;
+            let Ok(Ok(page)) = page else { return Vec::new() };
+            let mut refusals = refusals();
+            page.rows.iter().for_each(|entry| refusals.see(at.0, entry.mechanism, &entry.row));
+            at = page.next.map_or((at.0 + 1, Position::default()), |position| (at.0, position));
+            refusals.go_on(at);
+        }
+        let records = refusals().end();
+        records.into_iter().map(|(who, refused)| self.refusal(who, refused)).collect()
+    }
+
+    fn refusal(&self, who: Refused, refused: u64) -> Notice {
+        Notice::Subscriber {
+            translator: self.mechanism(who.mechanism).into(),
+            subscriber: inside_endpoint::prefix_text(who.address, who.bits).into(),
+            refused,
         }
     }
 

@@ -23,9 +23,20 @@ impl Continuing {
         Self { mappings, each_binding, known: HashSet::new() }
     }
 
+    /// Whether dynamic bindings of the translator at this place have records, of their own or of their blocks.
+    pub(super) fn has_records(&self, translator: usize) -> bool {
+        let mapping = self.mappings.get(translator).and_then(Option::as_ref);
+        self.each_binding || mapping.is_none_or(|mapping| !mapping.deterministic)
+    }
+
+    /// Forgets which blocks have a record.
+    pub(super) fn end(&mut self) {
+        self.known = HashSet::new();
+    }
+
     /// Begins again with all blocks; records of how translators give them. Each has a time of its own, by which it is found.
     pub(super) fn begin(&mut self, micros: u64) -> Vec<Record> {
-        self.known.clear();
+        self.end();
         let mappings = self.mappings.iter().flatten().zip(micros..);
         mappings.map(|(it, micros)| Record { micros, event: Event::Mapping(it.clone()) }).collect()
     }
@@ -93,7 +104,9 @@ mod tests {
             );
             let fixed = Binding { is_static: true, ..binding("10.0.0.1:5", "192.0.2.1:1600") };
             assert_eq!(names(&continuing.records(7, 0, fixed)), ["binding_continues"]);
-            continuing.begin(8);
+            assert_eq!(continuing.known.len(), 2);
+            continuing.end();
+            assert_eq!(continuing.known.capacity(), 0);
             assert_eq!(
                 names(&continuing.records(9, 0, binding("10.0.0.1:5", "192.0.2.1:1601")))[0],
                 "block_continues"
@@ -105,5 +118,7 @@ mod tests {
     fn a_deterministic_mapping_needs_no_record_of_its_blocks() {
         let mut continuing = Continuing::new(vec![Some(mapping(true))], false);
         assert!(continuing.records(7, 0, binding("10.0.0.1:5", "192.0.2.1:1600")).is_empty());
+        assert!(!continuing.has_records(0) && continuing.has_records(1));
+        assert!(Continuing::new(vec![Some(mapping(true))], true).has_records(0));
     }
 }

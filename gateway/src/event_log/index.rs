@@ -10,6 +10,7 @@
 //! that the times of its lines are not in order. An index can always be made again from its log.
 
 use super::record::{Event, Record};
+use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, protocol};
 use std::fs::File;
@@ -53,6 +54,11 @@ pub(super) fn key_of(nat: NatProtocol, outside: Endpoint4) -> Key {
     u64::from(outside.address.to_bits()) << 32 | u64::from(outside.port) << 16 | u64::from(number) << 8
 }
 
+/// An outside address of a protocol without ports.
+pub(super) fn key_of_portless(protocol: PortlessProtocol, outside: Ipv4Addr) -> Key {
+    u64::from(outside.to_bits()) << 32 | u64::from(protocol.number()) << 8
+}
+
 /// The key of a record; `None`: it is not looked for. Sessions are not: their binding is.
 pub(super) fn key(record: &Record) -> Option<Key> {
     match &record.event {
@@ -62,9 +68,8 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Started => Some(STARTED),
         Event::Lost(..) => Some(LOST),
         Event::Stepped(_) => Some(STEPPED),
-        Event::Session(..) | Event::Portless(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => {
-            None
-        }
+        Event::Portless(_, session) => Some(key_of_portless(session.protocol, session.outside)),
+        Event::Session(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => None,
     }
 }
 
@@ -313,7 +318,8 @@ mod tests {
                 STEPPED,
                 key_of(NatProtocol::Icmp, Endpoint4::new("0.0.0.0".parse().unwrap(), 0)),
             ])
+            .chain(PortlessProtocol::ALL.map(|protocol| key_of_portless(protocol, address)))
             .collect();
-        assert_eq!(keys.len(), 13);
+        assert_eq!(keys.len(), 17);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::file_access::FileAccess;
 use super::index::{self, GrowingRun, Times};
-use super::record::{Event, Record};
+use super::record::{Event, LONGEST_LINE, Record};
 use super::rotation;
 use super::sink_state::SinkState;
 use crate::config::EventLogFile;
@@ -12,8 +12,6 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The longest line that is indexed; ours have less than 400 octets.
-const LONGEST_LINE: usize = 4_096;
 /// A second, in microseconds.
 const SECOND: u64 = 1_000_000;
 /// Lines wait in memory until there are this many octets.

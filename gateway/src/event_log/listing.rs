@@ -1,12 +1,13 @@
-//! The bindings that there are, listed again from time to time, so that a binding stays in the log as long as it exists although old files
-//! are removed.
+//! The bindings that there are, listed when a process begins, and again from time to time, so that a binding stays in the log as long as it
+//! exists although old files are removed.
 //!
-//! The workers' tables are read while packets pass. A row may be of a binding that ends, or has ended, in the meantime: a binding with an
-//! event since the listing began is left out, for that event is in the log.
+//! The workers' tables are read while packets pass, and the rows come in parts. A row may be of a binding that ends, or has ended, in the
+//! meantime: a binding with an event since the listing began is left out, for that event is in the log. In the first listing of a process, an
+//! end whose beginning is not in the log since then is preceded by the record that the binding was there.
 
 use super::continuing::Continuing;
 use super::index::{Key, key};
-use super::record::{Binding, Event, Record};
+use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
@@ -47,14 +48,46 @@ pub(super) struct Listing {
     last_wanted: Option<Instant>,
     /// Full files since then.
     full: u64,
-    /// Since when one is under way, and the bindings with events since then.
-    under_way: Option<(u64, HashSet<Key>)>,
+    under_way: Option<UnderWay>,
+    /// Bindings that are missing in the first one, because it was left off.
+    unlisted: u64,
+}
+
+/// A listing that is under way.
+#[derive(Debug)]
+struct UnderWay {
+    /// When it began.
+    micros: u64,
+    /// The bindings with events since then.
+    touched: HashSet<Key>,
+    first: Option<First>,
+}
+
+/// The first listing of a process. It begins with the log, before the workers.
+#[derive(Clone, Copy, Debug)]
+struct First {
+    /// Bindings that there were then, and how many of them have a record.
+    expected: u64,
+    listed: u64,
+}
+
+impl First {
+    /// Bindings that have no record, if it were left off now.
+    const fn unlisted(self) -> u64 {
+        match (self.expected, self.expected.saturating_sub(self.listed)) {
+            (0, _) => 0,
+            // As many as there were, but others: at least one may be missing.
+            (_, 0) => 1,
+            (_, left) => left,
+        }
+    }
 }
 
 impl Listing {
     pub(super) fn new(names: Vec<Arc<str>>, continuing: Continuing) -> Self {
         let last = Instant::now();
-        Self { names, continuing, last, is_wanted: false, last_wanted: None, full: 0, under_way: None }
+        let (is_wanted, last_wanted, full, under_way, unlisted) = (false, None, 0, None, 0);
+        Self { names, continuing, last, is_wanted, last_wanted, full, under_way, unlisted }
     }
 
     /// Whether one is due: half of the files that are kept have become full since the last one, or events were lost.
@@ -74,41 +107,71 @@ impl Listing {
         self.full += files;
     }
 
-    /// One begins; its first records. `records`: those taken since rings were looked at before.
+    /// The log begins: the first one, of this number of bindings. Its first records.
+    pub(super) fn begin_with_log(&mut self, micros: u64, expected: u64) -> Vec<Record> {
+        let first = Some(First { expected, listed: 0 });
+        self.under_way = Some(UnderWay { micros, touched: HashSet::new(), first });
+        self.continuing.begin(micros)
+    }
+
+    /// Whether dynamic bindings of the translator at this place have records.
+    pub(super) fn has_records(&self, translator: usize) -> bool {
+        self.continuing.has_records(translator)
+    }
+
+    /// Whether the one under way is the first one.
+    pub(super) fn is_first(&self) -> bool {
+        self.under_way.as_ref().is_some_and(|under_way| under_way.first.is_some())
+    }
+
+    /// One begins; its first records. `records`: those taken since rings were looked at before. The first one has begun already.
     pub(super) fn begin(&mut self, micros: u64, records: &[Record]) -> Vec<Record> {
         (self.last, self.full) = (Instant::now(), 0);
+        if self.is_first() {
+            return Vec::new();
+        }
         if std::mem::take(&mut self.is_wanted) {
             self.last_wanted = Some(self.last);
         }
-        self.under_way = Some((micros, HashSet::new()));
+        self.under_way = Some(UnderWay { micros, touched: HashSet::new(), first: None });
         self.note(records);
         self.continuing.begin(micros)
     }
 
-    /// Takes note of events.
-    pub(super) fn note(&mut self, records: &[Record]) {
-        let Some((_, touched)) = &mut self.under_way else { return };
-        touched.extend(records.iter().filter_map(|record| match &record.event {
-            Event::Binding(..) | Event::Block(..) => key(record),
-            Event::Mapping(_)
-            | Event::Session(..)
-            | Event::Portless(..)
-            | Event::Started
-            | Event::Stopped
-            | Event::Lost(..)
-            | Event::Stepped(_)
-            | Event::Limit(..)
-            | Event::Notice(_) => None,
-        }));
-        if touched.len() > TOUCHED {
-            self.under_way = None;
-            self.is_wanted = true;
+    /// Takes note of events, in the order of their times. Records that come before them: bindings that were there when the log began.
+    pub(super) fn note(&mut self, records: &[Record]) -> Vec<Record> {
+        let Some(UnderWay { micros, touched, first }) = &mut self.under_way else { return Vec::new() };
+        let mut before = Vec::new();
+        for record in records {
+            let continues = match &record.event {
+                Event::Binding(phase, it) => Some((*phase, Event::Binding(Phase::Continues, it.clone()))),
+                Event::Block(phase, it) => Some((*phase, Event::Block(Phase::Continues, it.clone()))),
+                Event::Mapping(_)
+                | Event::Session(..)
+                | Event::Portless(..)
+                | Event::Started
+                | Event::Stopped
+                | Event::Lost(..)
+                | Event::Stepped(_)
+                | Event::Limit(..)
+                | Event::Notice(_) => None,
+            };
+            let (Some((phase, event)), Some(key)) = (continues, key(record)) else { continue };
+            let is_untouched = touched.insert(key);
+            if let Some(first) = first.as_mut().filter(|_| is_untouched && phase == Phase::Deleted) {
+                first.listed += 1;
+                before.push(Record { micros: *micros, event });
+            }
         }
+        if touched.len() > TOUCHED {
+            self.leave_off();
+        }
+        before
     }
 
     /// The records of some rows.
     pub(super) fn records(&mut self, rows: &[Listed]) -> Vec<Record> {
-        let Some((micros, touched)) = &self.under_way else { return Vec::new() };
+        let Some(UnderWay { micros, touched, first }) = &mut self.under_way else { return Vec::new() };
         let mut records = Vec::new();
         for row in rows {
             let Listed { protocol, inside, outside, is_static, .. } = *row;
@@ -117,7 +180,27 @@ impl Listing {
             records.extend(self.continuing.records(*micros, row.translator, binding));
         }
         records.retain(|record| key(record).is_none_or(|key| !touched.contains(&key)));
+        if let Some(first) = first {
+            first.listed += rows.len() as u64;
+        }
         records
+    }
+
+    /// It cannot be completed, and is repeated.
+    fn leave_off(&mut self) {
+        self.unlisted += self.unlisted();
+        self.is_wanted = true;
+        self.end(true);
+    }
+
+    /// Bindings that would be missing if it were left off now.
+    pub(super) fn unlisted(&self) -> u64 {
+        self.under_way.as_ref().and_then(|under_way| under_way.first).map_or(0, First::unlisted)
+    }
+
+    /// Bindings that are missing since the last call, because the first listing was left off.
+    pub(super) fn take_unlisted(&mut self) -> u64 {
+        std::mem::take(&mut self.unlisted)
     }
 
     /// Whether none is under way.
@@ -126,9 +209,13 @@ impl Listing {
         self.under_way.is_none()
     }
 
-    /// It ends.
-    pub(super) fn end(&mut self) {
+    /// It ends; `is_whole`: with all rows.
+    pub(super) fn end(&mut self, is_whole: bool) {
+        if !is_whole && self.under_way.is_some() {
+            return self.leave_off();
+        }
         self.under_way = None;
+        self.continuing.end();
     }
 }
 
@@ -169,8 +256,58 @@ mod tests {
             })
             .collect();
         assert_eq!(ports, [(7, 3), (7, 4)]);
-        listing.end();
+        listing.end(true);
         assert!(listing.records(&[row(3)]).is_empty());
+    }
+
+    fn created(port: u16) -> Record {
+        let new = binding("[2001:db8::1]:5", &format!("192.0.2.1:{port}"));
+        Record { micros: 9, event: Event::Binding(Phase::Created, new) }
+    }
+
+    /// The outside ports of records that say that a binding was there, and their times.
+    fn continue_since(records: &[Record]) -> Vec<(u64, u16)> {
+        let of = |record: &Record| match &record.event {
+            Event::Binding(Phase::Continues, it) => (record.micros, it.outside.port),
+            other => panic!("{other:?}"),
+        };
+        records.iter().map(of).collect()
+    }
+
+    #[test]
+    fn in_the_first_listing_what_ends_before_its_row_was_there_when_the_log_began() {
+        let mut listing = Listing::new(vec!["nat64".into()], plain());
+        assert!(listing.begin_with_log(7, 3).is_empty() && listing.is_first());
+        let before = listing.note(&[deleted(1), created(2), deleted(2), created(1), deleted(1)]);
+        assert_eq!(continue_since(&before), [(7, 1)]);
+        assert!(listing.begin(8, &[]).is_empty(), "it has begun with the log");
+        assert_eq!(continue_since(&listing.records(&[row(1), row(2), row(3)])), [(7, 3)]);
+        assert_eq!(continue_since(&listing.note(&[deleted(3)])), [(7, 3)], "once more does no harm");
+        listing.end(true);
+        assert!(listing.is_idle() && listing.note(&[deleted(4)]).is_empty());
+        assert_eq!((listing.take_unlisted(), listing.is_wanted), (0, false));
+        listing.begin(20, &[]);
+        assert!(listing.note(&[deleted(5)]).is_empty(), "a later listing");
+    }
+
+    #[test]
+    fn a_first_listing_that_is_left_off_says_how_many_bindings_it_lacks() {
+        let begun = |expected| {
+            let mut listing = Listing::new(vec!["nat64".into()], plain());
+            listing.begin_with_log(7, expected);
+            listing
+        };
+        let mut listing = begun(10);
+        listing.records(&[row(1), row(2)]);
+        listing.note(&[deleted(3)]);
+        assert_eq!(listing.unlisted(), 7);
+        listing.end(false);
+        assert_eq!((listing.take_unlisted(), listing.take_unlisted()), (7, 0));
+        assert!(listing.is_idle() && listing.is_wanted);
+        let mut listing = begun(1);
+        listing.records(&[row(1)]);
+        assert_eq!(listing.unlisted(), 1, "another one may be missing");
+        assert_eq!(begun(0).unlisted(), 0);
     }
 
     #[test]
@@ -182,13 +319,13 @@ mod tests {
         assert!(listing.is_due(100) && !listing.is_due(102) && listing.is_due(1));
         listing.begin(1, &[]);
         assert!(!listing.is_due(1));
-        listing.end();
+        listing.end(true);
         assert!(!listing.is_due(1));
         listing.want();
         assert!(listing.is_due(100), "events were lost");
         listing.begin(2, &[]);
         listing.want();
-        listing.end();
+        listing.end(true);
         assert!(!listing.is_due(100), "ten minutes are not over");
         listing.last_wanted = Instant::now().checked_sub(PAUSE_AFTER_LOSS);
         assert!(listing.is_due(100));
@@ -211,5 +348,6 @@ mod tests {
         listing.note(&many[TOUCHED..]);
         assert_eq!(listing.records(&[row(3)]).len(), 0);
         assert!(listing.is_due(100));
+        assert_eq!(listing.take_unlisted(), 0, "not the first one");
     }
 }

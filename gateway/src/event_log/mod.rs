@@ -43,4 +43,4 @@ pub use listing::Listed;
 pub use notice::{AlarmNotice, Notice};
 pub use port_block::PortMapping;
 pub use recorder::{EventLog, Source};
-pub use who::{Answer, Last, Question, ask};
+pub use who::{Answer, Last, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_portless};

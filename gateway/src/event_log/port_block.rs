@@ -1,5 +1,6 @@
 //! What the log says about port blocks: whose each is, and how a translator gives them.
 
+use super::record::LONGEST_LINE;
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::Deterministic;
@@ -9,8 +10,11 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Octets of prefixes that a line has at most, so that it can be read again.
-const MOST_OCTETS: usize = 3_500;
+/// Octets of lists that a line has at most, so that it can be read again: of inside prefixes, of addresses and of ports.
+const ROOM: [usize; 3] = [6 << 10, 6 << 10, 2 << 10];
+const _: () = assert!(ROOM[0] + ROOM[1] + ROOM[2] + 1_024 < LONGEST_LINE);
+/// The same of a syslog message, so that it is not longer than receivers have to take (RFC 5424 §6.1).
+pub(super) const ROOM_OF_MESSAGE: [usize; 3] = [600, 600, 200];
 
 /// A port block of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +64,17 @@ pub struct PortMapping {
     pub ports: Vec<RangeInclusive<u16>>,
     /// Whether blocks follow from this (RFC 7422).
     pub deterministic: bool,
+    /// Whether prefixes, addresses or ports are missing here: the record had no room for all.
+    pub is_cut: bool,
+}
+
+/// What has room of the prefixes, addresses and ports of a mapping, as text.
+pub(super) struct Lists {
+    pub(super) inside: Vec<String>,
+    pub(super) pool: Vec<String>,
+    pub(super) ports: Vec<String>,
+    /// Whether that is not all.
+    pub(super) is_cut: bool,
 }
 
 /// Its line, without what all lines have.
@@ -71,6 +86,8 @@ struct Line {
     pool: Vec<String>,
     ports: String,
     deterministic: bool,
+    #[serde(default)]
+    cut: bool,
 }
 
 impl PortMapping {
@@ -87,20 +104,36 @@ impl PortMapping {
         Some(inside_endpoint::prefix_text(address, bits))
     }
 
+    /// Its lists, as far as there is room for each.
+    pub(super) fn lists(&self, room: [usize; 3]) -> Lists {
+        let text = |prefix: &Prefix6| inside_endpoint::prefix_text(prefix.address(), prefix.length());
+        let range = |range: &RangeInclusive<u16>| format!("{}-{}", range.start(), range.end());
+        let inside = fitting(self.inside.iter().map(text), room[0]);
+        let pool = fitting(self.pool.iter().map(ToString::to_string), room[1]);
+        let ports = fitting(self.ports.iter().map(range), room[2]);
+        let lengths = [inside.len(), pool.len(), ports.len()];
+        let is_cut = self.is_cut || lengths != [self.inside.len(), self.pool.len(), self.ports.len()];
+        Lists { inside, pool, ports, is_cut }
+    }
+
     /// Appends what its line has beyond its time and name.
     pub(super) fn write_json(&self, out: &mut Vec<u8>) {
-        let text = |prefix: &Prefix6| inside_endpoint::prefix_text(prefix.address(), prefix.length());
-        let ports = self.ports.iter().map(|range| format!("{}-{}", range.start(), range.end()));
+        let Lists { inside, pool, ports, is_cut } = self.lists(ROOM);
+        // Strings have no reason to fail, nor has writing to memory.
+        let list = |texts: &[String]| serde_json::to_string(texts).unwrap_or_default();
         let _ = write!(
             out,
             ",\"block_size\":{},\"subscriber_prefix_length\":{},\"inside_prefixes\":{},\"pool\":{},\"ports\":\"{}\",\"deterministic\":{}",
             self.block_size,
             self.bits,
-            list(self.inside.iter().map(text)),
-            list(self.pool.iter().map(ToString::to_string)),
-            ports.collect::<Vec<_>>().join(","),
+            list(&inside),
+            list(&pool),
+            ports.join(","),
             self.deterministic
         );
+        if is_cut {
+            out.extend_from_slice(b",\"cut\":true");
+        }
     }
 
     /// That of a line.
@@ -120,18 +153,51 @@ impl PortMapping {
             pool: line.pool.iter().map(|text| text.parse().ok()).collect::<Option<_>>()?,
             ports: line.ports.split(',').map(range).collect::<Option<_>>()?,
             deterministic: line.deterministic,
+            is_cut: line.cut,
         })
     }
 }
 
-/// Strings as an array of JSON, as many as a line has room for.
-fn list(texts: impl Iterator<Item = String>) -> String {
-    let mut room = MOST_OCTETS / 2;
-    let fitting = texts.take_while(|text| {
+/// As many of the texts as there is room for, with quotes and a comma for each.
+fn fitting(texts: impl Iterator<Item = String>, mut room: usize) -> Vec<String> {
+    let fits = |text: &String| {
         let fits = text.len() + 3 <= room;
         room = room.saturating_sub(text.len() + 3);
         fits
-    });
-    // Strings have no reason to fail.
-    serde_json::to_string(&fitting.collect::<Vec<_>>()).unwrap_or_default()
+    };
+    texts.take_while(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::tests::mapping;
+    use super::super::record::{Event, Record};
+    use super::*;
+
+    #[test]
+    fn a_line_with_more_than_has_room_says_that_it_is_cut_and_can_be_read() {
+        let whole = mapping(true);
+        let long = |change: &dyn Fn(&mut PortMapping)| {
+            let mut mapping = whole.clone();
+            change(&mut mapping);
+            mapping
+        };
+        let prefix = |n: u32| Prefix6::holding(Ipv4Addr::from_bits(n << 8).to_ipv6_mapped(), 120);
+        let inside = long(&|it| it.inside = (0..5_000).map(prefix).collect());
+        let address = |n: u32| Prefix4::holding(Ipv4Addr::from_bits(n * 2), 32);
+        let pool = long(&|it| it.pool = (0..5_000).map(address).collect());
+        let ports = long(&|it| it.ports = (1_024..9_000).map(|n| n * 5..=n * 5 + 1).collect());
+        for (mapping, is_cut) in [(whole.clone(), false), (inside, true), (pool, true), (ports, true)] {
+            let mut line = Vec::new();
+            let event = Event::Mapping(mapping.clone());
+            Record { micros: 1_763_640_000_123_456, event }.write_json(&mut line);
+            assert!(line.len() < LONGEST_LINE, "{}", line.len());
+            let Some(Record { event: Event::Mapping(read), .. }) = Record::read_json(&line) else { panic!() };
+            assert_eq!(read.is_cut, is_cut);
+            assert_eq!(read == mapping, !is_cut);
+            let begin_alike =
+                mapping.inside.starts_with(&read.inside) && mapping.pool.starts_with(&read.pool);
+            assert!(begin_alike && mapping.ports.starts_with(&read.ports));
+        }
+    }
 }

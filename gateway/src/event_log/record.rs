@@ -12,6 +12,12 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+/// The longest line: one about how a translator gives port blocks. Others have less than 400 octets.
+pub(super) const LONGEST_LINE: usize = 16 << 10;
+
+/// Octets of a time, and more.
+const LONGEST_TIME: usize = 64;
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
@@ -195,6 +201,13 @@ impl Record {
         out.extend_from_slice(b"}\n");
     }
 
+    /// The time of a line of which this is the beginning; `None`: it is not one of ours.
+    pub(super) fn time_of_beginning(octets: &[u8]) -> Option<u64> {
+        let rest = octets.strip_prefix(b"{\"time\":\"")?;
+        let end = rest.iter().take(LONGEST_TIME).position(|octet| *octet == b'"')?;
+        time_of(std::str::from_utf8(rest.get(..end)?).ok()?)
+    }
+
     /// The record of a line; `None`: it is not one.
     pub(super) fn read_json(octets: &[u8]) -> Option<Self> {
         let line: Line<'_> = serde_json::from_slice(octets).ok()?;
@@ -337,6 +350,17 @@ pub(super) mod tests {
             pool: vec!["192.0.2.0/28".parse().unwrap()],
             ports: vec![1_024..=32_767, 40_000..=65_535],
             deterministic,
+            is_cut: false,
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_long_line_is_known_from_its_beginning() {
+        let record = Record { micros: 1_763_640_000_123_456, event: Event::Mapping(mapping(true)) };
+        let text = line(&record);
+        assert_eq!(Record::time_of_beginning(&text.as_bytes()[..60]), Some(record.micros));
+        for octets in [&text.as_bytes()[..20], b"", b"{\"time\":\"noon\"", b"{\"event\":\"log_started\"}"] {
+            assert_eq!(Record::time_of_beginning(octets), None);
         }
     }
 

@@ -16,7 +16,7 @@ use super::sink_state::SinkState;
 use crate::config::{self, LoggedEvent};
 use crate::view::SinkRow;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::{BindingEvent, BindingRow, BlockEvent, NatEvent, Selection, SessionEvent};
+use sixway_dataplane::nat::{BindingEvent, BlockEvent, NatEvent, SessionEvent};
 use sixway_link::Clock;
 use sixway_wire::Prefix6;
 use std::collections::VecDeque;
@@ -31,8 +31,8 @@ const TURN: usize = 8_192;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Records of the gateway itself that wait.
 const NOTES: usize = 64;
-/// Slots of a table of bindings that are looked at together.
-const SLOTS: u32 = 4_096;
+/// Parts of a listing that wait, and those that are written in a turn: events are taken in between.
+const PARTS: usize = 8;
 /// How long the end of the log may take: the next process waits for it.
 const END: Duration = Duration::from_secs(1);
 /// The part of it in which the rings are emptied.
@@ -49,7 +49,8 @@ const WORKERS: &str = "workers";
 /// The log while the gateway runs.
 pub struct EventLog {
     states: Vec<Arc<SinkState>>,
-    notes: SyncSender<Note>,
+    notes: SyncSender<Record>,
+    parts: SyncSender<Part>,
     limits: bool,
     /// Whether the bindings are to be listed again.
     due: Arc<AtomicBool>,
@@ -64,12 +65,12 @@ impl std::fmt::Debug for EventLog {
     }
 }
 
-/// What the gateway itself tells the thread.
-enum Note {
-    Record(Record),
-    ListingBegins,
-    Listed(Vec<Listed>),
-    ListingEnds,
+/// A part of a listing.
+enum Part {
+    Begin,
+    Rows(Vec<Listed>),
+    /// Whether all rows were listed.
+    End(bool),
 }
 
 /// What is logged: the engines, one for each worker, before they run.
@@ -91,9 +92,11 @@ pub struct Source<'a> {
 /// What the thread has.
 struct Recorder {
     rings: Vec<RingEnd>,
-    notes: Receiver<Note>,
+    /// Records of the gateway itself.
+    notes: Receiver<Record>,
+    parts: Receiver<Part>,
     /// Rows of a listing, and its end, for which events of the rings are still to be taken.
-    held: VecDeque<Note>,
+    held: VecDeque<Part>,
     /// How many events of each ring.
     owed: Vec<usize>,
     listing: Listing,
@@ -111,7 +114,8 @@ struct Recorder {
 }
 
 impl EventLog {
-    /// Opens the sinks, lists what the engines have, and starts the thread. A sink that cannot be opened is away, and is tried again.
+    /// Opens the sinks, and starts the thread. A sink that cannot be opened is away, and is tried again. What the engines have is to be
+    /// listed while they run.
     ///
     /// # Errors
     /// The kernel has no thread left.
@@ -120,18 +124,23 @@ impl EventLog {
         let file = config.file.as_ref().map(FileSink::new);
         let remotes = servers::start(config, source.gateway, source.confine)?;
         let names: Vec<Arc<str>> = translators.iter().map(|name| name.as_str().into()).collect();
-        let mut continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
-        let first =
-            if config.has_bindings() { first_records(engines, &names, &mut continuing) } else { Vec::new() };
+        let continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
+        let mut listing = Listing::new(names.clone(), continuing);
+        let began = micros();
+        let first = match config.has_bindings() {
+            true => listing.begin_with_log(began, bindings(engines, &listing)),
+            false => Vec::new(),
+        };
         let rings = rings(config, engines, &names);
-        let (note, notes) = sync_channel(NOTES);
+        let ((note, notes), (part, parts)) = (sync_channel(NOTES), sync_channel(PARTS));
         let recorder = Recorder {
             owed: vec![0; rings.len()],
             rings,
             notes,
+            parts,
             held: VecDeque::new(),
-            listing: Listing::new(names, continuing),
-            due: Arc::default(),
+            listing,
+            due: Arc::new(config.has_bindings().into()),
             clock,
             wall: micros,
             watch: ClockWatch::default(),
@@ -143,9 +152,10 @@ impl EventLog {
         };
         let (states, due, stop) = (recorder.states(), Arc::clone(&recorder.due), Arc::default());
         let stops = Arc::clone(&stop);
-        let thread = BoundedThread::start(move || recorder.run(first, &stops));
+        let thread = BoundedThread::start(move || recorder.run(began, first, &stops));
         let thread = Mutex::new(Some(thread.map_err(|error| format!("log: no thread: {error}"))?));
-        Ok(Self { states, notes: note, limits: config.has(LoggedEvent::Limits), due, stop, thread })
+        let limits = config.has(LoggedEvent::Limits);
+        Ok(Self { states, notes: note, parts: part, limits, due, stop, thread })
     }
 
     /// A limit was reached: packets were dropped for this reason.
@@ -163,7 +173,7 @@ impl EventLog {
             return;
         }
         let record = Record { micros: micros(), event };
-        if self.notes.try_send(Note::Record(record)).is_err()
+        if self.notes.try_send(record).is_err()
             && let Some(workers) = self.states.first()
         {
             workers.lose(1);
@@ -177,7 +187,7 @@ impl EventLog {
 
     /// The bindings are listed from now on. Whether the thread has taken note; if not, it has too much to do.
     pub fn begin_listing(&self) -> bool {
-        self.notes.try_send(Note::ListingBegins).is_ok()
+        self.parts.try_send(Part::Begin).is_ok()
     }
 
     /// Bindings that there are.
@@ -185,17 +195,17 @@ impl EventLog {
     /// # Errors
     /// The thread has too much to do: the bindings.
     pub fn list(&self, bindings: Vec<Listed>) -> Result<(), Vec<Listed>> {
-        match self.notes.try_send(Note::Listed(bindings)) {
+        match self.parts.try_send(Part::Rows(bindings)) {
             // At the end nobody lists any more.
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
-            Err(TrySendError::Full(Note::Listed(bindings))) => Err(bindings),
-            Err(TrySendError::Full(Note::Record(_) | Note::ListingBegins | Note::ListingEnds)) => Ok(()),
+            Err(TrySendError::Full(Part::Rows(bindings))) => Err(bindings),
+            Err(TrySendError::Full(Part::Begin | Part::End(_))) => Ok(()),
         }
     }
 
-    /// All bindings were listed. Whether the thread has taken note.
-    pub fn end_listing(&self) -> bool {
-        !matches!(self.notes.try_send(Note::ListingEnds), Err(TrySendError::Full(_)))
+    /// The bindings were listed, all of them if it `is_whole`. Whether the thread has taken note.
+    pub fn end_listing(&self, is_whole: bool) -> bool {
+        !matches!(self.parts.try_send(Part::End(is_whole)), Err(TrySendError::Full(_)))
     }
 
     /// How the sinks are. The first one are the rings of the workers, which are never away.
@@ -237,29 +247,13 @@ fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) 
     ends
 }
 
-/// What is there from the start: how ports are given, static bindings, and those of the previous process or their blocks.
-fn first_records(engines: &mut [Engine], names: &[Arc<str>], continuing: &mut Continuing) -> Vec<Record> {
-    let micros = micros();
-    let (mut found, mut rows) = (continuing.begin(micros), Vec::new());
-    for engine in engines {
-        for (place, (translator, name)) in engine.stateful().zip(names).enumerate() {
-            let mut from = Some(0);
-            while let Some(slot) = from {
-                from = translator.bindings(slot, SLOTS, &Selection::default(), &mut rows);
-                found.extend(rows.drain(..).flat_map(|row: BindingRow| {
-                    let binding = Binding {
-                        translator: Arc::clone(name),
-                        protocol: row.protocol,
-                        inside: row.inside.0,
-                        outside: row.outside.0,
-                        is_static: row.is_static,
-                    };
-                    continuing.records(micros, place, binding)
-                }));
-            }
-        }
-    }
-    found
+/// How many bindings there are that are to be listed.
+fn bindings(engines: &mut [Engine], listing: &Listing) -> u64 {
+    let of = |engine: &mut Engine| -> u64 {
+        let translators = engine.stateful().enumerate().filter(|(place, _)| listing.has_records(*place));
+        translators.map(|(_, translator)| u64::from(translator.occupancy().bindings)).sum()
+    };
+    engines.iter_mut().map(of).sum()
 }
 
 impl Recorder {
@@ -270,8 +264,8 @@ impl Recorder {
         std::iter::once(&self.workers).chain(sinks).map(Arc::clone).collect()
     }
 
-    fn run(mut self, first: Vec<Record>, stop: &OnceLock<Instant>) {
-        self.begin(first);
+    fn run(mut self, began: u64, first: Vec<Record>, stop: &OnceLock<Instant>) {
+        self.begin(began, first);
         loop {
             // Before the look: what was recorded until then is taken.
             let stopped = stop.get();
@@ -288,10 +282,11 @@ impl Recorder {
 
     /// The log ends.
     fn end(&mut self, began: Instant) {
-        let left: usize = self.rings.iter().map(RingEnd::backlog).sum();
+        let waiting: usize = self.rings.iter().map(RingEnd::backlog).sum();
+        self.workers.lose(waiting as u64 + self.listing.unlisted() + self.listing.take_unlisted());
+        let left = self.workers.take_untold();
         if left > 0 {
-            self.workers.lose(left as u64);
-            let lost = Event::Lost(left as u64, Arc::clone(&self.workers.name));
+            let lost = Event::Lost(left, Arc::clone(&self.workers.name));
             self.give(vec![Record { micros: (self.wall)(), event: lost }]);
         }
         self.give(vec![Record { micros: (self.wall)(), event: Event::Stopped }]);
@@ -301,16 +296,12 @@ impl Recorder {
         self.remotes.iter_mut().for_each(|remote| remote.wait(until));
     }
 
-    /// The log begins, with the bindings that are there.
-    fn begin(&mut self, first: Vec<Record>) {
+    /// The log begins: how ports are given.
+    fn begin(&mut self, began: u64, first: Vec<Record>) {
         let (now, wall) = self.times();
         self.watch.look(now, wall);
-        let micros = first.iter().map(|record| record.micros).min().unwrap_or(wall);
-        self.give(vec![Record { micros, event: Event::Started }]);
-        let mut first = first.into_iter().peekable();
-        while first.peek().is_some() {
-            self.give(first.by_ref().take(TURN).collect());
-        }
+        self.give(vec![Record { micros: began, event: Event::Started }]);
+        self.give(first);
         self.flush();
     }
 
@@ -344,6 +335,7 @@ impl Recorder {
             lost += ring.take_lost();
         }
         self.workers.wrote(records.len());
+        lost += self.listing.take_unlisted();
         if lost > 0 {
             self.workers.lose(lost);
             self.listing.want();
@@ -353,56 +345,63 @@ impl Recorder {
             let event = Event::Lost(untold, Arc::clone(&self.workers.name));
             records.push(Record { micros: wall, event });
         }
-        let is_noted = self.notes(&mut records, wall);
+        records.extend(self.notes.try_iter().take(NOTES));
         records.sort_by_key(|record| record.micros);
+        let before = self.listing.note(&records);
+        records.splice(0..0, before);
+        let is_listed = self.parts(&records, wall);
         let taken = records.len();
         self.give(records);
         self.flush();
-        taken + usize::from(is_noted)
+        taken + usize::from(is_listed)
     }
 
-    /// Takes the notes of the gateway itself; whether there were any. A row of a listing was read before events that are in the rings now:
-    /// it waits until those were taken, because one of them may be the end of its binding.
-    fn notes(&mut self, records: &mut Vec<Record>, wall: u64) -> bool {
-        self.listing.note(records);
+    /// Takes parts of a listing; whether there were any. A row was read before events that are in the rings now: it waits until those were
+    /// taken, because one of them may be the end of its binding. `records`: those of this turn.
+    fn parts(&mut self, records: &[Record], wall: u64) -> bool {
         let mut any = !self.held.is_empty();
         if !any {
-            for note in self.notes.try_iter().take(NOTES) {
+            for part in self.parts.try_iter().take(PARTS) {
                 any = true;
-                match note {
-                    Note::Record(record) => records.push(record),
-                    Note::ListingBegins => {
-                        // Rows of the last one are of no use any more.
-                        self.held.clear();
+                match part {
+                    Part::Begin => {
                         let begun = self.listing.begin(wall, records);
                         if let Some(file) = &mut self.file {
                             file.write(&begun);
                         }
                         self.due.store(false, Relaxed);
                     }
-                    Note::Listed(_) | Note::ListingEnds => self.held.push_back(note),
+                    Part::Rows(_) | Part::End(_) => self.held.push_back(part),
                 }
             }
             self.owed = self.rings.iter().map(RingEnd::backlog).collect();
         }
-        if self.owed.iter().all(|owed| *owed == 0) {
-            for note in std::mem::take(&mut self.held) {
-                self.list(note);
-            }
+        if self.owed.iter().any(|owed| *owed > 0) {
+            return any;
+        }
+        // All sinks get the first listing; servers that are slow get it slowly.
+        if self.listing.is_first() && self.remotes.iter().any(Remote::is_behind) {
+            return false;
+        }
+        for part in std::mem::take(&mut self.held) {
+            self.list(part);
         }
         any
     }
 
-    fn list(&mut self, note: Note) {
-        match note {
-            Note::Listed(rows) => {
-                if let Some(file) = &mut self.file {
-                    file.write(&self.listing.records(&rows));
+    fn list(&mut self, part: Part) {
+        match part {
+            Part::Rows(rows) => {
+                let (is_first, listed) = (self.listing.is_first(), self.listing.records(&rows));
+                match &mut self.file {
+                    _ if is_first => self.give(listed),
+                    Some(file) => file.write(&listed),
+                    None => {}
                 }
             }
-            Note::ListingEnds => self.listing.end(),
-            // They do not wait.
-            Note::Record(_) | Note::ListingBegins => {}
+            Part::End(is_whole) => self.listing.end(is_whole),
+            // It does not wait.
+            Part::Begin => {}
         }
     }
 

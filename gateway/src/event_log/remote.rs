@@ -138,6 +138,11 @@ impl Remote {
         }
     }
 
+    /// Whether half of the queue is in use, so that what can wait should wait.
+    pub(super) fn is_behind(&self) -> bool {
+        self.waiting.load(Relaxed) > QUEUE / 2
+    }
+
     /// Has the thread send what waits, or leave it in the spool, until then.
     pub(super) fn stop(&mut self, until: Instant) {
         self.until.get_or_init(|| until);

@@ -1,12 +1,12 @@
 //! Finds lines of a log by their key, and reads as little as possible.
 
 use super::index::{self, ENTRY, HEADER, Key, Run, Times};
-use super::record::{Event, Phase, Record};
+use super::record::{Event, LONGEST_LINE, Phase, Record};
 use super::rotation;
 use std::cell::{Cell, OnceCell};
 use std::fs::File;
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 
@@ -19,8 +19,6 @@ const CHUNK: usize = 64 << 10;
 /// Lines that are not indexed may have times that are this much earlier or later than those around them, in microseconds: bindings that are
 /// listed again have the time at which that began.
 const DISORDER: u64 = 3_600_000_000;
-/// A line that is longer is not ours.
-const LONGEST_LINE: usize = 4_096;
 /// Lines of a listing that are skipped for the time of another line.
 const LISTED: usize = 4_096;
 /// Attempts to open the files while they get other names.
@@ -184,6 +182,51 @@ impl Log {
         Ok(None)
     }
 
+    /// Tells of the records of a key within some time, the oldest first or the newest first, as long as that goes on.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn each(
+        &self,
+        key: Key,
+        within: RangeInclusive<u64>,
+        newest_first: bool,
+        tell: &mut dyn FnMut(Record) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        let mut places: Vec<usize> = (0..self.files.len()).collect();
+        if newest_first {
+            places.reverse();
+        }
+        for place in places {
+            let has_none = |times: Times| times.earliest > *within.end() || times.latest < *within.start();
+            if self.times(place)?.is_none_or(has_none) {
+                continue;
+            }
+            let file = &self.files[place];
+            let of_key = |record: &&Record| index::key(record) == Some(key);
+            let mut rest: Vec<Record> = self.rest(file)?.iter().filter(of_key).cloned().collect();
+            let mut runs: Vec<&Run> = self.runs(file)?.iter().filter(|run| !has_none(run.times)).collect();
+            if newest_first {
+                rest.reverse();
+                runs.reverse();
+                if each_of(rest, &within, tell).is_break() {
+                    return Ok(());
+                }
+                rest = Vec::new();
+            }
+            for run in runs {
+                let search = Search { log: self, place, file, run, key };
+                if search.each(&within, newest_first, tell)?.is_break() {
+                    return Ok(());
+                }
+            }
+            if each_of(rest, &within, tell).is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     fn runs<'f>(&self, file: &'f LogFile) -> io::Result<&'f [Run]> {
         if let Some(runs) = file.runs.get() {
             return Ok(runs);
@@ -267,6 +310,15 @@ impl Log {
     }
 }
 
+/// Tells of those of some records that are within some time.
+fn each_of(
+    records: Vec<Record>,
+    within: &RangeInclusive<u64>,
+    tell: &mut dyn FnMut(Record) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    records.into_iter().filter(|record| within.contains(&record.micros)).try_for_each(tell)
+}
+
 /// A search in a run.
 struct Search<'l> {
     log: &'l Log,
@@ -306,6 +358,30 @@ impl Search<'_> {
         }
         let later = self.partition((from, to), after)?;
         if later < to { self.record(later).map(Some) } else { Ok(None) }
+    }
+
+    /// See [`Log::each`].
+    fn each(
+        &self,
+        within: &RangeInclusive<u64>,
+        newest_first: bool,
+        tell: &mut dyn FnMut(Record) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let (from, to) = self.entries()?;
+        let (mut from, mut to) = (from, to);
+        if !self.run.times.is_stepped {
+            let before = within.start().checked_sub(1);
+            let first = before.map_or(Ok(from), |before| self.partition((from, to), before))?;
+            to = self.partition((first, to), *within.end())?;
+            from = first;
+        }
+        for number in 0..to - from {
+            let record = self.record(if newest_first { to - 1 - number } else { from + number })?;
+            if each_of(vec![record], within, tell).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// The places of the key's entries: the first, and the first behind them.
@@ -348,10 +424,24 @@ impl Search<'_> {
         let (mut from, mut to) = (from, to);
         while from < to {
             let middle = from + (to - from) / 2;
-            let is_later = self.record(middle)?.micros > until;
+            let is_later = self.time(middle)? > until;
             if is_later { to = middle } else { from = middle + 1 }
         }
         Ok(from)
+    }
+
+    /// The time of an entry's line. Of a long line only the beginning is read.
+    fn time(&self, place: u32) -> io::Result<u64> {
+        let of_record = || self.record(place).map(|record| record.micros);
+        if self.key != index::MAPPING {
+            return of_record();
+        }
+        let Some((_, octet)) = self.read(place, 1)?.first().copied() else { return of_record() };
+        let mut octets = [0; LINE];
+        let count = self.file.log.read_at(&mut octets, self.run.from + u64::from(octet))?;
+        self.log.count(count as u64);
+        let beginning = octets.get(..count).filter(|octets| !octets.contains(&b'\n'));
+        beginning.and_then(Record::time_of_beginning).map_or_else(of_record, Ok)
     }
 
     /// The record of an entry, which has the key.

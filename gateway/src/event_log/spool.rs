@@ -7,7 +7,7 @@
 //! The place is written after each 64 KiB that were sent, and at the end. After a sudden end, up to 64 KiB are sent again.
 
 use super::file_access::{FileAccess, refused};
-use super::record::Record;
+use super::record::{LONGEST_LINE, Record};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 const CHUNK: usize = 64 << 10;
 /// Octets before the first line.
 const HEADER: u64 = 32;
-/// The longest line; ours have less than 400 octets.
-const LONGEST_LINE: u64 = 4_096;
 /// Between two attempts to open it.
 const RETRY: Duration = Duration::from_secs(1);
 /// It is compacted if this part of it is free: less would copy the rest too often.
@@ -159,7 +157,7 @@ impl Open {
 
     /// The last line, if a sudden end has cut it: what follows would be part of it.
     fn cut_torn_line(&mut self) -> io::Result<()> {
-        let from = self.done.max(self.length.saturating_sub(LONGEST_LINE));
+        let from = self.done.max(self.length.saturating_sub(LONGEST_LINE as u64));
         let mut octets = vec![0; (self.length - from) as usize];
         self.file.read_exact_at(&mut octets, from)?;
         let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |last| last as u64 + 1);

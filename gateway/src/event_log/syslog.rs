@@ -7,7 +7,7 @@
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
 use super::encode::Encode;
-use super::port_block::{PortBlock, PortMapping};
+use super::port_block::{Lists, PortBlock, PortMapping, ROOM_OF_MESSAGE};
 use super::record::{Binding, Event, Record, time_text};
 use crate::config::Facility;
 use crate::inside_endpoint;
@@ -117,10 +117,15 @@ fn words(event: &Event) -> (String, String) {
             (data, format!("{who} as {address}:{first}-{last}"))
         }
         Event::Mapping(mapping) => {
-            let PortMapping { translator, block_size, deterministic, .. } = mapping;
+            let PortMapping { translator, block_size, bits, deterministic, .. } = mapping;
+            let Lists { inside, pool, ports, is_cut } = mapping.lists(ROOM_OF_MESSAGE);
             let data = format!(
-                " translator=\"{}\" block_size=\"{block_size}\" deterministic=\"{deterministic}\"",
-                escaped(translator)
+                " translator=\"{}\" block_size=\"{block_size}\" subscriber_prefix_length=\"{bits}\" inside_prefixes=\"{}\" pool=\"{}\" ports=\"{}\" deterministic=\"{deterministic}\"{}",
+                escaped(translator),
+                inside.join(","),
+                pool.join(","),
+                ports.join(","),
+                if is_cut { " cut=\"true\"" } else { "" }
             );
             (data, format!("{translator} gives blocks of {block_size} ports"))
         }
@@ -203,6 +208,22 @@ mod tests {
         assert!(esp.ends_with("] esp 10.0.0.1 as 192.0.2.1 to 203.0.113.9"), "{esp}");
         let lost = said(&mut syslog, Event::Lost(3, "a \"b\\c]".into()));
         assert!(lost.starts_with("<132>1 ") && lost.contains(r#"sink="a \"b\\c\]""#), "{lost}");
+    }
+
+    #[test]
+    fn a_message_about_a_mapping_has_its_prefixes_as_far_as_there_is_room() {
+        use super::super::record::tests::mapping;
+        let mut syslog = Syslog::new(Facility::Local0, "gw1", false);
+        let text = said(&mut syslog, Event::Mapping(mapping(true)));
+        let data = concat!(
+            r#"[nat@32473 translator="nat44" block_size="512" subscriber_prefix_length="128" inside_prefixes="10.0.0.0/24" "#,
+            r#"pool="192.0.2.0/28" ports="1024-32767,40000-65535" deterministic="true"]"#
+        );
+        assert!(text.contains(data), "{text}");
+        let prefix = |n: u32| inside_endpoint::side(&format!("10.{}.{}.0/24", n >> 8, n & 255)).unwrap().0;
+        let long = PortMapping { inside: (0..2_000).map(prefix).collect(), ..mapping(true) };
+        let text = said(&mut syslog, Event::Mapping(long));
+        assert!(text.len() < 2_048 && text.contains(r#" cut="true"]"#), "{}: {text}", text.len());
     }
 
     #[test]

@@ -10,9 +10,6 @@ use sixway_wire::Endpoint4;
 use std::io;
 use std::path::Path;
 
-/// Translators whose records of a time are looked at.
-const MOST_TRANSLATORS: usize = 32;
-
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
 /// Times at which the clock was set that are looked at, before a time and after it.
@@ -39,11 +36,17 @@ impl Question {
             format!("{outside}: not an IPv4 address and port; write one such as 192.0.2.1:4711")
         })?;
         let known = record::protocol(&protocol.to_ascii_lowercase());
-        let protocol = known.ok_or_else(|| format!("--protocol {protocol}: write tcp, udp or icmp"))?;
-        let at = record::time_of(at)
-            .ok_or_else(|| format!("--at {at}: not a time in UTC; write one such as 2026-11-20T12:00:00Z"))?;
+        let protocol = known
+            .ok_or_else(|| format!("--protocol {protocol}: write tcp, udp, icmp, gre, esp, ipv6 or ipip"))?;
+        let at = time(at)?;
         Ok(Self { outside, protocol, at })
     }
+}
+
+/// A time as a person writes it.
+fn time(at: &str) -> Result<u64, String> {
+    record::time_of(at)
+        .ok_or_else(|| format!("--at {at}: not a time in UTC; write one such as 2026-11-20T12:00:00Z"))
 }
 
 /// The answer.
@@ -73,6 +76,10 @@ pub struct Answer {
     pub events_are_missing: bool,
     /// The clock was set at about that time, so that the answer may be wrong.
     pub clock_was_set: bool,
+    /// The answer follows from the present configuration, and not from the log.
+    pub is_by_configuration: bool,
+    /// The record of how ports were given at that time is cut, so that it does not say who had this one.
+    pub mapping_is_cut: bool,
     /// Octets that were read for the answer.
     pub octets_read: u64,
     /// Octets of the log.
@@ -117,15 +124,21 @@ fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
         octets_of_log: log.octets(),
         ..Answer::default()
     };
+    let mut times = vec![at];
     let mut found = Found::at(log, key, at)?.map(|found| (key, found));
     if !found.as_ref().is_some_and(|(_, (_, state))| matches!(state, State::Bound { .. })) {
         // No binding of its own: perhaps it is part of a subscriber's block.
-        match mapping_at(log, outside, at)? {
-            Some((since, mapping)) if mapping.deterministic => {
+        match mapping::at(log, outside, at)? {
+            Some((_, mapping)) if mapping.deterministic && mapping.is_cut => answer.mapping_is_cut = true,
+            Some((seen, mapping)) if mapping.deterministic => {
                 if let Some(subscriber) = mapping.subscriber_of(outside) {
                     found = None;
                     answer.by_mapping(&mapping, subscriber);
-                    answer.since = Some(record::time_text(since));
+                    let since = mapping::since(log, seen, &mapping)?;
+                    answer.since = since.map(record::time_text);
+                    times.extend(since);
+                    // A static binding, or another way to give blocks, may be missing.
+                    answer.events_are_missing = are_missing(log, seen, mapping::next(log, at)?)?;
                 }
             }
             Some((_, mapping)) => found = better(log, found, of_block(outside, mapping.block_size), at)?,
@@ -137,7 +150,6 @@ fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
             }
         }
     }
-    let mut times = vec![at];
     match found {
         Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
         None if answer.inside.is_some() => {}
@@ -223,24 +235,6 @@ fn better(
     Ok(if ended(&other) >= ended(&found) && other.is_some() { other } else { found })
 }
 
-/// How ports of an outside address were given at a time, and since when at least.
-fn mapping_at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u64, PortMapping)>> {
-    let began = log.last_until(STARTED, at)?.map_or(0, |record| record.micros);
-    let mut at = at;
-    for _ in 0..MOST_TRANSLATORS {
-        match log.last_until(index::MAPPING, at)? {
-            Some(Record { micros, event: Event::Mapping(mapping) }) if micros >= began => {
-                if mapping.holds(outside.address) {
-                    return Ok(Some((micros, mapping)));
-                }
-                at = micros.saturating_sub(1);
-            }
-            Some(_) | None => break,
-        }
-    }
-    Ok(None)
-}
-
 /// Writes what was found by a key into the answer, and the times at which the clock matters.
 fn tell(
     log: &Log,
@@ -285,6 +279,7 @@ impl Answer {
             outside: outside.to_string(),
             protocol: protocol.name().into(),
             at: record::time_text(at),
+            is_by_configuration: true,
             ..Self::default()
         };
         answer.by_mapping(mapping, mapping.subscriber_of(outside)?);
@@ -375,8 +370,11 @@ fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64
 }
 
 mod holder;
+mod mapping;
+mod portless;
 
 use holder::Holder;
+pub use portless::{PortlessAnswer, PortlessQuestion, PortlessSession, ask_portless};
 
 #[cfg(test)]
 mod tests;

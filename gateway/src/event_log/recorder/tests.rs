@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::config::{EventLogFile, Facility, IpfixCollector, LogTransport, SyslogServer};
-use sixway_dataplane::nat::{EventSink, Inside, NatProtocol, Outside, PortlessEvent, StaticBinding};
+use sixway_dataplane::nat::{
+    BindingRow, EventSink, Inside, NatProtocol, Outside, PortlessEvent, Selection, StaticBinding,
+};
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,21 @@ fn start(config: &config::EventLog, engines: &mut [Engine]) -> EventLog {
     EventLog::start(config, source).unwrap()
 }
 
+/// Lists the bindings of the engines, as the gateway does.
+fn list(log: &EventLog, engines: &mut [Engine]) {
+    assert!(log.is_listing_due() && log.begin_listing());
+    let mut rows = Vec::new();
+    engines[0].stateful().next().unwrap().bindings(0, u32::MAX, &Selection::default(), &mut rows);
+    let listed = |row: &BindingRow| Listed {
+        translator: 0,
+        protocol: row.protocol,
+        inside: row.inside.0,
+        outside: row.outside.0,
+        is_static: row.is_static,
+    };
+    assert!(log.list(rows.iter().map(listed).collect()).is_ok() && log.end_listing(true));
+}
+
 fn lines(directory: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(directory.join("events.jsonl")).unwrap();
     text.lines().map(|line| line.split_once("\"event\":\"").unwrap().1.to_owned()).collect()
@@ -74,6 +91,7 @@ fn a_log_begins_with_what_is_there_and_ends_with_its_end() {
     let directory = directory("begins");
     let mut engines = engines();
     let log = start(&log(&directory, &[LoggedEvent::Bindings, LoggedEvent::Limits]), &mut engines);
+    list(&log, &mut engines);
     bind(&mut engines[0], 4_711);
     log.limit("PortPoolEmpty", 7);
     log.end();
@@ -178,6 +196,12 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
     let directory = directory("listed");
     let mut engines = engines();
     let log = start(&log(&directory, &[LoggedEvent::Bindings]), &mut engines);
+    list(&log, &mut engines);
+    let until = std::time::Instant::now() + Duration::from_secs(10);
+    while log.is_listing_due() && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(10 * PAUSE);
     assert!(!log.is_listing_due());
     let row = |port| Listed {
         translator: 0,
@@ -195,7 +219,7 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
         std::thread::sleep(Duration::from_millis(5));
     }
     log.list(vec![row(4_711), row(4_712)]).unwrap();
-    assert!(log.end_listing());
+    assert!(log.end_listing(true));
     log.end();
     let lines = lines(&directory);
     let listed: Vec<_> = lines.iter().filter(|line| line.contains("2001:db8:1::9")).collect();
@@ -208,12 +232,13 @@ fn recorder(
     directory: &Path,
     size: usize,
     wall: fn() -> u64,
-) -> (Recorder, Box<dyn EventSink>, SyncSender<Note>) {
+) -> (Recorder, Box<dyn EventSink>, SyncSender<Part>) {
     let (sink, end) = ring("nat64".into(), size, Wants { sessions: false, each_binding: false });
-    let (note, notes) = sync_channel(NOTES);
+    let ((_, notes), (part, parts)) = (sync_channel(NOTES), sync_channel(PARTS));
     let recorder = Recorder {
         rings: vec![end],
         notes,
+        parts,
         held: VecDeque::new(),
         owed: vec![0],
         listing: Listing::new(vec!["nat64".into()], Continuing::new(Vec::new(), false)),
@@ -227,7 +252,7 @@ fn recorder(
         remotes: Vec::new(),
         workers: SinkState::new(WORKERS.into()),
     };
-    (recorder, sink, note)
+    (recorder, sink, part)
 }
 
 fn binding(port: u16) -> BindingEvent {
@@ -242,7 +267,7 @@ fn binding(port: u16) -> BindingEvent {
 #[test]
 fn what_the_rings_lost_is_counted_and_logged_and_the_bindings_are_listed_again() {
     let directory = directory("rings");
-    let (mut recorder, mut sink, _note) = recorder(&directory, 3, micros);
+    let (mut recorder, mut sink, _part) = recorder(&directory, 3, micros);
     assert!(!recorder.due.load(Relaxed));
     for port in 0..10 {
         sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
@@ -262,20 +287,20 @@ fn what_the_rings_lost_is_counted_and_logged_and_the_bindings_are_listed_again()
 #[test]
 fn a_listing_does_not_overtake_what_waits_in_a_ring() {
     let directory = directory("overtaken");
-    let (mut recorder, mut sink, note) = recorder(&directory, 3 * TURN, micros);
-    note.send(Note::ListingBegins).unwrap();
+    let (mut recorder, mut sink, part) = recorder(&directory, 3 * TURN, micros);
+    part.send(Part::Begin).unwrap();
     assert_eq!(recorder.turn(), 1);
     let row = |port| {
         let BindingEvent { protocol, inside, outside, is_static } = binding(port);
         Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
     };
-    note.send(Note::Listed(vec![row(4_711), row(4_712)])).unwrap();
+    part.send(Part::Rows(vec![row(4_711), row(4_712)])).unwrap();
     for place in 0..2 * TURN {
         let port = 10_000 + (place % 1_000) as u16;
         sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
     }
     sink.record(recorder.clock.now(), NatEvent::BindingDeleted(binding(4_711)));
-    note.send(Note::ListingEnds).unwrap();
+    part.send(Part::End(true)).unwrap();
     let mut turns = 0;
     while recorder.turn() > 0 {
         turns += 1;
@@ -292,6 +317,68 @@ fn a_listing_does_not_overtake_what_waits_in_a_ring() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
+/// What is there at the start comes in parts while the workers run. Before, it was one list, and the rings were full until it was written.
+#[test]
+fn the_first_listing_is_written_in_parts_and_the_rings_are_emptied_in_between() {
+    let directory = directory("parts");
+    let (mut recorder, mut sink, part) = recorder(&directory, TURN, micros);
+    let began = micros();
+    let first = recorder.listing.begin_with_log(began, 20_000);
+    recorder.begin(began, first);
+    let row = |number: usize| {
+        let BindingEvent { protocol, inside, outside, is_static } = binding(1_024 + (number % 20_000) as u16);
+        Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
+    };
+    part.send(Part::Begin).unwrap();
+    let (mut sent, mut turns, mut most) = (0, 0, 0);
+    while sent < 20_000 {
+        while sent < 20_000 && part.try_send(Part::Rows((sent..sent + 500).map(row).collect())).is_ok() {
+            sent += 500;
+        }
+        // The workers do not wait: each turn finds a ring that is almost full.
+        for _ in 0..TURN - 1 {
+            sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(40_000)));
+        }
+        let before = lines(&directory).len();
+        recorder.turn();
+        most = most.max(lines(&directory).len() - before);
+        turns += 1;
+    }
+    // A binding that is not listed yet ends: it was there when the log began.
+    sink.record(recorder.clock.now(), NatEvent::BindingDeleted(binding(50_000)));
+    part.send(Part::End(true)).unwrap();
+    while recorder.turn() > 0 {}
+    assert!(turns >= 20_000 / 500 / PARTS && most <= TURN + PARTS * 500, "{turns} {most}");
+    assert_eq!(recorder.workers.row().lost, 0);
+    let lines = lines(&directory);
+    let continues = lines.iter().filter(|line| line.starts_with("binding_continues")).count();
+    assert_eq!((lines[0].as_str(), continues), ("log_started\"}", 20_001));
+    let ends: Vec<&String> = lines.iter().filter(|line| line.contains("192.0.2.1:50000")).collect();
+    assert!(
+        ends.len() == 2 && ends[0].starts_with("binding_continues") && ends[1].starts_with("binding_deleted"),
+        "{ends:?}"
+    );
+    assert!(recorder.listing.is_idle());
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// A process that ends before everything is listed says what is missing.
+#[test]
+fn a_log_that_ends_before_the_first_listing_says_how_many_bindings_are_missing() {
+    let directory = directory("unlisted");
+    let mut engines = engines();
+    let log = start(&log(&directory, &[LoggedEvent::Bindings]), &mut engines);
+    assert!(log.is_listing_due());
+    log.end();
+    let lines = lines(&directory);
+    let starts = ["log_started\"", "events_lost\",\"count\":1,\"sink\":\"workers\"", "log_stopped\""];
+    assert!(
+        lines.len() == 3 && lines.iter().zip(starts).all(|(line, start)| line.starts_with(start)),
+        "{lines:?}"
+    );
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 static WALL: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 #[test]
@@ -299,7 +386,7 @@ fn a_clock_that_is_set_is_a_record() {
     let directory = directory("clock");
     WALL.store(7_200_000_000, Relaxed);
     let (mut recorder, ..) = recorder(&directory, 3, || WALL.load(Relaxed) + micros() % 1_000);
-    recorder.begin(Vec::new());
+    recorder.begin(WALL.load(Relaxed), Vec::new());
     assert_eq!(recorder.turn(), 0);
     WALL.store(3_600_000_000, Relaxed);
     assert_eq!((recorder.turn(), recorder.turn()), (1, 0));
@@ -338,6 +425,7 @@ fn a_log_that_cannot_be_opened_is_away_until_it_can() {
     assert!(said[2].starts_with("log.syslog: 127.0.0.1:9: ") && said[2].contains("missing.pem"), "{said:?}");
     let mut engines = engines();
     let log = start(&config, &mut engines);
+    list(&log, &mut engines);
     bind(&mut engines[0], 4_711);
     let until = |what: &str, is_so: &mut dyn FnMut() -> bool| {
         let until = std::time::Instant::now() + Duration::from_secs(20);
@@ -368,7 +456,7 @@ fn a_log_that_cannot_be_opened_is_away_until_it_can() {
 #[test]
 fn a_file_that_is_moved_or_cut_is_begun_again() {
     let directory = directory("moved");
-    let (mut recorder, mut sink, _note) = recorder(&directory, 9, micros);
+    let (mut recorder, mut sink, _part) = recorder(&directory, 9, micros);
     let path = directory.join("events.jsonl");
     let mut made = |recorder: &mut Recorder, port| {
         sink.record(recorder.clock.now(), NatEvent::BindingCreated(binding(port)));
@@ -400,7 +488,9 @@ fn a_second_gateway_does_not_write_into_the_file_of_the_first() {
     let config = log(&directory, &[LoggedEvent::Bindings]);
     let (mut engines, mut others) = (engines(), engines());
     let one = start(&config, &mut engines);
+    list(&one, &mut engines);
     let other = start(&config, &mut others);
+    list(&other, &mut others);
     let reason = other.rows()[1].reason.clone().unwrap();
     assert!(reason.ends_with("another process writes it; end that, or write another path"), "{reason}");
     one.end();

@@ -9,14 +9,14 @@ use crate::config::EventLogFile;
 use std::path::PathBuf;
 
 /// A log in a directory of its own.
-struct Written {
+pub(super) struct Written {
     directory: PathBuf,
     config: EventLogFile,
     lines: JsonLines,
 }
 
 impl Written {
-    fn new(name: &str, rotate_size: u64) -> Self {
+    pub(super) fn new(name: &str, rotate_size: u64) -> Self {
         let directory = std::env::temp_dir().join(format!("sixway-who-{name}-{}", std::process::id()));
         let path = directory.join("events.jsonl");
         let (owner, group) = (None, None);
@@ -25,8 +25,14 @@ impl Written {
         Self { directory, config, lines }
     }
 
-    fn write(&mut self, seconds: u64, event: Event) {
+    pub(super) fn write(&mut self, seconds: u64, event: Event) {
         self.lines.write(&[Record { micros: seconds * 1_000_000, event }]);
+    }
+
+    /// The path of the file, with all that was written.
+    pub(super) fn path(&mut self) -> &Path {
+        self.lines.flush();
+        &self.config.path
     }
 
     fn bound(&mut self, seconds: u64, phase: Phase, inside: &str, outside: &str) {
@@ -153,7 +159,7 @@ fn missing_events_are_a_reason_for_doubt() {
 fn a_question_says_what_is_wrong_with_it() {
     let wrong = |outside, protocol, at| Question::read(outside, protocol, at).unwrap_err();
     assert!(wrong("192.0.2.1", "udp", "2026-11-20T12:00Z").contains("192.0.2.1:4711"));
-    assert!(wrong(OUTSIDE, "sctp", "2026-11-20T12:00Z").contains("tcp, udp or icmp"));
+    assert!(wrong(OUTSIDE, "sctp", "2026-11-20T12:00Z").contains("tcp, udp, icmp, gre"));
     assert!(wrong(OUTSIDE, "udp", "noon").contains("2026-11-20T12:00:00Z"));
 }
 
@@ -218,6 +224,63 @@ fn a_deterministic_mapping_says_who_had_a_port_at_each_time() {
     assert_eq!(log.who("192.0.2.0:2100", 501).0.as_deref(), Some("10.0.0.1"), "another configuration");
     assert_eq!(log.who("192.0.2.0:80", 501), (None, None, None));
     assert_eq!(log.asked("192.0.2.0:2100", 501).kind.as_deref(), Some("deterministic"));
+}
+
+#[test]
+fn a_deterministic_answer_says_since_when_its_mapping_holds_and_whether_events_are_missing() {
+    let mut log = Written::new("mapping", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(mapping(true)));
+    log.write(100, Event::Mapping(mapping(true)));
+    log.write(200, Event::Started);
+    log.write(200, Event::Mapping(mapping(true)));
+    log.write(300, Event::Mapping(mapping(true)));
+    let port = "192.0.2.0:1600";
+    for at in [50, 150, 250, 350] {
+        assert_eq!(log.who(port, at), (Some("10.0.0.1".into()), Some(10), None), "{at}");
+    }
+    log.write(400, Event::Lost(3, "workers".into()));
+    log.write(450, Event::Mapping(mapping(true)));
+    log.write(500, Event::Started);
+    log.write(500, Event::Mapping(PortMapping { block_size: 1_024, ..mapping(true) }));
+    assert_eq!(log.who(port, 501).1, Some(500), "another configuration");
+    let doubts = [50, 250, 350, 420, 460, 501].map(|at| log.asked(port, at).events_are_missing);
+    assert_eq!(doubts, [false, false, true, true, false, false]);
+    // The beginning of the process is gone.
+    let mut log = Written::new("mapping-old", 1 << 20);
+    log.write(100, Event::Mapping(mapping(true)));
+    assert_eq!(log.who(port, 150), (Some("10.0.0.1".into()), None, None));
+}
+
+#[test]
+fn a_mapping_that_is_cut_names_nobody_and_says_so() {
+    let mut log = Written::new("cut", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(PortMapping { is_cut: true, ..mapping(true) }));
+    for outside in ["192.0.2.0:1600", "198.51.100.1:1600"] {
+        let answer = log.asked(outside, 100);
+        assert!(answer.inside.is_none() && answer.mapping_is_cut, "{answer:?}");
+    }
+    log.write(200, Event::Started);
+    log.write(200, Event::Mapping(PortMapping { is_cut: true, ..mapping(false) }));
+    log.write(210, Event::Block(Phase::Created, block("10.0.0.9/32", "198.51.100.1", 1_536)));
+    let answer = log.asked("198.51.100.1:1600", 220);
+    assert_eq!(answer.inside.as_deref(), Some("10.0.0.9"), "its record has the block");
+}
+
+#[test]
+fn long_mappings_are_read_by_their_beginnings() {
+    let mut log = Written::new("long-mappings", 64 << 20);
+    let prefix = |n: u32| crate::inside_endpoint::side(&format!("10.{}.{}.0/32", n >> 8, n & 255)).unwrap().0;
+    let long = PortMapping { inside: (0..256).map(prefix).collect(), ..mapping(true) };
+    log.write(10, Event::Started);
+    for seconds in 0..9_000 {
+        log.write(10 + seconds, Event::Mapping(long.clone()));
+    }
+    let answer = log.asked("192.0.2.0:1600", 3_000);
+    assert!(answer.inside.is_some() && answer.octets_of_log > 20 << 20, "{answer:?}");
+    // The lines that no run covers, and a few whole ones.
+    assert!(answer.octets_read < 6 << 20, "{answer:?}");
 }
 
 #[test]
