@@ -182,6 +182,11 @@ impl<I: InsideKey> BindingTable<I> {
         })
     }
 
+    /// Puts the bindings that were inserted late into their places.
+    pub(super) fn settle(&mut self) {
+        self.by_outside.settle();
+    }
+
     fn find_host(&self, address: Inside<I::Host>) -> Option<u32> {
         self.by_host.find(self.tag_host(address), |slot| self.hosts[slot].address == address)
     }

@@ -96,7 +96,7 @@ impl Index {
     }
 
     /// Adds a slot whose line is probably in no cache: it is found immediately, but put into its place together with others,
-    /// so that one does not wait for its line after the other.
+    /// so that one does not wait for its line after the other. Until then lookups that find nothing look among them, too.
     #[inline]
     pub fn insert_late(&mut self, tag: u32, slot: u32) {
         if self.late.is_full() {
@@ -105,7 +105,8 @@ impl Index {
         self.late.push(entry_of(tag, slot));
     }
 
-    fn settle(&mut self) {
+    /// Puts what was inserted late into its place.
+    pub fn settle(&mut self) {
         let late = core::mem::take(&mut self.late);
         core::hint::black_box(late.iter().fold(0, |sum, entry| sum ^ self.touch((*entry >> 32) as u32)));
         for entry in late {

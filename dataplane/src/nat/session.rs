@@ -167,6 +167,11 @@ impl<I: InsideKey> SessionTable<I> {
         self.by_outside.candidate(tag, touched)
     }
 
+    /// Puts the sessions that were inserted late into their places.
+    pub(super) fn settle(&mut self) {
+        self.by_outside.settle();
+    }
+
     /// How often a session was put into an index: what was not found is not there as long as this stays.
     #[inline]
     pub(crate) const fn added(&self) -> u64 {

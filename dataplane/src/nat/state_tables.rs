@@ -76,6 +76,9 @@ pub(crate) struct StateTables<I: InsideKey> {
     silent: VecDeque<SilentSession<I>>,
     /// Bindings that no session keeps, with sessions that are to be ended.
     ending: VecDeque<u32>,
+    /// How often a session had been put into an index at the last expiry, and when what was inserted late was last put into its place.
+    seen: u64,
+    settled: u64,
 }
 
 impl<I: InsideKey> StateTables<I> {
@@ -91,6 +94,8 @@ impl<I: InsideKey> StateTables<I> {
             exempt_destinations: config.subscribers.exempt_destinations.clone(),
             silent: VecDeque::new(),
             ending: VecDeque::new(),
+            seen: 0,
+            settled: 0,
         }
     }
 
@@ -545,10 +550,24 @@ impl<I: InsideKey> StateTables<I> {
             }
         }
         self.record_blocks(clock);
+        if self.sessions.added() != self.settled {
+            self.settle_if_quiet();
+        }
         for _ in 0..budget {
             let Some(packet) = self.stored.next_unanswered() else { break };
             tell(Fired::Unanswered(packet));
         }
+    }
+
+    /// While no session is added, what was inserted late does not wait for others: every scanned port would be compared with it.
+    fn settle_if_quiet(&mut self) {
+        let added = self.sessions.added();
+        if added == self.seen {
+            self.sessions.settle();
+            self.bindings.settle();
+            self.settled = added;
+        }
+        self.seen = added;
     }
 
     /// The wheel says that this session may be due: it ends, is parked again, or, if it was established, is to be probed.
