@@ -185,6 +185,9 @@ mod tests {
         assert_eq!(who("192.0.2.1", 1_535), Some("::ffff:10.0.0.126/128".into()));
         assert_eq!(who("192.0.2.4", 65_535), None, "of no subscriber");
         assert_eq!((who("192.0.2.1", 80), who("192.0.2.3", 2_000)), (None, None));
+        // The last subscriber's last port, and the next one.
+        assert_eq!(who("192.0.2.4", 3_071), Some("::ffff:10.0.0.255/128".into()));
+        assert_eq!(who("192.0.2.4", 3_072), None);
     }
 
     #[test]
@@ -204,6 +207,7 @@ mod tests {
         let longer = prefixes(&["2001:db8::/65"]);
         assert_eq!(new(&longer, 64, 0), Err(DeterministicFault::Inside));
         assert!(new(&prefixes(&["::/0"]), 128, 0).is_err());
+        assert!(new(&prefixes(&["::/1", "8000::/1"]), 64, 0).is_err(), "2^64 are too many, and not none");
     }
 
     proptest! {

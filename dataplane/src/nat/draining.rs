@@ -117,6 +117,8 @@ mod tests {
     fn what_is_added_is_drained_once_and_what_is_removed_is_not() {
         let mut draining = Draining::of(&prefixes(&["192.0.2.4/30", "192.0.2.5/32", "192.0.2.0/32"]));
         assert_eq!(texts(draining.prefixes()), ["192.0.2.0/32", "192.0.2.4/30"]);
+        draining.add("192.0.2.0/32".parse().unwrap());
+        assert_eq!(draining.prefixes().len(), 2, "it was there before");
         let contains = |draining: &Draining| -> Vec<u8> {
             (0..=255).filter(|last| draining.contains(Ipv4Addr::new(192, 0, 2, *last))).collect()
         };

@@ -71,60 +71,51 @@ impl FreeSet {
 
     /// Takes the numbers from `low` to below `high` out, a word at a time; how many were members.
     pub fn remove_range(&mut self, low: u32, high: u32) -> u32 {
-        let mut removed = 0;
-        for (word, mask) in words_of(low, high.min(self.size)) {
-            let at = &mut self.words[word as usize];
-            let gone = *at & mask;
-            *at &= !mask;
-            removed += gone.count_ones();
-            if gone != 0 && *at == 0 {
-                self.became_empty(word);
+        let (mut low, mut high, mut removed) = (low, high.min(self.size), 0);
+        for (level, start) in self.levels.iter().enumerate() {
+            if low >= high {
+                break;
             }
+            for (word, mask) in words_of(low, high) {
+                let at = &mut self.words[(start + word) as usize];
+                if level == 0 {
+                    removed += (*at & mask).count_ones();
+                }
+                *at &= !mask;
+            }
+            // Of these words, those between the first and the last are empty from now on.
+            let (first, last) = (low / 64, (high - 1) / 64);
+            let is_used = |word: u32| u32::from(self.words[(start + word) as usize] != 0);
+            (low, high) = (first + is_used(first), last + 1 - is_used(last));
         }
         removed
     }
 
     /// Adds the members of another set of this size from `low` to below `high`, a word at a time; how many were not members.
     pub fn insert_range(&mut self, low: u32, high: u32, from: &Self) -> u32 {
-        let mut added = 0;
-        for (word, mask) in words_of(low, high.min(self.size)) {
-            let at = &mut self.words[word as usize];
-            let new = from.words[word as usize] & mask & !*at;
-            let was_empty = *at == 0;
-            *at |= new;
-            added += new.count_ones();
-            if was_empty && new != 0 {
-                self.became_used(word);
+        let (mut low, mut high, mut added) = (low, high.min(self.size), 0);
+        for (level, start) in self.levels.iter().enumerate() {
+            if low >= high {
+                break;
             }
+            for (word, mask) in words_of(low, high) {
+                let at = (start + word) as usize;
+                let new = from.words[at] & mask & !self.words[at];
+                if level == 0 {
+                    added += new.count_ones();
+                }
+                self.words[at] |= new;
+            }
+            // Of these words, those between the first and the last are used if they are in the other set.
+            let (first, last) = (low / 64, (high - 1) / 64);
+            for word in [first, last] {
+                if self.words[(start + word) as usize] != 0 {
+                    became_used(&self.levels[level + 1..], &mut self.words, word);
+                }
+            }
+            (low, high) = (first + 1, last);
         }
         added
-    }
-
-    /// A word of the lowest level is empty from now on.
-    fn became_empty(&mut self, word: u32) {
-        let mut at = word;
-        for level in &self.levels[1..] {
-            let above = &mut self.words[(level + at / 64) as usize];
-            *above &= !(1 << (at % 64));
-            if *above != 0 {
-                break;
-            }
-            at /= 64;
-        }
-    }
-
-    /// A word of the lowest level is not empty any more.
-    fn became_used(&mut self, word: u32) {
-        let mut at = word;
-        for level in &self.levels[1..] {
-            let above = &mut self.words[(level + at / 64) as usize];
-            let was_empty = *above == 0;
-            *above |= 1 << (at % 64);
-            if !was_empty {
-                break;
-            }
-            at /= 64;
-        }
     }
 
     /// The smallest member that is `from` or greater. `steps` grows by the number of words looked at.
@@ -176,7 +167,21 @@ impl FreeSet {
     }
 }
 
-/// The words of the lowest level that hold the numbers from `low` to below `high`, each with the bits of these.
+/// A word below these levels is not empty any more.
+fn became_used(levels: &[u32], words: &mut [u64], word: u32) {
+    let mut at = word;
+    for level in levels {
+        let above = &mut words[(level + at / 64) as usize];
+        let was_empty = *above == 0;
+        *above |= 1 << (at % 64);
+        if !was_empty {
+            break;
+        }
+        at /= 64;
+    }
+}
+
+/// The words that hold the numbers from `low` to below `high`, each with the bits of these.
 fn words_of(low: u32, high: u32) -> impl Iterator<Item = (u32, u64)> {
     (low / 64..high.div_ceil(64)).map(move |word| {
         let first = low.saturating_sub(word * 64);

@@ -768,6 +768,7 @@ mod tests {
         assert!(!pools[0].is_in_use(used, NatProtocol::Udp));
         let at = |port| Outside(Endpoint4::new(used, port));
         let slot = pools[1].reserve(NatProtocol::Udp, at(80)).unwrap();
+        assert!(pools[0].is_in_use(used, NatProtocol::Udp), "with its first one");
         pools[1].reserve(NatProtocol::Udp, at(81)).unwrap();
         pools[1].release(slot, NatProtocol::Udp, 81);
         for pool in &pools {
@@ -822,6 +823,17 @@ mod tests {
             *by_address.entry(outside.0.address).or_default() += 1;
         }
         assert_eq!(by_address.len(), 1_000);
+    }
+
+    #[test]
+    fn no_address_is_opened_for_well_known_ports_that_none_has_and_of_too_many_no_block_moves() {
+        let mut pool = pool(&["10.0.0.0/16"], 5_000..=5_063);
+        assert!((0..9).all(|_| pool.allocate(None, NatProtocol::Udp, 80).is_some()));
+        assert_eq!(pool.open.len() as u64, OPEN_AT_START);
+        let mut unused = self::pool(&["10.0.0.0/16"], 5_000..=5_063);
+        assert!(unused.spare_block().is_some());
+        while unused.open.len() <= MOST_OPEN_TO_MOVE && unused.open_another() {}
+        assert_eq!((unused.spare(), unused.spare_block()), (2, None));
     }
 
     #[test]

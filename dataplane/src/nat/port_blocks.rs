@@ -533,4 +533,6 @@ pub(super) struct Order {
 }
 
 #[cfg(test)]
+mod number_tests;
+#[cfg(test)]
 mod tests;

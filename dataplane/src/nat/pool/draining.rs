@@ -180,6 +180,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_at_draining_addresses_opens_no_others() {
+        let mut pool = pool("10.0.0.0/16", 1_024..=65_535);
+        pool.drain(prefix("10.0.0.0/31"), true);
+        let before = pool.open.len();
+        for (last, port) in (0..2).flat_map(|last| (1_024..=60_000).map(move |port| (last, port))) {
+            let outside = Outside(Endpoint4::new(Ipv4Addr::new(10, 0, 0, last), port));
+            assert!(pool.take(NatProtocol::Udp, outside).is_some());
+        }
+        assert!(!pool.is_crowded(), "117,954 bindings, but none elsewhere");
+        let open = pool.open.iter().filter(|open| open.is_draining).count() as u64;
+        assert_eq!((pool.drained.open, open), (2, 2));
+        assert!(pool.open.len() <= before + 2);
+    }
+
+    #[test]
     fn a_block_that_moves_brings_no_port_of_a_draining_address() {
         let mut pool = pool("192.0.2.0/31", 61_056..=61_119);
         pool.drain(prefix("192.0.2.0/32"), true);

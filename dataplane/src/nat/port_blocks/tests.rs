@@ -181,7 +181,7 @@ fn a_port_is_drawn_from_the_second_block_before_the_last_ports_of_the_first() {
         assert!((second..second + 64).contains(&port), "{port} is of block {first}");
     }
     // With a quarter of it free, it is preferred: the second block may become unused.
-    bindings[9..17].iter().for_each(|it| table.unbind(*it));
+    bindings[9..16].iter().for_each(|it| table.unbind(*it));
     let binding = table.bind(1, UDP, 7_000).unwrap();
     assert!((first..first + 64).contains(&table.outside(binding).port));
 }
@@ -539,6 +539,126 @@ fn a_subscriber_that_has_only_blocks_is_counted_where_addresses_are_drained() {
     assert_eq!(left(&table), Some((1, 1)));
     table.unbind(again);
     assert_eq!((table.passes(20), left(&table)), (2, Some((0, 0))));
+}
+
+#[test]
+fn a_host_draws_from_its_blocks_at_random_when_none_has_a_quarter_free() {
+    let mut table = table(&config(BlockPolicy { most: 3, ..POLICY }, "192.0.2.1/32", 1_024..=65_535));
+    let bindings: Vec<u32> = (0..192).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let blocks = table.blocks(1);
+    assert_eq!(blocks.len(), 3);
+    // Ten ports of each are free.
+    for first in &blocks {
+        let mine = bindings.iter().filter(|it| table.outside(**it).port / 64 == first / 64).copied();
+        let some: Vec<u32> = mine.take(10).collect();
+        some.into_iter().for_each(|it| table.unbind(it));
+    }
+    let drawn: Vec<u16> = (0..18)
+        .map(|n| {
+            let binding = table.bind(1, UDP, 6_000 + n).unwrap();
+            table.outside(binding).port / 64 * 64
+        })
+        .collect();
+    let changes = drawn.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes > 4, "{drawn:?}");
+    assert!(blocks.iter().all(|block| drawn.contains(block)), "{drawn:?}");
+}
+
+#[test]
+fn a_subscriber_whose_newest_block_was_returned_goes_on_with_the_others() {
+    let mut table = table(&config(BlockPolicy { most: 3, ..POLICY }, "192.0.2.1/32", 1_024..=65_535));
+    let bindings: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let [newest, oldest] = table.blocks(1)[..] else { panic!() };
+    table.unbind(bindings[64]);
+    assert_eq!((table.passes(10), table.blocks(1)), (1, vec![oldest]));
+    table.unbind(bindings[0]);
+    let again = table.bind(1, UDP, 7_000).unwrap();
+    assert_eq!(table.outside(again).port / 64, oldest / 64);
+    table.bind(1, UDP, 7_001).unwrap();
+    assert_eq!((table.blocks(1).len(), table.blocks(1)[1]), (2, oldest));
+    assert!(newest >= 1_024);
+}
+
+#[test]
+fn one_subscriber_does_not_take_all_bindings_with_its_blocks() {
+    let mut config = config(BlockPolicy { size: 1_024, ..POLICY }, "192.0.2.1/32", 1_024..=65_535);
+    config.limits.bindings = 180;
+    let mut table = table(&config);
+    let got = (0..180).filter(|n| table.bind(1, UDP, 5_000 + n).is_ok()).count();
+    assert!((159..=161).contains(&got), "eight ninths: {got}");
+    assert_eq!(table.bind(1, UDP, 9_000), Err(DropReason::SubscriberShare));
+    assert!(table.bind(2, UDP, 5_000).is_ok());
+}
+
+#[test]
+fn more_addresses_of_a_large_pool_are_opened_when_half_of_the_blocks_are_given() {
+    let mut table = table(&config(BlockPolicy { size: 16_384, ..POLICY }, "10.9.0.0/16", 1_024..=65_535));
+    let bound: Vec<u32> = (0..120).map(|last| table.bind(last, UDP, 5_000).unwrap()).collect();
+    // 64 addresses are open, with three blocks each.
+    let addresses: BTreeSet<Ipv4Addr> = bound.iter().map(|it| table.outside(*it).address).collect();
+    assert!(addresses.len() > 50);
+    let open = table.bindings.pool().open_addresses();
+    assert!((70..120).contains(&open), "{open}");
+}
+
+#[test]
+fn an_address_that_is_opened_while_it_is_drained_gets_no_further_subscriber() {
+    let mut table = table(&config(POLICY, "192.0.2.0/24", 1_024..=65_535));
+    table.bindings.drain("192.0.2.0/25".parse().unwrap(), true);
+    for last in 0..128 {
+        let outside = Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, last), 80));
+        let inside = Inside(Endpoint4::new(Ipv4Addr::new(10, 1, 0, last), 80));
+        table.bindings.bind_static(&StaticBinding { protocol: TCP, inside, outside }).unwrap();
+    }
+    for last in 0..=255 {
+        let bound = table.bind(last, UDP, 5_000).unwrap();
+        assert!(table.outside(bound).address.octets()[3] >= 128);
+    }
+}
+
+#[test]
+fn an_unused_block_of_a_draining_address_is_given_to_nobody() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=1_087));
+    let first = table.bind(1, UDP, 5_000).unwrap();
+    let address = table.outside(first).address;
+    table.bind(2, UDP, 5_000).unwrap();
+    table.unbind(first);
+    table.bindings.drain(sixway_wire::Prefix4::holding(address, 32), true);
+    assert_eq!(table.bind(3, UDP, 5_000), Err(DropReason::PortPoolEmpty));
+    assert_eq!(table.passes(0), 1);
+    assert_eq!(table.bind(3, UDP, 5_000), Err(DropReason::PortPoolEmpty), "nor when it was returned");
+}
+
+#[test]
+fn a_block_that_becomes_unused_at_a_draining_address_does_not_wait_for_older_ones() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=65_535));
+    let bound: Vec<u32> = (1..=20).map(|last| table.bind(last, UDP, 5_000).unwrap()).collect();
+    let address = table.outside(bound[0]).address;
+    table.bindings.drain(sixway_wire::Prefix4::holding(address, 32), true);
+    let (there, elsewhere): (Vec<u32>, Vec<u32>) =
+        bound.iter().partition(|it| table.outside(**it).address == address);
+    elsewhere.iter().chain(&there).for_each(|it| table.unbind(*it));
+    assert_eq!(table.passes(0), there.len());
+}
+
+#[test]
+fn an_early_port_of_a_large_block_may_be_anywhere_in_it() {
+    let mut config = config(BlockPolicy { size: 256, most: 1, ..POLICY }, "192.0.2.1/32", 1_024..=65_535);
+    config.filtering = Filtering::EndpointIndependent;
+    let mut table = table(&config);
+    let bound: Vec<u32> = (0..256).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
+    let last = bound.iter().find(|it| table.outside(**it).port % 256 == 255).unwrap();
+    table.unbind(*last);
+    // A quarter of the block is examined each time, from a random place on.
+    assert!((0..200).any(|n| table.bind(1, UDP, 6_000 + n).is_ok()));
+}
+
+#[test]
+fn a_restored_block_is_not_returned_while_its_port_is_bound() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=65_535));
+    let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_050));
+    table.bindings.rebind(UDP, Inside(Endpoint4::new(host(1), 1)), outside).unwrap();
+    assert_eq!((table.passes(20), table.blocks(1)), (0, vec![2_048]));
 }
 
 proptest! {
