@@ -1,6 +1,5 @@
 //! What the log says about port blocks: whose each is, and how a translator gives them.
 
-use super::record::LONGEST_LINE;
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::Deterministic;
@@ -10,6 +9,8 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// The longest line: one about how a translator gives port blocks. Others have less than 400 octets.
+pub(super) const LONGEST_LINE: usize = 16 << 10;
 /// Octets of lists that a line has at most, so that it can be read again: of inside prefixes, of addresses and of ports.
 const ROOM: [usize; 3] = [6 << 10, 6 << 10, 2 << 10];
 const _: () = assert!(ROOM[0] + ROOM[1] + ROOM[2] + 1_024 < LONGEST_LINE);

@@ -4,7 +4,7 @@
 //! beginning of the process, for sessions that had begun and not ended; and then forward, for their ends, and for ends of sessions whose
 //! beginning is not among those that were looked at.
 
-use super::{are_missing, time, was_set};
+use super::doubt::{are_missing, was_set};
 use crate::event_log::index::{self, LOST, STARTED, STEPPED};
 use crate::event_log::portless::Portless;
 use crate::event_log::record::{self, Event, Phase, Record};
@@ -53,7 +53,7 @@ impl PortlessQuestion {
             read.map_err(|_| format!("{name}{text}: not an IPv4 address; {protocol} has no ports"))
         };
         let remote = remote.map(|text| address("--remote ", text)).transpose()?;
-        Ok(Some(Self { outside: address("", outside)?, protocol, remote, at: time(at)? }))
+        Ok(Some(Self { outside: address("", outside)?, protocol, remote, at: record::time_as_written(at)? }))
     }
 }
 
@@ -173,7 +173,7 @@ fn latest(found: &[Seen], next: Option<u64>) -> Option<u64> {
 }
 
 impl PortlessQuestion {
-    /// The session of a record, if it may be one that is asked for. Without destinations in the log, each may be.
+    /// The session of a record, if it may be one of those that are wanted. Without destinations in the log, each may be.
     fn session(&self, record: Record) -> Option<(u64, Phase, Portless)> {
         let Event::Portless(phase, session) = record.event else { return None };
         let is_other = self.remote.is_some() && session.remote.is_some() && session.remote != self.remote;
