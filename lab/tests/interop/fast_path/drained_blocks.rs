@@ -13,12 +13,16 @@ use sixway_lab::probe::ping;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("sessions_in_blocks_of_a_drained_address_stay_in_the_fast_path_tc", &["sixway", "ping"], || {
-        drained(Hook::Tc)
-    }),
-    Interop::new("sessions_in_blocks_of_a_drained_address_stay_in_the_fast_path_xdp", &["sixway", "ping"], || {
-        drained(Hook::Xdp)
-    }),
+    Interop::new(
+        "sessions_in_blocks_of_a_drained_address_stay_in_the_fast_path_tc",
+        &["sixway", "ping"],
+        || drained(Hook::Tc),
+    ),
+    Interop::new(
+        "sessions_in_blocks_of_a_drained_address_stay_in_the_fast_path_xdp",
+        &["sixway", "ping"],
+        || drained(Hook::Xdp),
+    ),
 ];
 
 /// Two addresses; each subscriber gets a block.
@@ -47,8 +51,7 @@ fn drained(hook: Hook) -> Result<()> {
     run_on_fast_path(&network, hook, &format!("{IN_BLOCKS}[log.file]\npath = {log:?}\n"))?;
     std::thread::scope(|scope| {
         let client = network.host("client")?;
-        let pinging =
-            scope.spawn(|| ping(client, nat44::SERVER, PINGS, 56, Duration::from_millis(5)));
+        let pinging = scope.spawn(|| ping(client, nat44::SERVER, PINGS, 56, Duration::from_millis(5)));
         interrupt::wait_until(Duration::from_secs(5), "packets in the fast path", || {
             Ok(carried(&network, "nat44")? > 0)
         })?;
