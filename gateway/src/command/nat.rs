@@ -240,7 +240,8 @@ mod tests {
         };
         let other = PortlessSession { inside: "10.0.0.2".into(), remote: None, id: None, ..one.clone() };
         let protocol = "esp".to_owned();
-        let answer = PortlessAnswer { protocol, sessions: vec![one, other], ..PortlessAnswer::default() };
+        let answer =
+            PortlessAnswer { protocol, sessions: vec![one.clone(), other], ..PortlessAnswer::default() };
         let until = "since  then\nuntil  the end of the log, at least";
         let odd = PortlessSession { translator: "\u{1b}[2J\n".into(), ..one.clone() };
         let shown = portless_words(&PortlessAnswer { sessions: vec![odd], ..PortlessAnswer::default() });

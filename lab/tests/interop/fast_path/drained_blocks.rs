@@ -68,14 +68,13 @@ fn drained(hook: Hook) -> Result<()> {
         assert!(after > before + 50, "{before} and {after} packets: {}", shown(&network)?);
         let shown = asked(&network, &["show", "pools"])?.succeeded()?.stdout;
         assert!(shown.contains("512 ports") && shown.contains(&format!("{old}/32")), "{shown}");
-        let at = now();
         let finished = pinging.join().map_err(|_| Failure::Unexpected("the pings panicked".into()))??;
         assert_eq!(finished.answered, PINGS);
         for (inside, address) in [(CLIENT, old), ("192.168.2.2", other)] {
             let given = line(&log, &["block_allocated", inside])?;
             assert_eq!(value(&given, "outside")?, address);
         }
-        let answer = who(&log, "icmp", &outside, &at)?;
+        let answer = who(&log, "icmp", &outside, &now())?;
         assert_eq!((answer["inside"].as_str(), answer["kind"].as_str()), (Some(CLIENT), Some("port block")));
         assert_eq!(answer["events_are_missing"], false, "{answer}");
         Ok(())
