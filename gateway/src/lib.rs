@@ -23,6 +23,7 @@ pub mod host;
 mod inside_endpoint;
 pub mod metrics;
 mod port_mappings;
+mod quotas;
 pub mod reload;
 #[cfg(test)]
 mod sample;

@@ -4,9 +4,9 @@ use sixway::admin::{
     AdminError, Backend, Client, ClientError, Named, PoolPart, PoolVerb, Query, Ranking, router,
 };
 use sixway::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow,
-    Subscribers,
+    AddressBlocksRow, BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush,
+    Flushed, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status, SubscriberRow, Subscribers,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -54,6 +54,10 @@ impl Backend for Fake {
     }
     async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
         Ok(vec![PoolRow { pool: "main".into(), ..PoolRow::default() }])
+    }
+    async fn pool_blocks(&self) -> Result<Vec<PoolBlocksRow>, AdminError> {
+        let by_address = vec![AddressBlocksRow { address: [192, 0, 2, 4].into(), given: 3, free: 123 }];
+        Ok(vec![PoolBlocksRow { pool: "main".into(), by_address, ..PoolBlocksRow::default() }])
     }
     async fn draining(&self) -> Result<Vec<DrainingRow>, AdminError> {
         let prefix = "192.0.2.4/30".parse().unwrap();

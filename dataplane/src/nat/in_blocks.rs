@@ -7,7 +7,7 @@ use super::draining::DrainingRow;
 use super::inside_key::InsideKey;
 use super::not_adopted::NotAdopted;
 use super::pool::PoolSlot;
-use super::port_blocks::{BlockCounts, BlockNews, PortBlocks};
+use super::port_blocks::{AddressBlocks, BlockCounts, BlockNews, PortBlocks};
 use super::port_plane::PortRange;
 use super::protocol::NatProtocol;
 use super::quarantine::FormerOwner;
@@ -503,5 +503,16 @@ impl<I: InsideKey> BindingTable<I> {
     /// How many port blocks there are; `None`: subscribers have none.
     pub(super) fn block_counts(&self) -> Option<BlockCounts> {
         self.blocks.as_ref().map(|blocks| blocks.counts(self.pool.addresses()))
+    }
+
+    /// The port blocks of open addresses from a place on, at most `most` of them, and where to go on.
+    pub(super) fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
+        let Some(blocks) = &self.blocks else { return (Vec::new(), None) };
+        let mut rows = Vec::new();
+        for slot in (from..from.saturating_add(most)).map(PoolSlot) {
+            let Some((given, free)) = blocks.counts_at(slot) else { return (rows, None) };
+            rows.push(AddressBlocks { address: self.pool.address_of(slot), given, free });
+        }
+        (rows, Some(from.saturating_add(most)))
     }
 }

@@ -63,7 +63,7 @@ pub use not_adopted::NotAdopted;
 pub use ownership::{BlockMove, Ownership, PORTS_PER_BLOCK};
 pub use permit::Filtering;
 pub use pool::PoolConfig;
-pub use port_blocks::BlockCounts;
+pub use port_blocks::{AddressBlocks, BlockCounts};
 pub use port_ledger::PortLedger;
 pub use port_plane::PortRange;
 pub use protocol::NatProtocol;

@@ -90,6 +90,19 @@ pub struct BlockCounts {
     pub given: u32,
     /// Those of them without a used port.
     pub unused: u32,
+    /// Those that may be given: none is left at addresses that are being drained.
+    pub free: u64,
+}
+
+/// The blocks of an address of a pool, as far as they are this worker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AddressBlocks {
+    /// The address.
+    pub address: Ipv4Addr,
+    /// Blocks that subscribers have.
+    pub given: u32,
+    /// Blocks that may be given.
+    pub free: u32,
 }
 
 /// The table.
@@ -461,12 +474,22 @@ impl PortBlocks {
 
     /// How many there are, where a pool has this number of addresses.
     pub(super) fn counts(&self, addresses: u64) -> BlockCounts {
+        let open = self.at.iter().filter(|at| !at.is_draining);
+        let (open, free) = open.fold((0, 0), |(open, free), at| (open + 1, free + u64::from(at.count)));
         BlockCounts {
             size: self.policy.size,
             blocks: addresses * u64::from(self.whole_count),
             given: self.blocks.len(),
             unused: self.idle_count,
+            free: free + addresses.saturating_sub(open) * u64::from(self.whole_count),
         }
+    }
+
+    /// Blocks of an open address that are given, and those that may be given.
+    pub(super) fn counts_at(&self, slot: PoolSlot) -> Option<(u32, u32)> {
+        let at = self.at.get(slot.0 as usize)?;
+        let given = self.whole_count.saturating_sub(at.count);
+        Some((given, if at.is_draining { 0 } else { at.count }))
     }
 
     fn append_idle(&mut self, block: u32) {

@@ -6,9 +6,9 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol, NotAdopted,
-    Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError,
-    SubscriberRow,
+    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol,
+    NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding,
+    StaticBindingError, SubscriberRow,
 };
 use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
@@ -131,6 +131,9 @@ pub trait Stateful {
 
     /// How many port blocks subscribers have here; `None`: they have none.
     fn block_counts(&self) -> Option<BlockCounts>;
+
+    /// The port blocks of addresses that were given to hosts, from a place on, at most `most` addresses, and where to go on.
+    fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>);
 
     /// The worker of a block, by one of its ports.
     fn worker_of_block(&self, port: u16) -> WorkerId;

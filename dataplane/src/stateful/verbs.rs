@@ -8,8 +8,8 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside, InsideKey,
-    NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
+    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside,
+    InsideKey, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
     StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::tunnel::ends::Ends4;
@@ -186,6 +186,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn block_counts(&self) -> Option<BlockCounts> {
         self.nat.block_counts()
+    }
+
+    fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
+        self.nat.address_blocks(from, most)
     }
 
     fn worker_of_block(&self, port: u16) -> WorkerId {

@@ -9,7 +9,8 @@ use super::ranking::Ranking;
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
+    NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    Subscribers,
 };
 use sixway_wire::Prefix6;
 use std::future::Future;
@@ -32,6 +33,8 @@ pub trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Receiver<LiveRow>, AdminError>> + Send;
     /// How full the pools of ports are.
     fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
+    /// How many port blocks the pools have, where subscribers have blocks.
+    fn pool_blocks(&self) -> impl Future<Output = Result<Vec<PoolBlocksRow>, AdminError>> + Send;
     /// What is left at addresses of pools that are being drained.
     fn draining(&self) -> impl Future<Output = Result<Vec<DrainingRow>, AdminError>> + Send;
     /// Changes a part of a pool.

@@ -56,6 +56,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/drops", get(drops::<B>))
         .route("/v1/live", get(live::<B>))
         .route("/v1/pools", get(pools::<B>))
+        .route("/v1/pools/blocks", get(pool_blocks::<B>))
         .route("/v1/pools/draining", get(draining::<B>).post(drain::<B>).delete(undrain::<B>))
         .route("/v1/pools/addresses", post(add_to_pool::<B>).delete(remove_from_pool::<B>))
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
@@ -125,6 +126,10 @@ async fn live<B: Backend>(
 
 async fn pools<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
     backend.pools().await.map(Json)
+}
+
+async fn pool_blocks<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.pool_blocks().await.map(Json)
 }
 
 async fn draining<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
@@ -324,7 +329,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/blocks, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/subscribers, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

@@ -125,6 +125,7 @@ fn words(answer: &Answer) -> String {
     let Answer { outside, protocol, at, .. } = answer;
     let mut text = match (&answer.inside, &answer.translator, &answer.kind) {
         (Some(inside), Some(translator), Some(kind)) if kind == "deterministic" => {
+            let translator = translator.escape_debug();
             let source = match (&answer.since, answer.is_by_configuration) {
                 (_, true) => {
                     "by the present configuration file: at that time it may have been another one".into()
@@ -135,6 +136,8 @@ fn words(answer: &Answer) -> String {
             format!("{inside} ({translator}, {kind})\n{source}")
         }
         (Some(inside), Some(translator), Some(kind)) => {
+            // Who writes the file writes this, and not to a terminal.
+            let translator = translator.escape_debug();
             let since = answer.since.as_deref().unwrap_or("before the log begins");
             let until = answer.until.as_deref().unwrap_or("the end of the log, at least");
             format!("{inside} ({translator}, {kind})\nsince  {since}\nuntil  {until}")
@@ -171,6 +174,7 @@ fn portless_words(answer: &PortlessAnswer) -> String {
     let PortlessAnswer { outside, protocol, at, .. } = answer;
     let session = |session: &PortlessSession| {
         let PortlessSession { inside, translator, remote, id, since, until } = session;
+        let translator = translator.escape_debug();
         let remote = remote.as_ref().map_or_else(String::new, |remote| format!(" to {remote}"));
         let id = id.map_or_else(String::new, |id| format!(", id {id}"));
         let since = since.as_deref().unwrap_or("before the events that were looked at");
@@ -236,8 +240,12 @@ mod tests {
         };
         let other = PortlessSession { inside: "10.0.0.2".into(), remote: None, id: None, ..one.clone() };
         let protocol = "esp".to_owned();
-        let answer = PortlessAnswer { protocol, sessions: vec![one, other], ..PortlessAnswer::default() };
+        let answer =
+            PortlessAnswer { protocol, sessions: vec![one.clone(), other], ..PortlessAnswer::default() };
         let until = "since  then\nuntil  the end of the log, at least";
+        let odd = PortlessSession { translator: "\u{1b}[2J\n".into(), ..one.clone() };
+        let shown = portless_words(&PortlessAnswer { sessions: vec![odd], ..PortlessAnswer::default() });
+        assert!(!shown.contains('\u{1b}') && shown.lines().count() == 3, "{shown}");
         let first = format!("10.0.0.1 to 203.0.113.1 (nat44, esp, id 7)\n{until}");
         assert_eq!(portless_words(&answer), format!("{first}\n10.0.0.2 (nat44, esp)\n{until}"));
         let none = PortlessAnswer { sessions: Vec::new(), is_incomplete: true, ..answer };
@@ -261,6 +269,8 @@ mod tests {
             words(&host),
             "[2001:db8:1::2]:50122 (nat64, dynamic)\nsince  2026-11-20T11:00:00.000000Z\nuntil  the end of the log, at least"
         );
+        let odd = words(&Answer { translator: Some("\u{1b}[2J\n".into()), ..host.clone() });
+        assert!(!odd.contains('\u{1b}') && odd.lines().count() == 3, "{odd}");
         let doubtful =
             Answer { since: None, until: Some("later".into()), events_are_missing: true, ..host.clone() };
         let text = words(&doubtful);

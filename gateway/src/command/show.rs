@@ -6,7 +6,7 @@ use super::show_arguments::{ShowArguments, ShowKind};
 use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, Page, PoolRow,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, Page, PoolBlocksRow, PoolRow,
     RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
 use serde::Serialize;
@@ -147,6 +147,9 @@ impl ShowArguments {
         if self.json {
             return Ok(text);
         }
+        let blocks: Vec<PoolBlocksRow> = client.get("/v1/pools/blocks", &[])?;
+        let text =
+            text + &self.print(&blocks, |rows: &Vec<PoolBlocksRow>, colour| show::pool_blocks(rows, colour));
         let draining: Vec<DrainingRow> = client.get("/v1/pools/draining", &[])?;
         Ok(text + &self.print(&draining, |rows: &Vec<DrainingRow>, colour| show::draining(rows, colour)))
     }

@@ -10,8 +10,8 @@ use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    MechanismRow, NewRemote, Page, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
-    Subscribers,
+    MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status, Subscribers,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -89,6 +89,11 @@ impl Backend for Gateway {
 
     async fn pools(&self) -> Result<Vec<PoolRow>, AdminError> {
         Ok(self.pool_rows(&self.reports().await?))
+    }
+
+    async fn pool_blocks(&self) -> Result<Vec<PoolBlocksRow>, AdminError> {
+        let tables = self.tables(&self.reports().await?);
+        self.pool_blocks_rows(&tables).await
     }
 
     async fn draining(&self) -> Result<Vec<DrainingRow>, AdminError> {
@@ -396,6 +401,15 @@ impl Gateway {
                 }
             }
             let mut add = |name, help, value| gauge(name, help, None, value);
+            if table.blocks.size > 0 {
+                add("pool_blocks_given", "Port blocks that subscribers have.", table.blocks.given.into());
+                add(
+                    "pool_blocks_unused",
+                    "Port blocks that subscribers have, without a port in use.",
+                    table.blocks.unused.into(),
+                );
+                add("pool_blocks_free", "Port blocks that subscribers may get.", table.blocks.free);
+            }
             let translates = mechanism.kind.is_stateful() || mechanism.kind == Kind::Siit;
             if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);

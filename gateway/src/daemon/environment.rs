@@ -20,6 +20,7 @@ use crate::event_log::{EventLog, Source};
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError, HostPlan};
 use crate::port_mappings::port_mappings;
+use crate::quotas::quotas;
 use crate::show::plural;
 use crate::view::Device;
 use crate::worker::{Clock, Translator};
@@ -266,6 +267,7 @@ fn begin_log(
         engines,
         translators: &translators,
         mappings: port_mappings(config),
+        quotas: quotas(config).into(),
         clock,
         gateway,
         confine: || confine(Duty::Queries),

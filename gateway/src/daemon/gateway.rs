@@ -24,6 +24,7 @@ use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
+use sixway_dataplane::nat::BlockCounts;
 use sixway_dataplane::{Counters, DropReason};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -343,10 +344,22 @@ impl Gateway {
                 sum.bindings += table.bindings;
                 sum.bindings_capacity += table.bindings_capacity;
                 sum.ports += table.ports;
+                sum.blocks = with(sum.blocks, table.blocks);
                 sum.ports_used.iter_mut().zip(table.ports_used).for_each(|(sum, used)| *sum += used);
             }
         }
         sums
+    }
+}
+
+/// Port blocks of several workers together.
+fn with(sum: BlockCounts, more: BlockCounts) -> BlockCounts {
+    BlockCounts {
+        size: sum.size.max(more.size),
+        blocks: sum.blocks + more.blocks,
+        given: sum.given + more.given,
+        unused: sum.unused + more.unused,
+        free: sum.free + more.free,
     }
 }
 

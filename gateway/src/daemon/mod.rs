@@ -29,6 +29,7 @@ mod offload;
 mod orphans;
 mod packet_filter;
 mod path_errors;
+mod pool_blocks;
 mod pool_changes;
 mod pool_file;
 mod pool_keeper;

@@ -6,12 +6,16 @@
 //! ```
 
 use super::encode::Encode;
+use super::ipfix_limits;
+use super::ipfix_template::Template;
 use super::port_block::PortBlock;
 use super::portless::Portless;
+use super::quota::Quota;
 use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::protocol;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 /// RFC 7011 §3.1.
 const VERSION: u16 = 10;
@@ -29,86 +33,6 @@ const LONGEST_SET: usize = SET_HEADER + 40;
 /// The same over TCP, where the length of a message is the limit.
 const MOST_OCTETS_OF_A_STREAM: usize = 16_000;
 
-/// An Information Element: its number and its octets.
-type Element = (u16, u16);
-
-const TIME: Element = (323, 8);
-const NAT_EVENT: Element = (230, 1);
-const PROTOCOL: Element = (4, 1);
-const SOURCE4: Element = (8, 4);
-const SOURCE6: Element = (27, 16);
-const SOURCE_PORT: Element = (7, 2);
-const POST_SOURCE4: Element = (225, 4);
-const POST_SOURCE_PORT: Element = (227, 2);
-const POST_DESTINATION4: Element = (226, 4);
-const POST_DESTINATION_PORT: Element = (228, 2);
-const RANGE_START: Element = (361, 2);
-const RANGE_END: Element = (362, 2);
-
-/// A kind of record. Its number is that of its template.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Template {
-    Nat44Binding = 256,
-    Nat64Binding = 257,
-    Nat44Session = 258,
-    Nat64Session = 259,
-    Nat44Block = 260,
-    Nat64Block = 261,
-}
-
-const BINDING44: [Element; 7] =
-    [TIME, NAT_EVENT, PROTOCOL, SOURCE4, SOURCE_PORT, POST_SOURCE4, POST_SOURCE_PORT];
-const BINDING64: [Element; 7] =
-    [TIME, NAT_EVENT, PROTOCOL, SOURCE6, SOURCE_PORT, POST_SOURCE4, POST_SOURCE_PORT];
-const SESSION44: [Element; 9] = [
-    TIME,
-    NAT_EVENT,
-    PROTOCOL,
-    SOURCE4,
-    SOURCE_PORT,
-    POST_SOURCE4,
-    POST_SOURCE_PORT,
-    POST_DESTINATION4,
-    POST_DESTINATION_PORT,
-];
-const SESSION64: [Element; 9] = [
-    TIME,
-    NAT_EVENT,
-    PROTOCOL,
-    SOURCE6,
-    SOURCE_PORT,
-    POST_SOURCE4,
-    POST_SOURCE_PORT,
-    POST_DESTINATION4,
-    POST_DESTINATION_PORT,
-];
-
-/// RFC 8158 §4.6.10.
-const BLOCK44: [Element; 6] = [TIME, NAT_EVENT, SOURCE4, POST_SOURCE4, RANGE_START, RANGE_END];
-const BLOCK64: [Element; 6] = [TIME, NAT_EVENT, SOURCE6, POST_SOURCE4, RANGE_START, RANGE_END];
-
-impl Template {
-    const ALL: [Self; 6] = [
-        Self::Nat44Binding,
-        Self::Nat64Binding,
-        Self::Nat44Session,
-        Self::Nat64Session,
-        Self::Nat44Block,
-        Self::Nat64Block,
-    ];
-
-    const fn elements(self) -> &'static [Element] {
-        match self {
-            Self::Nat44Binding => &BINDING44,
-            Self::Nat64Binding => &BINDING64,
-            Self::Nat44Session => &SESSION44,
-            Self::Nat64Session => &SESSION64,
-            Self::Nat44Block => &BLOCK44,
-            Self::Nat64Block => &BLOCK64,
-        }
-    }
-}
-
 /// Writes messages of one observation domain.
 pub(super) struct Ipfix {
     domain: u32,
@@ -120,12 +44,19 @@ pub(super) struct Ipfix {
     told: u64,
     /// The set that the message ends with: its template, and where it begins.
     open: Option<(Template, usize)>,
+    /// Of the translators, in their order.
+    quotas: Arc<[Quota]>,
 }
 
 impl Ipfix {
     /// `repeats`: for UDP, where a template may be lost.
-    pub(super) fn new(domain: u32, repeats: bool) -> Self {
-        Self { domain, sequence: 0, repeats, told: 0, open: None }
+    pub(super) fn new(domain: u32, repeats: bool, quotas: Arc<[Quota]>) -> Self {
+        Self { domain, sequence: 0, repeats, told: 0, open: None, quotas }
+    }
+
+    /// RFC 8158 §4.3: the record of an event; `None`: RFC 8158 has none for it.
+    fn data(&self, record: &Record) -> Option<(Template, Vec<u8>)> {
+        data(record).or_else(|| ipfix_limits::data(record, &self.quotas))
     }
 
     /// A message with the templates.
@@ -167,7 +98,7 @@ impl Encode for Ipfix {
     }
 
     fn encode(&mut self, record: &Record, out: &mut Vec<u8>) {
-        let Some((template, octets)) = data(record) else { return };
+        let Some((template, octets)) = self.data(record) else { return };
         let start = match self.open {
             Some((open, start)) if open == template && !out.is_empty() => start,
             Some(_) | None => {
@@ -194,7 +125,7 @@ impl Encode for Ipfix {
     }
 
     fn carries(&self, record: &Record) -> bool {
-        data(record).is_some()
+        self.data(record).is_some()
     }
 
     fn finish(&mut self, records: usize, now: u64, out: Vec<u8>) -> Vec<Vec<u8>> {
@@ -217,7 +148,7 @@ impl Encode for Ipfix {
     }
 }
 
-/// RFC 8158 §4.3: the record of an event; `None`: RFC 8158 has none for it.
+/// The record of what begins or ends.
 fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let (phase, binding, remote) = match &record.event {
         Event::Binding(phase, binding) => (*phase, binding, None),
@@ -237,23 +168,16 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         }
     };
     let inside4 = binding.inside.address.to_ipv4_mapped();
-    let template = match (remote, inside4) {
-        (None, Some(_)) => Template::Nat44Binding,
-        (None, None) => Template::Nat64Binding,
-        (Some(_), Some(_)) => Template::Nat44Session,
-        (Some(_), None) => Template::Nat64Session,
+    let (event, template): (u8, _) = match (remote, inside4) {
+        (None, Some(_)) => (8, Template::Nat44Binding),
+        (None, None) => (10, Template::Nat64Binding),
+        (Some(_), Some(_)) => (4, Template::Nat44Session),
+        (Some(_), None) => (6, Template::Nat64Session),
     };
     let is_end = match phase {
         Phase::Created => 0,
         Phase::Deleted => 1,
         Phase::Continues => return None,
-    };
-    let event: u8 = match template {
-        Template::Nat44Session => 4,
-        Template::Nat64Session => 6,
-        Template::Nat44Binding => 8,
-        Template::Nat64Binding => 10,
-        Template::Nat44Block | Template::Nat64Block => return None,
     };
     let mut octets = (record.micros / 1_000).to_be_bytes().to_vec();
     octets.extend([event + is_end, number(binding, inside4.is_some())]);
@@ -326,6 +250,7 @@ const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::notice::{AlarmNotice, Notice};
     use super::super::record::endpoint4;
     use super::super::record::tests::{binding, block};
     use super::*;
@@ -346,25 +271,42 @@ mod tests {
 
     #[test]
     fn templates_describe_the_records() {
+        let of = |inside| binding(inside, "192.0.2.1:7");
+        let limit = |reason: &str| Event::Limit(reason.into(), 9);
+        let alarm = |is_raised| {
+            let (translator, resource) = ("nat44".into(), "tcp_ports".into());
+            Event::Notice(Notice::Alarm(AlarmNotice {
+                is_raised,
+                translator,
+                resource,
+                used: 8,
+                capacity: 10,
+            }))
+        };
+        let refused = |subscriber: &str| {
+            let (translator, subscriber) = ("nat44".into(), subscriber.into());
+            Event::Notice(Notice::Subscriber { translator, subscriber, refused: 3 })
+        };
+        let block = |subscriber| Event::Block(Phase::Created, block(subscriber, "192.0.2.1", 1_024));
+        let session = |inside| Event::Session(Phase::Created, of(inside), endpoint4("203.0.113.1:53"));
+        let ipfix = Ipfix::new(1, true, [].into());
         for template in Template::ALL {
-            let inside = match template {
-                Template::Nat44Binding | Template::Nat44Session | Template::Nat44Block => "10.0.0.1:5",
-                Template::Nat64Binding | Template::Nat64Session | Template::Nat64Block => "[2001:db8::1]:5",
-            };
-            let binding = binding(inside, "192.0.2.1:7");
             let event = match template {
-                Template::Nat44Binding | Template::Nat64Binding => Event::Binding(Phase::Created, binding),
-                Template::Nat44Block => {
-                    Event::Block(Phase::Created, block("10.0.0.1/32", "192.0.2.1", 1_024))
-                }
-                Template::Nat64Block => {
-                    Event::Block(Phase::Created, block("2001:db8::/64", "192.0.2.1", 1_024))
-                }
-                Template::Nat44Session | Template::Nat64Session => {
-                    Event::Session(Phase::Created, binding, endpoint4("203.0.113.1:53"))
-                }
+                Template::Nat44Binding => Event::Binding(Phase::Created, of("10.0.0.1:5")),
+                Template::Nat64Binding => Event::Binding(Phase::Created, of("[2001:db8::1]:5")),
+                Template::Nat44Session => session("10.0.0.1:5"),
+                Template::Nat64Session => session("[2001:db8::1]:5"),
+                Template::Nat44Block => block("10.0.0.1/32"),
+                Template::Nat64Block => block("2001:db8::/64"),
+                Template::AddressesExhausted => limit("PortPoolEmpty"),
+                Template::SessionsExceeded => limit("SessionTableFull"),
+                Template::BindingsExceeded => limit("BindingTableFull"),
+                Template::UserExceeded44 => refused("10.0.0.1"),
+                Template::UserExceeded64 => refused("2001:db8::/64"),
+                Template::PortsHigh => alarm(true),
+                Template::PoolLow => alarm(false),
             };
-            let (used, octets) = data(&record(event)).unwrap();
+            let (used, octets) = ipfix.data(&record(event)).unwrap();
             assert_eq!(used, template);
             let length: u16 = template.elements().iter().map(|(_, octets)| octets).sum();
             assert_eq!(octets.len(), usize::from(length), "{template:?}");
@@ -385,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_message_is_that_of_rfc_7011() {
-        let mut ipfix = Ipfix::new(9, true);
+        let mut ipfix = Ipfix::new(9, true, [].into());
         let [templates] = &ipfix.connected(1_000)[..] else { panic!() };
         assert_eq!(templates[..2], [0, 10]);
         assert_eq!(usize::from(u16::from_be_bytes([templates[2], templates[3]])), templates.len());
@@ -411,13 +353,13 @@ mod tests {
         assert_eq!((again.len(), &again[1][8..12]), (2, &[0, 0, 0, 3][..]), "the templates come again");
         ipfix.not_sent(1);
         assert_eq!(ipfix.connected(2_000)[0][8..12], [0, 0, 0, 3]);
-        let mut stream = Ipfix { sequence: 5, ..Ipfix::new(9, false) };
+        let mut stream = Ipfix { sequence: 5, ..Ipfix::new(9, false, [].into()) };
         assert_eq!(stream.connected(2_000)[0][8..12], [0; 4]);
     }
 
     #[test]
     fn a_message_is_not_longer_than_a_packet() {
-        let mut ipfix = Ipfix::new(1, true);
+        let mut ipfix = Ipfix::new(1, true, [].into());
         let mut out = Vec::new();
         // Each record has a set of its own.
         for inside in ["10.0.0.1:5", "[2001:db8::1]:5"].into_iter().cycle() {
@@ -453,7 +395,7 @@ mod tests {
             .map(number)
             .collect();
         assert_eq!(numbers, [4, 6, 8, 10, 5, 7, 9, 11].map(Some));
-        let ipfix = Ipfix::new(1, true);
+        let ipfix = Ipfix::new(1, true, [].into());
         for event in [Event::Started, Event::Lost(1, "a".into()), Event::Binding(Phase::Continues, v4)] {
             assert!(!ipfix.carries(&record(event)));
         }

@@ -2,7 +2,8 @@
 
 use super::file_access::FileAccess;
 use super::index::{self, GrowingRun, Times};
-use super::record::{Event, LONGEST_LINE, Record};
+use super::port_block::LONGEST_LINE;
+use super::record::{Event, Record};
 use super::rotation;
 use super::sink_state::SinkState;
 use crate::config::EventLogFile;

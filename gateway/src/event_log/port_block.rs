@@ -1,15 +1,16 @@
 //! What the log says about port blocks: whose each is, and how a translator gives them.
 
-use super::record::LONGEST_LINE;
 use crate::inside_endpoint;
 use serde::Deserialize;
-use sixway_dataplane::nat::Deterministic;
+use sixway_dataplane::nat::{Deterministic, LARGEST_BLOCK, SMALLEST_BLOCK};
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 use std::io::Write as _;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+/// The longest line: one about how a translator gives port blocks. Others have less than 400 octets.
+pub(super) const LONGEST_LINE: usize = 16 << 10;
 /// Octets of lists that a line has at most, so that it can be read again: of inside prefixes, of addresses and of ports.
 const ROOM: [usize; 3] = [6 << 10, 6 << 10, 2 << 10];
 const _: () = assert!(ROOM[0] + ROOM[1] + ROOM[2] + 1_024 < LONGEST_LINE);
@@ -144,7 +145,14 @@ impl PortMapping {
         let range = |text: &str| {
             let (first, last) = text.split_once('-')?;
             Some(first.parse().ok()?..=last.parse().ok()?)
+                .filter(|range: &RangeInclusive<u16>| !range.is_empty())
         };
+        // Whoever may write the file may have written this.
+        let is_size =
+            line.block_size.is_power_of_two() && (SMALLEST_BLOCK..=LARGEST_BLOCK).contains(&line.block_size);
+        if !is_size || line.subscriber_prefix_length > 128 {
+            return None;
+        }
         Some(Self {
             translator: translator.into(),
             block_size: line.block_size,
@@ -173,6 +181,30 @@ mod tests {
     use super::super::record::tests::mapping;
     use super::super::record::{Event, Record};
     use super::*;
+
+    #[test]
+    fn a_line_that_no_gateway_wrote_is_not_a_mapping() {
+        let line = |size: &str, bits: &str, ports: &str| {
+            format!(
+                "{{\"block_size\":{size},\"subscriber_prefix_length\":{bits},\"inside_prefixes\":[\"10.0.0.0/24\"],\"pool\":[\"192.0.2.0/28\"],\"ports\":\"{ports}\",\"deterministic\":true}}"
+            )
+        };
+        let read = |line: String| PortMapping::read_json("nat44", line.as_bytes());
+        assert!(read(line("512", "128", "1024-65535")).is_some());
+        for (size, bits, ports) in [
+            ("0", "128", "1024-65535"),
+            ("1", "128", "1024-65535"),
+            ("513", "128", "1024-65535"),
+            ("32768", "128", "1024-65535"),
+            ("512", "129", "1024-65535"),
+            ("512", "255", "1024-65535"),
+            ("512", "128", "65535-1024"),
+            ("512", "128", "-"),
+            ("512", "128", ""),
+        ] {
+            assert_eq!(read(line(size, bits, ports)), None, "{size} {bits} {ports}");
+        }
+    }
 
     #[test]
     fn a_line_with_more_than_has_room_says_that_it_is_cut_and_can_be_read() {

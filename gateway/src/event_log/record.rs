@@ -12,9 +12,6 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The longest line: one about how a translator gives port blocks. Others have less than 400 octets.
-pub(super) const LONGEST_LINE: usize = 16 << 10;
-
 /// Octets of a time, and more.
 const LONGEST_TIME: usize = 64;
 
@@ -305,6 +302,14 @@ pub(super) fn time_of(text: &str) -> Option<u64> {
     let time = humantime::parse_rfc3339_weak(&format!("{text}{seconds}Z")).ok()?;
     let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
     u64::try_from(since.as_micros()).ok()
+}
+
+/// A time as a person writes it.
+///
+/// # Errors
+/// It is not one.
+pub(super) fn time_as_written(at: &str) -> Result<u64, String> {
+    time_of(at).ok_or_else(|| format!("--at {at}: not a time in UTC; write one such as 2026-11-20T12:00:00Z"))
 }
 
 #[cfg(test)]

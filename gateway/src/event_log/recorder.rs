@@ -8,6 +8,7 @@ use super::listing::{Listed, Listing};
 use super::notice::Notice;
 use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
+use super::quota::Quota;
 use super::record::{Binding, Event, Phase, Record};
 use super::remote::{Batch, Remote, micros};
 use super::ring::{RING, RingEnd, Timed, Wants, ring};
@@ -81,6 +82,8 @@ pub struct Source<'a> {
     pub translators: &'a [String],
     /// How they give port blocks; `None`: they do not.
     pub mappings: Vec<Option<PortMapping>>,
+    /// The limits of the translators, in the same order.
+    pub quotas: Arc<[Quota]>,
     /// The engines' clock.
     pub clock: Clock,
     /// The gateway's name: its spools have it in theirs.
@@ -122,7 +125,7 @@ impl EventLog {
     pub fn start(config: &config::EventLog, source: Source<'_>) -> Result<Self, String> {
         let Source { engines, translators, mappings, clock, .. } = source;
         let file = config.file.as_ref().map(FileSink::new);
-        let remotes = servers::start(config, source.gateway, source.confine)?;
+        let remotes = servers::start(config, source.gateway, &source.quotas, source.confine)?;
         let names: Vec<Arc<str>> = translators.iter().map(|name| name.as_str().into()).collect();
         let continuing = Continuing::new(mappings, config.has(LoggedEvent::EachBinding));
         let mut listing = Listing::new(names.clone(), continuing);

@@ -1,7 +1,8 @@
 //! Finds lines of a log by their key, and reads as little as possible.
 
 use super::index::{self, ENTRY, HEADER, Key, Run, Times};
-use super::record::{Event, LONGEST_LINE, Phase, Record};
+use super::port_block::LONGEST_LINE;
+use super::record::{Event, Phase, Record};
 use super::rotation;
 use std::cell::{Cell, OnceCell};
 use std::fs::File;

@@ -2,6 +2,7 @@
 
 use super::encode::Encode;
 use super::ipfix::Ipfix;
+use super::quota::Quota;
 use super::remote::Remote;
 use super::sink_state::SinkState;
 use super::spool::Spool;
@@ -11,6 +12,7 @@ use super::transport::{Transport, Way};
 use crate::config::{EventLog, LogTransport, SyslogServer};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What a server is called.
 fn name(kind: &str, transport: LogTransport, server: SocketAddr) -> String {
@@ -34,7 +36,12 @@ pub(super) fn spools(config: &EventLog, gateway: &str) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// The kernel has no thread left.
-pub(super) fn start(config: &EventLog, gateway: &str, confine: fn()) -> Result<Vec<Remote>, String> {
+pub(super) fn start(
+    config: &EventLog,
+    gateway: &str,
+    quotas: &Arc<[Quota]>,
+    confine: fn(),
+) -> Result<Vec<Remote>, String> {
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut remotes = Vec::new();
     let mut start = |name: String, encode: Box<dyn Encode>, transport| {
@@ -52,7 +59,7 @@ pub(super) fn start(config: &EventLog, gateway: &str, confine: fn()) -> Result<V
     }
     for ipfix in &config.ipfix {
         let repeats = ipfix.transport == LogTransport::Udp;
-        let encode = Box::new(Ipfix::new(ipfix.observation_domain, repeats));
+        let encode = Box::new(Ipfix::new(ipfix.observation_domain, repeats, Arc::clone(quotas)));
         let name = name("ipfix", ipfix.transport, ipfix.collector);
         start(name, encode, Transport::new(ipfix.collector, if repeats { Way::Udp } else { Way::Tcp }))?;
     }

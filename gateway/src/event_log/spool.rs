@@ -7,7 +7,8 @@
 //! The place is written after each 64 KiB that were sent, and at the end. After a sudden end, up to 64 KiB are sent again.
 
 use super::file_access::{FileAccess, refused};
-use super::record::{LONGEST_LINE, Record};
+use super::port_block::LONGEST_LINE;
+use super::record::Record;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;

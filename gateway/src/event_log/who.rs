@@ -2,7 +2,7 @@
 
 use super::index::{self, Key, STARTED};
 use super::port_block::{PortBlock, PortMapping};
-use super::record::{self, Event, Phase, Record};
+use super::record::{self, Phase, Record};
 use super::search::Log;
 use serde::Serialize;
 use sixway_dataplane::nat::{LARGEST_BLOCK, NatProtocol, SMALLEST_BLOCK};
@@ -12,11 +12,6 @@ use std::path::Path;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
-/// Times at which the clock was set that are looked at, before a time and after it.
-const MOST_STEPS: usize = 8;
-/// A clock that was set less than this before or after is a reason for doubt, in microseconds.
-const NEAR: u64 = 2_000_000;
-
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
@@ -38,15 +33,9 @@ impl Question {
         let known = record::protocol(&protocol.to_ascii_lowercase());
         let protocol = known
             .ok_or_else(|| format!("--protocol {protocol}: write tcp, udp, icmp, gre, esp, ipv6 or ipip"))?;
-        let at = time(at)?;
+        let at = record::time_as_written(at)?;
         Ok(Self { outside, protocol, at })
     }
-}
-
-/// A time as a person writes it.
-fn time(at: &str) -> Result<u64, String> {
-    record::time_of(at)
-        .ok_or_else(|| format!("--at {at}: not a time in UTC; write one such as 2026-11-20T12:00:00Z"))
 }
 
 /// The answer.
@@ -175,45 +164,6 @@ fn sizes() -> impl Iterator<Item = u16> {
 /// The key of the block of this size that an endpoint is in.
 fn of_block(outside: Endpoint4, size: u16) -> Key {
     index::key_of_block(PortBlock::at(outside, size), size)
-}
-
-/// Whether events between two times are missing; a loss is recorded after its gap.
-fn are_missing(log: &Log, since: u64, until: Option<u64>) -> io::Result<bool> {
-    let lost = log.first_after(index::LOST, since)?;
-    Ok(lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until)))
-}
-
-/// Whether the clock was set at about this time: it is between what it was and what it became.
-fn was_set(log: &Log, time: u64) -> io::Result<bool> {
-    let is_between = |micros: u64, by: i64| {
-        let before = micros.saturating_add_signed(by.saturating_neg());
-        let (first, last) = (before.min(micros), before.max(micros));
-        (first.saturating_sub(NEAR)..=last.saturating_add(NEAR)).contains(&time)
-    };
-    let mut next = time.saturating_sub(NEAR + 1);
-    for _ in 0..MOST_STEPS {
-        let Some(Record { micros, event: Event::Stepped(by) }) = log.first_after(index::STEPPED, next)?
-        else {
-            break;
-        };
-        if is_between(micros, by) {
-            return Ok(true);
-        }
-        next = micros;
-    }
-    let mut last = Some(time.saturating_add(NEAR));
-    for _ in 0..MOST_STEPS {
-        let Some(until) = last else { break };
-        let Some(Record { micros, event: Event::Stepped(by) }) = log.last_until(index::STEPPED, until)?
-        else {
-            break;
-        };
-        if is_between(micros, by) {
-            return Ok(true);
-        }
-        last = micros.checked_sub(1);
-    }
-    Ok(false)
 }
 
 /// What was found, or what is found by another key, if that says more.
@@ -369,10 +319,12 @@ fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64
     Ok(None)
 }
 
+mod doubt;
 mod holder;
 mod mapping;
 mod portless;
 
+use doubt::{are_missing, was_set};
 use holder::Holder;
 pub use portless::{PortlessAnswer, PortlessQuestion, PortlessSession, ask_portless};
 

@@ -16,7 +16,7 @@ pub use colour::Colour;
 pub use counters::{counters, drops};
 pub use dns64::dns64;
 pub use fast_path::fast_path;
-pub use problems::{draining, pools};
+pub use problems::{draining, pool_blocks, pools};
 pub(crate) use quantity::{count, plural};
 pub use sessions::{bindings, sessions, subscribers};
 pub use summary::summary;

@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::quantity::{count, percent};
 use super::table::Table;
-use crate::view::{DrainingRow, PoolRow, ProblemRow, Severity};
+use crate::view::{AddressBlocksRow, DrainingRow, PoolBlocksRow, PoolRow, ProblemRow, Severity};
 
 /// A line for each problem, most serious first; nothing if there is none.
 pub(super) fn problems(rows: &[ProblemRow], colour: Colour) -> String {
@@ -45,6 +45,40 @@ pub fn pools(rows: &[PoolRow], colour: Colour) -> String {
     table.text(colour)
 }
 
+/// Addresses that are shown of a pool.
+const ADDRESSES: usize = 20;
+
+/// Port blocks of pools, and the addresses with the fewest free ones.
+pub fn pool_blocks(rows: &[PoolBlocksRow], colour: Colour) -> String {
+    let Some(_) = rows.first() else { return String::new() };
+    let mut table = Table::new(&["POOL", "BLOCKS OF", "GIVEN", "UNUSED", "FREE", "IN USE"]);
+    let mut addresses = Table::new(&["POOL", "ADDRESS", "BLOCKS GIVEN", "FREE"]);
+    let mut more = String::new();
+    for row in rows {
+        let all = (row.given + row.free) as f64;
+        table.row(vec![
+            row.pool.clone(),
+            format!("{} ports", count(row.block_size.into())),
+            count(row.given),
+            count(row.unused),
+            count(row.free),
+            percent(row.given as f64, all),
+        ]);
+        for AddressBlocksRow { address, given, free } in row.by_address.iter().take(ADDRESSES) {
+            addresses.row(vec![row.pool.clone(), address.to_string(), count(*given), count(*free)]);
+        }
+        let rest = row.addresses.saturating_sub(ADDRESSES as u64);
+        if rest > 0 {
+            more.push_str(&format!(
+                "{}: {} more, with more free blocks\n",
+                row.pool,
+                if rest == 1 { "1 address".into() } else { format!("{} addresses", count(rest)) }
+            ));
+        }
+    }
+    table.text(colour) + &addresses.text(colour) + &more
+}
+
 /// Addresses of pools that are being drained.
 pub fn draining(rows: &[DrainingRow], colour: Colour) -> String {
     if rows.is_empty() {
@@ -68,6 +102,34 @@ pub fn draining(rows: &[DrainingRow], colour: Colour) -> String {
 mod tests {
     use super::*;
     use crate::view::{PoolShareRow, ProblemKind};
+
+    #[test]
+    fn blocks_are_shown_with_the_addresses_that_have_the_fewest_free_ones() {
+        assert_eq!(pool_blocks(&[], Colour::Never), "");
+        let address = |n: u8| AddressBlocksRow {
+            address: std::net::Ipv4Addr::new(192, 0, 2, n),
+            given: 126 - u64::from(n),
+            free: n.into(),
+        };
+        let row = PoolBlocksRow {
+            mechanism: "nat44".into(),
+            pool: "public".into(),
+            block_size: 512,
+            given: 1_000,
+            unused: 3,
+            free: 3_000,
+            by_address: (0..25).map(address).collect(),
+            addresses: 32,
+        };
+        let text = pool_blocks(&[row], Colour::Never);
+        let words: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(words[1], ["public", "512", "ports", "1,000", "3", "3,000", "25.0", "%"]);
+        assert_eq!(words[3], ["public", "192.0.2.0", "126", "0"]);
+        assert_eq!(
+            (words.len(), text.lines().last()),
+            (24, Some("public: 12 addresses more, with more free blocks"))
+        );
+    }
 
     #[test]
     fn errors_come_before_warnings_and_nothing_is_said_when_all_is_well() {

@@ -11,7 +11,9 @@ pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
 pub use log_rows::SinkRow;
 pub use problem_kind::ProblemKind;
-pub use problem_rows::{DrainingRow, PoolRow, PoolShareRow, ProblemRow, Severity};
+pub use problem_rows::{
+    AddressBlocksRow, DrainingRow, PoolBlocksRow, PoolRow, PoolShareRow, ProblemRow, Severity,
+};
 pub use rows::{
     AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, Ended, FastPathRow, FastPathShare,
     Fault, HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,

@@ -56,6 +56,38 @@ pub struct PoolRow {
     pub by_worker: Vec<PoolShareRow>,
 }
 
+/// The port blocks of a pool, where subscribers have blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolBlocksRow {
+    /// The mechanism that allocates them.
+    pub mechanism: String,
+    /// The pool's name.
+    pub pool: String,
+    /// Ports of a block.
+    pub block_size: u16,
+    /// Blocks that subscribers have.
+    pub given: u64,
+    /// Those of them without a port in use.
+    pub unused: u64,
+    /// Blocks that subscribers may get.
+    pub free: u64,
+    /// The addresses with the fewest free blocks, a thousand at most.
+    pub by_address: Vec<AddressBlocksRow>,
+    /// How many addresses have been in use.
+    pub addresses: u64,
+}
+
+/// The port blocks of an address.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressBlocksRow {
+    /// The address.
+    pub address: std::net::Ipv4Addr,
+    /// Blocks that subscribers have.
+    pub given: u64,
+    /// Blocks that subscribers may get: none while the address is drained.
+    pub free: u64,
+}
+
 /// What is left at addresses of a pool that are being drained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainingRow {

@@ -3,13 +3,13 @@
 use super::answer::Answer;
 use super::dump::Dump;
 use super::tap::{DropSample, Watch};
-use super::translator::{BindingEntry, Edited, Report, SessionEntry, SubscriberEntry};
+use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, SubscriberEntry};
 use super::tunnels::{Inlet, TunnelSet};
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
-use sixway_dataplane::nat::{BlockMove, DrainingRow, SavedSession};
+use sixway_dataplane::nat::{AddressBlocks, BlockMove, DrainingRow, SavedSession};
 use sixway_link::Wake;
 use std::fmt;
 use std::io;
@@ -19,6 +19,9 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 /// Maximum number of waiting commands.
 pub(super) const RING: usize = 64;
+
+/// Port blocks of some addresses, and where to continue.
+pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
 
 /// A command to a worker.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub enum Command {
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
     /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
     Draining(Answer<Vec<(u16, DrainingRow)>>),
+    /// Port blocks of addresses from a position, each with its mechanism, and where to continue.
+    AddressBlocks(Position, Answer<AddressBlocksPage>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
     /// Replaces the tunnels.

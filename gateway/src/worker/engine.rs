@@ -13,7 +13,8 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::{
     Changes, DynamicPool, HostRow, Record, Restored, WallClock,
 };
 use sixway_dataplane::nat::{
-    BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, SavedSession, Selection, SessionRow,
+    AddressBlocks, BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, SavedSession, Selection,
+    SessionRow,
 };
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
@@ -21,6 +22,8 @@ use sixway_wire::{Endpoint4, Endpoint6, protocol};
 
 /// Places from here on are those of protocols without ports.
 const PORTLESS: u32 = 1 << 31;
+/// Addresses of a pool whose port blocks are counted at a time.
+const ADDRESSES: u32 = 1_024;
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
 /// Places of a table that are looked at in one call when a gateway is taken over; nothing else is done then.
@@ -192,6 +195,14 @@ impl Translator for Engine {
         rows.collect()
     }
 
+    fn address_blocks(&mut self, from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {
+        let count = self.stateful().count();
+        let Some(translator) = self.stateful().nth(from.mechanism.into()) else { return (Vec::new(), None) };
+        let (rows, next) = translator.address_blocks(from.slot, ADDRESSES);
+        let rows = rows.into_iter().map(|row| (from.mechanism, row)).collect();
+        (rows, position(from, next, count))
+    }
+
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited {
         let Some((translator, counters)) = self.stateful_at(mechanism.into()) else { return Edited::Absent };
         let ended = |done: Option<bool>| match done {
@@ -301,6 +312,7 @@ fn table(translator: &dyn Stateful) -> Table {
         bindings_capacity: occupancy.max_bindings.into(),
         ports: occupancy.addresses * u64::from(occupancy.ports),
         ports_used: occupancy.taken,
+        blocks: translator.block_counts().unwrap_or_default(),
     }
 }
 

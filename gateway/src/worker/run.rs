@@ -278,6 +278,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::Draining(answer)) => {
                     give(answer, self.translator.draining(self.clock.now()));
                 }
+                Ok(Command::AddressBlocks(from, answer)) => {
+                    give(answer, self.translator.address_blocks(from));
+                }
                 Ok(Command::Edit(mechanism, edit, answer)) => {
                     give(answer, self.translator.edit(mechanism, &edit));
                 }

@@ -4,7 +4,9 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
-use sixway_dataplane::nat::{BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow};
+use sixway_dataplane::nat::{
+    AddressBlocks, BlockCounts, BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow,
+};
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -60,6 +62,10 @@ pub trait Translator: Send + 'static {
     /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
     fn draining(&mut self, _now: Instant) -> Vec<(u16, DrainingRow)> {
         Vec::new()
+    }
+    /// The port blocks of addresses of a stateful mechanism from a position on, and where to continue.
+    fn address_blocks(&mut self, _from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {
+        (Vec::new(), None)
     }
     /// Changes a stateful mechanism, with a bounded amount of work.
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
@@ -123,6 +129,8 @@ pub struct Table {
     pub ports: u64,
     /// How many of them are taken, by protocol ([`NatProtocol`]).
     pub ports_used: [u64; 3],
+    /// Its port blocks; their size is 0 where subscribers have none.
+    pub blocks: BlockCounts,
 }
 
 /// A session.

@@ -21,6 +21,11 @@ pub const TESTS: &[Interop] = &[
     Interop::new("event_log_waits_for_a_server_that_is_away", &["sixway", "rsyslogd"], away),
     Interop::new("event_log_that_cannot_be_written_does_not_stop_a_takeover", &["sixway"], unwritable),
     Interop::new("event_log_is_decoded_by_nfcapd", &["sixway", "nfcapd", "nfdump"], nfcapd),
+    Interop::new(
+        "event_log_of_refusals_is_decoded_by_nfcapd",
+        &["sixway", "nfcapd", "nfdump"],
+        nfcapd_with_limits,
+    ),
 ];
 
 const SERVER: &str = "203.0.113.2";
@@ -95,7 +100,7 @@ fn sends(network: &Network, port: u16, by_nat64: bool) -> Result<()> {
 }
 
 /// Waits until a file has these words in a line; the line.
-fn line(path: &Path, words: &[&str]) -> Result<String> {
+pub fn line(path: &Path, words: &[&str]) -> Result<String> {
     let mut found = None;
     interrupt::wait_until(PATIENCE, &format!("{words:?} in {}", path.display()), || {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -106,15 +111,16 @@ fn line(path: &Path, words: &[&str]) -> Result<String> {
 }
 
 /// What a line of the log says under a name.
-fn value(line: &str, name: &str) -> Result<String> {
+pub fn value(line: &str, name: &str) -> Result<String> {
     let value: serde_json::Value = serde_json::from_str(line).unwrap_or_default();
     let text = value[name].as_str().map(str::to_owned);
     text.ok_or_else(|| Failure::Unexpected(format!("no {name} in {line}")))
 }
 
-fn who(log: &Path, outside: &str, at: &str) -> Result<serde_json::Value> {
+/// What `sixway nat who` answers.
+pub fn who(log: &Path, protocol: &str, outside: &str, at: &str) -> Result<serde_json::Value> {
     let mut who = Command::new(sixway()?);
-    who.args(["nat", "who", outside, "--protocol", "udp", "--at", at, "--json", "--log"]).arg(log);
+    who.args(["nat", "who", outside, "--protocol", protocol, "--at", at, "--json", "--log"]).arg(log);
     let output = who.output().asking(|| "running sixway nat who".to_owned())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     serde_json::from_str(&text).map_err(|_| {
@@ -123,7 +129,7 @@ fn who(log: &Path, outside: &str, at: &str) -> Result<serde_json::Value> {
 }
 
 /// Seconds since 1970 as a question has them.
-fn now() -> String {
+pub fn now() -> String {
     let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut date = Command::new("date");
     date.args(["-u", "-d", &format!("@{seconds}"), "+%Y-%m-%dT%H:%M:%SZ"]);
@@ -158,6 +164,11 @@ fn names_the_host() -> Result<()> {
     take_over(&network, &other)?;
     sends(&network, 4_712, false)?;
     line(&log, &["binding_created", "192.168.1.2:4712"])?;
+    // The bindings are listed while packets pass.
+    interrupt::wait_until(PATIENCE, "the bindings of two processes", || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        Ok(text.lines().filter(|line| line.contains("binding_continues")).count() >= 4)
+    })?;
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     let count = |word: &str| text.lines().filter(|line| line.contains(word)).count();
     assert_eq!(
@@ -168,12 +179,12 @@ fn names_the_host() -> Result<()> {
     for (created, inside) in [(&of4, "192.168.1.2:4711"), (&of6, "[2001:db8:1::2]:4711")] {
         let outside = value(created, "outside")?;
         for at in [then.clone(), now()] {
-            let answer = who(&log, &outside, &at)?;
+            let answer = who(&log, "udp", &outside, &at)?;
             assert_eq!(answer["inside"], inside, "{answer}");
             assert_eq!(answer["since"].as_str(), Some(&*value(created, "time")?), "{answer}");
             assert_eq!(answer["until"], serde_json::Value::Null, "{answer}");
         }
-        let before = who(&log, &outside, "2020-01-01T00:00Z")?;
+        let before = who(&log, "udp", &outside, "2020-01-01T00:00Z")?;
         assert_eq!(before["inside"], serde_json::Value::Null, "{before}");
     }
     Ok(())
@@ -436,6 +447,56 @@ fn nfcapd() -> Result<()> {
     }
     assert_eq!(records.len(), 4, "{said}");
     Ok(())
+}
+
+/// A session table that is full, and a subscriber that is refused: nfcapd takes the records, and the others as well.
+fn nfcapd_with_limits() -> Result<()> {
+    let network = network()?;
+    let flows = network.folder().join("flows");
+    std::fs::create_dir(&flows).asking(|| "making a folder".to_owned())?;
+    let mut nfcapd = command("nfcapd")?;
+    nfcapd.args(["-p", "4739", "-t", "2", "-w"]).arg(&flows);
+    let collector = network.start("server", nfcapd)?;
+    std::thread::sleep(Duration::from_secs(1));
+    let spool = network.folder().join("spool");
+    let section = format!(
+        "[log]\nevents = [\"bindings\", \"limits\"]\nspool = {spool:?}\n\
+         [[log.ipfix]]\ncollector = \"{SERVER}\"\nobservation_domain = 7\n"
+    );
+    let limited = configuration(&section)
+        .replace("pool = \"four\"\n", "pool = \"four\"\nmax_bindings_per_subscriber = 3\n");
+    run_sixway(&network, &limited)?;
+    for port in 4_711..4_721 {
+        sends(&network, port, false)?;
+    }
+    let dump = || -> Result<String> {
+        let mut nfdump = command("nfdump")?;
+        nfdump.args(["-o", "raw", "-R"]).arg(&flows);
+        Ok(network.host("server")?.run(nfdump, PATIENCE)?.stdout)
+    };
+    // Of the refusals too: three bindings and a quota.
+    interrupt::wait_until(PATIENCE, "a quota exceeded event in nfdump", || {
+        Ok(dump()?
+            .split("Flow Record:")
+            .skip(1)
+            .map(fields)
+            .any(|record| record.iter().any(|(name, value)| name == "nat event" && value.starts_with("13:"))))
+    })?;
+    let said = dump()?;
+    let of = |event: &str| {
+        let records = said.split("Flow Record:").skip(1).map(fields);
+        let is = |record: &Vec<(String, String)>| {
+            record.iter().any(|(name, value)| name == "nat event" && value.starts_with(event))
+        };
+        records.filter(is).collect::<Vec<_>>()
+    };
+    assert_eq!(of("8:").len(), 3, "{said}");
+    let [refused] = &of("13:")[..] else {
+        return Err(Failure::Unexpected(format!("not one quota exceeded event: {said}")));
+    };
+    let address = refused.iter().find(|(name, _)| name == "src addr").map(|(_, value)| value.as_str());
+    assert_eq!(address, Some("192.168.1.2"), "{said}");
+    network.with_process(collector, |process| process.stop()).map(drop)
 }
 
 /// The lines `NAME = VALUE` of a record.

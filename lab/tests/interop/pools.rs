@@ -4,10 +4,15 @@ use crate::Interop;
 use crate::nat44::{SERVER, SIXWAY, network};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::gateway::{ask, run_sixway};
+use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
 use sixway_lab::process::Finished;
+use sixway_lab::sixway::socket;
 use sixway_lab::topology::Network;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -20,6 +25,11 @@ pub const TESTS: &[Interop] = &[
         "pools_are_drained_shrunk_and_grown_while_sessions_go_on",
         &["sixway", "ping"],
         drained_shrunk_and_grown,
+    ),
+    Interop::new(
+        "a_drain_that_was_acknowledged_during_a_reload_is_not_lost",
+        &["sixway"],
+        drained_during_a_reload,
     ),
 ];
 
@@ -99,12 +109,12 @@ fn leads_nowhere() -> Result<()> {
     Ok(())
 }
 
-fn asked(network: &Network, words: &[&str]) -> Result<Finished> {
+pub fn asked(network: &Network, words: &[&str]) -> Result<Finished> {
     network.host("gateway")?.run(ask(network, words)?, Duration::from_secs(30))
 }
 
 /// The outside address of a host's echo session, which a ping makes or refreshes.
-fn outside_of(network: &Network, host: &str, inside: &str) -> Result<String> {
+pub fn outside_of(network: &Network, host: &str, inside: &str) -> Result<String> {
     let trips = ping(network.host(host)?, SERVER, 1, 56, Duration::from_millis(5))?;
     assert_eq!(trips.answered, 1, "{host}");
     let rows = asked(network, &["show", "sessions", "--json", "--inside", inside])?.succeeded()?.stdout;
@@ -149,5 +159,49 @@ fn drained_shrunk_and_grown() -> Result<()> {
     // What the file says returns with a reload of it.
     asked(&network, &["reload"])?.succeeded()?;
     assert!(["192.0.2.0", "192.0.2.1"].contains(&&*outside_of(&network, "client", "192.168.1.2")?));
+    Ok(())
+}
+
+/// A request to the admin API; its status.
+fn request(socket: &Path, method: &str, path: &str, body: &str) -> Option<u16> {
+    let mut stream = UnixStream::connect(socket).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: sixway\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all((head + body).as_bytes()).ok()?;
+    let mut answer = String::new();
+    // The process may be replaced before the end.
+    let _ = stream.read_to_string(&mut answer);
+    answer.split(' ').nth(1)?.parse().ok()
+}
+
+/// Addresses are drained one after the other while the gateway reloads itself: what it says is drained, is drained.
+fn drained_during_a_reload() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, &TWO.replace("192.0.2.0/31", "192.0.2.128/25"))?;
+    let socket = socket(&network, "gateway");
+    let drains = |n: u8| format!(r#"{{"pool": "public", "prefix": "192.0.2.{n}"}}"#);
+    let (answered, mut acknowledged) = std::thread::scope(|scope| {
+        let added = r#"{"pool": "public", "prefix": "192.0.2.16/28"}"#;
+        let reload = scope.spawn(|| request(&socket, "POST", "/v1/pools/addresses", added));
+        let mut acknowledged = Vec::new();
+        let one_of = |n: &u8| request(&socket, "POST", "/v1/pools/draining", &drains(*n)) == Some(204);
+        // Every second one, so that no two of them are one prefix.
+        for n in (128..=254).step_by(2).take(60) {
+            acknowledged.extend(Some(n).filter(one_of));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        (reload.join().ok().flatten(), acknowledged)
+    });
+    assert_eq!(answered, Some(204), "the reload");
+    let shown = |network: &Network| -> Result<String> { Ok(asked(network, &["show", "pools"])?.stdout) };
+    interrupt::wait_until(Duration::from_secs(20), "the gateway after its reload", || {
+        Ok(asked(&network, &["show", "config"])?.stdout.contains("192.0.2.16/28"))
+    })?;
+    let shown = shown(&network)?;
+    acknowledged.retain(|n| !shown.contains(&format!("192.0.2.{n}/32")));
+    assert_eq!(acknowledged, [0_u8; 0], "these were said to be drained: {shown}");
     Ok(())
 }

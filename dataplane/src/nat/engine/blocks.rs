@@ -14,7 +14,7 @@
 use super::Engine;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::ownership::{BlockMove, PORTS_PER_BLOCK};
-use crate::nat::port_blocks::BlockCounts;
+use crate::nat::port_blocks::{AddressBlocks, BlockCounts};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
@@ -72,6 +72,11 @@ impl<I: InsideKey> Engine<I> {
     /// How many port blocks subscribers have here; `None`: they have none.
     pub(crate) fn block_counts(&self) -> Option<BlockCounts> {
         self.tables.bindings.block_counts()
+    }
+
+    /// The port blocks of addresses from a place on, at most `most` addresses, and where to go on.
+    pub(crate) fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
+        self.tables.bindings.address_blocks(from, most)
     }
 
     /// Gives spare blocks to a worker that has `owned` blocks; returns the messages for all workers.

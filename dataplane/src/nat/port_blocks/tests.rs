@@ -137,6 +137,28 @@ fn a_subscriber_gets_a_block_with_its_first_binding_and_another_when_the_first_i
 }
 
 #[test]
+fn blocks_are_counted_by_address_and_those_of_draining_addresses_are_not_free() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=2_047));
+    let bindings: Vec<u32> = (0..4).map(|last| table.bind(last, UDP, 5_000).unwrap()).collect();
+    let at = |address| bindings.iter().filter(|it| table.outside(**it).address == address).count() as u32;
+    let (rows, next) = table.bindings.address_blocks(0, 1);
+    assert_eq!((rows.len(), next), (1, Some(1)));
+    let mut rows = [rows, table.bindings.address_blocks(1, 9).0].concat();
+    rows.retain(|row| row.given > 0);
+    for AddressBlocks { address, given, free } in &rows {
+        assert_eq!((*given, *free), (at(*address), 16 - at(*address)));
+    }
+    assert_eq!(rows.iter().map(|row| row.given).sum::<u32>(), 4);
+    assert_eq!(table.bindings.block_counts().unwrap().free, 28);
+    let AddressBlocks { address, given, free } = rows[0];
+    table.bindings.drain(sixway_wire::Prefix4::holding(address, 32), true);
+    let counts = table.bindings.block_counts().unwrap();
+    assert_eq!((counts.free, counts.given), (28 - u64::from(free), 4));
+    let drained = table.bindings.address_blocks(0, 9).0.into_iter().find(|row| row.address == address);
+    assert_eq!(drained, Some(AddressBlocks { address, given, free: 0 }));
+}
+
+#[test]
 fn blocks_of_two_subscribers_have_no_port_in_common_and_no_well_known_one() {
     let mut table = table(&config(POLICY, "192.0.2.1/32", 0..=65_535));
     let mut seen = BTreeMap::new();

@@ -51,8 +51,9 @@ fn engines() -> Vec<Engine> {
 
 fn start(config: &config::EventLog, engines: &mut [Engine]) -> EventLog {
     let (translators, confine): (_, fn()) = (&["nat64".to_owned()][..], || {});
+    let (mappings, quotas) = (Vec::new(), [].into());
     let source =
-        Source { engines, translators, mappings: Vec::new(), clock: Clock::start(), gateway: "gw", confine };
+        Source { engines, translators, mappings, quotas, clock: Clock::start(), gateway: "gw", confine };
     EventLog::start(config, source).unwrap()
 }
 

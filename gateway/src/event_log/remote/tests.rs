@@ -190,7 +190,7 @@ fn a_collector_that_was_away_misses_no_number() {
     let server = socket.local_addr().unwrap();
     drop(socket);
     let spool = Spool::open(&path, 1 << 20);
-    let (encode, transport) = (Box::new(Ipfix::new(1, true)), Transport::new(server, Way::Udp));
+    let (encode, transport) = (Box::new(Ipfix::new(1, true, [].into())), Transport::new(server, Way::Udp));
     let mut remote = Remote::start(encode, transport, spool, SinkState::new("test".into()), NOBODY).unwrap();
     let records = |ports: std::ops::Range<u16>| -> Batch {
         let binding = |port| binding("10.0.0.1:5", &format!("192.0.2.1:{port}"));

@@ -4,7 +4,7 @@
 //! beginning of the process, for sessions that had begun and not ended; and then forward, for their ends, and for ends of sessions whose
 //! beginning is not among those that were looked at.
 
-use super::{are_missing, time, was_set};
+use super::doubt::{are_missing, was_set};
 use crate::event_log::index::{self, LOST, STARTED, STEPPED};
 use crate::event_log::portless::Portless;
 use crate::event_log::record::{self, Event, Phase, Record};
@@ -19,6 +19,8 @@ use std::path::Path;
 
 /// Events of the address and protocol that are looked at, before a time and after it.
 const MOST_EVENTS: usize = 4_096;
+/// The same where only one remote host matters: a host with many short sessions does not hide those of another one with other remote hosts.
+const MOST_EVENTS_OF_REMOTE: usize = 65_536;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ impl PortlessQuestion {
             read.map_err(|_| format!("{name}{text}: not an IPv4 address; {protocol} has no ports"))
         };
         let remote = remote.map(|text| address("--remote ", text)).transpose()?;
-        Ok(Some(Self { outside: address("", outside)?, protocol, remote, at: time(at)? }))
+        Ok(Some(Self { outside: address("", outside)?, protocol, remote, at: record::time_as_written(at)? }))
     }
 }
 
@@ -173,7 +175,11 @@ fn latest(found: &[Seen], next: Option<u64>) -> Option<u64> {
 }
 
 impl PortlessQuestion {
-    /// The session of a record, if it may be one that is asked for. Without destinations in the log, each may be.
+    const fn most_events(&self) -> usize {
+        if self.remote.is_some() { MOST_EVENTS_OF_REMOTE } else { MOST_EVENTS }
+    }
+
+    /// The session of a record, if it may be one of those that are wanted. Without destinations in the log, each may be.
     fn session(&self, record: Record) -> Option<(u64, Phase, Portless)> {
         let Event::Portless(phase, session) = record.event else { return None };
         let is_other = self.remote.is_some() && session.remote.is_some() && session.remote != self.remote;
@@ -187,7 +193,7 @@ fn begun(log: &Log, question: &PortlessQuestion, began: u64) -> io::Result<(Vec<
     let (mut ends, mut found, mut looked_at): (HashMap<String, u32>, Vec<Seen>, usize) = Default::default();
     log.each(key, began..=question.at, true, &mut |record| {
         looked_at += 1;
-        if looked_at > MOST_EVENTS {
+        if looked_at > question.most_events() {
             return ControlFlow::Break(());
         }
         if let Some((micros, phase, session)) = question.session(record) {
@@ -202,7 +208,7 @@ fn begun(log: &Log, question: &PortlessQuestion, began: u64) -> io::Result<(Vec<
         }
         ControlFlow::Continue(())
     })?;
-    Ok((found, looked_at > MOST_EVENTS))
+    Ok((found, looked_at > question.most_events()))
 }
 
 /// Finds the ends of sessions, and sessions of which only the end is found; whether there was too much to look at.
@@ -220,7 +226,7 @@ fn ended(
     }
     log.each(key, within, false, &mut |record| {
         looked_at += 1;
-        if looked_at > MOST_EVENTS {
+        if looked_at > question.most_events() {
             return ControlFlow::Break(());
         }
         if let Some((micros, phase, session)) = question.session(record) {
@@ -241,7 +247,7 @@ fn ended(
         let is_done = !may_be_older && found.iter().all(|seen| seen.until.is_some());
         if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    Ok(looked_at > MOST_EVENTS && may_be_older)
+    Ok(looked_at > question.most_events() && may_be_older)
 }
 
 /// What the beginning and the end of a session have in common.

@@ -1,6 +1,7 @@
 //! Questions to logs that were written as the gateway does it.
 
 use super::super::json_lines::JsonLines;
+use super::super::record::Event;
 use super::super::record::tests::{binding, block, mapping};
 use super::super::rotation;
 use super::super::sink_state::SinkState;

@@ -3,6 +3,7 @@
 mod again;
 mod conversation;
 mod death;
+mod drained_blocks;
 mod echo;
 mod firewall;
 mod hairpin;
@@ -25,6 +26,7 @@ pub fn tests() -> Vec<Interop> {
     [
         order::TESTS,
         death::TESTS,
+        drained_blocks::TESTS,
         path::TESTS,
         room::TESTS,
         super_frames::TESTS,

@@ -94,8 +94,12 @@ fn a_session_older_than_the_log_or_than_what_is_looked_at_is_known_by_its_end() 
     write(&mut log, at - 3, Phase::Created, OTHER);
     let answer = asked(&mut log, None, at - 2);
     assert!(answer.is_incomplete && answer.sessions.len() == 1, "{answer:?}");
+    // With its remote host it is found behind the many of another one.
+    assert_eq!(who(&mut log, Some(ONE.1), at - 2), [of(ONE.0, 100, None)]);
     write(&mut log, at, Phase::Deleted, ONE);
-    assert_eq!(who(&mut log, Some(ONE.1), at - 2), [(ONE.0.to_owned(), None, Some(at))]);
+    assert_eq!(who(&mut log, Some(ONE.1), at - 2), [of(ONE.0, 100, Some(at))]);
+    let by_its_end = who(&mut log, None, at - 2);
+    assert!(by_its_end.contains(&(ONE.0.to_owned(), None, Some(at))), "{by_its_end:?}");
 }
 
 #[test]
