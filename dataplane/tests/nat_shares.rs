@@ -181,7 +181,6 @@ fn a_packet_that_finds_no_binding_counts_once_to_the_rate_of_its_subscriber() {
         assert_eq!(flows(&mut gateway, GREEDY, port..port + 1), 0);
         gateway.last
     };
-    let [full, limit] =
-        [DropReason::BindingTableFull, DropReason::SubscriberLimit].map(Verdict::Dropped);
+    let [full, limit] = [DropReason::BindingTableFull, DropReason::SubscriberLimit].map(Verdict::Dropped);
     assert_eq!([refused(2_000), refused(2_001), refused(2_002), refused(2_003)], [full, full, full, limit]);
 }

@@ -382,10 +382,7 @@ mod tests {
         }
         let low = Wanted { inside_port: 90, ..wanted(ONE, None) };
         let mut give = || quarantine.give(low, |_| false).map(|early| (early.outside.0.port, early.was_own));
-        assert_eq!(
-            [give(), give(), give()],
-            [Some((5_001, true)), Some((80, false)), Some((5_000, false))]
-        );
+        assert_eq!([give(), give(), give()], [Some((5_001, true)), Some((80, false)), Some((5_000, false))]);
     }
 
     #[test]

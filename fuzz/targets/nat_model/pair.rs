@@ -203,7 +203,7 @@ impl Pair {
     }
 
     fn out(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4, flags: u8) {
-        let addresses = self.from_inside(inside.address, remote.address);
+        let addresses = self.outbound_addresses(inside.address, remote.address);
         let packet = packet(addresses, protocol, ([inside.port, remote.port], Direction::Out), flags);
         let outcome = self.decide(&packet, None);
         let real = match outcome {
@@ -273,7 +273,7 @@ impl Pair {
 
     /// The same from IPv6 to IPv4, where a session is required.
     fn error_from_inside(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4) {
-        let addresses = self.from_inside(self.family.host(200), remote.address);
+        let addresses = self.outbound_addresses(self.family.host(200), remote.address);
         let is_six = self.family == Family::Six;
         let protocol_of_error = if is_six { ICMPV6 } else { ICMPV4 };
         let packet =
@@ -413,7 +413,7 @@ impl Pair {
     }
 
     /// The addresses of a packet from inside.
-    fn from_inside(&self, host: Ipv6Addr, remote: Ipv4Addr) -> Addresses {
+    fn outbound_addresses(&self, host: Ipv6Addr, remote: Ipv4Addr) -> Addresses {
         match self.family {
             Family::Six => Addresses::V6 { source: host, destination: image(remote) },
             Family::Four => {

@@ -111,7 +111,7 @@ impl Settings {
 
     /// Whether a port is the first worker's.
     pub(crate) fn is_ours(&self, port: u16) -> bool {
-        let is_others = self.workers > 1 && (port / BLOCK) % u16::from(self.workers) != 0;
+        let is_others = self.workers > 1 && !(port / BLOCK).is_multiple_of(self.workers.into());
         self.ports().contains(&port) && (!is_others || self.giving == Giving::Deterministic)
     }
 

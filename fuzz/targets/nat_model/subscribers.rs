@@ -20,7 +20,7 @@ struct Due {
 
 impl Due {
     const fn accepts(due: u64, step: u64, now: u64) -> bool {
-        let due = if due > now { due - now } else { 0 };
+        let due = due.saturating_sub(now);
         due + step <= SECOND
     }
 
