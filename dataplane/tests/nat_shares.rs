@@ -168,3 +168,19 @@ fn who_takes_a_new_address_for_each_flow_leaves_ports_for_others() {
     let others = (1..20).filter(|other| passes(&format!("2001:db8:2:{other:x}::1"))).count();
     assert_eq!(others, 19);
 }
+
+/// A refused packet counts once to a rate, and the reason is the table, not the rate.
+#[test]
+fn a_packet_that_finds_no_binding_counts_once_to_the_rate_of_its_subscriber() {
+    let mut gateway = gateway(|nat44| {
+        nat44.limits.bindings = 1;
+        nat44.limits.of_subscriber.new_sessions_per_second = 4;
+    });
+    assert_eq!(flows(&mut gateway, GREEDY, 1_000..1_001), 1);
+    let mut refused = |port| {
+        assert_eq!(flows(&mut gateway, GREEDY, port..port + 1), 0);
+        gateway.last
+    };
+    let [full, limit] = [DropReason::BindingTableFull, DropReason::SubscriberLimit].map(Verdict::Dropped);
+    assert_eq!([refused(2_000), refused(2_001), refused(2_002), refused(2_003)], [full, full, full, limit]);
+}

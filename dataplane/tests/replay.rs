@@ -56,6 +56,11 @@ fn any_text_is_a_dynamic_pools_file() {
 }
 
 #[test]
+fn any_steps_are_those_of_the_slow_model() {
+    mutation::replay(&Path::new(CORPUS).join("nat_model"), 3_000, crate::nat_model::target::run);
+}
+
+#[test]
 fn a_seed_repeats_its_mutations() {
     let inputs = [b"something to change".to_vec(), b"something else".to_vec()];
     let some = |seed| mutation::mutations(&inputs, seed).take(100).collect::<Vec<_>>();

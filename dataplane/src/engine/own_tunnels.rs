@@ -54,7 +54,7 @@ impl Engine {
     }
 
     /// A packet whose destination has become the local end of a tunnel, or an ICMP error about one that the tunnel sent.
-    pub(super) fn into_tunnel(
+    pub(super) fn through_tunnel(
         &mut self,
         packet: &Packet,
         pass: Pass,

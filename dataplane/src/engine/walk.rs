@@ -184,7 +184,7 @@ impl Engine {
             *packet = parse::parse(frame.bytes())?;
             let next = match decision.next {
                 Next::To(id) => Owner::Mechanism(id),
-                Next::IntoTunnel => return self.into_tunnel(packet, *pass, frame, batch),
+                Next::IntoTunnel => return self.through_tunnel(packet, *pass, frame, batch),
                 Next::Again | Next::Leave | Next::Held | Next::Control => self.owner_again(packet, *owner)?,
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {

@@ -228,10 +228,13 @@ impl Quarantine {
             Some(slot) => (List::Address, self.by_address.get(slot.0 as usize)?),
             None => (List::Time, &self.by_time),
         };
-        let mut ranges = PortRange::preference(wanted.protocol, wanted.inside_port).iter();
-        let found = ranges.find_map(|range| {
+        let ranges = PortRange::preference(wanted.protocol, wanted.inside_port).iter();
+        let of_range = |range: &PortRange| {
             self.best(lists[number(wanted.protocol, *range)].first, list, wanted.owner, &is_barred)
-        });
+        };
+        // Its own of any range does no harm, before another's of the inside port's range (RFC 6888 REQ-8, RFC 4787 REQ-3 b).
+        let own = ranges.clone().filter_map(of_range).find(|at| self.held[*at].owner == wanted.owner);
+        let found = own.or_else(|| ranges.clone().find_map(of_range));
         let held = self.take(found?);
         Some(Early { slot: held.slot, outside: held.key.1, was_own: held.owner == wanted.owner })
     }
@@ -368,6 +371,18 @@ mod tests {
         assert_eq!(give(ONE, here), None);
         assert_eq!(give(ONE, Some(PoolSlot(9))), None);
         assert_eq!(ports(&mut quarantine, 10), [80]);
+    }
+
+    /// A port of its own of the other range does no harm, another subscriber's of the same range may.
+    #[test]
+    fn the_same_subscribers_port_comes_before_another_ones_of_the_inside_ports_range() {
+        let mut quarantine = Quarantine::new(10, [1, 2]);
+        for (port, owner) in [(80, TWO), (5_000, TWO), (5_001, ONE)] {
+            quarantine.insert(key(port), PoolSlot(0), owner, 10);
+        }
+        let low = Wanted { inside_port: 90, ..wanted(ONE, None) };
+        let mut give = || quarantine.give(low, |_| false).map(|early| (early.outside.0.port, early.was_own));
+        assert_eq!([give(), give(), give()], [Some((5_001, true)), Some((80, false)), Some((5_000, false))]);
     }
 
     #[test]

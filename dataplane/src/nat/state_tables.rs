@@ -123,11 +123,11 @@ impl<I: InsideKey> StateTables<I> {
         let is_free = self.is_free(remote);
         let admitted = match self.admit(protocol, inside, (is_free, clock), counters) {
             Ok(admitted) => Ok(admitted),
-            Err(_) => {
-                // An expired session takes no room, and no part of a limit.
-                self.make_room(clock, counters);
+            // An expired session takes no room, and no part of a limit. A rate counts each try.
+            Err(_) if self.make_room(clock, counters) => {
                 self.admit(protocol, inside, (is_free, clock), counters)
             }
+            Err(reason) => Err(reason),
         };
         if let Err(DropReason::SubscriberLimit | DropReason::SubscriberShare) = admitted {
             self.bindings.was_refused(inside);
@@ -217,18 +217,21 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     /// Ends what is overdue and was not come by yet, a bounded amount of it; what must be sent waits for
-    /// [`StateTables::expire`].
+    /// [`StateTables::expire`]. Whether there was any.
     #[cold]
-    fn make_room(&mut self, clock: Clock, counters: &mut Counters) {
+    fn make_room(&mut self, clock: Clock, counters: &mut Counters) -> bool {
+        let mut is_any = false;
         for _ in 0..SETTLED_FOR_ROOM {
             if self.silent.len() >= MOST_SILENT {
                 break;
             }
             let Some(slot) = self.sessions.fire(clock) else { break };
+            is_any = true;
             if let Some(silent) = self.fired(slot, clock, counters) {
                 self.silent.push_back(silent);
             }
         }
+        is_any
     }
 
     /// Creates a session for a packet from outside with a binding. Refused where the table, or its part for sessions from outside, is full.

@@ -153,7 +153,7 @@ fn sessions(network: &Network) -> Result<String> {
     Ok(run.succeeded()?.stdout)
 }
 
-/// GSO packets and unfinished checksums are none of a wire's.
+/// Without GSO packets and unfinished checksums.
 fn as_on_a_wire(network: &Network) -> Result<()> {
     for (host, device) in [("gateway", "in0"), ("gateway", "out0"), ("client", "up0"), ("middle", "in0")] {
         ethtool(network, host, device, &["tx", "off"])?;

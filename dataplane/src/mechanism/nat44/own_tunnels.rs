@@ -1,13 +1,8 @@
 //! The tunnels of this gateway whose packets a NAT44 translates: what they send gets an outside address, and what comes back goes into them.
 
-use super::Nat44;
-use super::portless::{Passing, PortlessProtocol};
-use crate::drop_reason::DropReason;
-use crate::effects::Effects;
-use crate::instant::Instant;
+use super::portless::PortlessProtocol;
 use crate::tunnel::ends::Ends4;
-use crate::tunnel::outer_nat::OuterPacket;
-use crate::verdict::{Next, WorkerId};
+use crate::verdict::Next;
 use core::net::Ipv4Addr;
 
 /// The local ends of tunnels.
@@ -38,27 +33,5 @@ impl OwnTunnels {
             PortlessProtocol::Gre | PortlessProtocol::Esp => return Next::Leave,
         };
         if ends.contains(&inside) { Next::IntoTunnel } else { Next::Leave }
-    }
-}
-
-impl Nat44 {
-    /// The outside address of a tunnel packet of this gateway.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn of_own_tunnel(
-        &mut self,
-        outer: OuterPacket,
-        now: Instant,
-        effects: &mut Effects,
-    ) -> Result<Ipv4Addr, DropReason> {
-        let OuterPacket { source, destination, protocol, counts } = outer;
-        let protocol = PortlessProtocol::of(protocol).ok_or(DropReason::ProtocolUnsupported)?;
-        let passing = Passing { protocol, octets: &[], remote: destination, counts, now };
-        self.send_portless(source, passing, &mut effects.counters)
-    }
-
-    /// The worker of the sessions without ports with a remote host.
-    pub(super) fn worker_with(&self, remote: Ipv4Addr) -> WorkerId {
-        self.ownership().worker_of_inside(remote)
     }
 }

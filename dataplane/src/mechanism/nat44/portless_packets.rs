@@ -5,13 +5,15 @@ use super::portless::{Passing, PortlessProtocol};
 use super::translator::refusal;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{Inside, Mechanism as _};
 use crate::parse::quoted::QuotedPacket;
 use crate::parse::{Addresses, ICMP_HEADER, Packet};
 use crate::stateful::WithoutPorts as _;
-use crate::verdict::{Decision, Edit, Next, Quoted};
+use crate::tunnel::outer_nat::OuterPacket;
+use crate::verdict::{Decision, Edit, Next, Quoted, WorkerId};
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
@@ -62,6 +64,26 @@ impl Nat44 {
             self.record_portless(now);
         }
         outside
+    }
+
+    /// The outside address of a tunnel packet of this gateway.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn of_own_tunnel(
+        &mut self,
+        outer: OuterPacket,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Ipv4Addr, DropReason> {
+        let OuterPacket { source, destination, protocol, counts } = outer;
+        let protocol = PortlessProtocol::of(protocol).ok_or(DropReason::ProtocolUnsupported)?;
+        let passing = Passing { protocol, octets: &[], remote: destination, counts, now };
+        self.send_portless(source, passing, &mut effects.counters)
+    }
+
+    /// The worker of the sessions without ports with a remote host.
+    pub(super) fn worker_with(&self, remote: Ipv4Addr) -> WorkerId {
+        self.ownership().worker_of_inside(remote)
     }
 
     /// Records what has begun and ended of these protocols.
