@@ -35,6 +35,7 @@ mod npt66;
 mod order;
 mod port_blocks;
 mod properties;
+mod realms;
 mod replay;
 mod rfc2473;
 mod rfc3964_model;

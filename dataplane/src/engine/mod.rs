@@ -7,6 +7,7 @@
 //!     tunnel_addresses  IPv6-in-IPv4 tunnels by local address         pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     fast_path      sessions for the fast path                        generated  probes and answers
+//!     realms         packets of hosts behind devices of their own
 //! ```
 
 mod assembly;
@@ -25,6 +26,7 @@ mod owner;
 mod pair_ends;
 mod path;
 mod path_news;
+mod realms;
 mod slot;
 mod tunnel_addresses;
 mod tunnel_errors;

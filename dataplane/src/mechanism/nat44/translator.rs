@@ -33,7 +33,8 @@ impl Nat44 {
     ) -> Self {
         let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
         let remotes = Remotes::new(config.excluded.clone(), allowed_own);
-        let rules = AddressRules { inside: config.inside.clone(), remotes, policy };
+        let (realm, identity, inside) = (config.realm, config.identity, config.inside.clone());
+        let rules = AddressRules { realm, identity, inside, remotes, policy };
         let pool = &config.pool.addresses;
         let portless = PortlessSessions::new(&config.portless, pool, worker.0, seed, worker_key);
         Self::with_rules((rules, portless), &config.nat(), worker, seed, worker_key)
