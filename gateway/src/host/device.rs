@@ -127,6 +127,14 @@ impl Host {
     }
 
     fn set_up_realms(&mut self, plan: &HostPlan) -> Result<(), HostError> {
+        let conf = Path::new(SETTINGS).join("net/ipv4/conf");
+        for interface in plan.realms.iter().flat_map(|realm| &realm.interfaces) {
+            let path = conf.join(interface).join("rp_filter");
+            // The way back is looked up in the main table, which may have it at another realm's interface.
+            if holds(&path, "1") {
+                self.change(&(path, "2".into()))?;
+            }
+        }
         let Some(record) = &mut self.record else { return Ok(()) };
         remove_others(&plan.realms, record)?;
         for realm in &plan.realms {

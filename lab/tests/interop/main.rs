@@ -26,6 +26,7 @@ mod path_mtu;
 mod peers;
 mod pools;
 mod queues;
+mod realms;
 mod room;
 mod siit;
 mod super_frames;
@@ -196,6 +197,7 @@ fn all() -> Vec<Interop> {
         nat44_programs::TESTS,
         pools::TESTS,
         queues::TESTS,
+        realms::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,
