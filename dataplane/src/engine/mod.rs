@@ -7,7 +7,7 @@
 //!     tunnel_addresses  IPv6-in-IPv4 tunnels by local address         pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     fast_path      sessions for the fast path                        generated  probes and answers
-//!     realms         packets of hosts behind devices of their own
+//!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 
 mod assembly;
@@ -18,6 +18,7 @@ mod config;
 mod entry;
 mod fast_path;
 mod generated;
+mod in_realms;
 mod inheritance;
 mod inside4;
 mod narrow_path;

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Where the kernel's settings are.
-pub(super) const SETTINGS: &str = "/proc/sys";
+const SETTINGS: &str = "/proc/sys";
 
 /// What is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,12 +142,13 @@ impl Host {
             let inside = HostPlan { inside4: realm.inside.clone(), pools: Vec::new(), ..plan.clone() };
             let config = TunConfig {
                 queues: plan.queues,
-                persist: self.adopted && record.inherited_realms().iter().any(|it| it.is_of(realm)),
+                persist: self.adopted && record.inherited_realms().iter().any(|it| it.name == realm.device),
                 abilities: abilities(plan),
                 steering: steered.then(|| steering(&inside)),
                 ..TunConfig::default()
             };
-            self.realms.add(realm, config, plan.mtu, record)?;
+            let settings = device_settings(Path::new(SETTINGS), &realm.device);
+            self.realms.add(realm, (config, plan.mtu), settings, record)?;
         }
         Ok(())
     }

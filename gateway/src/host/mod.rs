@@ -21,6 +21,7 @@ pub mod notrack;
 mod program;
 mod proxy_arp;
 mod reach;
+mod realm_rules;
 mod realms;
 mod record;
 mod reserved_ports;

@@ -7,7 +7,7 @@ use super::settings::Changed;
 use crate::config::{LinkAddress, ProxyArp};
 use crate::host::kernel;
 use crate::host::namespace;
-use crate::host::realms::RealmRule;
+use crate::host::realm_rules::RealmRule;
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use crate::host::kernel;
 use crate::host::links::tun_of;
-use crate::host::realms::RealmDevice;
+use crate::host::realm_rules::RealmDevice;
 use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::path::{Path, PathBuf};

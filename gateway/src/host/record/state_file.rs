@@ -15,7 +15,7 @@ use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
 use crate::host::proxy_arp;
-use crate::host::realms::{RealmDevice, RealmRule};
+use crate::host::realm_rules::{RealmDevice, RealmRule};
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use nix::fcntl::{Flock, FlockArg};
