@@ -24,6 +24,8 @@ pub(crate) enum Owner {
     Shared(usize),
     /// The addresses of a NAT44's inside hosts, and whether ends of this gateway's tunnels may be among them.
     Inside { ends: bool },
+    /// The same of the realm of this number: other realms may have the same.
+    InRealm(usize),
     /// A NAT64's prefix.
     Nat64(usize),
     /// A SIIT's translation prefix.
@@ -179,14 +181,20 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
-        Dynamic, Eam, Gateway, Host, IcmpSource, Inside, Isatap, Nat64, OuterEnd, Pool, Prefix, Shared, Siit,
-        SixRd, SixToFour, Tunnel, TunnelEnd, WayOut,
+        Dynamic, Eam, Gateway, Host, IcmpSource, InRealm, Inside, Isatap, Nat64, OuterEnd, Pool, Prefix,
+        Shared, Siit, SixRd, SixToFour, Tunnel, TunnelEnd, WayOut,
     };
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) => Clash::Tolerated,
         // This host is a router among the inside hosts, with an address of theirs, and may have tunnels to some of them.
-        (Inside { .. }, Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
-        (Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_), Inside { .. }) => Clash::Tolerated,
+        (InRealm(one), InRealm(other)) if one != other => Clash::Tolerated,
+        (InRealm(_), Inside { .. }) | (Inside { .. }, InRealm(_)) => Clash::Tolerated,
+        (Inside { .. } | InRealm(_), Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_)) => {
+            Clash::Tolerated
+        }
+        (Host(_) | OuterEnd | SixToFour(_) | SixRd(_) | Isatap(_), Inside { .. } | InRealm(_)) => {
+            Clash::Tolerated
+        }
         (Inside { ends: true }, TunnelEnd) | (TunnelEnd, Inside { ends: true }) => Clash::Tolerated,
         // RFC 7757 §5: a mapping of everything is for what nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
@@ -197,11 +205,15 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             // Several tunnels may have the same remote end; that it is not this host's is checked with the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             // Tunnels in tunnels.
-            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } => Clash::Tolerated,
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } | InRealm(_) => {
+                Clash::Tolerated
+            }
         },
         (Host(_), other) | (other, Host(_)) => match other {
             // Hosts at either end of a tunnel have such addresses, and this one may be one of them.
-            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } => Clash::Tolerated,
+            SixToFour(_) | SixRd(_) | Isatap(_) | Tunnel(_) | WayOut | Inside { .. } | InRealm(_) => {
+                Clash::Tolerated
+            }
             Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) => Clash::HostsOwnPool,
             // One of many: the host itself is not translated, what is behind the other addresses is.

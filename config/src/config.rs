@@ -19,6 +19,7 @@ use crate::nat44::Nat44;
 use crate::nat64::Nat64;
 use crate::pool::Pool;
 use crate::ports::Ports;
+use crate::realm::Realm;
 use crate::route::{Route, aggregated};
 use crate::router_advertisement::RouterAdvertisement;
 use crate::siit::{EamRoutes, Siit};
@@ -46,6 +47,9 @@ pub struct Config {
     /// The NAT44.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat44: Option<Nat44>,
+    /// Realms: NAT44s for hosts behind devices of their own.
+    #[serde(rename = "realm")]
+    pub realms: Vec<Realm>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
     /// Mechanisms that need no more than their section.
@@ -88,10 +92,20 @@ impl Config {
         self.pools.iter().find(|pool| pool.name == name)
     }
 
+    /// The NAT44s, in the order of the engine: the main one, and those of realms.
+    pub fn nat44s(&self) -> impl Iterator<Item = &Nat44> {
+        self.nat44.iter().chain(self.realms.iter().map(|realm| &realm.nat44))
+    }
+
+    /// Whether there is a NAT44.
+    pub fn has_nat44(&self) -> bool {
+        self.nat44s().next().is_some()
+    }
+
     /// The pools of the stateful translators, in their order.
     pub fn used_pools(&self) -> impl Iterator<Item = &Pool> {
         let nat64 = self.nat64.iter().map(|nat64| &nat64.pool);
-        nat64.chain(self.nat44.iter().map(|nat44| &nat44.pool)).filter_map(|name| self.pool(name))
+        nat64.chain(self.nat44s().map(|nat44| &nat44.pool)).filter_map(|name| self.pool(name))
     }
 
     /// The addresses of all pools that translators use, as the fewest prefixes.
@@ -120,8 +134,8 @@ impl Config {
         let policy = match self.nat64.first() {
             Some(nat64) => nat64.subscribers.engine(&nat64.inside, self.pool(&nat64.pool)).blocks,
             None => self
-                .nat44
-                .as_ref()
+                .nat44s()
+                .next()
                 .and_then(|nat44| nat44.subscribers.engine(&nat44.inside, self.pool(&nat44.pool)).blocks),
         };
         policy.map_or(nat::PORTS_PER_BLOCK, |policy| policy.size)
@@ -144,7 +158,7 @@ impl Config {
 
     /// Whether this host forwards IPv4 packets for its mechanisms.
     pub fn routes_ipv4(&self) -> bool {
-        self.translates() || self.nat44.is_some() || self.others.are_reached_by_ipv4()
+        self.translates() || self.has_nat44() || self.others.are_reached_by_ipv4()
     }
 
     /// Whether there is a tunnel.
@@ -158,7 +172,7 @@ impl Config {
     /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
     pub fn needs_device(&self) -> bool {
         self.translates()
-            || self.nat44.is_some()
+            || self.has_nat44()
             || self.routes_ipv6()
             || self.has_tunnels()
             || !self.others.is_empty()
@@ -202,7 +216,7 @@ impl Config {
 
     /// Sessions that there may be in all.
     pub fn sessions(&self) -> u64 {
-        let nat44 = self.nat44.iter().map(|nat44| nat44.limits.sessions);
+        let nat44 = self.nat44s().map(|nat44| nat44.limits.sessions);
         self.nat64.iter().map(|nat64| nat64.limits.sessions).chain(nat44).map(u64::from).sum()
     }
 

@@ -2,6 +2,8 @@
 
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
+use sixway_dataplane::frame;
+use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat44::{Nat44Config, PortlessBinding, PortlessConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -50,7 +52,7 @@ impl Config {
             host6: self.host6(now),
             limits: Limits { mtu4: self.tun.mtu, mtu6: self.tun.mtu },
             nat64: self.nat64.iter().map(|nat64| nat64.engine(self.pool(&nat64.pool), workers)).collect(),
-            nat44: self.nat44.iter().map(|nat44| nat44.engine(self.pool(&nat44.pool), workers)).collect(),
+            nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
             others: self.others.all().into_iter().map(Mechanism::engine).collect(),
@@ -61,6 +63,19 @@ impl Config {
             seed,
             ..EngineConfig::default()
         }
+    }
+}
+
+impl Config {
+    /// Realms are numbered in their order, which nothing outlives.
+    fn nat44_engines(&self, workers: u8) -> Vec<Nat44Config> {
+        let engine = |nat44: &Nat44| nat44.engine(self.pool(&nat44.pool), workers);
+        let realms = self.realms.iter().zip(1..).map(|(realm, number)| Nat44Config {
+            realm: frame::Realm(number),
+            identity: Identity::of_realm(&realm.nat44.name),
+            ..engine(&realm.nat44)
+        });
+        self.nat44.iter().map(engine).chain(realms).collect()
     }
 }
 
@@ -88,6 +103,8 @@ impl Nat44 {
     fn engine(&self, pool: Option<&Pool>, workers: u8) -> Nat44Config {
         let statics = &self.static_bindings;
         Nat44Config {
+            realm: frame::Realm(0),
+            identity: Identity::of_nat44(),
             inside: self.inside.clone(),
             except: self.except.clone(),
             excluded: self.exclude_ipv4.clone(),

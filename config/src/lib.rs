@@ -55,6 +55,7 @@ mod portless_tunnels;
 mod ports;
 mod private_networks;
 mod reach;
+mod realm;
 mod route;
 mod route_choice;
 mod router_advertisement;
@@ -108,6 +109,7 @@ pub use port_blocks::PortBlocks;
 pub use portless::PortlessLimits;
 pub use ports::Ports;
 pub use reach::{LinkAddress, ProxyArp, Reach, TunnelRoute};
+pub use realm::Realm;
 pub use route::Route;
 pub use route_choice::RouteChoice;
 pub use router_advertisement::{

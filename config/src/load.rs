@@ -27,6 +27,7 @@ use crate::own_tunnels;
 use crate::pool::{Pool, ReadPool};
 use crate::portless_tunnels;
 use crate::private_networks;
+use crate::realm::{self, Realm};
 use crate::route::Route;
 use crate::router_advertisement::{Names, RouterAdvertisement};
 use crate::schema::{self, SECTIONS, Section};
@@ -40,7 +41,7 @@ use crate::tunnels::{self, TunnelSummary, Tunnels};
 
 /// A gateway has at least one of these sections.
 fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.section()).chain(["router_advertisement", "dns64"])
+    Kind::ALL.iter().map(|kind| kind.section()).chain(["realm", "router_advertisement", "dns64"])
 }
 
 impl Config {
@@ -129,6 +130,7 @@ fn read<'a>(
     let mut taken = Vec::new();
     let nat64 = read_nat64(&sections, mtu, (&pools, &mut taken), &mut claims, report);
     let nat44 = read_nat44(&sections, (device, host), (&pools, &mut taken), &mut claims, report);
+    let realms = read_realms(&sections, (device, host), (&pools, &mut taken), &mut claims, report);
     let (mut siit, mut states) = (Vec::new(), Vec::new());
     let written = sections.all(&schema::SIIT, report);
     too_many(&written, report);
@@ -151,7 +153,8 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    let event_log = read_event_log(&sections, !nat64.is_empty() || nat44.is_some(), report);
+    let event_log =
+        read_event_log(&sections, !nat64.is_empty() || nat44.is_some() || !realms.is_empty(), report);
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
@@ -170,6 +173,7 @@ fn read<'a>(
             Some(read) => Some(read?),
             None => None,
         },
+        realms: realms.into_iter().collect::<Option<_>>()?,
         siit: siit.into_iter().collect::<Option<_>>()?,
         others: others?,
         tunnels: tunnels.section?,
@@ -203,6 +207,12 @@ fn read<'a>(
     }
     if let (Some(dns64), true) = (sections.all(&schema::DNS64, &mut Report::default()).pop(), unknown) {
         config.check_dns64(&dns64, &written, host, report);
+    }
+    let written = sections.all(&schema::REALM, &mut Report::default());
+    realm::check(&config.realms, config.nat44.as_ref(), &written, report);
+    if let (Some(realm), true) = (written.first(), config.is_offloaded()) {
+        let what = "cannot be combined with [fastpath], which does not know which device a packet belongs to";
+        report.fault(realm.place(), format!("{what}; remove one of the two"));
     }
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);
@@ -242,8 +252,26 @@ fn read_nat44(
     report: &mut Report,
 ) -> Option<Option<Nat44>> {
     let section = sections.all(&schema::NAT44, report).pop()?;
-    let context = nat44::Nat44Context { device, host, pools, taken, claims, report };
+    let context = nat44::Nat44Context { device, realm: None, host, pools, taken, claims, report };
     Some(Nat44::read(&section, context))
+}
+
+fn read_realms(
+    sections: &Sections,
+    (device, host): (Option<&str>, &HostFacts),
+    (pools, taken): (&[ReadPool], &mut Vec<(String, Place)>),
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Vec<Option<Realm>> {
+    let written = sections.all(&schema::REALM, report);
+    too_many(&written, report);
+    let mut all = Vec::with_capacity(written.len());
+    for (index, section) in written.iter().enumerate() {
+        let realm = Some(index);
+        let context = nat44::Nat44Context { device, realm, host, pools, taken, claims, report };
+        all.push(Realm::read(section, context));
+    }
+    all
 }
 
 /// `Some(None)`: there is no such section. `None`: it has faults.
@@ -257,7 +285,7 @@ fn read_event_log(sections: &Sections, has_nat: bool, report: &mut Report) -> Op
 fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Report) {
     for (pool, name) in pools.iter().filter_map(|pool| Some((pool, pool.name.as_ref()?))) {
         if !taken.iter().any(|(other, _)| other == name) {
-            let mend = format!("set nat64.pool or nat44.pool = \"{name}\", or remove this pool");
+            let mend = format!("set nat64.pool, nat44.pool or realm.pool = \"{name}\", or remove this pool");
             report.warn(&pool.place, format!("is not used by any translator; {mend}"));
         }
     }
@@ -422,7 +450,7 @@ fn warn_of_silence(config: &Config, host: &HostFacts, document: &Document, repor
     let own6 = config.ipv6_address(&Surroundings::of(&host.addresses));
     let v4 = translates || config.others.serve_ipv4();
     let v6 = (translates || config.has_tunnels() || config.others.serve_ipv6()) && own6.is_none();
-    if config.nat44.is_some() && config.gateway.ipv4_address.is_none() {
+    if config.has_nat44() && config.gateway.ipv4_address.is_none() {
         let place = Place { key: "gateway.ipv4_address".into(), ..file.clone() };
         let what =
             "a NAT must answer packets that are too large (RFC 4787 REQ-13), which it does from this address";

@@ -92,6 +92,8 @@ impl Nat44Timeouts {
 /// What a NAT44 is read with.
 pub(crate) struct Nat44Context<'r, 'p> {
     pub device: Option<&'p str>,
+    /// The number of the realm that it is of.
+    pub realm: Option<usize>,
     pub host: &'p HostFacts,
     pub pools: &'p [ReadPool],
     /// Which pools are taken, and where.
@@ -102,7 +104,7 @@ pub(crate) struct Nat44Context<'r, 'p> {
 
 impl Nat44 {
     pub(crate) fn read(section: &Reader, context: Nat44Context) -> Option<Self> {
-        let Nat44Context { device, host, pools, taken, claims, report } = context;
+        let Nat44Context { device, realm, host, pools, taken, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let translate_own_tunnels =
             section.value("translate_own_tunnels", report).and_then(|v| v.boolean(report));
@@ -117,7 +119,7 @@ impl Nat44 {
             }
             for item in &items {
                 if let Some(prefix) = item.prefix4(&mut Report::default()) {
-                    claims.v4(prefix, Owner::Inside { ends }, &item.place);
+                    claims.v4(prefix, realm.map_or(Owner::Inside { ends }, Owner::InRealm), &item.place);
                 }
             }
             items.iter().map(|item| item.prefix4(report)).collect::<Option<Vec<_>>>()
@@ -150,7 +152,10 @@ impl Nat44 {
             [] => Nat44Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
         };
         let portless = PortlessLimits::read(section, known_pool, report);
-        warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
+        // Another realm may have a network of a realm.
+        if realm.is_none() {
+            warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
+        }
         // Who is inside may not be known, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
         let inside4 = Some(inside.as_deref().unwrap_or(&anyone));

@@ -15,6 +15,7 @@ mod nat44;
 mod npt66;
 mod pools;
 mod port_blocks;
+mod realms;
 mod remarks;
 mod schema;
 mod shared_pools;

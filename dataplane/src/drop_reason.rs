@@ -79,7 +79,8 @@ drop_reasons! {
     // Classification and source checks.
     /// No mechanism handles the destination.
     NoMechanism => icmpv4(3, 0) icmpv6(1, 0),
-    /// The source is not a unicast address: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5).
+    /// The source is not a unicast address: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5);
+    /// or one that hosts inside have, in a packet from outside to the pool of a realm.
     MartianSource => silent,
     /// The destination is multicast, loopback or unspecified (RFC 7915 §1.2).
     MartianDestination => silent,
@@ -119,7 +120,7 @@ drop_reasons! {
     NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
     /// A link-local IPv4 address with NAT64: routers do not forward it (RFC 3927 §2.7).
     LinkLocalIpv4 => silent,
-    /// A new session, or a fragment, of a host that is not in `nat64.inside`.
+    /// A new session, or a fragment, of a host that is not in `nat64.inside`; a packet from the device of a realm with a source that is not inside there.
     SourceNotInside => silent,
     /// A new session from IPv6 to an IPv4 address of this host that is not in `nat64.allow_own`.
     DestinationIsHost => icmpv6(1, 1),

@@ -3,6 +3,7 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
+use crate::frame::Realm;
 use crate::verdict::{Outer, OuterIndex, Quoted, QuotedIndex};
 use arrayvec::ArrayVec;
 
@@ -15,8 +16,8 @@ const MAX_GENERATED: usize = 256;
 /// A packet that the gateway generates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Generated {
-    /// A probe of a silent connection.
-    Probe(Box<[u8]>),
+    /// A probe of a silent connection, for a host behind the device of this realm.
+    Probe(Realm, Box<[u8]>),
     /// An ICMP error about a held packet that was dropped for this reason and is counted already. Its octets may be truncated.
     Answer(DropReason, Box<[u8]>),
 }

@@ -114,11 +114,21 @@ pub struct Frame {
     pub passes: u8,
     /// Which frames of the outbox it became, to be sent at its place among the others; the engine writes it.
     pub pieces: Range<u16>,
-    /// Where it came in; the link writes it, and it stays until the next packet.
+    /// Where it came in; the link writes it, and it stays until the next packet. A translator that takes the packet from one device to another
+    /// writes where it leaves.
     pub ingress: Ingress,
 }
 
 impl Frame {
+    /// The realm whose device it came from or leaves by.
+    #[inline(always)]
+    pub const fn realm(&self) -> Realm {
+        match self.ingress {
+            Ingress::Device(realm) => realm,
+            Ingress::Socket => Realm(0),
+        }
+    }
+
     /// An empty frame with room for a packet of `capacity` octets behind [`HEADROOM`].
     ///
     /// Frames of a batch should not all begin at the same offset of a page, or their headers evict one another from the

@@ -1,7 +1,7 @@
 //! The packets that leave the engine in addition to the frames that came in.
 
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
+use crate::frame::{Frame, Ingress};
 use crate::verdict::Verdict;
 use core::ops::Range;
 
@@ -31,7 +31,7 @@ impl Outbox {
             *frame = Frame::with_capacity(length);
         }
         frame.received(length, Default::default());
-        frame.verdict = Verdict::Forward;
+        (frame.verdict, frame.ingress) = (Verdict::Forward, Ingress::default());
         self.used += 1;
         Ok(&mut self.frames[self.used - 1])
     }
@@ -54,6 +54,11 @@ impl Outbox {
     /// The frames to send, in order.
     pub fn frames(&mut self) -> &mut [Frame] {
         &mut self.frames[..self.used]
+    }
+
+    /// The frames pushed since the outbox held `length` of them leave by the device of this one.
+    pub fn follow(&mut self, leader: &Frame, length: usize) {
+        self.frames.iter_mut().take(self.used).skip(length).for_each(|one| one.ingress = leader.ingress);
     }
 
     /// How many frames wait.

@@ -37,6 +37,7 @@ mod npt66;
 mod order;
 mod port_blocks;
 mod properties;
+mod realms;
 mod replay;
 mod rfc2473;
 mod rfc3964_model;

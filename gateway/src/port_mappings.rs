@@ -8,7 +8,7 @@ pub(crate) fn port_mappings(config: &Config) -> Vec<Option<PortMapping>> {
     let nat64 =
         config.nat64.iter().map(|it| mapping(&it.name, &it.inside, &it.subscribers, config.pool(&it.pool)));
     let nat44 =
-        config.nat44.iter().map(|it| mapping(&it.name, &it.inside, &it.subscribers, config.pool(&it.pool)));
+        config.nat44s().map(|it| mapping(&it.name, &it.inside, &it.subscribers, config.pool(&it.pool)));
     nat64.chain(nat44).collect()
 }
 

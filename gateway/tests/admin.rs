@@ -71,7 +71,11 @@ impl Backend for Fake {
         let row = SubscriberRow { subscriber: format!("{ranking:?}"), ..SubscriberRow::default() };
         Ok(Subscribers { rows: vec![row], total: 1 })
     }
-    async fn end_subscriber(&self, inside: sixway_wire::Prefix6) -> Result<Ended, AdminError> {
+    async fn end_subscriber(
+        &self,
+        inside: sixway_wire::Prefix6,
+        _: Option<String>,
+    ) -> Result<Ended, AdminError> {
         match inside.length() {
             128 => Ok(Ended { bindings: 7 }),
             _ => Err(AdminError::NotFound(inside.to_string())),

@@ -2,6 +2,7 @@
 
 use crate::counters::LinkCounters;
 use sixway_dataplane::Frame;
+use sixway_dataplane::frame::Realm;
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -33,6 +34,11 @@ pub trait Link {
     /// The descriptor that becomes readable when packets wait; `None` for a link without one.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    /// The realm that the link is of: that of every packet that it receives.
+    fn realm(&self) -> Realm {
+        Realm(0)
     }
 
     /// What this link counted.

@@ -1,6 +1,7 @@
 //! A link in memory: two ends, what one sends the other receives. For tests and for taking packets apart.
 
 use crate::{Link, LinkCounters};
+use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::{Frame, Offload};
 use std::collections::VecDeque;
 use std::io;
@@ -16,16 +17,26 @@ pub struct Memory {
     outbox: Queue,
     capacity: usize,
     counters: LinkCounters,
+    realm: Realm,
 }
 
 impl Memory {
     /// Two ends of one link that holds up to `capacity` packets each way.
     pub fn pair(capacity: usize) -> (Self, Self) {
         let (one, other) = (Queue::default(), Queue::default());
-        let near =
-            Self { inbox: one.clone(), outbox: other.clone(), capacity, counters: LinkCounters::default() };
-        let far = Self { inbox: other, outbox: one, capacity, counters: LinkCounters::default() };
-        (near, far)
+        let end = |inbox, outbox| Self {
+            inbox,
+            outbox,
+            capacity,
+            counters: LinkCounters::default(),
+            realm: Realm(0),
+        };
+        (end(one.clone(), other.clone()), end(other, one))
+    }
+
+    /// The same end, of a realm.
+    pub fn in_realm(self, realm: Realm) -> Self {
+        Self { realm, ..self }
     }
 
     /// How many packets wait to be received at this end.
@@ -40,6 +51,7 @@ impl Link for Memory {
         let count = inbox.len().min(frames.len());
         for (frame, (packet, offload)) in frames.iter_mut().zip(inbox.drain(..count)) {
             frame.fill(&packet, offload);
+            frame.ingress = Ingress::Device(self.realm);
             self.counters.truncated += u64::from(frame.len() < packet.len());
             self.counters.received += 1;
             self.counters.received_octets += frame.len() as u64;
@@ -59,6 +71,10 @@ impl Link for Memory {
         self.counters.sent_octets += frame.len() as u64;
         self.counters.sent_gso += u64::from(frame.offload.segments.is_some());
         Ok(())
+    }
+
+    fn realm(&self) -> Realm {
+        self.realm
     }
 
     fn counters(&self) -> &LinkCounters {

@@ -8,6 +8,7 @@ mod keys;
 mod log_keys;
 mod mechanism_keys;
 mod nat44_keys;
+mod realm_keys;
 mod sections;
 mod stateful_keys;
 mod tunnel_keys;
@@ -21,6 +22,7 @@ pub(crate) use keys::{
 pub(crate) use log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
 pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
+pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

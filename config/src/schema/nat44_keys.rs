@@ -34,49 +34,54 @@ pub(crate) static NAT44: Section = Section {
                 Absent::Means("none"),
                 "Destinations that inside hosts reach with their own addresses, such as another site behind a VPN.",
             ),
-            exclude_ipv4("IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`)."),
-            allow_own(
-                "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
-            ),
-            POOL_NAME,
-            filtering(
-                "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
-            ),
-            static_bindings(&NAT44_STATIC),
-            MAX_SESSIONS,
-            MAX_BINDINGS,
-            MAX_QUARANTINED,
-            key(
-                "subscriber_prefix_length",
-                Kind::Integer { min: 8, max: 32 },
-                Absent::Default("32"),
-                "Length of the IPv4 prefix that one subscriber has. Limits hold for all hosts of it together.",
-            ),
-            exempt_subscribers(Kind::Prefixes4),
-            key(
-                "max_portless_sessions",
-                Kind::Integer { min: 0, max: 16 << 20 },
-                Absent::Default("16384"),
-                "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these pass by static bindings only.",
-            ),
-            key(
-                "max_portless_sessions_per_subscriber",
-                Kind::Integer { min: 0, max: 16 << 20 },
-                Absent::Default("64"),
-                "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
-            ),
             key(
                 "translate_own_tunnels",
                 Kind::Boolean,
                 Absent::Default("false"),
                 "Translate packets of this gateway's own tunnels, too, if their local end is an address in `inside`: IPv6 in IPv4 and IPv4 in IPv4. Their remote ends see an address of the pool.",
             ),
-            CLAMP_MSS,
-            timeouts(&NAT44_TIMEOUTS),
         ],
+        NAT44_KEYS,
         SUBSCRIBER_KEYS,
     ],
 };
+
+/// The keys that `[nat44]` and `[[realm]]` have in common, in addition to those of subscribers.
+pub(super) const NAT44_KEYS: &[Key] = &[
+    exclude_ipv4("IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`)."),
+    allow_own(
+        "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
+    ),
+    POOL_NAME,
+    filtering(
+        "Who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
+    ),
+    static_bindings(&NAT44_STATIC),
+    MAX_SESSIONS,
+    MAX_BINDINGS,
+    MAX_QUARANTINED,
+    key(
+        "subscriber_prefix_length",
+        Kind::Integer { min: 8, max: 32 },
+        Absent::Default("32"),
+        "Length of the IPv4 prefix that one subscriber has. Limits hold for all hosts of it together.",
+    ),
+    exempt_subscribers(Kind::Prefixes4),
+    key(
+        "max_portless_sessions",
+        Kind::Integer { min: 0, max: 16 << 20 },
+        Absent::Default("16384"),
+        "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these pass by static bindings only.",
+    ),
+    key(
+        "max_portless_sessions_per_subscriber",
+        Kind::Integer { min: 0, max: 16 << 20 },
+        Absent::Default("64"),
+        "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
+    ),
+    CLAMP_MSS,
+    timeouts(&NAT44_TIMEOUTS),
+];
 
 /// `[nat44.timeouts]`.
 pub(crate) static NAT44_TIMEOUTS: Section = Section {

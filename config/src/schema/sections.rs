@@ -7,10 +7,11 @@ use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, 
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use super::mechanism_keys::{IP_IN_IP, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
+use super::realm_keys::REALM;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 31] = [
+pub(crate) static SECTIONS: [&Section; 32] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -20,6 +21,7 @@ pub(crate) static SECTIONS: [&Section; 31] = [
     &NAT44,
     &NAT44_TIMEOUTS,
     &NAT44_STATIC,
+    &REALM,
     &SIIT,
     &EAM,
     &NPT66,

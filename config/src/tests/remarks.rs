@@ -302,7 +302,7 @@ fn what_works_but_will_be_missed_is_a_warning() {
     warnings(
         &format!("{OWN}{POOL}[siit]\nprefix = \"2001:db8:ffff::/96\"\n"),
         &[
-            "sixway.toml:4  pool.main  is not used by any translator; set nat64.pool or nat44.pool = \"main\", or remove this pool",
+            "sixway.toml:4  pool.main  is not used by any translator; set nat64.pool, nat44.pool or realm.pool = \"main\", or remove this pool",
             "sixway.toml:8  siit.prefix = \"2001:db8:ffff::/96\"  2001:db8:ffff::7 is this host's own address on eth0 and is within this prefix; packets for it will not reach the gateway",
         ],
     );

@@ -8,6 +8,7 @@ use super::original::Original;
 use super::pair_ends::PairEnds;
 use super::path::Path;
 use super::path_news::PathNews;
+use super::realms::Realms;
 use super::slot::Slot;
 use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use crate::classify::{Destinations4, Steering};
@@ -45,6 +46,7 @@ pub struct Engine {
     pub(super) inside6: Vec<(InsideClaim<Prefix6>, MechanismId)>,
     /// The same of IPv4.
     pub(super) inside4: Inside4,
+    pub(super) realms: Realms,
     /// The mechanism for IPv4 destinations that no other one names.
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
@@ -115,6 +117,7 @@ impl Engine {
             names6: Vec::new(),
             inside6: Vec::new(),
             inside4: Inside4::default(),
+            realms: Realms::new(config),
             rest4: None,
             tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
@@ -161,7 +164,9 @@ impl Engine {
                 }
                 self.rest4 = self.rest4.or(claims.rest4.then_some(id));
                 self.inside6.extend(claims.inside6.iter().map(|claim| (claim.clone(), id)));
-                self.inside4.add(&claims.inside4, id);
+                if !self.realms.add(&claims.inside4, id) {
+                    self.inside4.add(&claims.inside4, id);
+                }
             }
             routes.add(TunnelAt { id, policy }, &config, claims);
         }

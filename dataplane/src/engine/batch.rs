@@ -34,7 +34,7 @@ impl Engine {
 
     /// A single packet, without runs.
     #[inline(always)]
-    fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
+    pub(super) fn one(&mut self, frame: &mut Frame, batch: &mut Batch<'_>) {
         self.path.effects.begin();
         // Field by field: copying a constant of this size would be a call.
         let (packet, owner) = (Packet::EMPTY, Owner::Gateway);

@@ -5,7 +5,7 @@ use super::bounds::EXPIRED_AT_ONCE;
 use super::path::Batch;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
+use crate::frame::{Frame, Realm};
 use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::mechanism::nat44::Nat44;
@@ -75,14 +75,21 @@ impl Engine {
 
     /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at
     /// the place of each the frames of `out` up to the end of its [`Frame::pieces`]; then what else is in `out`.
+    /// All of them came by the same link.
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.received += frames.len() as u64;
+        if frames.first().is_some_and(|frame| frame.realm() != Realm(0)) {
+            return self.go_in_realms(frames, Batch { now, out });
+        }
         self.go(frames, Batch { now, out });
     }
 
     /// As [`Self::process`], for frames that another worker handed over.
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
+        if frames.iter().any(|frame| frame.realm() != Realm(0)) {
+            return self.go_in_realms(frames, Batch { now, out });
+        }
         self.go(frames, Batch { now, out });
     }
 
@@ -99,7 +106,7 @@ impl Engine {
         self.mechanisms.expire(now, EXPIRED_AT_ONCE, &mut self.path.effects);
         let mut batch = Batch { now, out };
         self.path.send_generated(&mut batch);
-        if self.fragment_tables().iter().any(|table| !table.is_empty()) {
+        if self.fragment_tables().iter().any(|table| !table.is_empty()) || self.realms.hold_fragments() {
             self.expire_fragments(&mut batch);
         }
     }

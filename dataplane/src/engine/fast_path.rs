@@ -1,6 +1,7 @@
 //! The engine and the fast path, which is set before the first packet and settled after each batch that was sent.
 
 use super::Engine;
+use crate::frame::Realm;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{NatProtocol, NotAdopted, Outside, PortLedger};
@@ -13,7 +14,14 @@ impl Engine {
     /// Offloads sessions to this fast path from now on, when a direction has had `packets` packets (rounded up to a power of two). A refused
     /// one is offered again when it has had twice as many, and so on. Entries of an earlier fast path are removed from it immediately.
     pub fn set_fast_path(&mut self, fast_path: Box<dyn FastPath>, packets: u32) {
-        self.mechanisms.stateful().for_each(|one| one.set_fast_path(Some(fast_path.handle()), packets));
+        let first = self.config.nat64.len();
+        for (index, one) in self.mechanisms.stateful().enumerate() {
+            let nat44 = index.checked_sub(first).and_then(|index| self.config.nat44.get(index));
+            // The fast path does not know which device a packet came from.
+            if nat44.is_none_or(|nat44| nat44.realm == Realm(0)) {
+                one.set_fast_path(Some(fast_path.handle()), packets);
+            }
+        }
     }
 
     /// Stops offloading sessions, and immediately withdraws those in the fast path.

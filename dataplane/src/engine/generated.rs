@@ -3,7 +3,7 @@
 use super::path::{Batch, Path};
 use crate::drop_reason::DropReason;
 use crate::effects::Generated;
-use crate::frame::Frame;
+use crate::frame::{Frame, Ingress};
 use crate::parse;
 use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail};
 
@@ -21,8 +21,9 @@ impl Path {
         for generated in self.effects.take_generated() {
             match generated {
                 // A probe that finds no room in the outbox is lost; the session then ends as if it was not answered.
-                Generated::Probe(packet) => {
+                Generated::Probe(realm, packet) => {
                     if let Ok(frame) = batch.out.push(packet.len()) {
+                        frame.ingress = Ingress::Device(realm);
                         frame.bytes_mut().copy_from_slice(&packet);
                         self.effects.counters.tcp_probes_made += 1;
                     }
@@ -39,7 +40,9 @@ impl Path {
         if let Ok(packet) = parse::parse(frame.bytes()) {
             let counters = &mut self.effects.counters;
             let dropped = DroppedPacket { reason, frame, packet: Some(&packet), detail: IcmpDetail::None };
+            let before = batch.out.len();
             self.errors.answer(dropped, batch.now, batch.out, counters);
+            batch.out.follow(frame, before);
         }
     }
 }

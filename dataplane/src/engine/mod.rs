@@ -8,6 +8,7 @@
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
+//!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 
 mod assembly;
@@ -18,6 +19,7 @@ mod config;
 mod entry;
 mod fast_path;
 mod generated;
+mod in_realms;
 mod inheritance;
 mod inside4;
 mod narrow_path;
@@ -27,6 +29,7 @@ mod owner;
 mod pair_ends;
 mod path;
 mod path_news;
+mod realms;
 mod slot;
 mod tunnel_addresses;
 mod tunnel_errors;

@@ -24,6 +24,7 @@ impl Original {
     /// Keeps what an error would quote: of a GSO packet the first segment, of a packet whose checksum is unfinished all of it.
     pub(super) fn keep(&mut self, frame: &Frame, packet: &Packet) -> Result<(), DropReason> {
         let mut kept = *packet;
+        self.frame.ingress = frame.ingress;
         match frame.offload {
             Offload { segments: Some(segments), .. } => {
                 let first = GsoPacket::of(frame.bytes(), packet, segments)?;

@@ -102,6 +102,10 @@ impl Engine {
                 if !id.kind.is_routed() {
                     return Ok(owner);
                 }
+                if self.realms.may_have(id) {
+                    self.check_outside_of_realm(frame, packet, id)?;
+                    slot.alone = true;
+                }
                 if id.kind.owns_sources()
                     && let Addresses::V4 { source, .. } = packet.addresses
                     && frame.passes == 0
@@ -270,7 +274,7 @@ impl Engine {
 
 /// Refuses what only tunnels may forward.
 #[inline(always)]
-const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason> {
+pub(super) const fn check_forwarding(packet: &Packet, passes: u8) -> Result<(), DropReason> {
     if passes == 0 && packet.hops <= 1 {
         return Err(DropReason::HopLimitExceeded);
     }

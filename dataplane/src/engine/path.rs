@@ -198,7 +198,9 @@ impl Path {
         };
         let counters = &mut self.effects.counters;
         let dropped = DroppedPacket { reason, frame, packet, detail };
+        let before = batch.out.len();
         self.errors.answer(dropped, batch.now, batch.out, counters);
+        batch.out.follow(frame, before);
     }
 }
 

@@ -82,7 +82,10 @@ impl Engine {
             Owner::Gateway if frame.passes > 0 => return Err(DropReason::ToGateway),
             Owner::Gateway => {
                 let (limits, counters) = (self.path.rewriter.limits(), &mut self.path.effects.counters);
-                return match echo::reply(frame, packet, limits, batch.out, counters)? {
+                let before = batch.out.len();
+                let replied = echo::reply(frame, packet, limits, batch.out, counters)?;
+                batch.out.follow(frame, before);
+                return match replied {
                     Executed::InPlace => Ok(Verdict::Answered),
                     Executed::InPieces => Ok(Verdict::InPieces),
                 };
@@ -110,7 +113,9 @@ impl Engine {
         frame: &mut Frame,
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
-        let Some(owner) = self.classify(frame, slot)? else { return Ok(Verdict::Punted) };
+        let Some(owner) = self.classify_from(frame.realm(), frame, slot)? else {
+            return Ok(Verdict::Punted);
+        };
         if let Some(worker) = self.elsewhere(frame, &slot.packet, owner) {
             return Ok(Verdict::HandOver(worker));
         }
@@ -239,7 +244,13 @@ impl Engine {
         frame: &mut Frame,
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
-        self.path.execute_alone(id.kind, work, frame, batch)
+        let before = batch.out.len();
+        let verdict = self.path.execute_alone(id.kind, work, frame, batch)?;
+        if let Some(realm) = self.realms.of(id) {
+            frame.ingress = realm.beyond(frame.realm());
+            batch.out.follow(frame, before);
+        }
+        Ok(verdict)
     }
 }
 

@@ -9,7 +9,7 @@ use super::slot::Slot;
 use crate::classify::{Owner, TunnelAddress};
 use crate::drop_reason::DropReason;
 use crate::fragment::{Admission, Reassembly, Refused};
-use crate::frame::Frame;
+use crate::frame::{Frame, Ingress, Realm};
 use crate::instant::Instant;
 use crate::mechanism::contract::Mechanism as _;
 use crate::mechanism::table::with_row_ref;
@@ -50,7 +50,7 @@ impl Engine {
             Ok(Verdict::Forward) => match batch.out.push(whole.frame.len()) {
                 Ok(leaving) => {
                     leaving.bytes_mut().copy_from_slice(whole.frame.bytes());
-                    leaving.offload = whole.frame.offload;
+                    (leaving.offload, leaving.ingress) = (whole.frame.offload, whole.frame.ingress);
                     self.path.conclude(Verdict::Forward, leaving);
                     self.path.effects.counters.forwarded += held;
                 }
@@ -83,6 +83,9 @@ impl Engine {
         owner: Owner,
         now: Instant,
     ) -> Result<Admission, Refused> {
+        if let Some(table) = self.realms.fragments_from(frame.realm()) {
+            return table.admit(frame, packet, now);
+        }
         match (owner, packet.addresses) {
             (Owner::TunnelAddress(TunnelAddress(number)), Addresses::V4 { source, .. })
                 if self.tunnel_addresses.only_to(number, source).is_some() =>
@@ -115,12 +118,14 @@ impl Engine {
     #[cold]
     pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {
         let path = &mut self.path;
-        for table in [&mut self.reassembly, &mut self.outside_reassembly] {
+        let tables = [&mut self.reassembly, &mut self.outside_reassembly].map(|table| (Realm(0), table));
+        for (realm, table) in tables.into_iter().chain(self.realms.fragment_tables()) {
             table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
                 let counters = &mut path.effects.counters;
                 counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
-                if let Some(first) = &expired.first {
-                    path.answer_later(DropReason::FragmentTimeout, first, batch);
+                if let Some(mut first) = expired.first {
+                    first.ingress = Ingress::Device(realm);
+                    path.answer_later(DropReason::FragmentTimeout, &first, batch);
                 }
             });
         }

@@ -6,7 +6,7 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
+use crate::frame::{Frame, Realm};
 use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::parse::{
@@ -128,7 +128,8 @@ impl IcmpErrors {
             Addresses::V4 { source, .. } => {
                 let Some(own) = self.own4 else { return counters.icmp_errors_no_source += 1 };
                 let quote = || Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
-                self.limit(source.to_bits().into(), now) && compose4(head, own, source, &quote(), out).is_ok()
+                self.limit(host(frame.realm(), source), now)
+                    && compose4(head, own, source, &quote(), out).is_ok()
             }
             Addresses::V6 { source, .. } => {
                 let Some(own) = self.own6 else { return counters.icmp_errors_no_source += 1 };
@@ -203,6 +204,11 @@ const fn zero_identifier(packet: &Packet) -> u32 {
         Addresses::V6 { source, .. } if source.to_bits() as u64 == 0 => 8,
         Addresses::V6 { .. } | Addresses::V4 { .. } => 24,
     }
+}
+
+/// Who has a bucket in IPv4: hosts of several realms may have the same address.
+fn host(realm: Realm, source: Ipv4Addr) -> u128 {
+    u128::from(source.to_bits()) | u128::from(realm.0) << 32
 }
 
 /// Who shares a bucket in IPv6: a /64. The bit above tells it from an IPv4 address.

@@ -11,6 +11,7 @@ use crate::layout::{HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, RULES
 use crate::slots::{SlotAssignment, Slots};
 use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::frame::Realm;
 use sixway_dataplane::mechanism::contract::Claims;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_wire::Prefix6;
@@ -154,7 +155,7 @@ impl Offer {
 fn places(engine: &EngineConfig, before: &Slots) -> SlotAssignment {
     let nat64 = engine.nat64.iter().map(|nat64| Identity::of_nat64(nat64.prefix.prefix()));
     // They have one identity.
-    let nat44 = engine.nat44.first().map(|_| Identity::of_nat44());
+    let nat44 = engine.nat44.iter().find(|nat44| nat44.realm == Realm(0)).map(|_| Identity::of_nat44());
     let stateful: Vec<_> = nat64.chain(nat44).collect();
     before.place(&stateful, engine.siit.len())
 }

@@ -6,6 +6,7 @@ use super::surroundings::Surroundings;
 use super::unoffered::UnofferedReason;
 use crate::layout::{Config, SOURCES};
 use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::frame::Realm;
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::contract::{Claims, InsideClaim};
 use sixway_wire::{Prefix4, Prefix6};
@@ -34,7 +35,8 @@ pub(super) fn set_sources(
 
 /// Mechanisms that may have packets by their source.
 fn others(engine: &EngineConfig) -> impl Iterator<Item = MechanismConfig> + '_ {
-    let nat44 = engine.nat44.iter().cloned().map(MechanismConfig::Nat44);
+    let nat44 =
+        engine.nat44.iter().filter(|nat44| nat44.realm == Realm(0)).cloned().map(MechanismConfig::Nat44);
     engine.others.iter().cloned().chain(nat44)
 }
 

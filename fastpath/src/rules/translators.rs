@@ -10,6 +10,7 @@ use crate::layout::{
 };
 use crate::slots::SlotAssignment;
 use sixway_dataplane::engine::EngineConfig;
+use sixway_dataplane::frame::Realm;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -30,7 +31,9 @@ pub(super) fn set_translators(
         let Some(slot) = *slot else { continue };
         config.translators[slot] = stateful(nat64, engine.limits.mtu6);
     }
-    match (&engine.nat44[..], places.stateful.get(engine.nat64.len()).copied().flatten()) {
+    // Sessions of realms are the engine's: the programs do not know by which device a packet belongs to a realm.
+    let nat44: Vec<_> = engine.nat44.iter().filter(|nat44| nat44.realm == Realm(0)).collect();
+    match (&nat44[..], places.stateful.get(engine.nat64.len()).copied().flatten()) {
         ([], _) => {}
         ([nat44], Some(slot)) => set_nat44(offer, nat44, slot),
         ([_], None) => offer.refuse(Mechanism::Other(Kind::Nat44), too_many_translators()),

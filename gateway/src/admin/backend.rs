@@ -50,7 +50,11 @@ pub trait Backend: Send + Sync + 'static {
     /// The first subscribers.
     fn subscribers(&self, ranking: Ranking) -> impl Future<Output = Result<Subscribers, AdminError>> + Send;
     /// Ends the dynamic bindings of all hosts in a prefix, with their sessions.
-    fn end_subscriber(&self, inside: Prefix6) -> impl Future<Output = Result<Ended, AdminError>> + Send;
+    fn end_subscriber(
+        &self,
+        inside: Prefix6,
+        mechanism: Option<String>,
+    ) -> impl Future<Output = Result<Ended, AdminError>> + Send;
     /// Makes a static binding.
     fn make_binding(&self, named: Named) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Ends the binding of an outside endpoint.

@@ -37,6 +37,9 @@ pub struct Named {
     pub outside: Option<String>,
     /// `ADDRESS:PORT`, IPv4; for ICMP the port is 0.
     pub remote: Option<String>,
+    /// The name of the translator; without it, the one that has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<String>,
 }
 
 impl Named {
@@ -105,7 +108,7 @@ mod tests {
             protocol: "udp".into(),
             inside: Some("[2001:db8::80]:53".into()),
             outside: Some("192.0.2.1:53".into()),
-            remote: None,
+            ..Named::default()
         };
         let binding = named.binding().unwrap();
         assert_eq!(binding.protocol, NatProtocol::Udp);
@@ -119,8 +122,8 @@ mod tests {
         let gre = Named {
             protocol: "GRE".into(),
             inside: Some("10.0.0.1".into()),
-            outside: None,
             remote: Some("203.0.113.1".into()),
+            ..Named::default()
         };
         let ends = (47, Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(203, 0, 113, 1));
         assert_eq!(gre.portless(), Some(Ok(ends)));

@@ -59,6 +59,9 @@ pub struct Ranking {
     pub by: Option<By>,
     /// The most rows.
     pub top: Option<usize>,
+    /// Of the end of a subscriber: the name of the translator; without it, the one that has the inside hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mechanism: Option<String>,
 }
 
 impl Ranking {

@@ -209,9 +209,11 @@ async fn subscribers<B: Backend>(State(backend): State<Arc<B>>, asked: Ranked) -
 }
 
 async fn end_subscriber<B: Backend>(State(backend): State<Arc<B>>, asked: Ranked) -> Answer<impl Serialize> {
-    let prefix = ranked(asked)?.prefix().map_err(|error| AdminError::BadRequest(error.to_string()))?;
+    let ranking = ranked(asked)?;
+    let prefix = ranking.prefix().map_err(|error| AdminError::BadRequest(error.to_string()))?;
     let which = "inside is missing; write the subscriber's prefix or address";
-    backend.end_subscriber(prefix.ok_or_else(|| AdminError::BadRequest(which.into()))?).await.map(Json)
+    let prefix = prefix.ok_or_else(|| AdminError::BadRequest(which.into()))?;
+    backend.end_subscriber(prefix, ranking.mechanism).await.map(Json)
 }
 
 async fn make_binding<B: Backend>(

@@ -44,6 +44,9 @@ pub(super) enum SessionCommand {
         inside: String,
         /// The remote endpoint: ADDRESS:PORT; for icmp the port is 0. Without ports, the address.
         remote: String,
+        /// The translator: needed if several have inside hosts of that address.
+        #[arg(long)]
+        mechanism: Option<String>,
         #[command(flatten)]
         gateway: Socket,
     },
@@ -55,6 +58,9 @@ pub(super) enum SubscriberCommand {
     End {
         /// The subscriber: ADDRESS or PREFIX/LENGTH.
         inside: String,
+        /// The translator: needed if several have inside hosts of that address.
+        #[arg(long)]
+        mechanism: Option<String>,
         #[command(flatten)]
         gateway: Socket,
     },
@@ -84,7 +90,7 @@ pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
                 protocol: protocol.clone(),
                 inside: Some(inside.clone()),
                 outside: Some(outside.clone()),
-                remote: None,
+                ..Named::default()
             };
             named.binding().map_err(Failure::Wrong)?;
             gateway.client()?.post_json("/v1/bindings", &named).map_err(failure)?;
@@ -101,11 +107,12 @@ pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
 
 /// Runs `sixway session`.
 pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
-    let SessionCommand::End { protocol, inside, remote, gateway } = command;
+    let SessionCommand::End { protocol, inside, remote, mechanism, gateway } = command;
     let query = [
         ("protocol", Some(protocol.clone())),
         ("inside", Some(inside.clone())),
         ("remote", Some(remote.clone())),
+        ("mechanism", mechanism.clone()),
     ];
     gateway.client()?.delete::<()>("/v1/sessions", &query).map_err(failure)?;
     say(&format!("the session of {protocol} {inside} with {remote} ended"));
@@ -114,10 +121,10 @@ pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
 
 /// Runs `sixway subscriber`.
 pub(super) fn subscriber(command: &SubscriberCommand) -> Result<(), Failure> {
-    let SubscriberCommand::End { inside, gateway } = command;
+    let SubscriberCommand::End { inside, mechanism, gateway } = command;
     let ranking = Ranking { inside: Some(inside.clone()), ..Ranking::default() };
     ranking.prefix().map_err(|error| Failure::Wrong(error.to_string()))?;
-    let query = [("inside", Some(inside.clone()))];
+    let query = [("inside", Some(inside.clone())), ("mechanism", mechanism.clone())];
     let ended: Ended = gateway.client()?.delete("/v1/subscribers", &query).map_err(failure)?;
     say(&format!("{} of {inside} ended", plural(ended.bindings, "binding")));
     Ok(())

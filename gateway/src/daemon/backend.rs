@@ -123,8 +123,8 @@ impl Backend for Gateway {
         self.first_subscribers(&ranking).await
     }
 
-    async fn end_subscriber(&self, inside: Prefix6) -> Result<Ended, AdminError> {
-        self.end_bindings_of(inside).await
+    async fn end_subscriber(&self, inside: Prefix6, mechanism: Option<String>) -> Result<Ended, AdminError> {
+        self.end_bindings_of(inside, mechanism.as_deref()).await
     }
 
     async fn make_binding(&self, named: Named) -> Result<(), AdminError> {

@@ -6,7 +6,7 @@ use crate::config::StaticRules;
 use crate::inside_endpoint;
 use crate::worker::{Command, Dump, Edited, Position};
 use sixway_dataplane::nat::{Inside, NatProtocol, StaticBinding};
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 use std::time::Duration;
 
 /// How often removal of a binding is retried at a worker that does not answer, and the pause in between.
@@ -118,7 +118,13 @@ impl Gateway {
                 Edit::EndSession(protocol, named.inside().map_err(bad)?, named.remote().map_err(bad)?)
             }
         };
-        for mechanism in self.stateful() {
+        let host = match edit {
+            Edit::EndSession(_, inside, _) => Some(inside.0.address),
+            Edit::EndPortless(_, inside, _) => Some(inside.to_ipv6_mapped()),
+            Edit::Bind(_) | Edit::Unbind(_) | Edit::EndBinding(..) | Edit::Drain(..) => None,
+        };
+        let inside = host.map(|host| Prefix6::holding(host, 128));
+        for mechanism in self.of_inside(named.mechanism.as_deref(), inside)? {
             for worker in 0..self.workers() {
                 if self.edit_whole(worker, mechanism, edit).await? {
                     return Ok(());
@@ -126,6 +132,36 @@ impl Gateway {
             }
         }
         Err(AdminError::NotFound("no such session".into()))
+    }
+
+    /// The stateful mechanisms, or the one of this name. Without a name, an inside host or prefix must not be of several.
+    pub(super) fn of_inside(
+        &self,
+        name: Option<&str>,
+        inside: Option<Prefix6>,
+    ) -> Result<Vec<u16>, AdminError> {
+        let all = self.stateful();
+        if let Some(name) = name {
+            let named: Vec<u16> = all.filter(|mechanism| self.mechanism(*mechanism) == name).collect();
+            let why = || AdminError::NotFound(format!("no translator is called {}", name.escape_debug()));
+            return if named.is_empty() { Err(why()) } else { Ok(named) };
+        }
+        let has = |mechanism: &u16| {
+            let translator = self.facts.translators.get(usize::from(*mechanism));
+            let hosts = translator.and_then(|it| it.inside4.as_ref()).into_iter().flatten();
+            let mut hosts =
+                hosts.map(|prefix| Prefix6::holding(prefix.address().to_ipv6_mapped(), prefix.length() + 96));
+            inside.is_some_and(|inside| hosts.any(|prefix| prefix.overlaps(inside)))
+        };
+        let owners: Vec<String> =
+            self.stateful().filter(has).map(|mechanism| self.mechanism(mechanism)).collect();
+        match &owners[..] {
+            [_, _, ..] => {
+                let names = owners.join(", ");
+                Err(AdminError::BadRequest(format!("{names} have such inside hosts: name one (--mechanism)")))
+            }
+            [_] | [] => Ok(all.collect()),
+        }
     }
 
     async fn edit(&self, worker: usize, mechanism: u16, edit: Edit) -> Result<Edited, AdminError> {

@@ -91,7 +91,7 @@ fn file(directory: &Path, name: &str) -> PathBuf {
 /// As long as a session that is silent, or closing.
 fn hold_down(config: &Config, protocol: NatProtocol) -> Duration {
     let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
-    let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts.with_ports));
+    let all = nat64.chain(config.nat44s().map(|nat44| &nat44.timeouts.with_ports));
     let times = all.map(|timeouts| match protocol {
         NatProtocol::Tcp => timeouts.tcp_closing,
         NatProtocol::Udp => timeouts.udp_default,

@@ -86,7 +86,9 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     let device = tun.as_ref().map(|tun| device(config, tun));
     let sockets = ApiSockets::open(config, &mut environment.host).await?;
     let (control, mut controlled) = channel(CONTROL);
-    let queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
+    let mut queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
+    // Behind those of the main device, of which each worker has one at least.
+    queues.0.extend(environment.host.take_realm_queues());
     let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
     let mut dns64 = environment.begin(config, &mut threads)?;
     let facts = environment.facts(config, device);

@@ -2,8 +2,8 @@
 
 use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat44, Nat64, Remote, Route, Siit};
-use crate::host::{Forwarding, HostPlan};
+use crate::config::{Config, Nat44, Nat64, Realm, Remote, Route, Siit};
+use crate::host::{Forwarding, HostPlan, RealmPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::Prefix4;
@@ -32,6 +32,7 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         inside4: config.subscribers4(),
         pools: config.pool_prefixes(),
         super_frames: config.tun.super_frames,
+        realms: realm_plans(config),
         routes4,
         routes6,
         pins: pins(config),
@@ -39,6 +40,18 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         shared_ports: config.shared_ports().into_iter().map(|(_, ports)| ports).collect(),
         returns: false,
     }
+}
+
+/// The realms, by the numbers that they have in the engines.
+fn realm_plans(config: &Config) -> Vec<RealmPlan> {
+    let plan = |(realm, number): (&Realm, u16)| RealmPlan {
+        number,
+        device: realm.device.clone(),
+        table: realm.table,
+        interfaces: realm.nat44.interfaces.clone(),
+        inside: realm.nat44.inside.clone(),
+    };
+    config.realms.iter().zip(1..).map(plan).collect()
 }
 
 /// Where the fast path is pinned; empty without one.
@@ -55,7 +68,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         kind: Kind::Nat64,
         pool: Some(nat64.pool.clone()),
     });
-    let nat44 = config.nat44.iter().map(|nat44| Mechanism {
+    let nat44 = config.nat44s().map(|nat44| Mechanism {
         name: nat44.name.clone(),
         serves: nat44_serves(config, nat44),
         kind: Kind::Nat44,
@@ -98,7 +111,7 @@ pub(super) fn translators(config: &Config) -> Vec<Translator> {
             is_deterministic: nat64.subscribers.blocks.deterministic,
         })
     });
-    let nat44 = config.nat44.iter().filter_map(|nat44| {
+    let nat44 = config.nat44s().filter_map(|nat44| {
         Some(Translator {
             prefix: None,
             inside4: Some(nat44.inside.clone()),
@@ -117,7 +130,7 @@ pub(super) fn named_remotes(config: &Config) -> Vec<(String, Vec<Prefix4>)> {
 
 /// The dynamic pools: the mechanism's place, and the file.
 pub(super) fn pool_files(config: &Config) -> Vec<(u16, &Path)> {
-    let first = config.nat64.len() + usize::from(config.nat44.is_some());
+    let first = config.nat64.len() + config.nat44s().count();
     let siit = config.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some());
     siit.map(|(index, siit)| ((first + index) as u16, siit.dynamic_state.as_path())).collect()
 }

@@ -68,11 +68,15 @@ impl Gateway {
     }
 
     /// Ends the dynamic bindings of the hosts in a prefix: those that there are when their place in the table is reached.
-    pub(super) async fn end_bindings_of(&self, inside: Prefix6) -> Result<Ended, AdminError> {
+    pub(super) async fn end_bindings_of(
+        &self,
+        inside: Prefix6,
+        mechanism: Option<&str>,
+    ) -> Result<Ended, AdminError> {
+        let stateful = self.of_inside(mechanism, Some(inside))?;
         let filter = Filter { inside: Some((inside, None)), ..Filter::default() };
         let _alone = self.edits.lock().await;
         let mut ended = Ended::default();
-        let stateful: Vec<u16> = self.stateful().collect();
         for worker in 0..self.workers() {
             let mut from = Some(Position::default());
             while let Some(position) = from {

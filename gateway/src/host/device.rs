@@ -6,14 +6,16 @@ use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
+use super::realms::{RealmDevices, RealmPlan, remove_others};
 use super::record::{FoundDevice, Leftovers, Record, RecordError, Successor};
 use super::reserved_ports;
 use super::route::Routes;
 use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
+use sixway_dataplane::frame::Realm;
 use sixway_dataplane::nat::Spread;
 use sixway_link::tun::Steering;
-use sixway_link::{Abilities, Persistence, Tun, TunConfig, interface, sysctl};
+use sixway_link::{Abilities, Persistence, Tun, TunConfig, TunQueue, interface, sysctl};
 use sixway_wire::{Prefix4, Prefix6};
 use std::ffi::OsStr;
 use std::io;
@@ -52,6 +54,8 @@ pub struct HostPlan {
     pub pools: Vec<Prefix4>,
     /// Whether GSO packets pass unsegmented, as far as the kernel can.
     pub super_frames: bool,
+    /// Realms, each with a device of its own.
+    pub realms: Vec<RealmPlan>,
     /// IPv4 routes into it.
     pub routes4: Vec<Prefix4>,
     /// IPv6 routes into it.
@@ -77,6 +81,7 @@ pub struct Host {
     reached: AppliedReach,
     /// `None` without a device of the gateway's own.
     persistence: Option<Persistence>,
+    realms: RealmDevices,
     adopted: bool,
     /// Dropping this leaves everything for the next process.
     leaves: bool,
@@ -116,8 +121,41 @@ impl Host {
         host.device = index;
         host.persistence = if found { None } else { Some(tun.persistence().map_err(device)?) };
         host.route(plan).await?;
+        host.set_up_realms(plan)?;
         host.guarded = Some((plan.clone(), settings, Guard::start(Instant::now())));
         Ok((host, tun))
+    }
+
+    fn set_up_realms(&mut self, plan: &HostPlan) -> Result<(), HostError> {
+        let conf = Path::new(SETTINGS).join("net/ipv4/conf");
+        for interface in plan.realms.iter().flat_map(|realm| &realm.interfaces) {
+            let path = conf.join(interface).join("rp_filter");
+            // The way back is looked up in the main table, which may have it at another realm's interface.
+            if holds(&path, "1") {
+                self.change(&(path, "2".into()))?;
+            }
+        }
+        let Some(record) = &mut self.record else { return Ok(()) };
+        remove_others(&plan.realms, record)?;
+        for realm in &plan.realms {
+            let steered = plan.workers > 1 && plan.queues == usize::from(plan.workers);
+            let inside = HostPlan { inside4: realm.inside.clone(), pools: Vec::new(), ..plan.clone() };
+            let config = TunConfig {
+                queues: plan.queues,
+                persist: self.adopted && record.inherited_realms().iter().any(|it| it.name == realm.device),
+                abilities: abilities(plan),
+                steering: steered.then(|| steering(&inside)),
+                ..TunConfig::default()
+            };
+            let settings = device_settings(Path::new(SETTINGS), &realm.device);
+            self.realms.add(realm, (config, plan.mtu), settings, record)?;
+        }
+        Ok(())
+    }
+
+    /// The queues of the realms' devices, for the workers.
+    pub fn take_realm_queues(&mut self) -> Vec<TunQueue> {
+        self.realms.take_queues()
     }
 
     fn of(record: Record) -> Self {
@@ -128,6 +166,7 @@ impl Host {
             pins: PathBuf::new(),
             reached: AppliedReach::default(),
             persistence: None,
+            realms: RealmDevices::default(),
             adopted: false,
             leaves: false,
             guarded: None,
@@ -255,7 +294,11 @@ impl Host {
     pub fn keep_for_successor(&mut self) -> Result<(), HostError> {
         // Without a device there is nothing to keep.
         let Some(record) = self.record.as_mut().filter(|_| self.device != 0) else { return Ok(()) };
-        record.keep_for_successor(&self.name, self.device, &self.pins).map_err(HostError::Record)?;
+        let realms = self.realms.recorded();
+        record
+            .keep_for_successor((&self.name, self.device), &self.pins, realms)
+            .map_err(HostError::Record)?;
+        self.realms.persist(true)?;
         let Some(persistence) = &self.persistence else { return Ok(()) };
         persistence.set(true).map_err(|error| HostError::Device(self.name.clone(), error))
     }
@@ -269,6 +312,7 @@ impl Host {
         if let Some(persistence) = &self.persistence {
             persistence.set(false).map_err(|error| HostError::Device(self.name.clone(), error))?;
         }
+        self.realms.persist(false)?;
         record.keep_to_itself().map_err(HostError::Record)
     }
 
@@ -347,6 +391,9 @@ impl Host {
         // Then it vanishes with the last descriptor even if the record's removal fails.
         if let Some(Err(error)) = self.persistence.as_ref().map(|persistence| persistence.set(false)) {
             tracing::warn!("{}: {error}", self.name);
+        }
+        if let Err(error) = self.realms.persist(false) {
+            tracing::warn!("{error}");
         }
         self.record.take().map(Record::end).unwrap_or_default()
     }
@@ -427,11 +474,6 @@ async fn found(device: &str) -> io::Result<Option<FoundDevice>> {
 }
 
 fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
-    let abilities = if plan.super_frames {
-        Abilities::ALL
-    } else {
-        Abilities { tso: false, uso: false, ..Abilities::ALL }
-    };
     // A steering program would stay with a device that stays.
     let steered = !found && plan.workers > 1 && plan.queues == usize::from(plan.workers);
     let config = TunConfig {
@@ -439,13 +481,18 @@ fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
         queues: plan.queues,
         persist: adopted || found,
         found,
-        abilities,
+        realm: Realm(0),
+        abilities: abilities(plan),
         steering: steered.then(|| steering(plan)),
     };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),
         _ => HostError::Device(plan.device.clone(), error),
     })
+}
+
+fn abilities(plan: &HostPlan) -> Abilities {
+    if plan.super_frames { Abilities::ALL } else { Abilities { tso: false, uso: false, ..Abilities::ALL } }
 }
 
 /// Which worker's queue the kernel puts a packet into.

@@ -21,6 +21,8 @@ pub mod notrack;
 mod program;
 mod proxy_arp;
 mod reach;
+mod realm_rules;
+mod realms;
 mod record;
 mod reserved_ports;
 mod route;
@@ -42,6 +44,7 @@ pub use next_hops::{SilentRouter, silent_routers};
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
 pub use program::run as run_program;
+pub use realms::RealmPlan;
 pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };

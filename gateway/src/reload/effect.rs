@@ -23,12 +23,21 @@ impl Effect {
     /// The new configuration makes no engine.
     pub fn of(running: &Value, config: &Config, now: &Surroundings) -> Result<Self, String> {
         let nat44 = running["nat44"]["name"].as_str().map(|name| (name.to_owned(), Identity::of_nat44()));
+        let realms = running["realm"].as_array().into_iter().flatten().filter_map(|section| {
+            let name = section["name"].as_str()?;
+            Some((name.to_owned(), Identity::of_realm(name)))
+        });
         let translators = running["nat64"].as_array().into_iter().flatten().filter_map(|section| {
             let prefix = section["prefix"].as_str()?.parse().ok()?;
             Some((section["name"].as_str()?.to_owned(), Identity::of_nat64(prefix)))
         });
         let engine = config.needs_device().then(|| Offline::new(config, now)).transpose()?;
-        Ok(Self { engine, translators: translators.chain(nat44).collect(), continued: 0, ended: Vec::new() })
+        Ok(Self {
+            engine,
+            translators: translators.chain(nat44).chain(realms).collect(),
+            continued: 0,
+            ended: Vec::new(),
+        })
     }
 
     /// Takes these sessions into account.

@@ -7,19 +7,14 @@ use crate::view::{BindingRow, Page, SessionRow, Subscribers};
 
 /// The table of sessions.
 pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
-    let mut table = Table::new(&[
-        "PROTO",
-        "INSIDE",
-        "OUTSIDE",
-        "REMOTE",
-        "STATE",
-        "IDLE",
-        "ENDS IN",
-        "PACKETS OUT/IN",
-        "PATH",
-    ]);
+    let mut columns =
+        vec!["PROTO", "INSIDE", "OUTSIDE", "REMOTE", "STATE", "IDLE", "ENDS IN", "PACKETS OUT/IN", "PATH"];
+    // The addresses need not say which translator a session is of.
+    let several = page.rows.iter().any(|row| row.mechanism != page.rows[0].mechanism);
+    columns.extend(several.then_some("MECHANISM"));
+    let mut table = Table::new(&columns);
     for row in &page.rows {
-        table.row(vec![
+        let mut cells = vec![
             row.protocol.clone(),
             row.inside.clone(),
             row.outside.clone(),
@@ -29,7 +24,9 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
             duration(row.ends_in_seconds),
             format!("{}/{}", count_or_dash(row.packets_out), count_or_dash(row.packets_in)),
             row.path.clone(),
-        ]);
+        ];
+        cells.extend(several.then(|| row.mechanism.clone()));
+        table.row(cells);
     }
     table.text(colour) + &shown(page)
 }

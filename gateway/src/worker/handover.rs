@@ -84,7 +84,7 @@ impl Onward<'_> {
             .and_then(|mut spare| (spare.space().len() >= frame.len()).then_some(spare))
             .unwrap_or_else(|| Frame::with_capacity(frame.len().max(BUFFER)));
         copy.fill(frame.bytes(), frame.offload);
-        copy.passes = frame.passes;
+        (copy.passes, copy.ingress) = (frame.passes, frame.ingress);
         outgoing.sent = true;
         outgoing.frames.push(Handed { frame: copy, steps: steps + 1 }).is_ok()
     }

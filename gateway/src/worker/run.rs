@@ -9,7 +9,7 @@ use super::tap::Tap;
 use super::translator::{Report, Translator};
 use super::tunnels::{ControlSender, Inlet};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use sixway_dataplane::frame::MAX_PACKET;
+use sixway_dataplane::frame::{Ingress, MAX_PACKET};
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
 use sixway_link::{Clock, Link, LinkCounters};
 use std::io;
@@ -156,8 +156,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
         if !self.outbox.is_empty() && !self.links.is_empty() {
-            send_outbox(&mut self.links[0], &mut self.outbox, 0)?;
-            self.links[0].flush()?;
+            send_outbox(&mut self.links, &mut self.outbox)?;
         }
         if !busy {
             self.translator.emptied(now);
@@ -175,8 +174,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
 
     /// Receives and sends one batch. Whether there was any.
     fn batch(&mut self, link: usize) -> io::Result<bool> {
-        let link = &mut self.links[link];
-        let count = link.receive(&mut self.frames)?;
+        let count = self.links[link].receive(&mut self.frames)?;
         if count == 0 {
             return Ok(false);
         }
@@ -185,7 +183,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.translator.process(frames, now, &mut self.outbox);
         let (control, tap) = (self.control.as_ref(), &mut self.tap);
         let ways = Ways { control, onward: self.handover.onward(), tap };
-        emit(link, &mut self.translator, frames, &mut self.outbox, ways)?;
+        emit((&mut self.links, link), &mut self.translator, frames, &mut self.outbox, ways)?;
         self.translator.settle(now);
         Ok(true)
     }
@@ -213,14 +211,17 @@ impl<L: Link, T: Translator> Worker<L, T> {
 
     /// Works on the first `count` frames, which came from no link of ours, and sends by the first one.
     fn received(&mut self, count: usize) -> io::Result<()> {
-        let Some(link) = self.links.first_mut() else { return Ok(()) };
+        if self.links.is_empty() {
+            return Ok(());
+        }
         let frames = &mut self.frames[..count];
+        frames.iter_mut().for_each(|frame| frame.ingress = Ingress::Socket);
         let now = self.clock.now();
         self.tap.arrived(frames, now);
         self.translator.process(frames, now, &mut self.outbox);
         let (control, tap) = (self.control.as_ref(), &mut self.tap);
         let ways = Ways { control, onward: self.handover.onward(), tap };
-        emit(link, &mut self.translator, frames, &mut self.outbox, ways)
+        emit((&mut self.links, 0), &mut self.translator, frames, &mut self.outbox, ways)
     }
 
     /// An ICMPv4 error about a tunnel packet: one worker treats it as a packet that was received, the others learn from it.
@@ -249,13 +250,15 @@ impl<L: Link, T: Translator> Worker<L, T> {
 
     /// Does the work that other workers handed over. Whether there was any.
     fn take_over(&mut self) -> io::Result<bool> {
-        let Some(link) = self.links.first_mut() else { return Ok(false) };
+        if self.links.is_empty() {
+            return Ok(false);
+        }
         self.handover.take(BATCH, |frames, onward| {
             let now = self.clock.now();
             self.tap.arrived(frames, now);
             self.translator.take_over(frames, now, &mut self.outbox);
             let ways = Ways { control: self.control.as_ref(), onward, tap: &mut self.tap };
-            emit(link, &mut self.translator, frames, &mut self.outbox, ways)
+            emit((&mut self.links, 0), &mut self.translator, frames, &mut self.outbox, ways)
         })
     }
 
@@ -364,9 +367,25 @@ struct Ways<'a> {
     tap: &'a mut Tap,
 }
 
-/// Sends what leaves and hands over what belongs elsewhere.
-fn emit(
-    link: &mut impl Link,
+/// The link by which a frame leaves: the one in use if that is of the frame's realm, else the first that is.
+#[inline(always)]
+fn link_of<'a, L: Link>((links, used): (&'a mut [L], usize), frame: &Frame) -> Option<&'a mut L> {
+    let realm = frame.realm();
+    if links.get(used).is_some_and(|link| link.realm() == realm) {
+        return links.get_mut(used);
+    }
+    links.iter_mut().find(|link| link.realm() == realm)
+}
+
+/// Sends a frame by the link of its realm. One without a link is lost; every realm of an engine has one.
+#[inline(always)]
+fn send<L: Link>((links, used): (&mut [L], usize), frame: &mut Frame) -> io::Result<()> {
+    link_of((links, used), frame).map_or(Ok(()), |link| link.send(frame))
+}
+
+/// Sends what leaves, by the link in use if that is of its realm, and hands over what belongs elsewhere.
+fn emit<L: Link>(
+    (links, used): (&mut [L], usize),
     translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
@@ -376,12 +395,12 @@ fn emit(
     for (place, frame) in frames.iter_mut().enumerate() {
         // The pieces of a frame leave at its position, or a later packet of its flow would overtake it.
         for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
-            send_piece(link, piece, place, &mut onward)?;
+            send_piece((&mut *links, used), piece, place, &mut onward)?;
             sent += 1;
         }
         tap.decided(place, frame);
         match frame.verdict {
-            Verdict::Forward | Verdict::Answered => link.send(frame)?,
+            Verdict::Forward | Verdict::Answered => send((&mut *links, used), frame)?,
             Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}
             Verdict::HandOver(_) => translator.refused_handover(frame),
             Verdict::Control => {
@@ -397,17 +416,17 @@ fn emit(
         }
     }
     for piece in outbox.frames().iter_mut().skip(sent) {
-        send_piece(link, piece, frames.len().saturating_sub(1), &mut onward)?;
+        send_piece((&mut *links, used), piece, frames.len().saturating_sub(1), &mut onward)?;
     }
     outbox.clear();
-    link.flush()?;
+    links.iter_mut().try_for_each(Link::flush)?;
     onward.wake();
     Ok(())
 }
 
 /// Sends a frame of the outbox, or gives it to the worker that it is for. One for which that worker has no room is lost: it is an ICMP error.
-fn send_piece(
-    link: &mut impl Link,
+fn send_piece<L: Link>(
+    links: (&mut [L], usize),
     piece: &mut Frame,
     place: usize,
     onward: &mut Onward<'_>,
@@ -416,14 +435,14 @@ fn send_piece(
         onward.give(place, piece, worker);
         return Ok(());
     }
-    link.send(piece)
+    send(links, piece)
 }
 
-/// Sends what is in the outbox from frame number `from` on, and empties it.
-fn send_outbox(link: &mut impl Link, outbox: &mut Outbox, from: usize) -> io::Result<()> {
-    for frame in outbox.frames().iter_mut().skip(from) {
-        link.send(frame)?;
+/// Sends what is in the outbox, and empties it.
+fn send_outbox<L: Link>(links: &mut [L], outbox: &mut Outbox) -> io::Result<()> {
+    for frame in outbox.frames() {
+        send((&mut *links, 0), frame)?;
     }
     outbox.clear();
-    Ok(())
+    links.iter_mut().try_for_each(Link::flush)
 }

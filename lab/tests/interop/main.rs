@@ -27,6 +27,7 @@ mod path_mtu;
 mod peers;
 mod pools;
 mod queues;
+mod realms;
 mod room;
 mod siit;
 mod super_frames;
@@ -198,6 +199,7 @@ fn all() -> Vec<Interop> {
         nat44_programs::TESTS,
         pools::TESTS,
         queues::TESTS,
+        realms::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

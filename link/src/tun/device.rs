@@ -3,6 +3,7 @@
 use super::{Abilities, BlockMap, Steering, TunQueue, steering};
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
 use crate::{interface, queue_discipline};
+use sixway_dataplane::frame::Realm;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,6 +21,8 @@ pub struct TunConfig {
     pub persist: bool,
     /// Somebody else made the device: its queueing discipline and the length of its queue stay.
     pub found: bool,
+    /// The realm whose hosts are behind the device.
+    pub realm: Realm,
     /// The offloads to request; the kernel may support fewer.
     pub abilities: Abilities,
     /// How the kernel is to choose the queue; `None`, or a kernel that cannot: by a hash of the flow.
@@ -33,6 +36,7 @@ impl Default for TunConfig {
             queues: 1,
             persist: false,
             found: false,
+            realm: Realm(0),
             abilities: Abilities::ALL,
             steering: None,
         }
@@ -100,7 +104,7 @@ impl Tun {
         // SAFETY: TUNSETPERSIST takes a number.
         unsafe { ioctl_number(first.as_fd(), libc::TUNSETPERSIST, config.persist.into()) }
             .map_err(|error| annotate(error, "TUNSETPERSIST"))?;
-        let mut queues = vec![TunQueue::new(OwnedFd::from(first), abilities)];
+        let mut queues = vec![TunQueue::new(OwnedFd::from(first), abilities, config.realm)];
         while queues.len() < config.queues {
             if !has_several {
                 // One reader, so that packets stay in order.
@@ -109,7 +113,7 @@ impl Tun {
             }
             let file = open_clone()?;
             attach(&file, &name, wanted.vnet, libc::IFF_MULTI_QUEUE)?;
-            queues.push(TunQueue::new(OwnedFd::from(file), abilities));
+            queues.push(TunQueue::new(OwnedFd::from(file), abilities, config.realm));
         }
         let blocks = config
             .steering

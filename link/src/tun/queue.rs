@@ -6,6 +6,7 @@ use crate::Link;
 use crate::counters::LinkCounters;
 use crate::segmentation::Plain;
 use crate::syscall::{annotate, read, write};
+use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,11 +25,13 @@ pub struct TunQueue {
     plain: Plain,
     /// It only sends: another one reads.
     sends_only: bool,
+    realm: Realm,
 }
 
 impl TunQueue {
-    pub(super) fn new(fd: OwnedFd, abilities: Abilities) -> Self {
-        Self { fd, abilities, counters: LinkCounters::default(), plain: Plain::default(), sends_only: false }
+    pub(super) fn new(fd: OwnedFd, abilities: Abilities, realm: Realm) -> Self {
+        let (counters, plain) = (LinkCounters::default(), Plain::default());
+        Self { fd, abilities, counters, plain, sends_only: false, realm }
     }
 
     /// Another end of the same queue, that only sends.
@@ -36,7 +39,7 @@ impl TunQueue {
     /// # Errors
     /// The kernel has no file descriptor left.
     pub(super) fn sender(&self) -> io::Result<Self> {
-        Ok(Self { sends_only: true, ..Self::new(self.fd.try_clone()?, self.abilities) })
+        Ok(Self { sends_only: true, ..Self::new(self.fd.try_clone()?, self.abilities, self.realm) })
     }
 
     /// What the kernel granted this device.
@@ -67,6 +70,7 @@ impl TunQueue {
             Err(error) => return Err(error),
         };
         frame.received(length, Offload::default());
+        frame.ingress = Ingress::Device(self.realm);
         frame.offload = header.offload(frame.bytes_mut(), &mut self.counters);
         self.counters.received += 1;
         self.counters.received_octets += length as u64;
@@ -86,7 +90,7 @@ impl TunQueue {
     /// Sends a frame that the kernel cannot take as it is: cut, or with its checksum finished.
     #[cold]
     fn send_plainly(&mut self, frame: &mut Frame) -> io::Result<()> {
-        let Self { fd, abilities, plain, counters, sends_only: _ } = self;
+        let Self { fd, abilities, plain, counters, sends_only: _, realm: _ } = self;
         plain.each(frame, counters, |frame, counters| {
             write_frame(fd.as_fd(), *abilities, Header::default(), frame, counters)
         })
@@ -94,6 +98,10 @@ impl TunQueue {
 }
 
 impl Link for TunQueue {
+    fn realm(&self) -> Realm {
+        self.realm
+    }
+
     fn receive(&mut self, frames: &mut [Frame]) -> io::Result<usize> {
         if self.sends_only {
             return Ok(0);

@@ -3,6 +3,7 @@
 use super::own_tunnels::OwnTunnels;
 use super::portless::PortlessSessions;
 use crate::drop_reason::DropReason;
+use crate::frame::Realm;
 use crate::identity::Identity;
 use crate::nat::{Inside, Mechanism, Outside};
 use crate::source_check::is_martian4;
@@ -17,6 +18,10 @@ use sixway_wire::{Endpoint4, Prefix4};
 /// What its answers follow from.
 #[derive(Clone, Debug)]
 pub struct AddressRules {
+    /// The device that inside hosts are behind.
+    pub(super) realm: Realm,
+    /// Who it is.
+    pub(super) identity: Identity,
     /// Prefixes of the inside hosts.
     pub(super) inside: Vec<Prefix4>,
     /// Remote addresses without sessions.
@@ -82,7 +87,7 @@ impl Mechanism<Endpoint4> for AddressRules {
 
 impl AddressPolicy<Endpoint4> for AddressRules {
     fn identity(&self) -> Identity {
-        Identity::of_nat44()
+        self.identity
     }
 
     fn is_host(&self, host: Ipv4Addr) -> bool {

@@ -1,6 +1,8 @@
 //! The configuration of a NAT44.
 
 use super::portless::PortlessConfig;
+use crate::frame::Realm;
+use crate::identity::Identity;
 use crate::nat::{
     AddressesInUse, Config, Filtering, PoolConfig, StateLimits, StaticBinding, StaticBindingError,
     SubscriberPolicy, Timeouts,
@@ -13,6 +15,10 @@ use sixway_wire::{Endpoint4, Prefix4};
 /// Configuration of one NAT44.
 #[derive(Clone, Debug)]
 pub struct Nat44Config {
+    /// The device that inside hosts are behind.
+    pub realm: Realm,
+    /// Who it is, for sessions that outlive this process.
+    pub identity: Identity,
     /// Prefixes of the inside hosts.
     pub inside: Vec<Prefix4>,
     /// Destinations that the inside hosts reach with their own addresses, in addition to `inside`: nothing is translated on the way there.
@@ -49,6 +55,8 @@ impl Nat44Config {
     /// A NAT44 with the defaults of the configuration file.
     pub fn new(inside: Vec<Prefix4>, pool: PoolConfig) -> Self {
         Self {
+            realm: Realm(0),
+            identity: Identity::of_nat44(),
             inside,
             except: Vec::new(),
             excluded: Vec::new(),

@@ -3,6 +3,7 @@
 use super::{Nat44, Nat44Config, Probe, ownership};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
+use crate::frame::{Ingress, Realm};
 use crate::instant::Instant;
 use crate::kind::Kind;
 use crate::mechanism::contract::{
@@ -20,7 +21,8 @@ use core::net::Ipv4Addr;
 impl contract::Configured for Nat44Config {
     fn claims(&self) -> Claims {
         let except: Vec<_> = self.inside.iter().chain(&self.except).copied().collect();
-        let claim = |sources| InsideClaim { sources, ingress: None, except: except.clone() };
+        let ingress = (self.realm != Realm(0)).then_some(Ingress::Device(self.realm));
+        let claim = |sources| InsideClaim { sources, ingress, except: except.clone() };
         Claims {
             destinations4: self.pool.addresses.clone(),
             inside4: self.inside.iter().copied().map(claim).collect(),

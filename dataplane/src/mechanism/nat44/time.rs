@@ -18,12 +18,14 @@ impl Nat44 {
     /// Ends what is due, examining at most `budget` sessions, and hands out what is to be sent. Whatever is left
     /// waits for the next call; a packet of a session that is due but not ended finds it ended all the same.
     pub fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
-        let mut generated = Vec::new();
+        let (realm, mut generated) = (self.rules.realm, Vec::new());
         self.nat.expire(now, budget, &mut effects.counters, |fired| match fired {
             // Its sender gets an ICMP port unreachable about it.
             Fired::Unanswered(packet) => generated.push(Generated::Answer(DropReason::InboundSyn, packet)),
             // A live host answers with an ACK, which makes the session established again.
-            Fired::Silent(session) => generated.push(Generated::Probe(Box::new(probe_packet(&session)))),
+            Fired::Silent(session) => {
+                generated.push(Generated::Probe(realm, Box::new(probe_packet(&session))));
+            }
         });
         if !self.without_ports.is_idle() {
             self.without_ports.expire(now, budget, &mut effects.counters);

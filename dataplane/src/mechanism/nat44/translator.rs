@@ -35,7 +35,8 @@ impl Nat44 {
         let allowed_own = config.allow_own.iter().chain(&config.pool.addresses).copied().collect();
         let remotes = Remotes::new(config.excluded.clone(), allowed_own);
         let own_tunnels = OwnTunnels::new(config.translate_own_tunnels);
-        let rules = AddressRules { inside: config.inside.clone(), remotes, policy, own_tunnels };
+        let (realm, identity, inside) = (config.realm, config.identity, config.inside.clone());
+        let rules = AddressRules { realm, identity, inside, remotes, policy, own_tunnels };
         let pool = &config.pool.addresses;
         let portless = PortlessSessions::new(&config.portless, pool, worker.0, seed, worker_key);
         Self::with_rules((rules, portless), &config.nat(), worker, seed, worker_key)

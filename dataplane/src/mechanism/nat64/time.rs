@@ -3,6 +3,7 @@
 use super::Nat64;
 use crate::drop_reason::DropReason;
 use crate::effects::{Effects, Generated};
+use crate::frame::Realm;
 use crate::instant::Instant;
 use crate::nat::{Fired, SilentSession};
 use crate::parse::ACK;
@@ -23,7 +24,7 @@ impl Nat64 {
             // A live host answers with an ACK, which makes the session established again.
             Fired::Silent(session) => {
                 let packet = probe_packet(&session, |address| prefix.embed(address));
-                generated.extend(packet.map(|packet| Generated::Probe(Box::new(packet))));
+                generated.extend(packet.map(|packet| Generated::Probe(Realm(0), Box::new(packet))));
             }
         });
         generated.into_iter().for_each(|one| effects.send(one));

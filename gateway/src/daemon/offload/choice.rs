@@ -55,7 +55,7 @@ impl<'c> ProgramChoice<'c> {
         let Self { config, wanted, .. } = self;
         let shortest = |of: fn(&Timeouts) -> Duration| {
             let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
-            let all = nat64.chain(config.nat44.iter().map(|nat44| &nat44.timeouts.with_ports));
+            let all = nat64.chain(config.nat44s().map(|nat44| &nat44.timeouts.with_ports));
             all.map(of).min().map_or(0, ticks)
         };
         Around {

@@ -7,6 +7,7 @@ use super::settings::Changed;
 use crate::config::{LinkAddress, ProxyArp};
 use crate::host::kernel;
 use crate::host::namespace;
+use crate::host::realm_rules::RealmRule;
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,9 @@ pub(super) struct Contents {
     /// Rules that route by source.
     #[serde(default)]
     pub(super) rules: Vec<Recorded>,
+    /// Rules of realms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) realm_rules: Vec<RealmRule>,
     /// Addresses for which this host answers ARP requests.
     #[serde(default)]
     pub(super) proxies: Vec<AddedProxy>,
@@ -67,6 +71,7 @@ impl Contents {
             && self.unreachable.is_empty()
             && self.blackholes.is_empty()
             && self.rules.is_empty()
+            && self.realm_rules.is_empty()
             && self.addresses.is_empty()
             && self.proxies.is_empty()
             && self.steered.is_empty()

@@ -2,6 +2,7 @@
 
 use crate::host::kernel;
 use crate::host::links::tun_of;
+use crate::host::realm_rules::RealmDevice;
 use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,9 @@ pub(super) struct Persistent {
     pub index: u32,
     /// The directory of pinned programs and maps; empty without a fast path.
     pub pins: PathBuf,
+    /// The devices of realms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub realms: Vec<RealmDevice>,
 }
 
 /// The process that would continue with it.

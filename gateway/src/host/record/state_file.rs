@@ -15,6 +15,7 @@ use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
 use crate::host::proxy_arp;
+use crate::host::realm_rules::{RealmDevice, RealmRule};
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use nix::fcntl::{Flock, FlockArg};
@@ -262,9 +263,45 @@ impl Record {
     }
 
     /// Notes that the device and the fast path outlive the process.
-    pub fn keep_for_successor(&mut self, device: &str, index: u32, pins: &Path) -> Result<(), RecordError> {
-        self.contents.persistent = Some(Persistent { device: device.into(), index, pins: pins.into() });
+    pub(in crate::host) fn keep_for_successor(
+        &mut self,
+        (device, index): (&str, u32),
+        pins: &Path,
+        realms: Vec<RealmDevice>,
+    ) -> Result<(), RecordError> {
+        self.contents.persistent =
+            Some(Persistent { device: device.into(), index, pins: pins.into(), realms });
         self.write()
+    }
+
+    /// The devices of realms that a previous process left.
+    pub(in crate::host) fn inherited_realms(&self) -> Vec<RealmDevice> {
+        self.contents.persistent.as_ref().map(|it| it.realms.clone()).unwrap_or_default()
+    }
+
+    /// Notes rules of realms that are about to be made.
+    pub(in crate::host) fn realm_rules(&mut self, rules: &[RealmRule]) -> Result<(), RecordError> {
+        let known = &mut self.contents.realm_rules;
+        rules.iter().for_each(|rule| {
+            if !known.contains(rule) {
+                known.push(rule.clone());
+            }
+        });
+        self.write()
+    }
+
+    /// Removes all rules of realms but these.
+    pub(in crate::host) fn keep_realm_rules(&mut self, wanted: &[RealmRule]) -> Result<(), RecordError> {
+        let mark = self.contents.route_mark;
+        let gone: Vec<RealmRule> =
+            self.contents.realm_rules.extract_if(.., |rule| !wanted.contains(rule)).collect();
+        for rule in &gone {
+            rule.remove(mark);
+            if !wanted.iter().any(|other| other.shares_table(rule)) {
+                rule.remove_last_resort(mark);
+            }
+        }
+        if gone.is_empty() { Ok(()) } else { self.write() }
     }
 
     /// Notes IPv4 destinations that are about to lead nowhere without the device.
@@ -376,6 +413,7 @@ impl Record {
                 if contents.found_device.is_none() {
                     left.device = persistent.remove_device();
                 }
+                persistent.realms.iter().for_each(|realm| drop(realm.remove()));
             }
             let mark = contents.route_mark;
             if let Some(device) = &contents.found_device {
@@ -391,6 +429,8 @@ impl Record {
             // What leads into the device before what is excepted.
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             contents.rules.iter().for_each(|rule| rule.remove_last_resort(mark));
+            left.routes += contents.realm_rules.iter().filter(|rule| rule.remove(mark)).count();
+            contents.realm_rules.iter().for_each(|rule| rule.remove_last_resort(mark));
             let programs = contents.steered.iter();
             left.programs =
                 programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();

@@ -147,7 +147,7 @@ fn a_silent_connection_becomes_transitory_and_its_inside_end_is_probed() {
     assert_eq!(bench.expire(), []);
     bench.wait(Duration::from_nanos(1));
     let beside = bench.expire();
-    let [Generated::Probe(probed)] = &beside[..] else { panic!("no probe") };
+    let [Generated::Probe(_, probed)] = &beside[..] else { panic!("no probe") };
     let parsed = crate::parse::parse(probed).unwrap();
     let (source, destination) = (IMAGE.parse().unwrap(), HOST.parse().unwrap());
     assert_eq!(parsed.addresses, Addresses::V6 { source, destination });

@@ -1,0 +1,53 @@
+//! The keys of `[[realm]]`.
+
+use super::key::{Absent, Kind, Section, Times, key};
+use super::keys::SUBSCRIBER_KEYS;
+use super::nat44_keys::NAT44_KEYS;
+
+/// `[[realm]]`.
+pub(crate) static REALM: Section = Section {
+    name: "realm",
+    times: Times::Several,
+    groups: &[
+        &[
+            key(
+                "name",
+                Kind::Text,
+                Absent::Fault,
+                "Name in `sixway show`, in metrics and in the event log. Sessions continue after a reload or takeover in the realm of the same name.",
+            ),
+            key(
+                "inside",
+                Kind::Prefixes4,
+                Absent::FaultSuch("[\"10.0.0.0/8\"]"),
+                "Prefixes of the inside hosts. Other realms, and `[nat44]`, may have the same.",
+            ),
+            key(
+                "interfaces",
+                Kind::Texts,
+                Absent::FaultSuch("[\"lan1\"]"),
+                "Interfaces by which packets of inside hosts come in: each belongs to one realm, and all that arrives there is routed by `table`.",
+            ),
+            key(
+                "table",
+                Kind::Integer { min: 1, max: 4_294_967_294 },
+                Absent::FaultSuch("101"),
+                "Number of the routing table of the realm, with your routes to the inside hosts. Sixway adds a default route into the device of the realm, and policy rules for `interfaces` and for this device.",
+            ),
+            key(
+                "device",
+                Kind::Text,
+                Absent::Means("`tun.name`, a hyphen and `name`"),
+                "Name of the TUN device of the realm; at most 15 octets.",
+            ),
+            key(
+                "except",
+                Kind::Prefixes4,
+                Absent::Means("none"),
+                "Destinations that are not translated: `table` needs routes to them.",
+            ),
+        ],
+        NAT44_KEYS,
+        SUBSCRIBER_KEYS,
+    ],
+};
