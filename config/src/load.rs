@@ -208,12 +208,7 @@ fn read<'a>(
     if let (Some(dns64), true) = (sections.all(&schema::DNS64, &mut Report::default()).pop(), unknown) {
         config.check_dns64(&dns64, &written, host, report);
     }
-    let written = sections.all(&schema::REALM, &mut Report::default());
-    realm::check(&config.realms, config.nat44.as_ref(), &written, report);
-    if let (Some(realm), true) = (written.first(), config.is_offloaded()) {
-        let what = "cannot be combined with [fastpath], which does not know which device a packet belongs to";
-        report.fault(realm.place(), format!("{what}; remove one of the two"));
-    }
+    check_realms(&config, &sections, report);
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);
     let siit = sections.all(&schema::SIIT, &mut Report::default());
@@ -272,6 +267,15 @@ fn read_realms(
         all.push(Realm::read(section, context));
     }
     all
+}
+
+fn check_realms(config: &Config, sections: &Sections, report: &mut Report) {
+    let written = sections.all(&schema::REALM, &mut Report::default());
+    realm::check(&config.realms, config.nat44.as_ref(), &written, report);
+    if let (Some(realm), true) = (written.first(), config.is_offloaded()) {
+        let what = "cannot be combined with [fastpath], which does not know which device a packet belongs to";
+        report.fault(realm.place(), format!("{what}; remove one of the two"));
+    }
 }
 
 /// `Some(None)`: there is no such section. `None`: it has faults.

@@ -14,6 +14,7 @@ pub fn run(octets: &[u8]) {
         inside: inside.clone(),
         outside: outside.clone(),
         remote: remote.clone(),
+        ..Named::default()
     };
     if let Err(error) = named.binding() {
         assert!(["protocol", "inside", "outside"].iter().any(|name| error.starts_with(name)), "{error}");

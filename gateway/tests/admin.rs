@@ -386,11 +386,17 @@ fn subscribers_are_asked_for_by_prefix_order_and_number() {
     let client = Client::new(&served.socket);
     let ask = |query: &[(&str, Option<String>)]| client.get::<Subscribers>("/v1/subscribers", query);
     let found = ask(&[]).unwrap();
-    assert_eq!(found.rows[0].subscriber, "Ranking { inside: None, by: None, top: Some(20) }");
+    assert_eq!(
+        found.rows[0].subscriber,
+        "Ranking { inside: None, by: None, top: Some(20), mechanism: None }"
+    );
     let some = |text: &str| Some(text.to_owned());
     let query = [("inside", some("10.0.0.0/8")), ("by", some("rate")), ("top", some("3"))];
     let shown = ask(&query).unwrap().rows.remove(0).subscriber;
-    assert_eq!(shown, "Ranking { inside: Some(\"10.0.0.0/8\"), by: Some(Rate), top: Some(3) }");
+    assert_eq!(
+        shown,
+        "Ranking { inside: Some(\"10.0.0.0/8\"), by: Some(Rate), top: Some(3), mechanism: None }"
+    );
     for (query, said) in [
         (("top", some("0")), "top = 0 is out of range; write 1 to 10000"),
         (("by", some("size")), "unknown variant `size`"),

@@ -270,7 +270,7 @@ pub(in crate::daemon) mod tests {
             protocol: "tcp".into(),
             inside: Some("[2001:db8::1]:80".into()),
             outside: Some(outside.into()),
-            remote: None,
+            ..Named::default()
         }
     }
 

@@ -143,6 +143,17 @@ fn same_address(workers: u8) -> Result<()> {
     }
     let sessions = network.host("gateway")?.run(show(&network, &["sessions"])?, PATIENCE)?.stdout;
     assert!(sessions.contains("red") && sessions.contains("blue"), "{sessions}");
+    // Whose session of the two is to end has to be said.
+    let end = |more: &[&str]| -> Result<_> {
+        let words = ["session", "end", "udp", "10.0.0.2:4000", "203.0.113.2:7000"];
+        network.host("gateway")?.run(ask(&network, &[&words, more].concat())?, PATIENCE)
+    };
+    let refused = end(&[])?;
+    assert!(refused.stderr.contains("red, blue have such inside hosts"), "{}", refused.stderr);
+    end(&["--mechanism", "blue"])?.succeeded()?;
+    let left = show(&network, &["sessions", "--inside", "10.0.0.2:4000"])?;
+    let left = network.host("gateway")?.run(left, PATIENCE)?.stdout;
+    assert!(left.contains(RED.3) && !left.contains(BLUE.3), "{left}");
     Ok(())
 }
 
