@@ -717,11 +717,21 @@ mod tests {
             let (again, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000 + n).unwrap();
             assert_eq!((again, outside.0.address), (slot, first.0.address));
         }
+        pool.wants();
         assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), None);
         assert!(pool.wants(), "its worker asks for more ports");
         assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some(), "other hosts get other addresses");
         pool.release(slot, NatProtocol::Udp, first.0.port);
         assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), Some((slot, first)));
+    }
+
+    #[test]
+    fn a_worker_asks_for_ports_before_an_address_has_none_left() {
+        let mut pool = pool(&["192.0.2.1/32"], 2_000..=2_199);
+        for n in 1..=200u32 {
+            assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some());
+            assert_eq!(pool.wants(), 200 - n < RUNNING_OUT, "{n}");
+        }
     }
 
     #[test]
@@ -808,7 +818,12 @@ mod tests {
         }
         assert_eq!(pools[1].spare_block(), Some(954));
         pools[1].lose(954);
+        let at = Outside(Endpoint4::new("192.0.2.0".parse().unwrap(), 61_056));
+        let slot = pools[0].reserve(NatProtocol::Tcp, at).unwrap();
         pools[0].gain(954);
+        assert_eq!((pools[0].spare(), pools[0].owned()), (0, 1), "a port of it is taken");
+        pools[0].release(slot, NatProtocol::Tcp, 61_056);
+        assert_eq!(pools[0].spare(), 1);
         assert_eq!(all(&mut pools[0]).len(), 2 * 64);
         assert!(all(&mut pools[1]).is_empty());
     }

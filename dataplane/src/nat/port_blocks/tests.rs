@@ -204,8 +204,11 @@ fn a_port_is_drawn_from_the_second_block_before_the_last_ports_of_the_first() {
     }
     // With a quarter of it free, it is preferred: the second block may become unused.
     bindings[9..16].iter().for_each(|it| table.unbind(*it));
-    let binding = table.bind(1, UDP, 7_000).unwrap();
-    assert!((first..first + 64).contains(&table.outside(binding).port));
+    for n in 0..12 {
+        let binding = table.bind(1, UDP, 7_000 + n).unwrap();
+        assert!((first..first + 64).contains(&table.outside(binding).port));
+        table.unbind(binding);
+    }
 }
 
 #[test]
@@ -681,6 +684,31 @@ fn a_restored_block_is_not_returned_while_its_port_is_bound() {
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 2_050));
     table.bindings.rebind(UDP, Inside(Endpoint4::new(host(1), 1)), outside).unwrap();
     assert_eq!((table.passes(20), table.blocks(1)), (0, vec![2_048]));
+}
+
+#[test]
+fn a_restored_binding_of_a_deterministic_subscriber_has_no_port_of_another_ones_block() {
+    let mut table = deterministic();
+    let again = |table: &mut Table, port, outside| {
+        let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), outside));
+        table.bindings.rebind(UDP, Inside(Endpoint4::new(host(1), port)), outside).map(|_| ())
+    };
+    assert_eq!(again(&mut table, 1, 1_152), Err(NotAdopted::PortNotGiven), "host 2's");
+    assert_eq!((table.row(1), table.bindings.pool().spare()), (None, 4));
+    assert_eq!(again(&mut table, 1, 1_151), Ok(()));
+    assert_eq!(table.blocks(1), [1_088]);
+}
+
+#[test]
+fn a_worker_asks_for_blocks_before_its_last_one_is_given_and_not_while_all_are_drained() {
+    let mut table = table(&config(POLICY, "192.0.2.1/32", 1_024..=1_279));
+    for (last, wants) in [(1, false), (2, false), (3, false), (4, true)] {
+        table.bind(last, UDP, 5_000).unwrap();
+        assert_eq!(table.bindings.pool_mut().wants(), wants, "{last}");
+    }
+    assert!(table.bindings.is_out_of_blocks());
+    table.bindings.drain("192.0.2.1/32".parse().unwrap(), true);
+    assert!(!table.bindings.is_out_of_blocks(), "more blocks would be of no use");
 }
 
 proptest! {
