@@ -88,3 +88,32 @@ fn listed(entry: &BindingEntry) -> Option<Listed> {
         is_static: entry.kind == "static",
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::edits::tests::gateway;
+    use super::*;
+    use crate::worker::mailbox;
+
+    /// Who asks for much, so that a worker refuses the log's page for a while, does not keep bindings out of the log.
+    #[tokio::test]
+    async fn a_worker_that_others_keep_busy_is_asked_again() {
+        let (post, mailbox) = mailbox().unwrap();
+        let gateway = gateway(None, vec![post]);
+        std::thread::spawn(move || {
+            let mut refused = 0;
+            while let Some(command) = mailbox.next() {
+                let Command::Bindings(dump) = command else { continue };
+                if refused < 3 {
+                    // As when too many pages wait: the answer's sender is dropped.
+                    refused += 1;
+                    continue;
+                }
+                let next = Some(Position { mechanism: 0, slot: 7 });
+                let _ = dump.answer.send(DumpPage { rows: Vec::new(), next });
+            }
+        });
+        let page = page(&gateway, 0, Position::default()).await.unwrap();
+        assert_eq!(page.next, Some(Position { mechanism: 0, slot: 7 }));
+    }
+}

@@ -196,7 +196,6 @@ mod tests {
         let mut refusals = Refusals::default();
         assert_eq!(refusals.next(minute(0)), None, "nobody was refused");
         assert_eq!(told(&mut refusals, 0, (0..300).map(|n| (n, 1))).len(), RECORDS);
-        refusals.want();
         assert_eq!(refusals.next(minute(1) - Duration::from_millis(1)), None);
         assert!(refusals.next(minute(1)).is_some());
         refusals.go_on((1, Position { mechanism: 0, slot: 7 }));

@@ -96,3 +96,65 @@ impl Gateway {
         news.iter().for_each(|text| tracing::info!("{text}"));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::edits::tests::gateway;
+    use super::*;
+    use crate::worker::{Command, DumpPage, SubscriberEntry, mailbox};
+    use sixway_dataplane::nat::{RowBlocks, SubscriberRow};
+    use std::net::Ipv6Addr;
+
+    /// Subscribers of each worker; those with the lowest numbers were refused least.
+    const SUBSCRIBERS: u32 = 5_000;
+
+    fn entry(number: u32) -> SubscriberEntry {
+        let row = SubscriberRow {
+            address: Ipv6Addr::from_bits(0x2001 << 112 | u128::from(number)),
+            bits: 128,
+            hosts: 1,
+            bindings: [0; 3],
+            sessions: 0,
+            from_outside: 0,
+            made: 0,
+            per_second: 0,
+            refused: u64::from(number) + 1,
+            blocks: RowBlocks::default(),
+        };
+        SubscriberEntry { mechanism: 0, row }
+    }
+
+    /// More subscribers than were looked at in the past (4,096), at two workers: each refusal is in one record.
+    #[tokio::test]
+    async fn all_subscribers_of_all_workers_get_their_records() {
+        let mut posts = Vec::new();
+        for _ in 0..2 {
+            let (post, mailbox) = mailbox().unwrap();
+            posts.push(post);
+            std::thread::spawn(move || {
+                while let Some(command) = mailbox.next() {
+                    let Command::Subscribers(dump) = command else { continue };
+                    let to = SUBSCRIBERS.min(dump.from.slot + dump.limit as u32);
+                    let rows = (dump.from.slot..to).map(entry).collect();
+                    let next = (to < SUBSCRIBERS).then_some(Position { mechanism: 0, slot: to });
+                    let _ = dump.answer.send(DumpPage { rows, next });
+                }
+            });
+        }
+        let gateway = gateway(None, posts);
+        assert!(gateway.look_at_refusals().await.is_empty(), "nobody was refused");
+        gateway.refusals.lock().unwrap().want();
+        let first = gateway.look_at_refusals().await;
+        let counts: Vec<u64> = first
+            .iter()
+            .map(|notice| match notice {
+                Notice::Subscriber { translator, refused, .. } if &**translator == "nat64" => *refused,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        // Of both workers, those that were refused most.
+        let expected: Vec<u64> = (0..128).flat_map(|n| [u64::from(SUBSCRIBERS) - n; 2]).collect();
+        assert_eq!(counts, expected);
+        assert!(gateway.look_at_refusals().await.is_empty(), "a minute is not over");
+    }
+}

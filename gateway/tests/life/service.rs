@@ -83,6 +83,12 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
     assert!(shown && said.contains("nat64"), "{said}");
     let (done, said) = as_user("daemon", &["dns64", "flush", "--all"]);
     assert!(!done && said.contains("may look and not change anything"), "{said}");
+    for verb in ["drain", "undrain", "add", "remove"] {
+        let (done, said) = as_user("daemon", &["pool", verb, "main", "192.0.2.4/30"]);
+        assert!(!done && said.contains("may look and not change anything"), "{verb}: {said}");
+    }
+    let (shown, said) = as_user("daemon", &["show", "pools"]);
+    assert!(shown && said.contains("main"), "{said}");
     network.on("server", "ping", &["-c", "1", "-W", "1", "192.0.2.3"]);
     let (shown, said) = as_user("daemon", &["show", "drops"]);
     assert!(shown && said.contains("203.0.113.0/24") && !said.contains("203.0.113.2"), "{said}");

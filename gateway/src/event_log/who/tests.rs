@@ -275,13 +275,13 @@ fn long_mappings_are_read_by_their_beginnings() {
     let prefix = |n: u32| crate::inside_endpoint::side(&format!("10.{}.{}.0/32", n >> 8, n & 255)).unwrap().0;
     let long = PortMapping { inside: (0..256).map(prefix).collect(), ..mapping(true) };
     log.write(10, Event::Started);
-    for seconds in 0..9_000 {
+    // As many lines as a run covers.
+    for seconds in 1..u64::from(index::RUN_LINES) {
         log.write(10 + seconds, Event::Mapping(long.clone()));
     }
     let answer = log.asked("192.0.2.0:1600", 3_000);
     assert!(answer.inside.is_some() && answer.octets_of_log > 20 << 20, "{answer:?}");
-    // The lines that no run covers, and a few whole ones.
-    assert!(answer.octets_read < 6 << 20, "{answer:?}");
+    assert!(answer.octets_read < 300_000, "{answer:?}");
 }
 
 #[test]
