@@ -315,7 +315,7 @@ impl Pair {
         for generated in self.effects.take_generated() {
             match generated {
                 Generated::Answer(..) => unanswered += 1,
-                Generated::Probe(_) => probes += 1,
+                Generated::Probe(..) => probes += 1,
             }
         }
         assert_eq!((unanswered, probes), expected, "stored SYNs answered, connections probed");
