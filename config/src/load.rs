@@ -107,6 +107,15 @@ fn demand_mechanism(document: &Document, table: &DeTable, report: &mut Report) {
     }
 }
 
+/// A section that does not exist is a mistake.
+fn refuse_unknown(document: &Document, table: &DeTable, report: &mut Report) {
+    for (key, _) in table {
+        if !SECTIONS.iter().any(|section| section.name == &**key.get_ref()) {
+            report.fault(&document.place(key.span(), key.get_ref()), unknown_section(key.get_ref()));
+        }
+    }
+}
+
 fn read<'a>(
     document: &'a Document,
     table: &'a DeTable<'a>,
@@ -114,11 +123,7 @@ fn read<'a>(
     read_file: &mut dyn FnMut(&Path) -> io::Result<String>,
     report: &mut Report,
 ) -> Option<Config> {
-    for (key, _) in table {
-        if !SECTIONS.iter().any(|section| section.name == &**key.get_ref()) {
-            report.fault(&document.place(key.span(), key.get_ref()), unknown_section(key.get_ref()));
-        }
-    }
+    refuse_unknown(document, table, report);
     let (sections, mut claims) = (Sections { document, table }, Claims::default());
     let gateway = Gateway::read(&sections.one(&schema::GATEWAY, report), host, &mut claims, report);
     let tun = Tun::read(&sections.one(&schema::TUN, report), report);
