@@ -58,7 +58,8 @@ pub struct Nat44 {
     pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
     pub clamp_mss: bool,
-    /// Whether tunnel packets of this gateway with a source that is inside are translated, too.
+    /// Whether tunnel packets of this gateway with a source that is inside are translated, too; never with a realm's.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub translate_own_tunnels: bool,
     /// How many sessions of protocols without ports there may be.
     #[serde(flatten)]
@@ -106,8 +107,11 @@ impl Nat44 {
     pub(crate) fn read(section: &Reader, context: Nat44Context) -> Option<Self> {
         let Nat44Context { device, realm, host, pools, taken, claims, report } = context;
         let name = section.value("name", report).map(|v| v.text(report));
-        let translate_own_tunnels =
-            section.value("translate_own_tunnels", report).and_then(|v| v.boolean(report));
+        // This gateway's own tunnels end at addresses of the main device's.
+        let translate_own_tunnels = match realm {
+            None => section.value("translate_own_tunnels", report).and_then(|v| v.boolean(report)),
+            Some(_) => Some(false),
+        };
         let ends = translate_own_tunnels == Some(true);
         let inside = section.value("inside", report).and_then(|v| {
             let (place, items) = (v.place.clone(), v.items());
