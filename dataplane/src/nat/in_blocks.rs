@@ -435,7 +435,10 @@ impl<I: InsideKey> BindingTable<I> {
     pub(super) fn count_without_hosts(&self, rows: &mut [DrainingRow]) {
         let Some(blocks) = &self.blocks else { return };
         let draining = self.pool.draining();
-        for slot in (0..blocks.open_addresses()).map(PoolSlot).filter(|slot| self.pool.is_draining(*slot)) {
+        let has_blocks = |slot: &PoolSlot| blocks.counts_at(*slot).is_some_and(|(given, _)| given > 0);
+        let draining_slots =
+            (0..blocks.open_addresses()).map(PoolSlot).filter(|slot| self.pool.is_draining(*slot));
+        for slot in draining_slots.filter(has_blocks) {
             let Some(row) = draining.find(self.pool.address_of(slot)).and_then(|at| rows.get_mut(at)) else {
                 continue;
             };

@@ -165,14 +165,20 @@ impl Client {
         let mut stream = UnixStream::connect(&self.socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        write!(stream, "{method} {target} HTTP/1.0\r\nHost: sixway\r\n")?;
-        if !body.is_empty() {
-            write!(stream, "Content-Type: application/json\r\nContent-Length: {}\r\n", body.len())?;
+        let kind = match body.len() {
+            0 => String::new(),
+            length => format!("Content-Type: application/json\r\nContent-Length: {length}\r\n"),
+        };
+        let request = format!("{method} {target} HTTP/1.0\r\nHost: sixway\r\n{kind}\r\n{body}");
+        let sent = stream.write_all(request.as_bytes());
+        let mut answer = Vec::new();
+        let received = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        match sent.and(received) {
+            // A server that refuses need not read the request to its end.
+            Err(error) if split(&answer).is_none_or(|(status, _)| status < 300) => Err(error),
+            Ok(_) | Err(_) => Ok(answer),
         }
-        write!(stream, "\r\n{body}")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        Ok(answer)
     }
 }
 
@@ -218,6 +224,27 @@ mod tests {
         let query = [("inside", Some("[::1]:2/3".into())), ("port", None), ("limit", Some("2".into()))];
         assert_eq!(encode(&query), "?inside=%5B%3A%3A1%5D%3A2%2F3&limit=2");
         assert_eq!(encode(&[("port", None)]), "");
+    }
+
+    #[test]
+    fn a_refusal_is_read_though_the_server_does_not_read_the_request() {
+        let path = std::env::temp_dir().join(format!("sixway-client-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.write_all(b"HTTP/1.0 403 Forbidden\r\n\r\n{\"error\":\"you may look\"}").unwrap();
+            }
+        });
+        for length in [1, 8 << 20] {
+            let refused = Client::new(&path).post_json("/v1/pools", &"x".repeat(length)).unwrap_err();
+            assert!(
+                matches!(&refused, ClientError::Refused(403, what) if what == "you may look"),
+                "{refused:?}"
+            );
+        }
+        server.join().unwrap();
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

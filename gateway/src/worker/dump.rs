@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 
 /// Table places looked at between two batches.
 const BUDGET: usize = 512;
-/// Dumps under way at a time; others wait their turn behind them and may not pile up.
-const UNDER_WAY: usize = 16;
+/// Dumps under way at a time, which take turns. They are twice as many as members of the group may have connections, so that these leave places to
+/// the event log and to administrators.
+const UNDER_WAY: usize = 32;
 
 /// A page that is being read.
 #[derive(Debug)]

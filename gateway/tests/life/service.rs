@@ -83,7 +83,7 @@ fn members_of_the_admin_group_may_look_and_change_nothing() {
     assert!(shown && said.contains("nat64"), "{said}");
     let (done, said) = as_user("daemon", &["dns64", "flush", "--all"]);
     assert!(!done && said.contains("may look and not change anything"), "{said}");
-    for verb in ["undrain", "remove"] {
+    for verb in ["drain", "undrain", "add", "remove"] {
         let (done, said) = as_user("daemon", &["pool", verb, "main", "192.0.2.4/30"]);
         assert!(!done && said.contains("may look and not change anything"), "{verb}: {said}");
     }

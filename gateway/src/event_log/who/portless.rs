@@ -247,7 +247,7 @@ fn ended(
         let is_done = !may_be_older && found.iter().all(|seen| seen.until.is_some());
         if is_done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
-    Ok(looked_at > question.most_events() && may_be_older)
+    Ok(looked_at > question.most_events())
 }
 
 /// What the beginning and the end of a session have in common.

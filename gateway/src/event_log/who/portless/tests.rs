@@ -103,6 +103,21 @@ fn a_session_older_than_the_log_or_than_what_is_looked_at_is_known_by_its_end() 
 }
 
 #[test]
+fn an_answer_says_that_the_end_of_a_session_was_not_found_among_very_many_events() {
+    let mut log = Written::new("portless-end", 1 << 20);
+    log.write(10, Event::Started);
+    write(&mut log, 100, Phase::Created, ONE);
+    for number in 0..=MOST_EVENTS as u64 / 2 {
+        write(&mut log, 200 + number, Phase::Created, OTHER);
+        write(&mut log, 200 + number, Phase::Deleted, OTHER);
+    }
+    write(&mut log, 300 + MOST_EVENTS as u64, Phase::Deleted, ONE);
+    let answer = asked(&mut log, None, 150);
+    assert!(answer.is_incomplete && answer.sessions.len() == 1, "{answer:?}");
+    assert_eq!(who(&mut log, Some(ONE.1), 150), [of(ONE.0, 100, Some(300 + MOST_EVENTS as u64))]);
+}
+
+#[test]
 fn a_question_about_a_protocol_without_ports_says_what_is_wrong_with_it() {
     let at = "2026-11-20T12:00Z";
     let read = |outside, protocol, remote| PortlessQuestion::read(outside, protocol, remote, at);
