@@ -18,7 +18,7 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::decision::refuse_bare_ipv4;
 use crate::tunnel::ends::{Pair, TunnelEnds};
 use crate::tunnel::outer_nat::OuterNat;
-use crate::verdict::{Decision, MechanismId, PolicyId};
+use crate::verdict::{Decision, MechanismId, Next, PolicyId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
@@ -127,10 +127,11 @@ impl IpInIp {
             return Err(DropReason::TunnelLoop); // RFC 2003 §3.2
         }
         let outer = effects.outer(outer);
-        Ok(match (&self.nat, destination) {
-            (Some(nat), IpAddr::V4(destination)) => nat.encap(outer, destination, self.policy),
-            (Some(_) | None, _) => Decision::encap(outer, self.policy),
-        })
+        let next = match (&self.nat, destination) {
+            (Some(nat), IpAddr::V4(destination)) => nat.next(destination),
+            (Some(_) | None, _) => Next::Leave,
+        };
+        Ok(Decision { next, ..Decision::encap(outer, self.policy) })
     }
 
     /// A packet that came through the tunnel.

@@ -90,10 +90,8 @@ impl<T: Tunnel> Mechanism for T {
         }
         let (source, destination) = self.ends(arrival.packet)?;
         let outer = effects.outer(Outer::V4 { source, destination });
-        match self.nat() {
-            None => Ok(Decision::encap(outer, self.policy())),
-            Some(nat) => Ok(nat.encap(outer, destination, self.policy())),
-        }
+        let next = self.nat().map_or(Next::Leave, |nat| nat.next(destination));
+        Ok(Decision { next, ..Decision::encap(outer, self.policy()) })
     }
 
     fn outer_nat(&self, packet: &Packet) -> Option<(MechanismId, Ipv4Addr)> {

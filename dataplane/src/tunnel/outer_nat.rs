@@ -1,7 +1,7 @@
 //! A NAT44 of this gateway that translates what a tunnel sends (RFC 3022): the outer header is written with the outside address, and the two are
 //! one hop.
 
-use crate::verdict::{Decision, MechanismId, Next, OuterIndex, PolicyId};
+use crate::verdict::{MechanismId, Next};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
@@ -21,12 +21,11 @@ impl OuterNat {
         !self.except.iter().any(|prefix| prefix.contains(destination))
     }
 
-    /// The decision on a packet that gets the outer header in `outer`, with this destination.
+    /// Where a tunnel packet to this destination goes. A whole decision from a function of its own would go through memory.
     #[cold]
     #[inline(never)]
-    pub(crate) fn encap(&self, outer: OuterIndex, destination: Ipv4Addr, policy: PolicyId) -> Decision {
-        let next = if self.covers(destination) { Next::To(self.nat) } else { Next::Leave };
-        Decision { next, ..Decision::encap(outer, policy) }
+    pub(crate) fn next(&self, destination: Ipv4Addr) -> Next {
+        if self.covers(destination) { Next::To(self.nat) } else { Next::Leave }
     }
 }
 
@@ -52,7 +51,7 @@ mod tests {
     fn what_goes_to_an_inside_host_is_not_translated() {
         let nat = MechanismId { kind: Kind::Nat44, index: 0 };
         let outer = OuterNat { nat, except: vec!["10.0.0.0/8".parse().unwrap()] };
-        let next = |destination: [u8; 4]| outer.encap(OuterIndex(3), destination.into(), PolicyId(2)).next;
+        let next = |destination: [u8; 4]| outer.next(destination.into());
         assert_eq!(next([10, 255, 255, 255]), Next::Leave);
         assert_eq!(next([11, 0, 0, 0]), Next::To(nat));
     }
