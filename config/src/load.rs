@@ -276,7 +276,7 @@ fn read_realms(
 
 fn check_realms(config: &Config, sections: &Sections, report: &mut Report) {
     let written = sections.all(&schema::REALM, &mut Report::default());
-    realm::check(&config.realms, config.nat44.as_ref(), &written, report);
+    realm::check(&config.realms, (&config.nat64, config.nat44.as_ref()), &written, report);
     if let (Some(realm), true) = (written.first(), config.is_offloaded()) {
         let what = "cannot be combined with [fastpath], which does not know which device a packet belongs to";
         report.fault(realm.place(), format!("{what}; remove one of the two"));

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::fault::{Place, Report};
 use crate::interface_name::{NO_INTERFACE, is_interface_name};
 use crate::nat44::{Nat44, Nat44Context};
+use crate::nat64::Nat64;
 use crate::section::Reader;
 
 /// Routing tables of the kernel that have another purpose: default, main and local.
@@ -81,7 +82,12 @@ fn read_device(
 }
 
 /// What two realms must not have in common: the name, the device, the table or an interface. Nor do they share an interface with `[nat44]`.
-pub(crate) fn check(realms: &[Realm], main: Option<&Nat44>, written: &[Reader], report: &mut Report) {
+pub(crate) fn check(
+    realms: &[Realm],
+    (nat64, main): (&[Nat64], Option<&Nat44>),
+    written: &[Reader],
+    report: &mut Report,
+) {
     for (index, (realm, section)) in realms.iter().zip(written).enumerate() {
         let others = realms[..index].iter().zip(written);
         let mut fault = |what: String, other: Option<&Place>| {
@@ -102,6 +108,9 @@ pub(crate) fn check(realms: &[Realm], main: Option<&Nat44>, written: &[Reader], 
             for shared in realm.nat44.interfaces.iter().filter(|it| other.nat44.interfaces.contains(it)) {
                 fault(format!("interface {shared} is already used"), Some(place));
             }
+        }
+        if nat64.iter().any(|nat64| nat64.name == realm.nat44.name) {
+            fault("a [nat64] has this name".into(), None);
         }
         let Some(main) = main else { continue };
         if main.name == realm.nat44.name {

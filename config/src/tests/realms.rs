@@ -68,6 +68,9 @@ fn two_realms_share_no_name_device_table_interface_or_pool() {
         let found = faults(&text);
         assert!(found.contains(expected), "{from} to {to}: {found}");
     }
+    let nat64 = "[nat64]\nname = \"red\"\nprefix = \"64:ff9b::/96\"\npool = \"six\"\n";
+    let found = faults(&(two() + &pool("six", "192.0.2.3") + nat64));
+    assert!(found.contains("a [nat64] has this name"), "{found}");
 }
 
 #[test]

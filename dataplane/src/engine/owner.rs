@@ -6,6 +6,7 @@ use super::slot::Slot;
 use crate::classify::{Owner, TunnelAddress, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
+use crate::kind::Kind;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row_ref};
 use crate::parse::{Addresses, Packet, Transport};
@@ -102,7 +103,7 @@ impl Engine {
                 if !id.kind.is_routed() {
                     return Ok(owner);
                 }
-                if self.realms.may_have(id) {
+                if self.realms.may_have(id) && id.kind == Kind::Nat44 {
                     self.check_outside_of_realm(frame, packet, id)?;
                     slot.alone = true;
                 }

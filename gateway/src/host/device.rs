@@ -6,7 +6,8 @@ use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
-use super::realms::{RealmDevices, RealmPlan, remove_others};
+use super::realm_rules::RealmDevice;
+use super::realms::{RealmDevices, RealmPlan, prepare};
 use super::record::{FoundDevice, Leftovers, Record, RecordError, Successor};
 use super::reserved_ports;
 use super::route::Routes;
@@ -136,7 +137,7 @@ impl Host {
             }
         }
         let Some(record) = &mut self.record else { return Ok(()) };
-        remove_others(&plan.realms, record)?;
+        prepare(&plan.realms, record)?;
         for realm in &plan.realms {
             let steered = plan.workers > 1 && plan.queues == usize::from(plan.workers);
             let inside = HostPlan { inside4: realm.inside.clone(), pools: Vec::new(), ..plan.clone() };
@@ -148,7 +149,7 @@ impl Host {
                 ..TunConfig::default()
             };
             let settings = device_settings(Path::new(SETTINGS), &realm.device);
-            self.realms.add(realm, (config, plan.mtu), settings, record)?;
+            self.realms.add(realm, (config, plan.mtu, plan.queue_length), settings, record.route_mark())?;
         }
         Ok(())
     }
@@ -294,7 +295,11 @@ impl Host {
     pub fn keep_for_successor(&mut self) -> Result<(), HostError> {
         // Without a device there is nothing to keep.
         let Some(record) = self.record.as_mut().filter(|_| self.device != 0) else { return Ok(()) };
-        let realms = self.realms.recorded();
+        let mut realms = self.realms.recorded();
+        // When a start fails, the devices that it did not come to are the next one's, too.
+        let is_new = |old: &RealmDevice| !realms.contains(old) && old.exists();
+        let left: Vec<RealmDevice> = record.inherited_realms().into_iter().filter(is_new).collect();
+        realms.extend(left);
         record
             .keep_for_successor((&self.name, self.device), &self.pins, realms)
             .map_err(HostError::Record)?;

@@ -235,6 +235,20 @@ pub(super) fn has_table(family: AddressFamily, table: u32, mark: RouteMark) -> R
     Ok(found.iter().any(is_it))
 }
 
+/// Whether the gateway's default route of a table leads into this device.
+pub(super) fn has_default_into(table: u32, device: u32, mark: RouteMark) -> Result<bool, Refusal> {
+    let mut wanted = RouteMessage::default();
+    wanted.header.kind = RouteType::Unicast;
+    wanted.attributes.push(RouteAttribute::Table(table));
+    let is_it = |route: &RouteMessage| {
+        route.header.kind == RouteType::Unicast
+            && route.header.destination_prefix_length == 0
+            && route.attributes.contains(&RouteAttribute::Table(table))
+            && route.attributes.contains(&RouteAttribute::Oif(device))
+    };
+    Ok(selected(wanted, AddressFamily::Inet, mark)?.iter().any(is_it))
+}
+
 /// The gateway's routes that the kernel selects.
 fn selected(
     mut wanted: RouteMessage,

@@ -72,6 +72,17 @@ impl RealmRule {
 }
 
 impl RealmDevice {
+    /// Whether it still exists.
+    pub fn exists(&self) -> bool {
+        tun_of(self.index).is_some()
+    }
+
+    /// Removes the default route of a table into it.
+    pub fn remove_default(&self, table: u32, mark: RouteMark) {
+        let message = into_device(table, self.index, mark);
+        let _gone = ask(|handle: Handle| async move { handle.route().del(message).execute().await });
+    }
+
     /// Removes the device; its name if it was there. It may have been renamed.
     pub fn remove(&self) -> Option<String> {
         tun_of(self.index).filter(|_| remove_link(self.index).is_ok())

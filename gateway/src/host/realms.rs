@@ -4,10 +4,11 @@
 
 use super::error::HostError;
 use super::forwarding::Setting;
-use super::kernel::Refusal;
+use super::kernel::{Refusal, has_default_into};
 use super::realm_rules::{RealmDevice, RealmRule, add_default, add_last_resort};
 use super::record::Record;
 use super::route::RouteError;
+use super::route_mark::RouteMark;
 use sixway_dataplane::frame::Realm;
 use sixway_link::{Persistence, Tun, TunConfig, TunQueue, interface};
 use sixway_wire::Prefix4;
@@ -47,9 +48,9 @@ impl RealmDevices {
     pub fn add(
         &mut self,
         plan: &RealmPlan,
-        (config, mtu): (TunConfig, u32),
+        (config, mtu, queue_length): (TunConfig, u32, u32),
         settings: Vec<Setting>,
-        record: &mut Record,
+        mark: RouteMark,
     ) -> Result<(), HostError> {
         let device = |error| HostError::Device(plan.device.clone(), error);
         let adopted = config.persist;
@@ -67,9 +68,10 @@ impl RealmDevices {
             }
         }
         interface::set_mtu(&tun.name, mtu).map_err(device)?;
+        interface::set_queue_length(&tun.name, queue_length).map_err(device)?;
         interface::set_up(&tun.name, true).map_err(device)?;
         let index = interface::index(&tun.name).map_err(device)?;
-        route(plan, index, adopted, record)?;
+        route(plan, index, adopted, mark)?;
         let persistence = tun.persistence().map_err(device)?;
         self.devices.push((RealmDevice { name: tun.name, index }, persistence));
         self.queues.extend(tun.queues);
@@ -95,36 +97,41 @@ impl RealmDevices {
     }
 }
 
-/// Removes what a previous process set up for realms that are no more.
-pub(super) fn remove_others(plans: &[RealmPlan], record: &mut Record) -> Result<(), HostError> {
+/// Rules and unreachable routes of the realms, in place of those that a previous process made. No table has a default route into the device of
+/// another realm at any time, and what a rule leads to is unreachable until its realm has a device.
+pub(super) fn prepare(plans: &[RealmPlan], record: &mut Record) -> Result<(), HostError> {
     for old in record.inherited_realms() {
         if !plans.iter().any(|plan| plan.device == old.name) {
             old.remove();
         }
     }
     let wanted: Vec<RealmRule> = plans.iter().flat_map(RealmPlan::rules).collect();
+    record.remove_realm_defaults_but(&wanted);
+    record.realm_rules(&wanted).map_err(HostError::Record)?;
+    let mark = record.route_mark();
+    for plan in plans {
+        let what = format!("unreachable route of table {}", plan.table);
+        add_last_resort(plan.table, mark).map_err(|refusal| refused(what, &refusal))?;
+        for rule in plan.rules() {
+            rule.add(mark).map_err(|refusal| refused(format!("rule for {}", rule.interface), &refusal))?;
+        }
+    }
     record.keep_realm_rules(&wanted).map_err(HostError::Record)
 }
 
-/// The table has its routes before a rule leads there.
-fn route(plan: &RealmPlan, device: u32, adopted: bool, record: &mut Record) -> Result<(), HostError> {
-    let mark = record.route_mark();
-    let rules = plan.rules();
-    record.realm_rules(&rules).map_err(HostError::Record)?;
-    let refused =
-        |what: String, refusal: &Refusal| HostError::Route(RouteError::Kernel(what, refusal.to_string()));
+fn refused(what: String, refusal: &Refusal) -> HostError {
+    HostError::Route(RouteError::Kernel(what, refusal.to_string()))
+}
+
+fn route(plan: &RealmPlan, device: u32, adopted: bool, mark: RouteMark) -> Result<(), HostError> {
     let what = format!("default route of table {}", plan.table);
+    let is_ours = || has_default_into(plan.table, device, mark).unwrap_or(false);
     match add_default(plan.table, device, mark) {
-        Err(Refusal::Exists) if adopted => {}
+        Err(Refusal::Exists) if adopted && is_ours() => Ok(()),
         Err(Refusal::Exists) => {
             let mend = format!("another one exists; remove it (see: ip route show table {})", plan.table);
-            return Err(refused(what, &Refusal::Other(mend)));
+            Err(refused(what, &Refusal::Other(mend)))
         }
-        outcome => outcome.map_err(|refusal| refused(what.clone(), &refusal))?,
+        outcome => outcome.map_err(|refusal| refused(what, &refusal)),
     }
-    add_last_resort(plan.table, mark).map_err(|refusal| refused(what, &refusal))?;
-    for rule in &rules {
-        rule.add(mark).map_err(|refusal| refused(format!("rule for {}", rule.interface), &refusal))?;
-    }
-    Ok(())
 }

@@ -187,11 +187,20 @@ fn goes_on() -> Result<()> {
     both_receive("after a reload")?;
     take_over(&network, &configuration(2, [BLUE, RED]))?;
     both_receive("after a takeover")?;
-    let second = take_over(&network, &configuration(1, [RED, BLUE]))?;
-    both_receive("with one worker")?;
+    // Blue has the table that was red's.
+    let gateway = network.host("gateway")?;
+    gateway.ip("route add 10.0.0.0/24 dev in0 table 103")?;
+    gateway.ip("route replace 10.0.0.0/24 dev in1 table 101")?;
+    let (red, blue) = ((RED.0, RED.1, 103, RED.3), (BLUE.0, BLUE.1, 101, BLUE.3));
+    let second = take_over(&network, &configuration(1, [red, blue]))?;
+    both_receive("with one worker and other tables")?;
+    let defaults =
+        ["101", "102", "103"].map(|table| gateway.ip(&format!("route show default table {table}")));
+    let [blues, none, reds] = defaults.map(Result::unwrap_or_default);
+    assert!(blues.contains("nat-blue") && !blues.contains("nat-red"), "{blues}");
+    assert!(reds.contains("nat-red") && !none.contains("nat-"), "{reds} {none}");
     let _ended = network.with_process(first, |process| process.stdout().len())?;
     network.with_process(second, |process| process.signal(nix::sys::signal::Signal::SIGTERM))?;
-    let gateway = network.host("gateway")?;
     interrupt::wait_until(Duration::from_secs(10), "the end of the gateway", || {
         let (links, rules) = (gateway.ip("link show")?, gateway.ip("rule show")?);
         let routes = gateway.ip("route show table 101")?;

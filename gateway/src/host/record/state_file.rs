@@ -290,6 +290,17 @@ impl Record {
         self.write()
     }
 
+    /// Removes the default routes into devices of realms whose table is not among these rules any more. What is looked up there is
+    /// unreachable then.
+    pub(in crate::host) fn remove_realm_defaults_but(&self, wanted: &[RealmRule]) {
+        let devices = self.inherited_realms();
+        for rule in self.contents.realm_rules.iter().filter(|rule| !wanted.contains(rule)) {
+            if let Some(device) = devices.iter().find(|device| device.name == rule.interface) {
+                device.remove_default(rule.table, self.contents.route_mark);
+            }
+        }
+    }
+
     /// Removes all rules of realms but these.
     pub(in crate::host) fn keep_realm_rules(&mut self, wanted: &[RealmRule]) -> Result<(), RecordError> {
         let mark = self.contents.route_mark;
