@@ -50,11 +50,19 @@ macro_rules! drop_reasons {
             }
 
             /// The ICMP error that the sender gets.
+            #[inline(always)]
             pub const fn answer(self) -> Answer {
                 match self { $(Self::$name => answer!($($answer $(($t, $c))?)+),)+ }
             }
         }
     };
+}
+
+impl DropReason {
+    /// Whether no sender gets an ICMP error.
+    pub const fn is_silent(self) -> bool {
+        matches!(self.answer(), Answer { icmpv4: None, icmpv6: None })
+    }
 }
 
 drop_reasons! {

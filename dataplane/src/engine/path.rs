@@ -179,13 +179,18 @@ impl Path {
     ) {
         frame.verdict = Verdict::Dropped(reason);
         self.effects.counters.drop_frames(reason, 1);
-        let original = self.original.packet.take();
         let tunnel = self.rewriter.tunnel_too_small();
+        // Most of what is dropped is dropped in silence, such as packets to ports that nobody has.
+        if reason.is_silent() {
+            self.original.packet = None;
+            return;
+        }
+        let original = &self.original.packet;
         let mtu = |packet| match tunnel {
             Some(mtu) => mtu.into(),
             None => sender_mtu(packet, self.rewriter.limits(), original.is_some()),
         };
-        let (frame, packet) = match &original {
+        let (frame, packet) = match original {
             Some(_) => (&self.original.frame, original.as_ref()),
             None => (&*frame, packet),
         };
@@ -201,6 +206,7 @@ impl Path {
         let before = batch.out.len();
         self.errors.answer(dropped, batch.now, batch.out, counters);
         batch.out.follow(frame, before);
+        self.original.packet = None;
     }
 }
 

@@ -7,11 +7,11 @@
 //! The port of a binding that has ended is quarantined (RFC 6888 REQ-8), unless packets from outside are filtered, which keeps late answers
 //! from the next host; TCP's are not, since sessions track the connection.
 
+use super::binding_marks::BindingMarks;
 use super::config::Config;
 use super::deterministic::Deterministic;
 use super::draining::DrainingRow;
 use super::growing_index::GrowingIndex;
-use super::index::Index;
 use super::inside_key::{InsideHost, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
@@ -39,21 +39,39 @@ use sixway_wire::Endpoint4;
 pub(crate) struct Binding<I> {
     pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
-    pub(crate) protocol: NatProtocol,
-    pub(crate) kind: BindingKind,
-    pool_slot: PoolSlot,
+    marks: BindingMarks,
     host: u32,
     /// Its sessions, a linked list.
     pub(super) first: u32,
     pub(crate) sessions: u32,
     /// Those that keep it: sessions from inside, and those that a packet from inside has answered (RFC 7857 §7).
     pub(super) keeping: u32,
-    /// Whether none keeps it, and the rest of its sessions waits to be ended.
-    pub(super) is_ending: bool,
+}
+
+const _: () = assert!(size_of::<Binding<Endpoint4>>() == 32);
+
+impl<I> Binding<I> {
+    /// Its protocol.
+    #[inline]
+    pub(crate) const fn protocol(&self) -> NatProtocol {
+        self.marks.protocol()
+    }
+
+    /// Who made it.
+    #[inline]
+    pub(crate) const fn kind(&self) -> BindingKind {
+        self.marks.kind()
+    }
+
+    /// Sets whether none keeps it, and the rest of its sessions waits to be ended. Whether that was so.
+    pub(super) const fn set_ending(&mut self, is_ending: bool) -> bool {
+        self.marks.set_ending(is_ending)
+    }
 }
 
 /// Who made a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum BindingKind {
     /// The slot holds none.
     Free,
@@ -78,8 +96,8 @@ pub(super) struct Host<H> {
 pub(crate) struct BindingTable<I: InsideKey> {
     pub(super) bindings: Slab<Binding<I>>,
     pub(super) hosts: Slab<Host<I::Host>>,
-    by_inside: Index,
-    by_outside: Index,
+    by_inside: GrowingIndex,
+    by_outside: GrowingIndex,
     by_host: GrowingIndex,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
@@ -110,8 +128,8 @@ impl<I: InsideKey> BindingTable<I> {
         let mut table = Self {
             bindings: Slab::new(most),
             hosts: Slab::new(most),
-            by_inside: Index::new(most),
-            by_outside: Index::new(most),
+            by_inside: GrowingIndex::new(most),
+            by_outside: GrowingIndex::new(most),
             by_host: GrowingIndex::new(most),
             hash_inside: TupleHash::new(seed, Purpose::BindingsInside),
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
@@ -164,21 +182,33 @@ impl<I: InsideKey> BindingTable<I> {
         core::hint::black_box(binding ^ host);
     }
 
-    /// The entry of an outside endpoint, to prefetch it.
+    /// The tag of an outside endpoint, whose entry is prefetched.
     #[inline]
-    pub(crate) fn touch_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> u64 {
-        self.by_outside.touch(self.tag_outside(protocol, outside))
+    pub(crate) fn touch_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> u32 {
+        let tag = self.tag_outside(protocol, outside);
+        core::hint::black_box(self.by_outside.touch(tag));
+        tag
     }
 
     pub(crate) fn find_inside(&self, protocol: NatProtocol, inside: Inside<I>) -> Option<u32> {
         self.by_inside.find(self.tag_inside(protocol, inside), |slot| {
-            self.bindings[slot].inside == inside && self.bindings[slot].protocol == protocol
+            self.bindings[slot].inside == inside && self.bindings[slot].protocol() == protocol
         })
     }
 
     pub(crate) fn find_outside(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<u32> {
-        self.by_outside.find(self.tag_outside(protocol, outside), |slot| {
-            self.bindings[slot].outside == outside && self.bindings[slot].protocol == protocol
+        self.find_tagged(self.tag_outside(protocol, outside), protocol, outside)
+    }
+
+    /// The same, where the tag is known.
+    pub(crate) fn find_tagged(
+        &self,
+        tag: u32,
+        protocol: NatProtocol,
+        outside: Outside<Endpoint4>,
+    ) -> Option<u32> {
+        self.by_outside.find(tag, |slot| {
+            self.bindings[slot].outside == outside && self.bindings[slot].protocol() == protocol
         })
     }
 
@@ -489,14 +519,11 @@ impl<I: InsideKey> BindingTable<I> {
         let binding = Binding {
             inside,
             outside,
-            protocol,
-            kind,
-            pool_slot,
+            marks: BindingMarks::new(protocol, kind, pool_slot),
             host,
             first: NONE,
             sessions: 0,
             keeping: 0,
-            is_ending: false,
         };
         let slot = self.bindings.insert(binding)?;
         self.by_inside.insert(self.tag_inside(protocol, inside), slot);
@@ -527,7 +554,7 @@ impl<I: InsideKey> BindingTable<I> {
             blocks.set_second(second);
         }
         let binding = self.take_out(slot);
-        let is_exempt = binding.kind != BindingKind::Dynamic || binding.protocol == NatProtocol::Tcp;
+        let is_exempt = binding.kind() != BindingKind::Dynamic || binding.protocol() == NatProtocol::Tcp;
         if is_exempt || self.quarantined_for == 0 {
             return self.free(&binding);
         }
@@ -539,30 +566,35 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let owner = FormerOwner::hashed(self.subscribers.tag_of(binding.inside.0.host()));
         let until = second.saturating_add(self.quarantined_for);
-        if !self.quarantine.insert((binding.protocol, binding.outside), binding.pool_slot, owner, until) {
+        if !self.quarantine.insert(
+            (binding.protocol(), binding.outside),
+            binding.marks.pool_slot(),
+            owner,
+            until,
+        ) {
             self.free(&binding);
         }
     }
 
     /// The port of a binding that is no longer in the table may be given to anyone.
     fn free(&mut self, binding: &Binding<I>) {
-        self.pool.release(binding.pool_slot, binding.protocol, binding.outside.0.port);
-        if binding.kind == BindingKind::Dynamic {
-            self.is_free_again(binding.protocol, binding.outside);
-            self.left_block(binding.pool_slot, binding.protocol, binding.outside.0.port);
+        self.pool.release(binding.marks.pool_slot(), binding.protocol(), binding.outside.0.port);
+        if binding.kind() == BindingKind::Dynamic {
+            self.is_free_again(binding.protocol(), binding.outside);
+            self.left_block(binding.marks.pool_slot(), binding.protocol(), binding.outside.0.port);
         }
     }
 
     /// Takes a binding out of the table. Its port stays taken.
     fn take_out(&mut self, slot: u32) -> Binding<I> {
         let binding = self.bindings[slot];
-        self.by_inside.remove(self.tag_inside(binding.protocol, binding.inside), slot);
-        self.by_outside.remove(self.tag_outside(binding.protocol, binding.outside), slot);
+        self.by_inside.remove(self.tag_inside(binding.protocol(), binding.inside), slot);
+        self.by_outside.remove(self.tag_outside(binding.protocol(), binding.outside), slot);
         let subscriber = self.hosts[binding.host].subscriber;
-        if binding.kind == BindingKind::Dynamic {
-            self.subscribers.has_unbound(subscriber, binding.protocol);
+        if binding.kind() == BindingKind::Dynamic {
+            self.subscribers.has_unbound(subscriber, binding.protocol());
         }
-        self.bindings[slot].kind = BindingKind::Free;
+        self.bindings[slot].marks.set_free();
         self.bindings.release(slot);
         let host = &mut self.hosts[binding.host];
         host.bindings -= 1;

@@ -1,17 +1,25 @@
-//! An index whose memory follows what is in it: for tables of which most sites fill a small part, such as hosts, of which there are far
-//! fewer than bindings.
+//! An index whose memory follows what is in it: most sites fill a small part of their tables. A small index is in the CPU's caches as a whole,
+//! whatever the tables' bounds are.
 //!
 //! When an [`Index`] is full another one of twice the size takes its place. The entries move with the next insertions, a few with each, so that
-//! none of these takes long.
+//! none of these takes long. Behind [`DOUBLED`] entries the next one has all the room there may be: its memory is touched as it fills, and
+//! giving a still larger one back would take the operating system too long.
 
 use super::index::Index;
+use super::slab::NONE;
 
 /// Entries of the first index.
 const FIRST: u32 = 256;
 
-/// Places of the former index that are emptied with an insertion. An index for n entries has less than 2 n places, so it is empty before n more
-/// entries have come.
-const EMPTIED: usize = 16;
+/// With this room it does not double any more.
+const DOUBLED: u32 = 1 << 20;
+
+/// Up to this room an index is sparse: it fits into a cache with all its gaps.
+const SPARSE: u32 = 1 << 15;
+
+/// Places of the former index whose entries move with an insertion. An index for n entries has about 3 n places at most, so all have moved
+/// before n more entries have come.
+const MOVED: usize = 8;
 
 /// The index. Slots are below `u32::MAX`.
 #[derive(Clone, Debug)]
@@ -19,7 +27,7 @@ pub struct GrowingIndex {
     current: Index,
     /// What it is for, until it is replaced.
     room: u32,
-    /// The index that was too small, and the first of its places that may hold an entry.
+    /// The index that was too small, and the first of its places whose entry has not moved. What has moved is in both.
     former: Option<(Index, usize)>,
     /// Number of entries.
     len: u32,
@@ -30,13 +38,28 @@ impl GrowingIndex {
     /// An index for at most `most` slots.
     pub fn new(most: u32) -> Self {
         let room = FIRST.min(most);
-        Self { current: Index::new(room), room, former: None, len: 0, most }
+        Self { current: index_for(room), room, former: None, len: 0, most }
     }
 
-    /// The entry at the tag's home, to prefetch it.
+    /// The entry at the tag's home, to be handed to [`GrowingIndex::candidate`], as [`Index::touch`].
     #[inline]
     pub fn touch(&self, tag: u32) -> u64 {
         self.current.touch(tag)
+    }
+
+    /// The first slot with this tag, as [`Index::candidate`].
+    #[inline(always)]
+    pub fn candidate(&self, tag: u32, touched: u64) -> Option<u32> {
+        match self.current.candidate(tag, touched) {
+            None if self.former.is_some() => self.former_candidate(tag),
+            found => found,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn former_candidate(&self, tag: u32) -> Option<u32> {
+        self.former.as_ref()?.0.find(tag, |slot| slot != NONE)
     }
 
     /// The first slot with this tag that `is` the one looked for.
@@ -44,32 +67,52 @@ impl GrowingIndex {
     pub fn find(&self, tag: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
         match &self.former {
             None => self.current.find(tag, is),
-            Some((former, _)) => self.current.find(tag, &is).or_else(|| former.find(tag, is)),
+            Some((former, _)) => {
+                self.current.find(tag, &is).or_else(|| former.find(tag, |slot| slot != NONE && is(slot)))
+            }
         }
     }
 
     /// Adds a slot. The owner keeps the number of slots within the bound given at creation.
     pub fn insert(&mut self, tag: u32, slot: u32) {
+        self.make_room();
+        self.current.insert(tag, slot);
+    }
+
+    /// Adds a slot whose line is probably in no cache, as [`Index::insert_late`].
+    #[inline]
+    pub fn insert_late(&mut self, tag: u32, slot: u32) {
+        self.make_room();
+        self.current.insert_late(tag, slot);
+    }
+
+    /// Puts what was inserted late into its place.
+    pub fn settle(&mut self) {
+        self.current.settle();
+    }
+
+    /// Makes room for one more entry, and counts it.
+    #[inline]
+    fn make_room(&mut self) {
         if self.len >= self.room && self.room < self.most {
             self.grow();
         }
-        self.move_some(EMPTIED);
-        self.current.insert(tag, slot);
+        self.move_some(MOVED);
         self.len += 1;
     }
 
     /// Takes a slot out.
     pub fn remove(&mut self, tag: u32, slot: u32) {
         let was_current = self.current.remove(tag, slot);
-        let was_there =
-            was_current || self.former.as_mut().is_some_and(|(former, _)| former.remove(tag, slot));
-        self.len -= u32::from(was_there);
+        let was_former = self.former.as_mut().is_some_and(|(former, _)| former.blank(tag, slot));
+        self.len -= u32::from(was_current | was_former);
     }
 
     #[cold]
     fn grow(&mut self) {
-        self.room = self.room.saturating_mul(2).min(self.most);
-        let former = core::mem::replace(&mut self.current, Index::new(self.room));
+        self.room = if self.room < DOUBLED { (self.room * 2).min(self.most) } else { self.most };
+        self.current.settle();
+        let former = core::mem::replace(&mut self.current, index_for(self.room));
         self.former = Some((former, 0));
     }
 
@@ -83,16 +126,15 @@ impl GrowingIndex {
     #[cold]
     fn move_entries(&mut self, places: usize) {
         let Some((former, at)) = &mut self.former else { return };
-        for _ in 0..places {
-            if *at >= former.places() {
-                self.former = None;
-                return;
+        let end = at.saturating_add(places).min(former.places());
+        for place in *at..end {
+            if let Some((tag, slot)) = former.at(place) {
+                self.current.insert(tag, slot);
             }
-            // Entries behind an emptied place move back, so it is looked at until it stays empty.
-            match former.take(*at) {
-                Some((tag, slot)) => self.current.insert(tag, slot),
-                None => *at += 1,
-            }
+        }
+        *at = end;
+        if end == former.places() {
+            self.former = None;
         }
     }
 
@@ -100,6 +142,11 @@ impl GrowingIndex {
     pub fn memory(&self) -> usize {
         self.current.memory() + self.former.as_ref().map_or(0, |(former, _)| former.memory())
     }
+}
+
+/// An index for at most this many slots.
+fn index_for(room: u32) -> Index {
+    if room <= SPARSE { Index::sparse(room) } else { Index::new(room) }
 }
 
 #[cfg(test)]
@@ -121,10 +168,13 @@ mod tests {
                     index.remove(tag, slot);
                     model.remove(&(tag, slot));
                 } else if model.len() < 1_000 && model.insert((tag, slot)) {
-                    index.insert(tag, slot);
+                    if kind == 1 { index.insert_late(tag, slot) } else { index.insert(tag, slot) }
                 }
                 prop_assert_eq!(index.len as usize, model.len());
                 prop_assert_eq!(index.find(tag, |s| s == slot).is_some(), model.contains(&(tag, slot)));
+                let tagged: Vec<_> = model.range((tag, 0)..=(tag, u32::MAX)).map(|(_, slot)| *slot).collect();
+                let candidate = index.candidate(tag, index.touch(tag));
+                prop_assert!(candidate.map_or(tagged.is_empty(), |slot| tagged.contains(&slot)));
             }
             for &(tag, slot) in &model {
                 prop_assert_eq!(index.find(tag, |s| s == slot), Some(slot));

@@ -39,7 +39,16 @@ pub struct Index {
 impl Index {
     /// An index for at most `most` slots, at most two thirds full: larger ones cost more misses than their shorter runs save.
     pub fn new(most: u32) -> Self {
-        let entries = usize::try_from(u64::from(most) * 3 / 2 + 8).unwrap_or(usize::MAX);
+        Self::with_places(u64::from(most) * 3 / 2)
+    }
+
+    /// An index for at most `most` slots, at most a third full: its runs are short.
+    pub fn sparse(most: u32) -> Self {
+        Self::with_places(u64::from(most) * 3)
+    }
+
+    fn with_places(places: u64) -> Self {
+        let entries = usize::try_from(places + 8).unwrap_or(usize::MAX);
         Self { entries: vec![EMPTY; entries].into_boxed_slice(), late: ArrayVec::new() }
     }
 
@@ -61,11 +70,19 @@ impl Index {
     }
 
     /// The first slot with this tag, `touched` being what [`Index::touch`] returned. It may be another tuple's, or stale.
-    #[inline]
+    #[inline(always)]
     pub fn candidate(&self, tag: u32, touched: u64) -> Option<u32> {
+        if touched == EMPTY && self.late.is_empty() {
+            return None;
+        }
         if (touched >> 32) as u32 == tag && touched != EMPTY {
             return Some(slot_of(touched));
         }
+        self.first(tag)
+    }
+
+    #[inline(never)]
+    fn first(&self, tag: u32) -> Option<u32> {
         self.find(tag, |_| true)
     }
 
@@ -85,7 +102,11 @@ impl Index {
         }
     }
 
+    #[inline]
     fn find_late(&self, tag: u32, is: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.late.is_empty() {
+            return None;
+        }
         // All of them, without a branch for each: nearly always there is not one.
         let is_any = self.late.iter().fold(false, |is_any, entry| is_any | ((*entry >> 32) as u32 == tag));
         if !is_any {
@@ -141,11 +162,26 @@ impl Index {
         true
     }
 
-    /// Takes out what is in a place: its tag and slot. What was inserted late has none yet.
-    pub fn take(&mut self, place: usize) -> Option<(u32, u32)> {
-        let entry = self.entries.get(place).copied().filter(|entry| *entry != EMPTY)?;
-        self.close(place);
-        Some(((entry >> 32) as u32, slot_of(entry)))
+    /// What is in a place: its tag and slot. What was inserted late has none yet.
+    #[inline]
+    pub fn at(&self, place: usize) -> Option<(u32, u32)> {
+        let entry = self.entries.get(place).copied()?;
+        (entry as u32 != 0).then(|| ((entry >> 32) as u32, slot_of(entry)))
+    }
+
+    /// Makes a slot's entry one without slot, which stays where it is. Whether it was there.
+    pub fn blank(&mut self, tag: u32, slot: u32) -> bool {
+        let wanted = entry_of(tag, slot);
+        let mut at = self.home(tag);
+        while self.entries[at] != wanted {
+            if self.entries[at] == EMPTY {
+                return false;
+            }
+            at = self.after(at);
+        }
+        // Not empty, even with the tag 0.
+        self.entries[at] = (u64::from(tag) | 1) << 32;
+        true
     }
 
     /// Number of places.

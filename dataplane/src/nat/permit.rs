@@ -3,7 +3,7 @@
 //! A remote address is let in as long as a session leads to it. The sessions of a pair (outside endpoint, remote address)
 //! are counted here, so that the question costs one lookup however many sessions there are.
 
-use super::index::Index;
+use super::growing_index::GrowingIndex;
 use super::inside_key::address_word;
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
@@ -36,7 +36,7 @@ struct Permit {
 #[derive(Clone, Debug)]
 pub(crate) struct Permits {
     filtering: Filtering,
-    table: Option<(Slab<Permit>, Index)>,
+    table: Option<(Slab<Permit>, GrowingIndex)>,
     hash: TupleHash,
 }
 
@@ -45,7 +45,7 @@ impl Permits {
     pub(super) fn new(filtering: Filtering, most: u32, seed: [u64; 2]) -> Self {
         let table = match filtering {
             Filtering::EndpointIndependent | Filtering::AddressAndPortDependent => None,
-            Filtering::AddressDependent => Some((Slab::new(most), Index::new(most))),
+            Filtering::AddressDependent => Some((Slab::new(most), GrowingIndex::new(most))),
         };
         Self { filtering, table, hash: TupleHash::new(seed, Purpose::Permits) }
     }

@@ -49,7 +49,10 @@ pub struct PoolConfig {
     pub ports: Vec<RangeInclusive<u16>>,
 }
 
-/// Number of an open address.
+/// Addresses that one worker opens at most: no more would have numbers.
+pub(super) const MOST_OPEN: u32 = 1 << 24;
+
+/// Number of an open address, below [`MOST_OPEN`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSlot(pub u32);
 
@@ -561,7 +564,7 @@ impl Pool {
 
     /// Opens one more address; whether there was one.
     pub(super) fn open_another(&mut self) -> bool {
-        while self.visited < self.total {
+        while self.visited < self.total && self.open.len() < MOST_OPEN as usize {
             let number = (u128::from(self.origin) + u128::from(self.visited) * u128::from(self.stride))
                 % u128::from(self.total);
             self.visited += 1;

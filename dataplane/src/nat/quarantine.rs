@@ -11,7 +11,7 @@
 //! The pool takes a quarantined port for one in use. When no port is left, a quarantined one is given early: one of the same subscriber if there
 //! is one among the first, else the first.
 
-use super::index::Index;
+use super::growing_index::GrowingIndex;
 use super::inside_key::address_word;
 use super::keyed::{Purpose, TupleHash};
 use super::pool::PoolSlot;
@@ -131,7 +131,7 @@ const fn number_of((protocol, outside): Key) -> usize {
 #[derive(Clone, Debug)]
 pub(super) struct Quarantine {
     held: Slab<Held>,
-    by_key: Index,
+    by_key: GrowingIndex,
     hash: TupleHash,
     by_time: [Ends; LISTS],
     /// By outside address.
@@ -143,7 +143,7 @@ impl Quarantine {
     pub(super) fn new(most: u32, seed: [u64; 2]) -> Self {
         Self {
             held: Slab::new(most),
-            by_key: Index::new(most),
+            by_key: GrowingIndex::new(most),
             hash: TupleHash::new(seed, Purpose::Quarantine),
             by_time: [EMPTY; LISTS],
             by_address: Vec::new(),

@@ -88,11 +88,11 @@ impl Recording {
         of: fn(BindingEvent) -> NatEvent,
     ) {
         let (Some(sink), Some(inside)) = (&mut self.sink, binding.inside.0.mapped()) else { return };
-        let is_static = binding.kind == BindingKind::Static;
+        let is_static = binding.kind() == BindingKind::Static;
         if !is_static && !self.dynamic {
             return;
         }
-        let Binding { protocol, outside, .. } = *binding;
+        let (protocol, outside) = (binding.protocol(), binding.outside);
         sink.record(clock.now(), of(BindingEvent { protocol, inside, outside, is_static }));
     }
 

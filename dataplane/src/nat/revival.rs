@@ -116,7 +116,7 @@ impl<I: InsideKey> StateTables<I> {
             || links.binding == NONE
             || present.flow.is_some()
             || clock.floor >= self.sessions.closes(&session)
-            || self.bindings.get(links.binding).kind == BindingKind::Free
+            || self.bindings.get(links.binding).kind() == BindingKind::Free
         {
             return None;
         }

@@ -4,7 +4,7 @@
 //! with its place in lists. Two indexes lead to it: by inside endpoint and remote, and by outside endpoint and remote. The
 //! table is bounded; when it is full new sessions are refused, and live ones are never evicted.
 
-use super::index::Index;
+use super::growing_index::GrowingIndex;
 use super::inside_key::{InsideKey, Softwire, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
@@ -13,7 +13,7 @@ use super::session_state::{Segment, SessionState, Timer, next_state};
 use super::sides::{Inside, Outside};
 use super::slab::{NONE, Slab};
 use super::timeouts::{Clock, Lifetimes};
-use super::wheel::Wheel;
+use super::wheel::{MOST_SLOTS, Wheel};
 use crate::direction::Direction;
 use crate::instant::Instant;
 use crate::nat::offload::Usage;
@@ -96,8 +96,8 @@ const NONE_NOTABLE: Notable = Notable { below: u32::MAX, moving: 0 };
 pub(crate) struct SessionTable<I: InsideKey> {
     hot: Slab<Session<I>>,
     links: Vec<SessionLinks>,
-    by_inside: Index,
-    by_outside: Index,
+    by_inside: GrowingIndex,
+    by_outside: GrowingIndex,
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     wheel: Wheel,
@@ -112,11 +112,12 @@ pub(crate) struct SessionTable<I: InsideKey> {
 
 impl<I: InsideKey> SessionTable<I> {
     pub(super) fn new(most: u32, lifetimes: Lifetimes, seed: [u64; 2]) -> Self {
+        let most = most.min(MOST_SLOTS);
         Self {
             hot: Slab::new(most),
             links: Vec::with_capacity(most as usize),
-            by_inside: Index::new(most),
-            by_outside: Index::new(most),
+            by_inside: GrowingIndex::new(most),
+            by_outside: GrowingIndex::new(most),
             hash_inside: TupleHash::new(seed, Purpose::SessionsOut),
             hash_outside: TupleHash::new(seed, Purpose::SessionsIn),
             wheel: Wheel::new(most),

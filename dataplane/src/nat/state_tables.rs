@@ -203,7 +203,7 @@ impl<I: InsideKey> StateTables<I> {
             return None;
         }
         let binding = self.bindings.get(binding);
-        let waiting = self.sessions.find_outside(binding.outside, remote, binding.protocol)?;
+        let waiting = self.sessions.find_outside(binding.outside, remote, binding.protocol())?;
         self.settle(waiting, clock, counters).then_some(waiting)
     }
 
@@ -247,7 +247,7 @@ impl<I: InsideKey> StateTables<I> {
             return Err(DropReason::OutsideSessionsFull);
         }
         let bound = self.bindings.get(binding);
-        if bound.kind == BindingKind::Dynamic && bound.keeping == 0 {
+        if bound.kind() == BindingKind::Dynamic && bound.keeping == 0 {
             return Err(DropReason::NoBinding);
         }
         let left = (self.sessions.left(), self.sessions.left_for_outside());
@@ -265,7 +265,7 @@ impl<I: InsideKey> StateTables<I> {
         counters: &mut Counters,
     ) -> Result<u32, DropReason> {
         let bound = self.bindings.get(binding);
-        let (protocol, outside) = (bound.protocol, bound.outside);
+        let (protocol, outside) = (bound.protocol(), bound.outside);
         let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
@@ -376,7 +376,7 @@ impl<I: InsideKey> StateTables<I> {
     /// Ends a dynamic binding that no session keeps any more, and a bounded number of its sessions before it.
     fn end_unkept(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
         let binding = self.bindings.get(slot);
-        if binding.keeping > 0 || binding.kind != BindingKind::Dynamic {
+        if binding.keeping > 0 || binding.kind() != BindingKind::Dynamic {
             return;
         }
         for _ in 0..ENDED_WITH_BINDING {
@@ -395,7 +395,7 @@ impl<I: InsideKey> StateTables<I> {
                 self.sessions.forget_inside(first);
             }
         }
-        if !std::mem::replace(&mut self.bindings.get_mut(slot).is_ending, true) {
+        if !self.bindings.get_mut(slot).set_ending(true) {
             self.ending.push_back(slot);
         }
     }
@@ -403,8 +403,8 @@ impl<I: InsideKey> StateTables<I> {
     /// Ends a restored binding at the next expiry, unless a session that keeps it is restored before.
     pub(super) fn end_unless_kept(&mut self, slot: u32) {
         let binding = self.bindings.get_mut(slot);
-        let is_unkept = binding.keeping == 0 && binding.kind == BindingKind::Dynamic;
-        if is_unkept && !std::mem::replace(&mut binding.is_ending, true) {
+        let is_unkept = binding.keeping == 0 && binding.kind() == BindingKind::Dynamic;
+        if is_unkept && !binding.set_ending(true) {
             self.ending.push_back(slot);
         }
     }
@@ -413,7 +413,7 @@ impl<I: InsideKey> StateTables<I> {
     fn end_more(&mut self, budget: usize, clock: Clock, counters: &mut Counters) {
         for _ in 0..budget.div_ceil(ENDED_WITH_BINDING) {
             let Some(slot) = self.ending.pop_front() else { break };
-            if std::mem::take(&mut self.bindings.get_mut(slot).is_ending) {
+            if self.bindings.get_mut(slot).set_ending(false) {
                 self.end_unkept(slot, clock, counters);
             }
         }

@@ -7,18 +7,23 @@
 /// Seconds that the wheel spans: 2 h 16 min, more than the 2 h 4 min of an idle TCP session.
 pub const HORIZON: u32 = 8_192;
 
+/// Slots are below this.
+pub const MOST_SLOTS: u32 = FIRST;
+
 const NONE: u32 = u32::MAX;
+
+/// Of the first entry of a bucket: the bucket's number is in the other bits.
+const FIRST: u32 = 1 << 31;
 
 /// Neighbours of an entry in its bucket.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     next: u32,
+    /// A slot; or, of the first one, [`FIRST`] and the bucket; or [`NONE`]: it is not parked.
     previous: u32,
-    bucket: u16,
-    parked: bool,
 }
 
-const UNLINKED: Link = Link { next: NONE, previous: NONE, bucket: 0, parked: false };
+const UNLINKED: Link = Link { next: NONE, previous: NONE };
 
 /// The wheel, for slots below a bound.
 #[derive(Clone, Debug)]
@@ -30,7 +35,7 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel for slots below `most`.
+    /// A wheel for slots below `most`, which is at most [`MOST_SLOTS`].
     pub fn new(most: u32) -> Self {
         Self {
             heads: vec![NONE; HORIZON as usize].into_boxed_slice(),
@@ -57,9 +62,9 @@ impl Wheel {
             self.links.resize(slot as usize + 1, UNLINKED);
         }
         let second = due.clamp(self.cursor, self.cursor.saturating_add(HORIZON - 1));
-        let bucket = (second % HORIZON) as u16;
-        let next = std::mem::replace(&mut self.heads[usize::from(bucket)], slot);
-        self.links[slot as usize] = Link { next, previous: NONE, bucket, parked: true };
+        let bucket = second % HORIZON;
+        let next = std::mem::replace(&mut self.heads[bucket as usize], slot);
+        self.links[slot as usize] = Link { next, previous: FIRST | bucket };
         if let Some(next) = self.links.get_mut(next as usize) {
             next.previous = slot;
         }
@@ -67,11 +72,14 @@ impl Wheel {
 
     /// Takes a slot out.
     pub fn unpark(&mut self, slot: u32) {
-        let Some(link) = self.links.get_mut(slot as usize).filter(|link| link.parked) else { return };
-        let Link { next, previous, bucket, .. } = std::mem::replace(link, UNLINKED);
-        match self.links.get_mut(previous as usize) {
-            Some(previous) => previous.next = next,
-            None => self.heads[usize::from(bucket)] = next,
+        let Some(link) = self.links.get_mut(slot as usize).filter(|link| link.previous != NONE) else {
+            return;
+        };
+        let Link { next, previous } = std::mem::replace(link, UNLINKED);
+        if previous & FIRST != 0 {
+            self.heads[(previous & !FIRST) as usize] = next;
+        } else {
+            self.links[previous as usize].next = next;
         }
         if let Some(next) = self.links.get_mut(next as usize) {
             next.previous = previous;

@@ -5,7 +5,7 @@
 //! hash. So memory and rate are bounded, and a flood uses up only its own share.
 
 use crate::counters::Counters;
-use crate::drop_reason::DropReason;
+use crate::drop_reason::{Answer, DropReason};
 use crate::frame::{Frame, Realm};
 use crate::instant::Instant;
 use crate::outbox::Outbox;
@@ -121,7 +121,7 @@ impl IcmpErrors {
             }
             (_, given) => given,
         };
-        let Some(head) = head_of(reason, packet, detail) else {
+        let Some(head) = head_of(reason.answer(), packet, detail) else {
             return;
         };
         let made = match packet.addresses {
@@ -219,6 +219,7 @@ const fn network(source: Ipv6Addr) -> u128 {
 /// What may be answered with an ICMP error: no ICMP error or redirect, no later fragment of IPv4 (RFC 4443 has no such rule, and
 /// §3.2 demands a Packet Too Big for each packet), nothing that was sent to many or whose source is not unicast (RFC 1812
 /// §4.3.2.7, RFC 4443 §2.4 e).
+#[inline(always)]
 fn may_be_answered(packet: &Packet) -> bool {
     let v6 = matches!(packet.addresses, Addresses::V6 { .. });
     if !v6 && !packet.fragment.is_none_or(Fragment::is_first) {
@@ -230,15 +231,15 @@ fn may_be_answered(packet: &Packet) -> bool {
         Transport::Ports { .. } | Transport::Opaque => false,
     };
     let single_hosts = match packet.addresses {
-        Addresses::V4 { source, destination } => ![source, destination].into_iter().any(is_martian4),
-        Addresses::V6 { source, destination } => ![source, destination].into_iter().any(is_martian6),
+        Addresses::V4 { source, destination } => !(is_martian4(source) || is_martian4(destination)),
+        Addresses::V6 { source, destination } => !(is_martian6(source) || is_martian6(destination)),
     };
     !is_error && single_hosts
 }
 
 /// The ICMP header in front of the quote, the checksum still 0.
-fn head_of(reason: DropReason, packet: &Packet, detail: IcmpDetail) -> Option<IcmpHeader> {
-    let answer = reason.answer();
+#[inline(always)]
+fn head_of(answer: Answer, packet: &Packet, detail: IcmpDetail) -> Option<IcmpHeader> {
     let (v4, (kind, code)) = match packet.addresses {
         Addresses::V4 { .. } => (true, answer.icmpv4?),
         Addresses::V6 { .. } => (false, answer.icmpv6?),

@@ -46,7 +46,7 @@ impl<I: InsideKey> Engine<I> {
         let binding = bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
         let bound = bindings.get(binding);
         let permits = &self.tables.permits;
-        let is_admitted = bound.kind == BindingKind::Static
+        let is_admitted = bound.kind() == BindingKind::Static
             || if permits.are_sessions_alone() {
                 let found = self.tables.sessions.find_outside(outside, remote, protocol);
                 found.is_some_and(|slot| {

@@ -82,7 +82,7 @@ impl<I: InsideKey> Engine<I> {
         mechanism.may_come_in(remote.address)?;
         let is_syn = Segment::of(probe.flags) == Segment::Syn;
         self.tables.make_room_for_outside(self.clock, counters);
-        let Some(binding) = self.tables.bindings.find_outside(protocol, outside) else {
+        let Some(binding) = self.binding_of(outside, probe) else {
             return match protocol {
                 NatProtocol::Tcp if is_syn => self.store(None, arrival, (outside, probe), counters),
                 NatProtocol::Tcp => Err(DropReason::NoSession),
@@ -91,7 +91,7 @@ impl<I: InsideKey> Engine<I> {
         };
         let bound = self.tables.bindings.get(binding);
         let inside = bound.inside;
-        let is_admitted = bound.kind == BindingKind::Static
+        let is_admitted = bound.kind() == BindingKind::Static
             || self.tables.permits.admits(protocol, outside, remote.address);
         let state = match protocol {
             NatProtocol::Tcp if is_syn && !is_admitted => {

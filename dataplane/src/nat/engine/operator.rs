@@ -74,14 +74,14 @@ impl<I: InsideKey> Engine<I> {
         let end = cursor.saturating_add(slots).min(bindings.slots());
         for slot in cursor..end {
             let binding = bindings.get(slot);
-            if binding.kind != BindingKind::Free
-                && selection.holds(binding.protocol, Some(binding.inside), binding.outside)
+            if binding.kind() != BindingKind::Free
+                && selection.holds(binding.protocol(), Some(binding.inside), binding.outside)
             {
                 rows.push(BindingRow {
-                    protocol: binding.protocol,
+                    protocol: binding.protocol(),
                     inside: binding.inside,
                     outside: binding.outside,
-                    is_static: binding.kind == BindingKind::Static,
+                    is_static: binding.kind() == BindingKind::Static,
                     sessions: binding.sessions,
                 });
             }
@@ -130,7 +130,7 @@ impl<I: InsideKey> Engine<I> {
         counters: &mut Counters,
     ) -> Option<bool> {
         let slot = self.tables.bindings.find_outside(protocol, outside)?;
-        if self.tables.bindings.get(slot).kind != BindingKind::Dynamic {
+        if self.tables.bindings.get(slot).kind() != BindingKind::Dynamic {
             return None;
         }
         Some(self.tables.end_binding(slot, budget, self.clock, counters))
@@ -190,7 +190,7 @@ impl<I: InsideKey> Engine<I> {
         if self.worker == self.ownership.worker_of_inside(inside.0.host()) {
             let slot = self.tables.bindings.find_outside(protocol, outside)?;
             let bound = self.tables.bindings.get(slot);
-            if bound.kind != BindingKind::Static || bound.inside != inside {
+            if bound.kind() != BindingKind::Static || bound.inside != inside {
                 return None;
             }
             if !self.tables.end_binding(slot, budget, self.clock, counters) {

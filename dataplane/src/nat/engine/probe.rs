@@ -41,6 +41,7 @@ pub struct Probe<I> {
     pub(super) protocol: NatProtocol,
     /// TCP's flags, else 0.
     pub(super) flags: u8,
+    /// Its tag; or, with [`ABSENT`] and from outside, that of its outside endpoint.
     tag: u32,
     /// The slot that was found, to be confirmed: packets before this one in the batch may have ended its session.
     pub(super) slot: u32,
@@ -164,7 +165,7 @@ impl<I: InsideKey> Engine<I> {
             Side::Outside(outside) => {
                 let Some(slot) = sessions.candidate_outside(probe.tag, probe.touched) else {
                     (probe.slot, probe.touched) = (ABSENT, sessions.added());
-                    core::hint::black_box(self.tables.bindings.touch_outside(probe.protocol, outside));
+                    probe.tag = self.tables.bindings.touch_outside(probe.protocol, outside);
                     return;
                 };
                 let is_it = sessions.is_outside(slot, outside, probe.remote, probe.protocol);
@@ -172,6 +173,15 @@ impl<I: InsideKey> Engine<I> {
             }
             Side::Neither => {}
         }
+    }
+
+    /// The binding of a packet from outside that belongs to no session.
+    #[inline]
+    pub(super) fn binding_of(&self, outside: Outside<Endpoint4>, probe: &Probe<I>) -> Option<u32> {
+        if probe.slot == ABSENT {
+            return self.tables.bindings.find_tagged(probe.tag, probe.protocol, outside);
+        }
+        self.tables.bindings.find_outside(probe.protocol, outside)
     }
 
     /// Whether a packet has no session, as far as its probe knows.
