@@ -77,6 +77,9 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
     fn place(self) -> u128;
 
+    /// The place of a subscriber's first address.
+    fn place_of(subscriber: Subscriber) -> u128;
+
     /// The place of a host, of its address as [`InsideKey::mapped`] gives it.
     fn place_of_mapped(mapped: Ipv6Addr) -> u128;
 
@@ -298,6 +301,10 @@ impl InsideHost for Ipv6Addr {
         self.to_bits()
     }
 
+    fn place_of(Subscriber([high, low]): Subscriber) -> u128 {
+        u128::from(high) << 64 | u128::from(low)
+    }
+
     fn place_of_mapped(mapped: Ipv6Addr) -> u128 {
         mapped.to_bits()
     }
@@ -327,6 +334,10 @@ impl InsideHost for Ipv4Addr {
         u128::from(self.to_bits()) << 96
     }
 
+    fn place_of(Subscriber([_, prefix]): Subscriber) -> u128 {
+        u128::from(prefix) << 96
+    }
+
     fn place_of_mapped(mapped: Ipv6Addr) -> u128 {
         mapped.to_bits() << 96
     }
@@ -354,6 +365,10 @@ impl InsideHost for SoftwireHost {
     #[inline]
     fn place(self) -> u128 {
         u128::from(self.id.0) << 96 | u128::from(self.address.to_bits()) << 64
+    }
+
+    fn place_of(Subscriber([id, prefix]): Subscriber) -> u128 {
+        u128::from(id) << 96 | u128::from(prefix) << 64
     }
 
     /// Such a host has no address of its own.
@@ -403,6 +418,22 @@ mod tests {
         assert_eq!(host("10.0.0.1").subscriber(24), host("10.0.0.2").subscriber(24));
         assert_ne!(host("10.0.0.1").subscriber(32), host("10.0.0.2").subscriber(32));
         assert_eq!(host("10.0.0.1").subscriber(64), host("10.0.0.1").subscriber(32));
+    }
+
+    #[test]
+    fn the_place_of_a_subscriber_is_that_of_its_hosts_without_their_own_bits() {
+        fn check<H: InsideHost>(host: H, bits: u8) {
+            let shift = 128 - u32::from(H::place_bits(bits));
+            let place = host.place().checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0);
+            assert_eq!(H::place_of(host.subscriber(bits)), place, "{host:?}/{bits}");
+        }
+        let address = Ipv4Addr::new(10, 11, 12, 13);
+        for bits in 0..=32 {
+            check(address, bits);
+            check(SoftwireHost { id: SoftwireId(7), address }, bits);
+        }
+        let address: Ipv6Addr = "2001:db8:1:2345:6789:abcd:ef01:2345".parse().unwrap();
+        (0..=128).for_each(|bits| check(address, bits));
     }
 
     #[test]

@@ -56,8 +56,6 @@ const fn is_within_share(has: u32, left: u32, times: u32) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     subscriber: Subscriber,
-    /// A host of it, by its place ([`InsideHost::place`]).
-    host: u128,
     hosts: u32,
     /// Dynamic bindings, by protocol.
     bindings: [u32; 3],
@@ -88,6 +86,8 @@ pub(super) struct BlockList {
     /// How many.
     pub(super) count: u32,
 }
+
+const _: () = assert!(size_of::<Row>() == 104);
 
 impl BlockList {
     /// A list without blocks.
@@ -200,7 +200,6 @@ impl<H: InsideHost> SubscriberTable<H> {
         let subscriber = host.subscriber(self.bits);
         let slot = self.rows.insert(Row {
             subscriber,
-            host: host.place(),
             hosts: 1,
             bindings: [0; 3],
             sessions: 0,
@@ -249,9 +248,9 @@ impl<H: InsideHost> SubscriberTable<H> {
         self.rows[slot].hosts > 0
     }
 
-    /// The address of a host of a subscriber, by its place, and the length of subscribers' prefixes.
+    /// A subscriber's first address, by its place, and the length of subscribers' prefixes.
     pub(super) fn place(&self, slot: u32) -> (u128, u8) {
-        (self.rows[slot].host, self.bits)
+        (H::place_of(self.rows[slot].subscriber), self.bits)
     }
 
     /// Whether a subscriber may have one more dynamic binding of a protocol.
@@ -380,7 +379,7 @@ impl<H: InsideHost> SubscriberTable<H> {
         self.rows.slots()
     }
 
-    /// A row for display, of a subscriber that has hosts: the address of one of them by its place.
+    /// A row for display, of a subscriber that has hosts or blocks: its first address by its place.
     pub(super) fn row(&self, slot: u32, second: u32) -> Option<(u128, SubscriberRow)> {
         let row = self.rows.get(slot).filter(|row| row.hosts > 0 || row.blocks.count > 0)?;
         let shown = SubscriberRow {
@@ -395,7 +394,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             refused: row.refused,
             blocks: RowBlocks::default(),
         };
-        Some((row.host, shown))
+        Some((H::place_of(row.subscriber), shown))
     }
 
     /// Memory in octets.
