@@ -180,7 +180,7 @@ impl Path {
         frame.verdict = Verdict::Dropped(reason);
         self.effects.counters.drop_frames(reason, 1);
         let tunnel = self.rewriter.tunnel_too_small();
-        // Most of what is dropped is dropped in silence, such as packets to ports that nobody has.
+        // Most drops are silent, such as those of packets to ports without a binding.
         if reason.is_silent() {
             self.original.packet = None;
             return;

@@ -7,6 +7,7 @@
 //! The port of a binding that has ended is quarantined (RFC 6888 REQ-8), unless packets from outside are filtered, which keeps late answers
 //! from the next host; TCP's are not, since sessions track the connection.
 
+use super::binding_kind::BindingKind;
 use super::binding_marks::BindingMarks;
 use super::config::Config;
 use super::deterministic::Deterministic;
@@ -67,18 +68,6 @@ impl<I> Binding<I> {
     pub(super) const fn set_ending(&mut self, is_ending: bool) -> bool {
         self.marks.set_ending(is_ending)
     }
-}
-
-/// Who made a binding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum BindingKind {
-    /// The slot holds none.
-    Free,
-    /// A packet from inside; it ends with the last session that a packet from inside created or answered.
-    Dynamic,
-    /// The administrator.
-    Static,
 }
 
 /// An inside host that has bindings, and the outside address that they share.

@@ -1,6 +1,6 @@
 //! What a binding is, in four octets: a binding fills half a cache line with them.
 
-use super::binding::BindingKind;
+use super::binding_kind::BindingKind;
 use super::pool::{MOST_OPEN, PoolSlot};
 use super::protocol::NatProtocol;
 

@@ -1,6 +1,7 @@
 //! Bindings with ports of their subscriber's port blocks ([`PortBlocks`]).
 
-use super::binding::{BindingKind, BindingTable};
+use super::binding::BindingTable;
+use super::binding_kind::BindingKind;
 use super::block_policy::{BlockPolicy, MOST_BLOCKS};
 use super::deterministic::Deterministic;
 use super::draining::DrainingRow;

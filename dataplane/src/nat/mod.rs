@@ -5,6 +5,7 @@
 
 mod addresses_in_use;
 mod binding;
+mod binding_kind;
 mod binding_marks;
 mod block_policy;
 mod config;

@@ -1,6 +1,7 @@
 //! The tables tell their event sink what begins and ends.
 
-use super::binding::{Binding, BindingKind};
+use super::binding::Binding;
+use super::binding_kind::BindingKind;
 use super::events::{BindingEvent, BlockEvent, EventSink, NatEvent, SessionEvent};
 use super::inside_key::InsideKey;
 use super::port_blocks::BlockNews;

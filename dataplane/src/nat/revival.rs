@@ -1,6 +1,6 @@
 //! Sessions of another process, restored with their state, counts and lifetime.
 
-use super::binding::BindingKind;
+use super::binding_kind::BindingKind;
 use super::inside_key::InsideKey;
 use super::not_adopted::NotAdopted;
 use super::protocol::NatProtocol;

@@ -1,6 +1,7 @@
 //! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
 
-use super::binding::{BindingKind, BindingTable};
+use super::binding::BindingTable;
+use super::binding_kind::BindingKind;
 use super::config::Config;
 use super::inside_key::InsideKey;
 use super::offloading::Offloading;

@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::drop_reason::DropReason;
-use crate::nat::binding::BindingKind;
+use crate::nat::binding_kind::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::SessionState;

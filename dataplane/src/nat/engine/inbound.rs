@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::binding::BindingKind;
+use crate::nat::binding_kind::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};

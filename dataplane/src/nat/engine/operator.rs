@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::counters::Counters;
 use crate::instant::Instant;
-use crate::nat::binding::BindingKind;
+use crate::nat::binding_kind::BindingKind;
 use crate::nat::draining::{Draining, DrainingRow};
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;

@@ -1,0 +1,13 @@
+//! Who made a binding: a packet from inside, or the administrator.
+
+/// Who made a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum BindingKind {
+    /// The slot holds none.
+    Free,
+    /// A packet from inside; it ends with the last session that a packet from inside created or answered.
+    Dynamic,
+    /// The administrator.
+    Static,
+}
