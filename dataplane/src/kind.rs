@@ -159,6 +159,16 @@ kinds! {
         out: "encap" = "Frames encapsulated by IP-in-IP tunnels.",
         in: "decap" = "Frames decapsulated by IP-in-IP tunnels.",
     }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 {
+        name: "b4",
+        section: "ds_lite",
+        title: "ds-lite b4",
+        number: 13,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by the B4 of DS-Lite.",
+        in: "decap" = "Frames decapsulated by the B4 of DS-Lite.",
+    }
 }
 
 impl Kind {
@@ -195,6 +205,7 @@ mod tests {
             (Kind::Npt66, 7),
             (Kind::IpInIp, 8),
             (Kind::Nat44, 9),
+            (Kind::B4, 13),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

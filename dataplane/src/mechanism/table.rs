@@ -3,7 +3,7 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{b4, configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -171,6 +171,8 @@ mechanisms! { $
     Npt66 { module: npt66, state: Npt66, config: Npt66Config }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
     IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 { module: b4, state: B4, config: B4Config }
 }
 
 impl MechanismConfig {
