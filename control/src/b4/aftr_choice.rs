@@ -73,7 +73,8 @@ impl AftrChoice {
         }
         // After a pause, the next packets count on their own.
         let before = self.silent.filter(|silent| now.since(silent.last) < GIVEN_UP_AFTER);
-        let Silence { since, sent: before, .. } = before.unwrap_or(Silence { since: now, last: now, sent: 0 });
+        let Silence { since, sent: before, .. } =
+            before.unwrap_or(Silence { since: now, last: now, sent: 0 });
         let all = before.saturating_add(sent);
         self.silent = Some(Silence { since, last: now, sent: all });
         if self.candidates.len() < 2 || all < SENT || now.since(since) < self.patience() {

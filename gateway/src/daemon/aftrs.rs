@@ -242,3 +242,85 @@ async fn ask_by_stream(
     stream.read_exact(&mut reply).await?;
     Ok(query.read(&reply))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    /// A reply to a query: its header's flags, and this address with a TTL of 300 s.
+    fn reply(query: &[u8], flags: u16, address: Ipv6Addr) -> Vec<u8> {
+        let mut octets = query[..query.len() - 11].to_vec();
+        octets[2..4].copy_from_slice(&flags.to_be_bytes());
+        octets[6..12].copy_from_slice(&[0, 1, 0, 0, 0, 0]);
+        octets.extend([0xc0, 12, 0, 28, 0, 1, 0, 0, 1, 44, 0, 16]);
+        octets.extend(address.octets());
+        octets
+    }
+
+    fn aftr() -> Ipv6Addr {
+        "2001:db8:a::1".parse().unwrap()
+    }
+
+    /// A name server that answers one query with each of these flags, and streams in any case.
+    fn server(flags: &'static [u16]) -> SocketAddr {
+        let local = (Ipv4Addr::LOCALHOST, 0);
+        let datagrams = std::net::UdpSocket::bind(local).unwrap();
+        let address = datagrams.local_addr().unwrap();
+        let streams = std::net::TcpListener::bind(address).unwrap();
+        std::thread::spawn(move || {
+            for flags in flags {
+                let mut query = [0; 512];
+                let (length, from) = datagrams.recv_from(&mut query).unwrap();
+                datagrams.send_to(&reply(&query[..length], *flags, aftr()), from).unwrap();
+            }
+        });
+        std::thread::spawn(move || {
+            let (mut stream, _) = streams.accept().unwrap();
+            let (mut length, mut query) = ([0; 2], [0; 512]);
+            stream.read_exact(&mut length).unwrap();
+            let query = &mut query[..u16::from_be_bytes(length).into()];
+            stream.read_exact(query).unwrap();
+            let reply = reply(query, 0x8180, aftr());
+            stream.write_all(&(reply.len() as u16).to_be_bytes()).unwrap();
+            stream.write_all(&reply).unwrap();
+        });
+        address
+    }
+
+    fn asked(server: SocketAddr) -> Result<AftrAddresses, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(ask(server, &AftrQuery::new("aftr.example", 7).unwrap()))
+    }
+
+    #[test]
+    fn a_name_server_s_addresses_are_taken_by_datagram_or_if_they_are_cut_by_stream() {
+        let found = AftrAddresses { addresses: vec![aftr()], again: Duration::from_secs(300) };
+        for flags in [&[0x8180][..], &[0x8380]] {
+            assert_eq!(asked(server(flags)), Ok(found.clone()));
+        }
+        assert_eq!(asked(server(&[0x8183])), Err("the name does not exist".to_owned()));
+        let silent = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = silent.local_addr().unwrap();
+        assert!(matches!(address.ip(), IpAddr::V4(_)));
+        assert_eq!(asked(address), Err("no reply".to_owned()));
+    }
+
+    #[test]
+    fn a_lease_is_read_again_only_when_the_file_changes_and_a_lost_file_changes_nothing() {
+        let path = std::env::temp_dir().join(format!("sixway-lease-{}", std::process::id()));
+        let mut lease = Lease { path: Some(path.clone()), seen: None, aftr: None };
+        assert!(!lease.look("b4"));
+        std::fs::write(&path, "aftr.example\n").unwrap();
+        assert!(lease.look("b4") && !lease.look("b4"));
+        assert_eq!(lease.aftr, Some(AftrAt::Name("aftr.example".into())));
+        std::fs::write(&path, b"\xff\xfe 2001:db8:a::1").unwrap();
+        assert!(lease.look("b4") && lease.aftr.is_none());
+        std::fs::write(&path, "2001:db8:a::1").unwrap();
+        assert!(lease.look("b4"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!lease.look("b4"));
+        assert_eq!(lease.aftr, Some(AftrAt::Address(aftr())));
+    }
+}
