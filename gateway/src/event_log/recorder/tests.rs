@@ -80,6 +80,7 @@ fn lines(directory: &Path) -> Vec<String> {
 /// A static binding at run time, which is an event like another.
 fn bind(engine: &mut Engine, port: u16) {
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8:1::2".parse().unwrap(), port)),
         outside: Outside(Endpoint4::new("192.0.2.2".parse().unwrap(), port)),
