@@ -45,7 +45,7 @@ impl Config {
     fn engine(&self, worker: WorkerId, seed: [u64; 2], now: &Surroundings) -> EngineConfig {
         let workers = self.gateway.workers.max(1);
         EngineConfig {
-            own4: self.gateway.ipv4_address,
+            own4: self.ipv4_address(),
             own6: self.ipv6_address(now),
             tunnels: self.tunnels(now).into_iter().map(|(_, tunnel)| tunnel).collect(),
             host4: now.host4(),

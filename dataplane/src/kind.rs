@@ -169,6 +169,16 @@ kinds! {
         out: "to_outside" = "Frames from softwires whose source the AFTR translated.",
         in: "to_inside" = "Frames that the AFTR translated and sent into softwires.",
     }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 {
+        name: "b4",
+        section: "ds_lite",
+        title: "ds-lite b4",
+        number: 13,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by the B4 of DS-Lite.",
+        in: "decap" = "Frames decapsulated by the B4 of DS-Lite.",
+    }
 }
 
 impl Kind {
@@ -206,6 +216,7 @@ mod tests {
             (Kind::IpInIp, 8),
             (Kind::Nat44, 9),
             (Kind::DsLite, 10),
+            (Kind::B4, 13),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

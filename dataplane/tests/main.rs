@@ -46,6 +46,7 @@ mod rfc4213;
 mod rfc6040;
 mod rfc6146;
 mod rfc6146_tcp;
+mod rfc6333_b4;
 mod rfc7915_section_4;
 mod rfc7915_section_5;
 mod siit;

@@ -121,7 +121,10 @@ impl Path {
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
-        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.host.encapsulated(packet) {
+        if matches!(kind, Kind::IpInIp | Kind::B4)
+            && decision.action.encap.is_some()
+            && self.host.encapsulated(packet)
+        {
             return Err(DropReason::TunnelLoop);
         }
         if decision.action.decap.is_none() {

@@ -1,6 +1,7 @@
 //! One file or folder for each mechanism: thin, an address policy and the verbs it is composed of. They do not import one
 //! another.
 
+pub mod b4;
 pub mod configured;
 pub mod contract;
 pub mod ds_lite;

@@ -3,7 +3,7 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{configured, ds_lite, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{b4, configured, ds_lite, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -173,6 +173,8 @@ mechanisms! { $
     IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
     /// DS-Lite's AFTR (RFC 6333).
     DsLite { module: ds_lite, state: DsLite, config: DsLiteConfig }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 { module: b4, state: B4, config: B4Config }
 }
 
 impl MechanismConfig {

@@ -258,6 +258,7 @@ pub(in crate::daemon) mod tests {
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),
+            b4s: Vec::new(),
             without_fast_path: None,
             config: serde_json::Value::Null,
             config_text: String::new(),
