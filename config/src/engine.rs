@@ -143,6 +143,7 @@ impl Pool {
 impl<E: Copy> Static<E> {
     fn engine(&self) -> nat::StaticBinding<E> {
         nat::StaticBinding {
+            softwire: None,
             protocol: self.protocol,
             inside: nat::Inside(self.inside),
             outside: nat::Outside(self.outside),

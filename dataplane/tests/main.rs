@@ -12,6 +12,7 @@ mod conformance_pages;
 mod draining;
 mod drop_reasons;
 mod drops_page;
+mod ds_lite;
 mod errors_from_non_global_sources;
 mod errors_of_routers;
 mod events;

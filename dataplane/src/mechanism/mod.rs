@@ -4,6 +4,7 @@
 pub mod b4;
 pub mod configured;
 pub mod contract;
+pub mod ds_lite;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat44;
