@@ -9,6 +9,7 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::Dns64;
+use crate::ds_lite::{B4, DsLite};
 use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::gateway::{Fragments, Gateway, Tun};
@@ -20,7 +21,7 @@ use crate::nat64::Nat64;
 use crate::pool::Pool;
 use crate::ports::Ports;
 use crate::realm::Realm;
-use crate::route::{Route, aggregated};
+use crate::route::{DEFAULT_ROUTE4, Route, aggregated};
 use crate::router_advertisement::RouterAdvertisement;
 use crate::siit::{EamRoutes, Siit};
 use crate::six_rd::SixRd;
@@ -66,6 +67,8 @@ pub struct Config {
     pub configured_tunnels: Vec<ConfiguredTunnel>,
     /// ISATAP interfaces.
     pub isatap: Vec<Isatap>,
+    /// Elements of DS-Lite.
+    pub ds_lite: Vec<DsLite>,
     /// Router advertisements.
     #[serde(rename = "router_advertisement")]
     pub router_advertisements: Vec<RouterAdvertisement>,
@@ -95,6 +98,19 @@ impl Config {
     /// The NAT44s, in the order of the engine: the main one, and those of realms.
     pub fn nat44s(&self) -> impl Iterator<Item = &Nat44> {
         self.nat44.iter().chain(self.realms.iter().map(|realm| &realm.nat44))
+    }
+
+    /// The B4s of DS-Lite.
+    pub fn b4s(&self) -> impl Iterator<Item = &B4> {
+        self.ds_lite.iter().filter_map(|it| match it {
+            DsLite::B4(b4) => Some(b4),
+            DsLite::Aftr(_) => None,
+        })
+    }
+
+    /// The gateway's own IPv4 address: as written, else a B4's.
+    pub fn ipv4_address(&self) -> Option<Ipv4Addr> {
+        self.gateway.ipv4_address.or_else(|| self.b4s().map(|b4| b4.ipv4_address).next())
     }
 
     /// Whether there is a NAT44.
@@ -154,11 +170,12 @@ impl Config {
             || !self.configured_tunnels.is_empty()
             || !self.router_advertisements.is_empty()
             || self.others.are_reached_by_ipv6()
+            || !self.ds_lite.is_empty()
     }
 
     /// Whether this host forwards IPv4 packets for its mechanisms.
     pub fn routes_ipv4(&self) -> bool {
-        self.translates() || self.has_nat44() || self.others.are_reached_by_ipv4()
+        self.translates() || self.has_nat44() || self.others.are_reached_by_ipv4() || !self.ds_lite.is_empty()
     }
 
     /// Whether there is a tunnel.
@@ -176,6 +193,7 @@ impl Config {
             || self.routes_ipv6()
             || self.has_tunnels()
             || !self.others.is_empty()
+            || !self.ds_lite.is_empty()
     }
 
     /// The queues of the device: as written, else one for each worker.
@@ -203,6 +221,7 @@ impl Config {
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }
             routes.extend(self.others.all().into_iter().flat_map(Mechanism::routes));
+            routes.extend(self.b4s().map(|_| Route::V4(DEFAULT_ROUTE4)));
         }
         routes.sort_unstable();
         routes.dedup();

@@ -45,7 +45,7 @@ impl Config {
     fn engine(&self, worker: WorkerId, seed: [u64; 2], now: &Surroundings) -> EngineConfig {
         let workers = self.gateway.workers.max(1);
         EngineConfig {
-            own4: self.gateway.ipv4_address,
+            own4: self.ipv4_address(),
             own6: self.ipv6_address(now),
             tunnels: self.tunnels(now).into_iter().map(|(_, tunnel)| tunnel).collect(),
             host4: now.host4(),
@@ -143,6 +143,7 @@ impl Pool {
 impl<E: Copy> Static<E> {
     fn engine(&self) -> nat::StaticBinding<E> {
         nat::StaticBinding {
+            softwire: None,
             protocol: self.protocol,
             inside: nat::Inside(self.inside),
             outside: nat::Outside(self.outside),

@@ -1,6 +1,6 @@
 //! From the configuration to the engines' tunnels, upon the addresses of the moment.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixway_control::isatap_host::HostSettings;
 use sixway_dataplane::engine::TunnelConfig;
@@ -26,7 +26,8 @@ impl Config {
         let six_rd = self.six_rd.iter().map(|it| (&*it.name, it.engine(now)));
         let six_to_four = self.six_to_four.iter().map(|it| (&*it.name, it.engine(now)));
         let isatap = self.isatap.iter().map(|it| (&*it.name, it.engine(now)));
-        let all = configured.chain(six_rd).chain(six_to_four).chain(isatap);
+        let b4s = self.b4s().map(|it| (&*it.name, it.engine(now)));
+        let all = configured.chain(six_rd).chain(six_to_four).chain(isatap).chain(b4s);
         all.filter_map(|(name, config)| Some((name, config?))).collect()
     }
 
@@ -46,8 +47,12 @@ impl Config {
     /// them for the sources of its ICMPv6 errors.
     pub fn host6(&self, now: &Surroundings) -> Vec<Ipv6Addr> {
         let reach = self.reach(now);
+        let on_device = reach.addresses.iter().filter_map(|address| match address {
+            IpAddr::V6(address) => Some(*address),
+            IpAddr::V4(_) => None,
+        });
         let on_links = reach.link_addresses.iter().map(|it| it.address);
-        reach.addresses.iter().copied().chain(on_links).chain(self.ipv6_address(now)).collect()
+        on_device.chain(on_links).chain(self.ipv6_address(now)).collect()
     }
 }
 

@@ -22,6 +22,7 @@ mod dns64_access;
 mod dns64_check;
 mod document;
 mod domain_name;
+mod ds_lite;
 mod encapsulation;
 mod engine;
 mod engine_tunnels;
@@ -88,6 +89,7 @@ mod tests;
 pub use alarm::AlarmThresholds;
 pub use config::Config;
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
+pub use ds_lite::{Aftr, AftrAt, B4, B4Local, DsLite, DsLiteRole, ROUTE_METRIC};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
 pub use event_log::{
     EventLog, EventLogFile, Facility, IpfixCollector, LogTransport, LoggedEvent, SyslogServer,
@@ -108,7 +110,7 @@ pub use pool::Pool;
 pub use port_blocks::PortBlocks;
 pub use portless::PortlessLimits;
 pub use ports::Ports;
-pub use reach::{LinkAddress, ProxyArp, Reach, TunnelRoute};
+pub use reach::{LinkAddress, ProxyNeighbour, Reach, TunnelRoute};
 pub use realm::Realm;
 pub use route::Route;
 pub use route_choice::RouteChoice;

@@ -12,6 +12,7 @@ use crate::config::{Config, MAX_EAM_ROUTES, eam_routes};
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::{self, Dns64, Translators};
 use crate::document::Document;
+use crate::ds_lite::{self, DsLite};
 use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::fault::{Faults, Place, Report, Warning};
@@ -41,7 +42,10 @@ use crate::tunnels::{self, TunnelSummary, Tunnels};
 
 /// A gateway has at least one of these sections.
 fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
-    Kind::ALL.iter().map(|kind| kind.section()).chain(["realm", "router_advertisement", "dns64"])
+    // The kinds of one section follow each other.
+    let mut sections: Vec<&str> = Kind::ALL.iter().map(|kind| kind.section()).collect();
+    sections.dedup();
+    sections.into_iter().chain(["realm", "router_advertisement", "dns64"])
 }
 
 impl Config {
@@ -155,6 +159,7 @@ fn read<'a>(
     let context = TunnelContext { index: 0, mtu, host, claims: &mut claims, report };
     let others = Mechanisms::read(|schema, report| sections.all(schema, report), context);
 
+    let ds_lite = read_ds_lite(&sections, mtu, host, &mut claims, report);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
@@ -186,6 +191,7 @@ fn read<'a>(
         six_rd: tunnels.six_rd.into_iter().collect::<Option<_>>()?,
         configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
+        ds_lite: ds_lite.into_iter().collect::<Option<_>>()?,
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
         event_log: event_log?,
         dns64: match table.get(schema::DNS64.name) {
@@ -298,6 +304,24 @@ fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Re
             report.warn(&pool.place, format!("is not used by any translator; {mend}"));
         }
     }
+}
+
+fn read_ds_lite(
+    sections: &Sections,
+    mtu: Option<u16>,
+    host: &HostFacts,
+    claims: &mut Claims,
+    report: &mut Report,
+) -> Vec<Option<DsLite>> {
+    let written = sections.all(&schema::DS_LITE, report);
+    too_many(&written, report);
+    let mut read = Vec::with_capacity(written.len());
+    for (index, section) in written.iter().enumerate() {
+        let context = TunnelContext { index, mtu, host, claims, report };
+        read.push(DsLite::read(section, default_name("ds_lite", index, written.len()), context));
+    }
+    ds_lite::check_together(&read, &written, report);
+    read
 }
 
 /// The tunnels as they were read.

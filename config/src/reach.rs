@@ -1,6 +1,6 @@
 //! What the tunnels need of the host's kernel, upon the addresses of the moment: as plain data, which the daemon sets and removes.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -38,13 +38,13 @@ pub struct LinkAddress {
     pub length: u8,
 }
 
-/// An address for which this host answers ARP requests on an interface.
+/// An address for which this host answers ARP requests or neighbour solicitations on an interface.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProxyArp {
+pub struct ProxyNeighbour {
     /// The interface.
     pub interface: String,
     /// The address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
 }
 
 /// What the tunnels need of the host's kernel.
@@ -57,13 +57,13 @@ pub struct Reach {
     /// IPv4 addresses of pools and of the gateway, which lead nowhere once the device is gone: packets to them do not circle.
     pub blackholes: Vec<Prefix4>,
     /// Addresses of this host on the device.
-    pub addresses: Vec<Ipv6Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Addresses of this host on other interfaces.
     pub link_addresses: Vec<LinkAddress>,
     /// What is routed by its source: what is excepted first.
     pub rules: Vec<SourceRule>,
-    /// Addresses of pools that others look for on a link.
-    pub proxies: Vec<ProxyArp>,
+    /// Addresses of pools and of tunnels' local ends that others look for on a link.
+    pub proxies: Vec<ProxyNeighbour>,
 }
 
 impl Config {
@@ -74,9 +74,10 @@ impl Config {
         self.six_rd_reach(now, &mut reach);
         for tunnel in self.configured_tunnels.iter().filter(|it| it.local.now(now).is_some()) {
             tunnel.prefixes.iter().for_each(|prefix| reach.route(*prefix, &tunnel.encapsulation));
-            reach.addresses.extend(tunnel.ipv6_address);
+            reach.addresses.extend(tunnel.ipv6_address.map(IpAddr::V6));
         }
         self.isatap_reach(now, &mut reach);
+        self.b4_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);
@@ -98,7 +99,7 @@ impl Config {
             let Some(site) = it.site(address) else { continue };
             reach.unreachable.push(site);
             match it.role {
-                SixToFourRole::Host => reach.addresses.push(first_of(site)),
+                SixToFourRole::Host => reach.addresses.push(first_of(site).into()),
                 SixToFourRole::Router | SixToFourRole::Relay => {}
             }
         }
@@ -113,11 +114,11 @@ impl Config {
             match it.role {
                 // Unless a LAN gives it one, so that it can speak itself.
                 SixRdRole::CustomerEdge if !self.is_advertised(&it.name) => {
-                    reach.addresses.push(first_of(delegated));
+                    reach.addresses.push(first_of(delegated).into());
                 }
                 SixRdRole::CustomerEdge => {}
                 // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers find by it whether the relay is there (§8).
-                SixRdRole::BorderRelay => reach.addresses.push(delegated.address()),
+                SixRdRole::BorderRelay => reach.addresses.push(delegated.address().into()),
             }
         }
     }
@@ -129,7 +130,22 @@ impl Config {
                 reach.route(DEFAULT_ROUTE6, &it.encapsulation);
             }
             prefixes.into_iter().for_each(|prefix| reach.route(prefix, &it.encapsulation));
-            reach.addresses.extend(it.addresses(now));
+            reach.addresses.extend(it.addresses(now).into_iter().map(IpAddr::V6));
+        }
+    }
+
+    /// The B4's end is routed into the device, and looked for on the link whose prefix it has.
+    fn b4_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        for it in self.b4s() {
+            reach.addresses.push(it.ipv4_address.into());
+            let Some(local) = it.local.now(now) else { continue };
+            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(local, 128), mtu: None });
+            reach.proxies.extend(
+                it.local.followed_interface().map(|interface| ProxyNeighbour {
+                    interface: interface.to_owned(),
+                    address: local.into(),
+                }),
+            );
         }
     }
 
@@ -165,7 +181,7 @@ impl Config {
             });
             reach.proxies.extend(addresses.filter_map(|address| {
                 let interface = now.link_of(address).filter(|name| *name != self.tun.name)?.to_owned();
-                Some(ProxyArp { interface, address })
+                Some(ProxyNeighbour { interface, address: address.into() })
             }));
         }
     }

@@ -1,7 +1,7 @@
 //! A route into the device as plain data, and the fewest prefixes for a set of addresses.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -22,6 +22,9 @@ impl fmt::Display for Route {
         }
     }
 }
+
+/// `0.0.0.0/0`.
+pub(crate) const DEFAULT_ROUTE4: Prefix4 = Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0);
 
 /// `::/0`.
 pub const DEFAULT_ROUTE6: Prefix6 = Prefix6::holding(Ipv6Addr::UNSPECIFIED, 0);

@@ -19,6 +19,8 @@ pub struct Surroundings {
     numbers: BTreeMap<String, u32>,
     /// What the names of remotes lead to, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,
+    /// The AFTRs of B4s that are names or come from a lease, by the B4's name.
+    pub aftrs: BTreeMap<String, Ipv6Addr>,
     /// What ISATAP hosts were told, by interface.
     pub learnt: BTreeMap<String, Learnt>,
 }
@@ -70,6 +72,15 @@ impl Surroundings {
     /// The IPv6 addresses of an interface.
     pub fn ipv6_of(&self, interface: &str) -> impl Iterator<Item = Ipv6Addr> {
         self.addresses6.iter().filter(move |(name, _)| name == interface).map(|(_, address)| *address)
+    }
+
+    /// The IPv6 address of an interface whose prefix a B4 uses: the newest global one, which the kernel lists first; else one of a site's own
+    /// (RFC 4193).
+    pub fn global_ipv6_of(&self, interface: &str) -> Option<Ipv6Addr> {
+        let is_global = |address: &Ipv6Addr| address.to_bits() >> 125 == 1;
+        let is_unique_local = |address: &Ipv6Addr| address.to_bits() >> 121 == 0xfc >> 1;
+        let own = || self.ipv6_of(interface);
+        own().find(is_global).or_else(|| own().find(is_unique_local))
     }
 
     /// The interface that has an address.

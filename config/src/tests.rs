@@ -4,6 +4,7 @@ mod advertisements;
 mod dns64;
 mod dns64_faults;
 mod dns64_pref64;
+mod ds_lite;
 mod event_log;
 mod excluded;
 mod fast_path;

@@ -238,6 +238,8 @@ drop_reasons! {
     SubscriberShare => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of bindings is full. Live bindings are never evicted.
     BindingTableFull => icmpv4(3, 1) icmpv6(1, 3),
+    /// The AFTR's table of softwires is full: a B4 that has none gets none (RFC 6333 §11).
+    SoftwireTableFull => icmpv4(3, 1),
     /// The table of sessions is full. Live sessions are never evicted.
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
     /// Packets from outside created three quarters of the maximum number of sessions. The rest is reserved for inside hosts (RFC 6146 §3.5.1, §5.3).

@@ -24,6 +24,11 @@ impl Identity {
         Self::not_zero(fnv1a(FNV_BASIS, &[Kind::Nat44.number()]))
     }
 
+    /// The AFTRs of the gateway: their addresses and clients may change, as a NAT44's pools may.
+    pub const fn of_ds_lite() -> Self {
+        Self::not_zero(fnv1a(FNV_BASIS, &[Kind::DsLite.number()]))
+    }
+
     /// The NAT44 of the realm of this name. Its hosts are not those of another realm, whatever their addresses and whoever has its pool.
     pub fn of_realm(name: &str) -> Self {
         let hash = fnv1a(FNV_BASIS, &[Kind::Nat44.number()]);
@@ -94,6 +99,7 @@ mod tests {
         assert_eq!(nat64("64:ff9b::/96").to_string(), "bfcfb87ec63aac9a");
         assert_eq!(nat64("2001:db8:64::/48").to_string(), "9099e33241b96106");
         assert_eq!(Identity::of_nat44().to_string(), "af63c44c8601c3c4");
+        assert_eq!(Identity::of_ds_lite().to_string(), "af63c74c8601c8dd");
         assert_eq!(Identity::of_realm("red").to_string(), "335f8ab9b4481c13");
     }
 

@@ -159,6 +159,26 @@ kinds! {
         out: "encap" = "Frames encapsulated by IP-in-IP tunnels.",
         in: "decap" = "Frames decapsulated by IP-in-IP tunnels.",
     }
+    /// DS-Lite's AFTR (RFC 6333).
+    DsLite {
+        name: "ds_lite",
+        section: "ds_lite",
+        title: "ds-lite",
+        number: 10,
+        stateful: true,
+        out: "to_outside" = "Frames from softwires whose source the AFTR translated.",
+        in: "to_inside" = "Frames that the AFTR translated and sent into softwires.",
+    }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 {
+        name: "b4",
+        section: "ds_lite",
+        title: "ds-lite b4",
+        number: 13,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by the B4 of DS-Lite.",
+        in: "decap" = "Frames decapsulated by the B4 of DS-Lite.",
+    }
 }
 
 impl Kind {
@@ -195,6 +215,8 @@ mod tests {
             (Kind::Npt66, 7),
             (Kind::IpInIp, 8),
             (Kind::Nat44, 9),
+            (Kind::DsLite, 10),
+            (Kind::B4, 13),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

@@ -153,6 +153,10 @@ pub enum Next {
     Again,
     /// To the mechanism that the configuration joins to this one; the two are one hop.
     To(MechanismId),
+    /// Back through its tunnel, if it is an echo request: the gateway itself is its destination.
+    Reply,
+    /// To the other fragments of the packet that is inside it.
+    Whole,
     /// Into the tunnel of ours that ends at its new destination.
     IntoTunnel,
     /// Nowhere: the mechanism has stored it.

@@ -171,6 +171,7 @@ fn a_flow_that_is_in_the_way_of_another_or_of_a_limit_is_not_adopted() {
         nat64.limits.of_subscriber.bindings = 1;
         nat64.limits.sessions = 3;
         nat64.static_bindings.push(StaticBinding {
+            softwire: None,
             protocol: NatProtocol::Udp,
             inside: inside("2001:db8:1::9", 9),
             outside: outside("192.0.2.1", 9_000),
@@ -406,6 +407,7 @@ impl MemoryLedger {
 #[test]
 fn the_ledger_knows_what_is_bound_and_what_is_in_quarantine() {
     let door = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: inside("2001:db8:1::9", 9),
         outside: outside("192.0.2.1", 9_000),
@@ -494,6 +496,7 @@ fn who_is_known_to_own_a_port_in_quarantine_has_it_and_keeps_it() {
     }
     adopts(&mut gateway, &flow()).unwrap();
     let door = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: inside("2001:db8:1::9", 9),
         outside: outside("192.0.2.1", 4_001),

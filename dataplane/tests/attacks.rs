@@ -277,6 +277,7 @@ fn one_ipv6_network_cannot_take_all_bindings_by_changing_its_address() {
     let mut gateway = stateful(|config| {
         config.limits.of_subscriber.bindings = 10;
         config.static_bindings = vec![StaticBinding {
+            softwire: None,
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new("2001:db8:1::80".parse().unwrap(), 53)),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53)),
@@ -385,6 +386,7 @@ fn nothing_is_held_for_an_outside_address_without_binding_nor_for_hosts_that_are
     let mut gateway = stateful(|config| {
         config.inside = vec!["2001:db8:1::/48".parse().unwrap()];
         config.static_bindings = vec![StaticBinding {
+            softwire: None,
             protocol: NatProtocol::Tcp,
             inside: Inside(Endpoint6::new(static_host.parse().unwrap(), 80)),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 80)),

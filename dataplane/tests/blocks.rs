@@ -243,6 +243,7 @@ fn a_static_binding_at_run_time_leaves_its_host_where_its_sessions_are() {
                 .find(|port| port / PORTS_PER_BLOCK % 4 == block && ![before, elsewhere].contains(port))
                 .unwrap();
             let binding = StaticBinding {
+                softwire: None,
                 protocol: NatProtocol::Udp,
                 inside: Inside(Endpoint6::new(host, 6_000 + block)),
                 outside: Outside(Endpoint4::new(ADDRESS.parse().unwrap(), port)),
@@ -278,6 +279,7 @@ fn a_static_binding_that_a_worker_refused_is_not_there_to_be_removed() {
     let (host, other) = (gateway.host(0, 0), gateway.host(1, 0));
     let in_use = gateway.opens(other, 5_000).unwrap();
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new(host, 80)),
         outside: Outside(Endpoint4::new(ADDRESS.parse().unwrap(), in_use)),
@@ -300,6 +302,7 @@ fn a_block_with_a_static_binding_of_another_worker_stays_where_it_is() {
         61_120
     };
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(Endpoint6::new(host, 80)),
         outside: Outside(Endpoint4::new(ADDRESS.parse().unwrap(), of_other)),

@@ -133,6 +133,7 @@ fn sessions_of_another_process_are_restored_at_addresses_that_the_configuration_
     let mut gateway = gateway(|nat44| nat44.draining = vec![old()]);
     let host: Ipv4Addr = "10.0.0.1".parse().unwrap();
     let saved = SavedSession {
+        softwire: None,
         protocol: NatProtocol::Udp,
         state: SessionState::Udp,
         inside: Inside(Endpoint6::new(host.to_ipv6_mapped(), 4_000)),
@@ -179,6 +180,7 @@ fn a_tunnel_without_ports_gets_another_address_and_one_that_exists_keeps_its_own
 fn static_bindings_are_left_and_counted_once_by_all_workers() {
     let at = Outside(Endpoint4::new(OLD.parse().unwrap(), 2_500));
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(Endpoint4::new([10, 0, 0, 9].into(), 80)),
         outside: at,

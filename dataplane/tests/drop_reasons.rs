@@ -2,11 +2,13 @@
 //!
 //! The `match` has no default arm: who adds a reason says here how it comes about.
 
+use crate::ds_lite;
 use crate::support;
 use crate::support::{Build, Gateway, eam, icmp4, icmp6, in_ipv4, siit, tunnelling, v4, v6};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -126,6 +128,7 @@ fn bound() -> Gateway {
 fn bound_with(edit: impl FnOnce(&mut EngineConfig)) -> Gateway {
     stateful_with(|nat64, engine| {
         nat64.static_bindings = vec![StaticBinding {
+            softwire: None,
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new(HOST6.parse().unwrap(), 4_000)),
             outside: Outside(Endpoint4::new(OUTSIDE.parse().unwrap(), 4_000)),
@@ -450,6 +453,12 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let packet = |port| v6(HOST6, NAT_PEER6).udp(port, 53, b"data");
             (after(gateway, [packet(1_024), packet(1_026)]), six)
         }
+        DropReason::SoftwireTableFull => {
+            let aftr = DsLiteConfig { max_softwires: 1, ..ds_lite::aftr() };
+            let packet = |b4| ds_lite::up(b4, v4(ds_lite::HOST, PEER4).udp(4_000, 53, b"data"));
+            let gateway = support::gateway(|config| config.others.push(aftr.into()));
+            (after(gateway, [packet(ds_lite::B4), packet(ds_lite::NEIGHBOUR)]), four)
+        }
         DropReason::SessionTableFull => {
             let gateway = stateful_with(|config, _| config.limits.sessions = 1);
             let packet = |port| v6(HOST6, NAT_PEER6).udp(1_024, port, b"data");
@@ -509,6 +518,7 @@ fn errors_sent(gateway: &mut Gateway) -> Vec<(u8, u8)> {
         match (sent[0] >> 4, sent[6], sent[9]) {
             (4, _, 1) => errors.push((sent[20], sent[21])),
             (6, 58, _) => errors.push((sent[40], sent[41])),
+            (6, 4, _) if sent[49] == 1 => errors.push((sent[60], sent[61])),
             _ => {}
         }
     }

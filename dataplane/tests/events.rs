@@ -222,7 +222,7 @@ fn what_an_operator_does_is_an_event() {
     let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
     let inside = Inside(Endpoint6::new(HOST.parse().unwrap(), 80));
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 8_080));
-    let door = StaticBinding { protocol: NatProtocol::Udp, inside, outside };
+    let door = StaticBinding { protocol: NatProtocol::Udp, softwire: None, inside, outside };
     gateway.waits(3 * SECOND);
     let mut counters = sixway_dataplane::Counters::default();
     gateway.engine.nat64()[0].add_static(&door).unwrap();
@@ -231,7 +231,7 @@ fn what_an_operator_does_is_an_event() {
     gateway.receives(v6(HOST, SERVER6).udp(7, 53, b""));
     let remote = Endpoint4::new(SERVER.parse().unwrap(), 53);
     let dynamic = Inside(Endpoint6::new(HOST.parse().unwrap(), 7));
-    assert!(gateway.engine.nat64()[0].end_session(NatProtocol::Udp, dynamic, remote, &mut counters));
+    assert!(gateway.engine.nat64()[0].end_session(NatProtocol::Udp, dynamic.into(), remote, &mut counters));
     assert_eq!(gateway.engine.nat64()[0].remove_static(&door, 9, &mut counters), Some(true));
     let (door, other) = ("udp [2001:db8:1::1]:80", "udp [2001:db8:1::1]:7");
     assert_eq!(
@@ -293,7 +293,7 @@ fn a_session_that_waited_for_its_host_begins_when_the_host_answers() {
     let (mut gateway, notes, start) = with_stored_syn();
     let inside = Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000));
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000));
-    let door = StaticBinding { protocol: NatProtocol::Tcp, inside, outside };
+    let door = StaticBinding { protocol: NatProtocol::Tcp, softwire: None, inside, outside };
     gateway.engine.nat64()[0].add_static(&door).unwrap();
     gateway.waits(SECOND);
     gateway.receives(v6(HOST, SERVER6).tcp(1_000, 80, SYN, b""));
@@ -308,6 +308,7 @@ fn a_session_of_another_process_is_not_a_beginning_and_has_an_end() {
     let mut gateway = nat64();
     let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
     let saved = SavedSession {
+        softwire: None,
         protocol: NatProtocol::Udp,
         state: SessionState::Udp,
         inside: Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000)),

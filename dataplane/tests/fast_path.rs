@@ -393,7 +393,7 @@ fn the_administrator_ends_sessions_and_bindings_with_their_entries() {
     pair.carried_udp(1_002);
     let row = pair.row(1_000);
     let (nat64, counters) = pair.gateway.engine.nat64_and_counters();
-    assert!(nat64[0].end_session(NatProtocol::Udp, row.inside.unwrap(), row.remote, counters));
+    assert!(nat64[0].end_session(NatProtocol::Udp, row.inside.unwrap().into(), row.remote, counters));
     assert_eq!(pair.path.len(), 1);
     let outside = pair.row(1_002).outside;
     let (nat64, counters) = pair.gateway.engine.nat64_and_counters();
@@ -443,6 +443,7 @@ fn a_hairpins_packets_are_forwarded_when_both_their_sessions_are_there() {
     for protocol in [NatProtocol::Udp, NatProtocol::Tcp] {
         let mut pair = pair_with(64, |nat64| {
             nat64.static_bindings.push(StaticBinding {
+                softwire: None,
                 protocol,
                 inside: Inside(Endpoint6::new(called.parse().unwrap(), 53)),
                 outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 53)),

@@ -112,6 +112,7 @@ fn config() -> EngineConfig {
     // Few enough that ports are soon used again.
     nat64.pool.ports = vec![4_000..=4_007];
     nat64.static_bindings.push(StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new(CALLED.parse().unwrap(), 53)),
         outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), DOOR)),
@@ -312,7 +313,7 @@ impl World {
             // A static one is left as it is.
             nat64[0].end_binding(row.protocol, row.outside, usize::MAX, counters);
         } else {
-            assert!(nat64[0].end_session(row.protocol, row.inside.unwrap(), row.remote, counters));
+            assert!(nat64[0].end_session(row.protocol, row.inside.unwrap().into(), row.remote, counters));
         }
     }
 

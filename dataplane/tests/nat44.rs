@@ -40,6 +40,7 @@ fn gateway(edit: impl FnOnce(&mut Nat44Config)) -> Gateway {
 fn with_door(nat44: &mut Nat44Config) {
     for protocol in NatProtocol::ALL {
         nat44.static_bindings.push(StaticBinding {
+            softwire: None,
             protocol,
             inside: Inside(Endpoint4::new(OTHER.parse().unwrap(), 80)),
             outside: Outside(Endpoint4::new(DOOR.parse().unwrap(), DOOR_PORT)),
@@ -605,6 +606,7 @@ fn a_static_binding_of_a_host_that_is_not_inside_is_refused() {
     let mapped = |address: &str| address.parse::<Ipv4Addr>().unwrap().to_ipv6_mapped();
     let (translator, _) = gateway.engine.stateful_at(0).unwrap();
     let binding = |inside| StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new(inside, 80)),
         outside: Outside(Endpoint4::new(DOOR.parse().unwrap(), DOOR_PORT)),
@@ -808,8 +810,8 @@ fn an_operator_ends_sessions_and_bindings() {
     };
     let server = Endpoint4::new(SERVER.parse().unwrap(), 53);
     let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
-    assert!(!translator.end_session(NatProtocol::Udp, mapped(OTHER, 4_001), server, counters));
-    assert!(translator.end_session(NatProtocol::Udp, mapped(HOST, 4_001), server, counters));
+    assert!(!translator.end_session(NatProtocol::Udp, mapped(OTHER, 4_001).into(), server, counters));
+    assert!(translator.end_session(NatProtocol::Udp, mapped(HOST, 4_001).into(), server, counters));
     let (outside, port) = {
         gateway.receives(v4(SERVER, &outside).udp(53, port, b"late"));
         assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoBinding));
@@ -820,6 +822,7 @@ fn an_operator_ends_sessions_and_bindings() {
     let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
     assert_eq!(translator.end_binding(NatProtocol::Udp, ended, 8, counters), Some(true));
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: mapped(OTHER, 80),
         outside: Outside(Endpoint4::new(DOOR.parse().unwrap(), DOOR_PORT)),

@@ -91,7 +91,8 @@ fn who_may_come_in_by_one_protocol_may_not_by_another() {
         let other: Ipv4Addr = OTHER.parse().unwrap();
         let inside = Inside(Endpoint6::new(other.to_ipv6_mapped(), 53));
         let outside_endpoint = Outside(Endpoint4::new(outside.parse().unwrap(), port));
-        let binding = StaticBinding { protocol: NatProtocol::Udp, inside, outside: outside_endpoint };
+        let binding =
+            StaticBinding { protocol: NatProtocol::Udp, softwire: None, inside, outside: outside_endpoint };
         gateway.engine.stateful_at(0).unwrap().0.add_static(&binding).unwrap();
         gateway.receives(v4(SERVER, &outside).tcp(80, port, SYN | 16, b""));
         gateway.sends(v4(SERVER, HOST).hops(63).tcp(80, 4_001, SYN | 16, b""));

@@ -29,6 +29,7 @@ fn with_door(filtering: Filtering) -> sixway_dataplane::mechanism::nat64::Nat64C
     nat64.filtering = filtering;
     for protocol in [NatProtocol::Tcp, NatProtocol::Udp, NatProtocol::Icmp] {
         nat64.static_bindings.push(StaticBinding {
+            softwire: None,
             protocol,
             inside: Inside(Endpoint6::new(CALLED.parse().unwrap(), 80)),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), DOOR_PORT)),

@@ -237,7 +237,7 @@ fn the_same_five_tuple_is_a_session_in_each_realm_and_ends_in_one() {
     let inside = sixway_wire::Endpoint6::new(HOST.parse::<Ipv4Addr>().unwrap().to_ipv6_mapped(), 4_001);
     let remote = sixway_wire::Endpoint4::new(SERVER.parse().unwrap(), 53);
     let inside = sixway_dataplane::nat::Inside(inside);
-    assert!(translator.end_session(NatProtocol::Udp, inside, remote, counters));
+    assert!(translator.end_session(NatProtocol::Udp, inside.into(), remote, counters));
     assert_eq!(counts(&mut gateway), [(main, 0), (red, 0), (blue, 1)]);
     let (index, _) = [main, red, blue].iter().enumerate().find(|(_, it)| **it == blue).unwrap();
     let outside: Ipv4Addr = BLUE_POOL.parse().unwrap();

@@ -207,6 +207,7 @@ fn a_static_binding_lets_in_from_the_start_and_outlives_its_sessions() {
     let mut gateway = nat64(|config| {
         config.filtering = Filtering::AddressDependent;
         config.static_bindings = vec![StaticBinding {
+            softwire: None,
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new(HOST.parse().unwrap(), 53)),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 5_353)),

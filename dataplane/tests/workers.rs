@@ -416,6 +416,7 @@ fn a_static_binding_is_reached_wherever_packets_arrive() {
                 let mut gateway = workers(|config| {
                     let mut nat64 = support::nat64();
                     nat64.static_bindings = vec![StaticBinding {
+                        softwire: None,
                         protocol: NatProtocol::Udp,
                         inside: Inside(Endpoint6::new(host.parse().unwrap(), 53)),
                         outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),

@@ -161,6 +161,7 @@ impl Choice {
             pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
             filtering,
             static_bindings: vec![StaticBinding {
+                softwire: None,
                 protocol: NatProtocol::Tcp,
                 inside: Inside(Endpoint6::new("2001:db8:9::9".parse().unwrap(), 80)),
                 outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_000)),

@@ -3,6 +3,7 @@
 
 mod advertisement_keys;
 mod dns64_keys;
+mod ds_lite_keys;
 mod key;
 mod keys;
 mod log_keys;
@@ -15,6 +16,7 @@ mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
+pub(crate) use ds_lite_keys::{AFTR_KEYS, B4_KEYS, DS_LITE};
 pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,

@@ -1,7 +1,7 @@
 //! The list of keys, compared with the code that reads them.
 
 use super::*;
-use crate::schema::{Kind, SECTIONS, Section, Times};
+use crate::schema::{AFTR_KEYS, Kind, SECTIONS, Section, Times};
 
 /// A good configuration in which one key of a section can be written last.
 fn with(section: &Section, line: &str) -> String {
@@ -22,6 +22,14 @@ fn with(section: &Section, line: &str) -> String {
             ("remote", "\"2001:db8:76::1\""),
             ("prefixes", "\"10.7.0.0/16\""),
         ],
+        "ds_lite" if AFTR_KEYS.iter().any(|key| line.starts_with(key.name)) => vec![
+            ("role", "\"aftr\""),
+            ("addresses", "\"2001:db8:77::a\""),
+            ("clients", "\"2001:db8:78::/48\""),
+        ],
+        "ds_lite" => {
+            vec![("role", "\"b4\""), ("interface", "\"eth0\""), ("aftr", "\"aftr.example\"")]
+        }
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {

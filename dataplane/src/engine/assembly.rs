@@ -10,6 +10,7 @@ use super::path::Path;
 use super::path_news::PathNews;
 use super::realms::Realms;
 use super::slot::Slot;
+use super::softwires::SoftwireEnds;
 use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;
@@ -22,7 +23,7 @@ use crate::rewrite::Rewriter;
 use crate::rewrite::icmp_error::IcmpErrors;
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::ends::{Ends4, TunnelEnds};
+use crate::tunnel::ends::{Concentrator, Ends4, TunnelEnds};
 use crate::tunnel::identification::Identifications;
 use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec;
@@ -64,6 +65,10 @@ pub struct Engine {
     pub(super) outer_reassembly: Reassembly,
     /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
     pub(super) peer_reassembly: Reassembly,
+    /// Fragments of what comes through softwires: their subscribers share the table.
+    pub(super) softwire_reassembly: Reassembly,
+    /// Fragments inside softwires, in the same way.
+    pub(super) inner_reassembly: Reassembly,
     pub(super) joining: Joining,
     pub(super) join: bool,
     pub(super) slots: Vec<Slot>,
@@ -83,6 +88,8 @@ struct Routes {
     tunnels: Vec<(TunnelAt, Ipv4Addr)>,
     /// The other tunnels, each with both ends.
     pair_tunnels: Vec<(TunnelEnds, TunnelAt)>,
+    /// Softwires, with their local ends.
+    concentrators: Vec<(Concentrator, TunnelAt)>,
 }
 
 impl Routes {
@@ -95,6 +102,7 @@ impl Routes {
         self.destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
         self.tunnels.extend(config.local().map(|local| (tunnel, local)));
         self.pair_tunnels.extend(config.ends().map(|ends| (ends, tunnel)));
+        self.concentrators.extend(config.concentrator().map(|ends| (ends, tunnel)));
     }
 }
 
@@ -106,7 +114,9 @@ impl Engine {
     pub fn new(config: &EngineConfig) -> Result<Self, BuildFault> {
         let seed = config.seed;
         let identifications = Identifications::new(config.worker, config.workers, seed[0]);
-        let rewriter = Rewriter::new(config.limits, identifications, seed[1]);
+        let softwires = config.all().filter_map(|one| one.concentrator()).map(|ends| ends.most).sum();
+        let mut rewriter = Rewriter::new(config.limits, identifications, seed[1]);
+        rewriter.expect_softwires(softwires, seed[1]);
         let errors = IcmpErrors::new(config.icmp_errors_per_second, config.own4, config.own6, seed[1]);
         let mut engine = Self {
             steering: Steering::default(),
@@ -130,12 +140,15 @@ impl Engine {
                 effects: Effects::default(),
                 original: Original::default(),
                 host: HostAddresses::default(),
+                softwires: SoftwireEnds::default(),
                 aside: None,
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
             outside_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(24) ^ seed[1]),
             outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
             peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
+            softwire_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(8) ^ seed[1]),
+            inner_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(40) ^ seed[1]),
             joining: Joining::default(),
             join: config.join,
             slots: vec![Slot::EMPTY; STRIDE],
@@ -177,8 +190,8 @@ impl Engine {
 
     /// Steers to the mechanisms.
     fn steer(&mut self, routes: Routes) {
-        let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, pair_tunnels } =
-            routes;
+        let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, .. } = routes;
+        let Routes { pair_tunnels, concentrators, .. } = routes;
         // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
         // tables.
         self.names4.extend(self.sure4.take());
@@ -203,7 +216,10 @@ impl Engine {
         let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());
         let own4 = self.config.own4.filter(|own| !is_shared(own));
         self.steering = Steering::new(own4, self.own6, destinations6, destinations4);
-        self.steering.set_ends6(self.pair_ends.locals6());
+        self.path.softwires = SoftwireEnds::new(concentrators);
+        let ends6: Vec<_> =
+            self.pair_ends.locals6().iter().copied().chain(self.path.softwires.locals()).collect();
+        self.steering.set_ends6(&ends6);
     }
 
     /// Sets the gateway's own IPv6 address. The tunnels use it from the next [`Self::set_tunnels`] on.

@@ -173,7 +173,7 @@ impl<M: Mechanism> Row<M> {
         }
         let mechanism = &self.all[index];
         for (slot, probe) in run.iter().zip(&mut self.probes) {
-            mechanism.prepare(&slot.packet, probe);
+            mechanism.prepare(&slot.packet, slot.inner.as_ref(), probe);
         }
         for stage in 0..M::STAGES {
             for probe in self.probes.iter_mut().take(run.len()) {
@@ -208,7 +208,7 @@ impl<M: Mechanism> Row<M> {
     ) -> bool {
         let mechanism = &mut self.all[usize::from(index)];
         let mut probe = M::NO_PROBE;
-        mechanism.prepare(&slot.packet, &mut probe);
+        mechanism.prepare(&slot.packet, slot.inner.as_ref(), &mut probe);
         for stage in 0..M::STAGES {
             mechanism.warm(stage, &mut probe);
         }

@@ -8,6 +8,7 @@
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
+//!     softwires      IPv4 behind many remote ends
 //!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 
@@ -31,6 +32,7 @@ mod path;
 mod path_news;
 mod realms;
 mod slot;
+mod softwires;
 mod tunnel_addresses;
 mod tunnel_errors;
 mod walk;

@@ -12,17 +12,23 @@ const QUOTABLE: usize = 1_280;
 pub(super) struct Original {
     pub(super) frame: Frame,
     pub(super) packet: Option<Packet>,
+    /// The packet inside, of one that came through a tunnel.
+    pub(super) inner: Option<Packet>,
 }
 
 impl Default for Original {
     fn default() -> Self {
-        Self { frame: Frame::with_capacity(MAX_PACKET), packet: None }
+        Self { frame: Frame::with_capacity(MAX_PACKET), packet: None, inner: None }
     }
 }
 
 impl Original {
     /// Keeps what an error would quote: of a GSO packet the first segment, of a packet whose checksum is unfinished all of it.
-    pub(super) fn keep(&mut self, frame: &Frame, packet: &Packet) -> Result<(), DropReason> {
+    pub(super) fn keep(
+        &mut self,
+        frame: &Frame,
+        (packet, inner): (&Packet, Option<&Packet>),
+    ) -> Result<(), DropReason> {
         let mut kept = *packet;
         self.frame.ingress = frame.ingress;
         match frame.offload {
@@ -37,7 +43,7 @@ impl Original {
                 self.frame.fill(&frame.bytes()[..frame.len().min(QUOTABLE)], frame.offload);
             }
         }
-        self.packet = Some(kept);
+        (self.packet, self.inner) = (Some(kept), inner.copied());
         Ok(())
     }
 }

@@ -65,7 +65,7 @@ impl Engine {
         let address = self.tunnel_address(packet, destination).ok_or(DropReason::NoTunnel)?;
         let mut slot = Slot { packet: *packet, ..Slot::EMPTY };
         match self.came_through(address, frame, &mut slot)? {
-            Owner::TunnelAddress(address) => self.error_from_inside(frame, packet, address, batch.now),
+            Owner::TunnelAddress(address) => self.error_from_inside(frame, packet, address, batch),
             Owner::Gateway => Err(DropReason::ToGateway),
             Owner::Mechanism(id) => {
                 let inner = slot.inner.as_ref();
@@ -76,7 +76,9 @@ impl Engine {
                     }
                     Next::Control => Ok(Verdict::Control),
                     Next::Held => Ok(Verdict::Held),
-                    Next::Again | Next::To(_) | Next::IntoTunnel => Err(DropReason::NestingLimit),
+                    Next::Again | Next::To(_) | Next::IntoTunnel | Next::Reply | Next::Whole => {
+                        Err(DropReason::NestingLimit)
+                    }
                 }
             }
         }

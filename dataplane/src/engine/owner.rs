@@ -26,7 +26,10 @@ impl Engine {
         let worker = match owner {
             Owner::Gateway => return None,
             // Any worker will do, but fragments have to meet.
-            Owner::TunnelAddress(_) => ownership::of_fragments(packet, self.workers)?,
+            Owner::TunnelAddress(_) => match ownership::of_fragments(packet, self.workers) {
+                Some(worker) => worker,
+                None => self.worker_of_softwire_error(frame, packet)?,
+            },
             Owner::Mechanism(id) => {
                 let of = with_row_ref!(self.mechanisms, id.kind, row => row.worker_of(id.index, frame, packet, self.workers));
                 match of {
@@ -166,7 +169,10 @@ impl Engine {
                 let arrived = Arrived { from, source, destination };
                 self.tunnel_addresses.came_through(address.0, arrived, &self.mechanisms)
             }
-            (outer, inside) => self.pair_ends.came_through(outer, inside),
+            (outer, inside) => {
+                let tunnel = self.pair_ends.came_through(outer, inside);
+                tunnel.or_else(|| self.path.softwires.came_through(outer, inside))
+            }
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
@@ -180,7 +186,7 @@ impl Engine {
             Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
                 self.tunnel_addresses.may_come_from(address.0, source, &self.mechanisms)
             }
-            outer => self.pair_ends.may_come(outer),
+            outer => self.pair_ends.may_come(outer) || self.path.softwires.sharing(outer, false).is_some(),
         };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
     }

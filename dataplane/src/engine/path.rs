@@ -1,6 +1,7 @@
 //! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
 
 use super::original::Original;
+use super::softwires::SoftwireEnds;
 use super::tunnel_addresses::HostAddresses;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
@@ -17,6 +18,9 @@ use crate::rewrite::{Editing, Edits, Executed, Pass, Renumbering, Rewriter, Tran
 use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
 use sixway_wire::IPV6_MIN_MTU;
 
+/// More than an ICMPv4 error quotes.
+const MOST_QUOTED: usize = 576;
+
 /// What the decision and the execution of a packet need.
 pub(super) struct Path {
     pub(super) rewriter: Rewriter,
@@ -24,6 +28,7 @@ pub(super) struct Path {
     pub(super) effects: Effects,
     pub(super) original: Original,
     pub(super) host: HostAddresses,
+    pub(super) softwires: SoftwireEnds,
     /// The decision on the packet at which a run stopped.
     pub(super) aside: Option<Decision>,
 }
@@ -84,7 +89,7 @@ impl Path {
         };
         match verdict {
             Ok(verdict) => self.conclude(verdict, frame),
-            Err(reason) => self.refuse(reason, frame, Some(packet), batch),
+            Err(reason) => self.refuse_with(reason, frame, Some((packet, inner)), batch),
         }
         true
     }
@@ -116,7 +121,10 @@ impl Path {
         {
             return Err(DropReason::TunnelLoop); // RFC 6324 §3.1
         }
-        if kind == Kind::IpInIp && decision.action.encap.is_some() && self.host.encapsulated(packet) {
+        if matches!(kind, Kind::IpInIp | Kind::B4)
+            && decision.action.encap.is_some()
+            && self.host.encapsulated(packet)
+        {
             return Err(DropReason::TunnelLoop);
         }
         if decision.action.decap.is_none() {
@@ -124,7 +132,9 @@ impl Path {
         }
         let executed = self.rewriter.execute::<E>(work, frame, batch.out, &mut self.effects)?;
         if decision.action.decap.is_some() {
-            self.effects.counters.pass(kind, Direction::In);
+            // Out of a softwire a packet goes out.
+            let way = if kind.is_stateful() { Direction::Out } else { Direction::In };
+            self.effects.counters.pass(kind, way);
         }
         match executed {
             Executed::InPlace => Ok(Verdict::Forward),
@@ -177,11 +187,30 @@ impl Path {
         packet: Option<&Packet>,
         batch: &mut Batch<'_>,
     ) {
+        self.refuse_with(reason, frame, packet.map(|packet| (packet, None)), batch);
+    }
+
+    /// The same with the packet inside, of one that came through a tunnel.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse_with(
+        &mut self,
+        reason: DropReason,
+        frame: &mut Frame,
+        packet: Option<(&Packet, Option<&Packet>)>,
+        batch: &mut Batch<'_>,
+    ) {
+        let (packet, inner) = (packet.map(|(packet, _)| packet), packet.and_then(|(_, inner)| inner));
         frame.verdict = Verdict::Dropped(reason);
         self.effects.counters.drop_frames(reason, 1);
         let tunnel = self.rewriter.tunnel_too_small();
         // Most drops are silent, such as those of packets to ports without a binding.
         if reason.is_silent() {
+            self.original.packet = None;
+            return;
+        }
+        if !self.softwires.is_empty() && self.is_refused_inside(reason, frame, (packet, inner), tunnel, batch)
+        {
             self.original.packet = None;
             return;
         }
@@ -207,6 +236,28 @@ impl Path {
         self.errors.answer(dropped, batch.now, batch.out, counters);
         batch.out.follow(frame, before);
         self.original.packet = None;
+    }
+}
+
+impl Path {
+    /// Answers about a packet that came out of a softwire. Whether it was one.
+    #[cold]
+    fn is_refused_inside(
+        &mut self,
+        reason: DropReason,
+        frame: &Frame,
+        packet: (Option<&Packet>, Option<&Packet>),
+        mtu: Option<u16>,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        let (frame, packets) = match (self.original.packet, self.original.inner, packet) {
+            (Some(outer), Some(inner), _) => (&self.original.frame, (outer, inner)),
+            (None, _, (Some(outer), Some(inner))) => (frame, (*outer, *inner)),
+            (Some(_), None, _) | (None, _, _) => return false,
+        };
+        let octets = frame.bytes().get(usize::from(packets.0.transport_at)..).unwrap_or_default();
+        let quote = octets[..octets.len().min(MOST_QUOTED)].to_vec();
+        self.refuse_inside(reason, (&quote, &packets.0, &packets.1), mtu, batch)
     }
 }
 

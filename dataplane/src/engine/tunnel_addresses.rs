@@ -51,6 +51,7 @@ impl HostAddresses {
                 IpAddr::V6(address) => addresses6.push(address),
             }
         }
+        addresses6.extend(config.all().filter_map(|one| one.concentrator()).flat_map(|ends| ends.locals));
         addresses6.sort_unstable();
         addresses.sort_unstable();
         addresses.dedup();

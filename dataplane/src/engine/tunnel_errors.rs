@@ -2,6 +2,7 @@
 //! §3.4).
 
 use super::Engine;
+use super::path::Batch;
 use super::tunnel_addresses::{TunnelAddresses, TunnelAt};
 use crate::classify::TunnelAddress;
 use crate::drop_reason::DropReason;
@@ -33,10 +34,11 @@ impl Engine {
         frame: &mut Frame,
         packet: &Packet,
         address: TunnelAddress,
-        now: Instant,
+        batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
+        let now = batch.now;
         if matches!(packet.addresses, Addresses::V6 { .. }) || quotes_ipv4(frame.bytes(), packet) {
-            return self.ip_in_ip_error(frame, packet, now);
+            return self.ip_in_ip_error(frame, packet, batch);
         }
         let error = TunnelError::read(message_of(frame.bytes(), packet)?)?;
         let Accepted { mtu, learnt } = self.learn_from(&error, address.0)?;
@@ -53,9 +55,17 @@ impl Engine {
         &mut self,
         frame: &mut Frame,
         packet: &Packet,
-        now: Instant,
+        batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
+        let now = batch.now;
         let error = IpInIpError::read(message_of(frame.bytes(), packet)?, packet.addresses)?;
+        if let Some(tunnel) = self.softwire_of(&error, packet) {
+            // The error is read where it is, and its frame gets the answer.
+            let received = frame.bytes().to_vec();
+            let message = message_of(&received, packet)?;
+            let error = IpInIpError::read(message, packet.addresses)?;
+            return self.softwire_error((&error, tunnel), frame, batch);
+        }
         let Accepted { mtu, learnt } = self.learn_from_ip_in_ip(&error, packet)?;
         self.count(learnt);
         if self.workers > 1 && matches!(learnt, Some(Learnt::Mtu(_))) {

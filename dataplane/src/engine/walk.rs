@@ -19,6 +19,8 @@ use crate::verdict::{Decision, MechanismId, Next, Verdict};
 /// A packet between two passes.
 struct PassState {
     packet: Packet,
+    /// The packet inside, of one that came through a tunnel.
+    inner: Option<Packet>,
     owner: MechanismId,
     pass: Pass,
     /// The mark with which it came.
@@ -34,7 +36,7 @@ impl Engine {
             Ok(verdict) => self.path.conclude(verdict, frame),
             Err(reason) => {
                 let errors = batch.out.len();
-                self.path.refuse(reason, frame, Some(&slot.packet), batch);
+                self.path.refuse_with(reason, frame, Some((&slot.packet, slot.inner.as_ref())), batch);
                 if frame.passes > 0 {
                     self.send_back(errors, batch);
                 }
@@ -63,8 +65,9 @@ impl Engine {
             (Owner::Mechanism(id), Some(decision)) => {
                 let pass = Pass { decrement: self.counts_hop(id), reassembled: false };
                 let translated = self.translate_outer(&slot.packet, decision, frame, batch.now);
-                translated
-                    .and_then(|decision| self.carry_out(&slot.packet, (id, decision, pass), frame, batch))
+                translated.and_then(|decision| {
+                    self.carry_out((&slot.packet, slot.inner.as_ref()), (id, decision, pass), frame, batch)
+                })
             }
             (Owner::Mechanism(_) | Owner::Gateway | Owner::TunnelAddress(_), _) => {
                 Err(DropReason::NoMechanism)
@@ -72,7 +75,9 @@ impl Engine {
         };
         match verdict {
             Ok(verdict) => self.path.conclude(verdict, frame),
-            Err(reason) => self.path.refuse(reason, frame, Some(&slot.packet), batch),
+            Err(reason) => {
+                self.path.refuse_with(reason, frame, Some((&slot.packet, slot.inner.as_ref())), batch);
+            }
         }
     }
 
@@ -95,7 +100,7 @@ impl Engine {
                 return self.reassemble(packet, slot.owner, frame, batch);
             }
             Owner::TunnelAddress(address) => {
-                return self.error_from_inside(frame, packet, address, batch.now);
+                return self.error_from_inside(frame, packet, address, batch);
             }
             Owner::Mechanism(id) => id,
         };
@@ -138,30 +143,35 @@ impl Engine {
         let (packet, inner, again) = (&slot.packet, slot.inner.as_ref(), frame.passes > 0);
         let pass = Pass { decrement: !again && self.counts_hop(id), reassembled };
         let decision = self.ask(id, (packet, inner), frame, (again, None), batch)?;
-        if inner.is_some() && decision.next == Next::Leave {
-            return self.execute(id, &Work { decision: &decision, packet, inner, pass }, frame, batch);
-        }
-        self.carry_out(packet, (id, decision, pass), frame, batch)
+        self.carry_out((packet, inner), (id, decision, pass), frame, batch)
     }
 
     /// Executes a decision, and continues as it says.
     fn carry_out(
         &mut self,
-        packet: &Packet,
+        (packet, inner): (&Packet, Option<&Packet>),
         (owner, decision, pass): (MechanismId, Decision, Pass),
         frame: &mut Frame,
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         match decision.next {
             Next::Leave => {
-                self.execute(owner, &Work { decision: &decision, packet, inner: None, pass }, frame, batch)
+                self.execute(owner, &Work { decision: &decision, packet, inner, pass }, frame, batch)
             }
             Next::Held => Ok(Verdict::Held),
             Next::Control => Ok(Verdict::Control),
+            Next::Reply => {
+                let inner = inner.ok_or(DropReason::NoTunnel)?;
+                self.reply_inside((packet, inner), &decision, frame, batch)
+            }
+            Next::Whole => {
+                let inner = inner.ok_or(DropReason::NoTunnel)?;
+                self.reassemble_inner((packet, inner), frame, batch)
+            }
             Next::Again | Next::To(_) | Next::IntoTunnel => {
-                self.path.original.keep(frame, packet)?;
+                self.path.original.keep(frame, (packet, inner))?;
                 let mark = if frame.passes == 0 { Arrival::new(frame, packet, None).mark() } else { None };
-                let passing = PassState { packet: *packet, owner, pass, mark };
+                let passing = PassState { packet: *packet, inner: inner.copied(), owner, pass, mark };
                 let verdict = self.pass_again(passing, decision, frame, batch)?;
                 self.path.original.packet = None;
                 Ok(verdict)
@@ -178,8 +188,9 @@ impl Engine {
         batch: &mut Batch<'_>,
     ) -> Result<Verdict, DropReason> {
         while usize::from(frame.passes) < MAX_PASSES {
-            let PassState { packet, owner, pass, mark } = &mut passing;
-            let work = Work { decision: &decision, packet, inner: None, pass: *pass };
+            let PassState { packet, inner, owner, pass, mark } = &mut passing;
+            let of_inner = inner.take();
+            let work = Work { decision: &decision, packet, inner: of_inner.as_ref(), pass: *pass };
             let verdict = self.execute(*owner, &work, frame, batch)?;
             frame.passes += 1;
             pass.decrement = false;
@@ -190,7 +201,9 @@ impl Engine {
             let next = match decision.next {
                 Next::To(id) => Owner::Mechanism(id),
                 Next::IntoTunnel => return self.through_tunnel(packet, *pass, frame, batch),
-                Next::Again | Next::Leave | Next::Held | Next::Control => self.owner_again(packet, *owner)?,
+                Next::Again | Next::Leave | Next::Held | Next::Control | Next::Reply | Next::Whole => {
+                    self.owner_again(packet, *owner)?
+                }
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {
                 return Ok(Verdict::HandOver(worker));
@@ -205,6 +218,8 @@ impl Engine {
             match decision.next {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
+                // Of what comes through a tunnel alone.
+                Next::Reply | Next::Whole => return Err(DropReason::NoTunnel),
                 Next::Leave | Next::Again | Next::To(_) | Next::IntoTunnel => {}
             }
         }
@@ -278,7 +293,7 @@ impl<M: Mechanism> Row<M> {
         let mechanism = &mut self.all[usize::from(index)];
         let quoted = M::QUOTES.read(arrival.frame, arrival.packet)?;
         let mut probe = M::NO_PROBE;
-        mechanism.prepare(arrival.packet, &mut probe);
+        mechanism.prepare(arrival.packet, arrival.inner, &mut probe);
         (0..M::STAGES).for_each(|stage| mechanism.warm(stage, &mut probe));
         mechanism.decide(&Arrival { quoted, ..arrival }, &probe, now, effects)
     }

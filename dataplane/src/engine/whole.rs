@@ -29,7 +29,18 @@ impl Engine {
         if frame.offload.segments.is_some() {
             return Err(DropReason::BadGso);
         }
-        let mut whole = match self.admit(frame, packet, owner, batch.now) {
+        let admitted = self.admit(frame, packet, owner, batch.now);
+        self.go_on_with(admitted, frame, batch)
+    }
+
+    /// Goes on with a fragment that was taken: it waits, or completes its packet, which is walked.
+    pub(super) fn go_on_with(
+        &mut self,
+        admitted: Result<Admission, Refused>,
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> Result<Verdict, DropReason> {
+        let mut whole = match admitted {
             Ok(Admission::Held) => return Ok(Verdict::Held),
             Ok(Admission::Whole(whole)) => whole,
             Err(refused) => {
@@ -66,8 +77,8 @@ impl Engine {
                 self.path.conclude(verdict, &mut whole.frame);
             }
             Err(reason) => {
-                let packet = parsed.is_ok().then_some(&slot.packet);
-                self.path.refuse(reason, &mut whole.frame, packet, batch);
+                let packet = parsed.is_ok().then_some((&slot.packet, slot.inner.as_ref()));
+                self.path.refuse_with(reason, &mut whole.frame, packet, batch);
                 self.path.effects.counters.drop_frames(reason, held);
             }
         }
@@ -95,7 +106,10 @@ impl Engine {
             (Owner::TunnelAddress(_), outer) if self.pair_ends.may_come(outer) => {
                 self.peer_reassembly.admit_of_peer(frame, packet, now)
             }
-            (Owner::TunnelAddress(_), _) => self.outer_reassembly.admit(frame, packet, now),
+            (Owner::TunnelAddress(_), outer) => match self.path.softwires.sharing(outer, false) {
+                Some(sharing) => self.softwire_reassembly.admit_shared(sharing, frame, packet, now),
+                None => self.outer_reassembly.admit(frame, packet, now),
+            },
             (Owner::Mechanism(id), _) if self.is_from_inside(id, packet) => {
                 self.reassembly.admit(frame, packet, now)
             }
@@ -110,8 +124,15 @@ impl Engine {
 
     /// The tables of held fragments.
     #[inline]
-    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 4] {
-        [&self.reassembly, &self.outside_reassembly, &self.outer_reassembly, &self.peer_reassembly]
+    pub(super) const fn fragment_tables(&self) -> [&Reassembly; 6] {
+        [
+            &self.reassembly,
+            &self.outside_reassembly,
+            &self.outer_reassembly,
+            &self.peer_reassembly,
+            &self.softwire_reassembly,
+            &self.inner_reassembly,
+        ]
     }
 
     /// Drops fragments whose reassembly timed out, a bounded number of them.
@@ -131,7 +152,8 @@ impl Engine {
         }
         // No ICMP error: the outer source may be spoofed, and the inner packet is beyond what the error would quote.
         let counters = &mut self.path.effects.counters;
-        for table in [&mut self.outer_reassembly, &mut self.peer_reassembly] {
+        let (outer, peer) = (&mut self.outer_reassembly, &mut self.peer_reassembly);
+        for table in [outer, peer, &mut self.softwire_reassembly, &mut self.inner_reassembly] {
             table.expire(batch.now, EXPIRED_AT_ONCE, |expired| {
                 counters.drop_held(DropReason::FragmentTimeout, expired.fragments.into());
             });

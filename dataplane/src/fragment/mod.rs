@@ -10,7 +10,7 @@ mod segmentation;
 pub use fragmentation::{fragment4, fragment6};
 pub use held::Whole;
 pub use joining::Joining;
-pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused};
+pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused, Sharing};
 pub use segmentation::GsoPacket;
 
 #[cfg(test)]

@@ -74,24 +74,44 @@ pub struct Expired {
     pub first: Option<Frame>,
 }
 
+/// A source has at most this part of what is left, where sources share a table.
+const PART_OF_LEFT: usize = 8;
+
+/// A source that has less memory than this may have more as long as there is any left, where sources share a table: a packet or two.
+const LITTLE: usize = 4_096;
+
+/// Who sends the fragments of a table that subscribers share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sharing {
+    /// Where the addresses of the packet are valid: those inside a softwire may be in others, too.
+    pub scope: u128,
+    /// The subscriber.
+    pub subscriber: u128,
+}
+
 /// RFC 791 §3.2, RFC 8200 §4.5: which packet a fragment belongs to. In IPv6 the Next Header of later fragments says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     addresses: Addresses,
     identification: u32,
     protocol: Option<u8>,
+    /// Where and of whom, if subscribers share the table.
+    sharing: Option<Sharing>,
 }
 
 impl Key {
-    fn of(packet: &Packet, place: Fragment) -> Self {
+    fn of(packet: &Packet, place: Fragment, sharing: Option<Sharing>) -> Self {
         let protocol = match packet.addresses {
             Addresses::V4 { .. } => Some(packet.protocol),
             Addresses::V6 { .. } => None,
         };
-        Self { addresses: packet.addresses, identification: place.identification, protocol }
+        Self { addresses: packet.addresses, identification: place.identification, protocol, sharing }
     }
 
     fn source(&self) -> Source {
+        if let Some(Sharing { subscriber, .. }) = self.sharing {
+            return Source(subscriber);
+        }
         match self.addresses {
             Addresses::V4 { source, .. } => Source(source.to_ipv6_mapped().to_bits()),
             Addresses::V6 { source, .. } => Source(source.to_bits() >> 64 << 64),
@@ -102,6 +122,13 @@ impl Key {
 /// The sender: an IPv4 address, or an IPv6 /64, because one host can use as many addresses of it as it likes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Source(u128);
+
+/// What a source has in the table.
+#[derive(Clone, Copy, Default)]
+struct OfSource {
+    packets: usize,
+    memory: usize,
+}
 
 /// A packet in the table.
 struct Entry {
@@ -122,7 +149,7 @@ enum State {
 pub struct Reassembly {
     limits: FragmentLimits,
     packets: HashMap<Key, Entry, FixedState>,
-    sources: HashMap<Source, usize, FixedState>,
+    sources: HashMap<Source, OfSource, FixedState>,
     by_arrival: BTreeMap<u64, Key>,
     arrivals: u64,
     memory: usize,
@@ -163,7 +190,19 @@ impl Reassembly {
     /// were held go with it: [`DropReason::BadFragment`], [`DropReason::FragmentOverlap`], [`DropReason::FragmentDuplicate`] or
     /// [`DropReason::FragmentMemory`]. Of what [`Admission::Whole`] is made, all but this one were held until then.
     pub fn admit(&mut self, frame: &Frame, packet: &Packet, now: Instant) -> Result<Admission, Refused> {
-        self.admit_up_to(self.limits.packets_per_source, frame, packet, now)
+        self.admit_up_to((self.limits.packets_per_source, None), frame, packet, now)
+    }
+
+    /// As [`Reassembly::admit`], where subscribers share the table: each has at most an eighth of what is left, in packets and in memory
+    /// (Choudhury and Hahne, 1998). So one that sends few fragments finds room, whatever the others do.
+    pub fn admit_shared(
+        &mut self,
+        sharing: Sharing,
+        frame: &Frame,
+        packet: &Packet,
+        now: Instant,
+    ) -> Result<Admission, Refused> {
+        self.admit_up_to((self.limits.packets_per_source, Some(sharing)), frame, packet, now)
     }
 
     /// As [`Reassembly::admit`], from the one source that all packets of a tunnel come from: it may have half of the table.
@@ -174,12 +213,12 @@ impl Reassembly {
         now: Instant,
     ) -> Result<Admission, Refused> {
         let most = self.limits.packets_per_source.max(self.limits.packets / 2);
-        self.admit_up_to(most, frame, packet, now)
+        self.admit_up_to((most, None), frame, packet, now)
     }
 
     fn admit_up_to(
         &mut self,
-        most_of_source: usize,
+        (most_of_source, sharing): (usize, Option<Sharing>),
         frame: &Frame,
         packet: &Packet,
         now: Instant,
@@ -187,9 +226,10 @@ impl Reassembly {
         let alone = |reason| Refused { reason, released: 0 };
         let place = packet.fragment.ok_or(alone(DropReason::BadFragment))?;
         let piece = Piece::of(frame, packet, place).map_err(alone)?;
-        let key = Key::of(packet, place);
+        let key = Key::of(packet, place, sharing);
         let cost = piece.cost();
-        let fits = self.memory + cost + PACKET_COST <= self.limits.memory;
+        let fits = self.memory + cost + PACKET_COST <= self.limits.memory
+            && (sharing.is_none() || self.is_within_share(key.source(), cost));
         if !self.packets.contains_key(&key) {
             if !fits {
                 return Err(alone(DropReason::FragmentMemory));
@@ -214,6 +254,7 @@ impl Reassembly {
             Err(reason) => return Err(Refused { reason, released: self.lose(key, reason) }),
         }
         self.memory += cost;
+        self.sources.entry(key.source()).or_default().memory += cost;
         self.fragments += 1;
         if !held.is_complete() {
             return Ok(Admission::Held);
@@ -246,10 +287,19 @@ impl Reassembly {
         }
     }
 
+    /// Whether a source may have a fragment of this cost, where subscribers share the table.
+    fn is_within_share(&self, source: Source, cost: usize) -> bool {
+        let has = self.sources.get(&source).map_or(0, |of_source| of_source.memory);
+        let left = self.limits.memory.saturating_sub(self.memory);
+        has < LITTLE || has + cost <= left / PART_OF_LEFT
+    }
+
     /// Starts a packet, if the table and its source may have one more.
     fn begin(&mut self, key: Key, most_of_source: usize, now: Instant) -> Result<(), DropReason> {
         let of_source = self.sources.get(&key.source()).copied().unwrap_or_default();
-        if self.packets.len() >= self.limits.packets || of_source >= most_of_source {
+        let left = self.limits.packets.saturating_sub(self.packets.len());
+        let is_over_share = key.sharing.is_some() && of_source.packets > left / PART_OF_LEFT;
+        if left == 0 || of_source.packets >= most_of_source || is_over_share {
             return Err(DropReason::FragmentMemory);
         }
         let arrival = self.arrivals;
@@ -257,7 +307,8 @@ impl Reassembly {
         let deadline = now + self.limits.timeout;
         self.packets.insert(key, Entry { arrival, deadline, state: State::Waiting(Held::default()) });
         self.by_arrival.insert(arrival, key);
-        self.sources.insert(key.source(), of_source + 1);
+        let OfSource { packets, memory } = of_source;
+        self.sources.insert(key.source(), OfSource { packets: packets + 1, memory: memory + PACKET_COST });
         self.memory += PACKET_COST;
         Ok(())
     }
@@ -270,6 +321,9 @@ impl Reassembly {
         match core::mem::replace(&mut entry.state, State::Lost(reason)) {
             State::Waiting(held) => {
                 self.memory -= held.cost();
+                if let Some(of_source) = self.sources.get_mut(&key.source()) {
+                    of_source.memory -= held.cost();
+                }
                 self.fragments -= held.len();
                 held.len() as u32
             }
@@ -281,14 +335,18 @@ impl Reassembly {
     fn forget(&mut self, key: Key) -> Option<State> {
         let entry = self.packets.remove(&key)?;
         self.by_arrival.remove(&entry.arrival);
-        self.memory -= PACKET_COST;
+        let mut memory = PACKET_COST;
         if let State::Waiting(held) = &entry.state {
-            self.memory -= held.cost();
+            memory += held.cost();
             self.fragments -= held.len();
         }
+        self.memory -= memory;
         let source = key.source();
         match self.sources.get_mut(&source) {
-            Some(count) if *count > 1 => *count -= 1,
+            Some(of_source) if of_source.packets > 1 => {
+                of_source.packets -= 1;
+                of_source.memory -= memory;
+            }
             Some(_) | None => {
                 self.sources.remove(&source);
             }

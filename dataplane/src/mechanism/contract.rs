@@ -13,7 +13,7 @@ use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::{Domain, OwnAddresses};
 use crate::tunnel::decision::Arrived;
-use crate::tunnel::ends::TunnelEnds;
+use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::tunnel::outer_nat::{OuterNat, OuterPacket};
 use crate::verdict::{Decision, MechanismId, PolicyId, WorkerId};
 use alloc::sync::Arc;
@@ -22,8 +22,6 @@ use core::error::Error;
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
-
-pub use crate::nat::SoftwireId;
 
 /// A packet as a mechanism decides on it.
 #[derive(Clone, Copy)]
@@ -36,8 +34,6 @@ pub struct Arrival<'a> {
     pub inner: Option<&'a Packet>,
     /// What it quotes, if it is an ICMP error.
     pub quoted: Option<QuotedTuple>,
-    /// The softwire that it came out of.
-    pub softwire: Option<SoftwireId>,
     /// The mark (see [`mark`]) that the packet left in an earlier pass, if any.
     pub earlier_mark: Option<u32>,
     /// Whether it is the result of an earlier pass.
@@ -48,7 +44,7 @@ impl<'a> Arrival<'a> {
     /// A packet that came from a link.
     #[inline(always)]
     pub const fn new(frame: &'a Frame, packet: &'a Packet, inner: Option<&'a Packet>) -> Self {
-        Self { frame, packet, inner, quoted: None, softwire: None, earlier_mark: None, again: false }
+        Self { frame, packet, inner, quoted: None, earlier_mark: None, again: false }
     }
 
     /// Its octets.
@@ -192,8 +188,8 @@ pub(crate) trait Mechanism {
     /// An empty probe.
     const NO_PROBE: Self::Probe;
 
-    /// Begins the lookup of a packet.
-    fn prepare(&self, _packet: &Packet, _probe: &mut Self::Probe) {}
+    /// Begins the lookup of a packet, and of the packet inside, of one that came through a tunnel.
+    fn prepare(&self, _packet: &Packet, _inner: Option<&Packet>, _probe: &mut Self::Probe) {}
 
     /// The next stage of a lookup, whose loads do not depend on those of the other packets of the run.
     fn warm(&self, _stage: usize, _probe: &mut Self::Probe) {}
@@ -356,6 +352,11 @@ pub(crate) trait Configured {
 
     /// The ends of a tunnel of IP in IP that is not of IPv6 in IPv4.
     fn ends(&self) -> Option<TunnelEnds> {
+        None
+    }
+
+    /// Where its tunnels end, if their remote ends are many.
+    fn concentrator(&self) -> Option<Concentrator> {
         None
     }
 

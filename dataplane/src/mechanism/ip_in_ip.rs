@@ -13,11 +13,10 @@ use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
 use crate::parse::Packet;
-use crate::source_check::{self, is_martian4, is_martian6};
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::decision::refuse_bare_ipv4;
 use crate::tunnel::ends::{Pair, TunnelEnds};
 use crate::tunnel::outer_nat::OuterNat;
+use crate::tunnel::pair::{PairTunnel, usable_remote};
 use crate::verdict::{Decision, MechanismId, Next, PolicyId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -82,21 +81,16 @@ impl IpInIpConfig {
 
     /// The remote end, if it is one that a host can have.
     fn usable_remote(&self) -> Option<IpAddr> {
-        self.remote.filter(|remote| match remote {
-            IpAddr::V4(remote) => self.local.is_ipv4() && !is_martian4(*remote),
-            IpAddr::V6(remote) => self.local.is_ipv6() && !is_martian6(*remote),
-        })
+        usable_remote(self.local, self.remote)
     }
 }
 
 /// A tunnel.
 pub struct IpInIp {
-    local: IpAddr,
-    remote: Option<IpAddr>,
+    tunnel: PairTunnel,
     prefixes4: Vec<Prefix4>,
     prefixes6: Vec<Prefix6>,
     strict_sources: bool,
-    policy: PolicyId,
     nat: Option<OuterNat>,
 }
 
@@ -104,54 +98,31 @@ impl IpInIp {
     /// A tunnel whose packets follow the policy of this number.
     pub fn new(config: &IpInIpConfig, policy: PolicyId) -> Self {
         Self {
-            local: config.local,
-            remote: config.usable_remote(),
+            tunnel: PairTunnel { local: config.local, remote: config.usable_remote(), policy },
             prefixes4: config.prefixes4.clone(),
             prefixes6: config.prefixes6.clone(),
             strict_sources: config.strict_sources,
-            policy,
             nat: None,
         }
     }
 
     /// A packet that is routed into the tunnel.
     fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
-        let ends = Pair::of(packet.addresses);
-        let destination = self.remote.ok_or(DropReason::NoRemote)?;
-        let tunnel = Pair { source: self.local, destination };
-        let outer = tunnel.header().ok_or(DropReason::NoRemote)?;
-        if ends == tunnel {
-            return Err(DropReason::TunnelLoop); // RFC 2473 §4.1.2
-        }
-        if ends.source.is_ipv4() && Some(ends.source) == self.remote {
-            return Err(DropReason::TunnelLoop); // RFC 2003 §3.2
-        }
-        let outer = effects.outer(outer);
-        let next = match (&self.nat, destination) {
-            (Some(nat), IpAddr::V4(destination)) => nat.next(destination),
+        let decision = self.tunnel.enter(packet, effects)?;
+        let next = match (&self.nat, self.tunnel.remote) {
+            (Some(nat), Some(IpAddr::V4(destination))) => nat.next(destination),
             (Some(_) | None, _) => Next::Leave,
         };
-        Ok(Decision { next, ..Decision::encap(outer, self.policy) })
+        Ok(Decision { next, ..decision })
     }
 
     /// A packet that came through the tunnel.
     fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
-        source_check::check(inner)?;
-        if self.remote != Some(Pair::of(outer.addresses).source) {
-            return Err(DropReason::NoTunnel);
-        }
-        let inside = Pair::of(inner.addresses);
-        // ICMP errors too, which a translator would let pass.
-        if matches!(inside.source, IpAddr::V4(source) if is_martian4(source)) {
-            return Err(DropReason::MartianSource);
-        }
-        if let (IpAddr::V6(source), IpAddr::V6(destination)) = (inside.source, inside.destination) {
-            refuse_bare_ipv4(source, destination)?;
-        }
+        let inside = self.tunnel.leave(outer, inner)?;
         if self.strict_sources && !self.is_behind(inside.source) {
             return Err(DropReason::SourceNotInTunnel);
         }
-        Ok(Decision::decap(self.policy))
+        Ok(Decision::decap(self.tunnel.policy))
     }
 
     fn is_behind(&self, address: IpAddr) -> bool {
@@ -217,8 +188,9 @@ impl Mechanism for IpInIp {
 
     fn outer_nat(&self, packet: &Packet) -> Option<(MechanismId, Ipv4Addr)> {
         // What comes through the tunnel is addressed to its local end.
-        let nat = self.nat.as_ref().filter(|_| Pair::of(packet.addresses).destination != self.local)?;
-        match self.remote? {
+        let nat =
+            self.nat.as_ref().filter(|_| Pair::of(packet.addresses).destination != self.tunnel.local)?;
+        match self.tunnel.remote? {
             IpAddr::V4(remote) if nat.covers(remote) => Some((nat.nat, remote)),
             IpAddr::V4(_) | IpAddr::V6(_) => None,
         }

@@ -1,8 +1,10 @@
 //! One file or folder for each mechanism: thin, an address policy and the verbs it is composed of. They do not import one
 //! another.
 
+pub mod b4;
 pub mod configured;
 pub mod contract;
+pub mod ds_lite;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat44;

@@ -3,14 +3,14 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{b4, configured, ds_lite, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
 use crate::translate::Policy;
 use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
-use crate::tunnel::ends::TunnelEnds;
+use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::verdict::{MechanismId, PolicyId};
 use core::net::Ipv4Addr;
 
@@ -171,6 +171,10 @@ mechanisms! { $
     Npt66 { module: npt66, state: Npt66, config: Npt66Config }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
     IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
+    /// DS-Lite's AFTR (RFC 6333).
+    DsLite { module: ds_lite, state: DsLite, config: DsLiteConfig }
+    /// The B4 of DS-Lite (RFC 6333 §5).
+    B4 { module: b4, state: B4, config: B4Config }
 }
 
 impl MechanismConfig {
@@ -197,6 +201,11 @@ impl MechanismConfig {
     /// The ends of a tunnel of IP in IP that is not of IPv6 in IPv4.
     pub fn ends(&self) -> Option<TunnelEnds> {
         self.own().ends()
+    }
+
+    /// Where its tunnels end, if their remote ends are many.
+    pub fn concentrator(&self) -> Option<Concentrator> {
+        self.own().concentrator()
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

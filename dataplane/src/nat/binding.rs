@@ -13,7 +13,7 @@ use super::config::Config;
 use super::deterministic::Deterministic;
 use super::draining::DrainingRow;
 use super::growing_index::GrowingIndex;
-use super::inside_key::{InsideHost, InsideKey, address_word};
+use super::inside_key::{HostKey as _, InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::not_adopted::NotAdopted;
 use super::permit::Filtering;
@@ -25,6 +25,7 @@ use super::protocol::NatProtocol;
 use super::quarantine::{FormerOwner, Quarantine, Released, Wanted};
 use super::sides::{Inside, Outside};
 use super::slab::{NONE, Slab};
+use super::softwires::MOST_OF_SUBSCRIBER;
 use super::state_limits::StateLimits;
 use super::static_binding::{StaticBinding, StaticBindingError};
 use super::subscriber_table::{Left, SubscriberRow, SubscriberTable};
@@ -91,7 +92,9 @@ pub(crate) struct BindingTable<I: InsideKey> {
     hash_inside: TupleHash,
     hash_outside: TupleHash,
     hash_host: TupleHash,
-    pub(super) subscribers: SubscriberTable<I::Host>,
+    pub(super) subscribers: SubscriberTable<I::Site>,
+    /// What hosts are called.
+    pub(super) names: I::Names,
     /// Hosts whose subscribers no limit holds for.
     exempt: Vec<I::Network>,
     pub(super) pool: Pool,
@@ -124,6 +127,7 @@ impl<I: InsideKey> BindingTable<I> {
             hash_outside: TupleHash::new(seed, Purpose::BindingsOutside),
             hash_host: TupleHash::new(seed, Purpose::Hosts),
             subscribers: SubscriberTable::new(config.subscribers.bits, of_subscriber, subscribers, seed),
+            names: I::Names::default(),
             exempt: config.subscribers.exempt.clone(),
             pool,
             quarantine: Quarantine::new(quarantined_ports, seed),
@@ -210,6 +214,28 @@ impl<I: InsideKey> BindingTable<I> {
         self.by_host.find(self.tag_host(address), |slot| self.hosts[slot].address == address)
     }
 
+    /// The site of a host.
+    fn site(&self, host: I::Host) -> I::Site {
+        I::site(host, &self.names)
+    }
+
+    /// The subscriber of a host.
+    pub(super) fn subscriber_of_host(&self, host: I::Host) -> Option<u32> {
+        self.subscribers.find(self.site(host))
+    }
+
+    /// Whether a host's subscriber may have the host's softwire, if that has no hosts yet.
+    fn may_have_softwire(
+        &self,
+        (host, known): (I::Host, Option<u32>),
+        subscriber: Option<u32>,
+    ) -> Result<(), DropReason> {
+        let is_refused = known.is_none()
+            && I::is_first_of_softwire(host, &self.names)
+            && subscriber.is_some_and(|slot| self.subscribers.softwires(slot) >= MOST_OF_SUBSCRIBER);
+        if is_refused { Err(DropReason::SubscriberLimit) } else { Ok(()) }
+    }
+
     pub(crate) fn get(&self, slot: u32) -> &Binding<I> {
         &self.bindings[slot]
     }
@@ -260,8 +286,9 @@ impl<I: InsideKey> BindingTable<I> {
         let host = self.find_host(Inside(inside.0.host()));
         let subscriber = match host {
             Some(host) => Some(self.hosts[host].subscriber),
-            None => self.subscribers.find(inside.0.host()),
+            None => self.subscriber_of_host(inside.0.host()),
         };
+        self.may_have_softwire((inside.0.host(), host), subscriber)?;
         if self.blocks.is_some() {
             return self.bind_in_block(protocol, inside, (host, subscriber), clock);
         }
@@ -309,7 +336,7 @@ impl<I: InsideKey> BindingTable<I> {
         (left, is_free): (u32, bool),
         clock: Clock,
     ) -> Result<bool, DropReason> {
-        match self.subscribers.find(inside.0.host()) {
+        match self.subscriber_of_host(inside.0.host()) {
             Some(subscriber) => self.subscribers.may_open(subscriber, (left, is_free), clock).map(|()| true),
             None => Ok(false),
         }
@@ -326,14 +353,14 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// The subscribers, to count what a binding's has.
-    pub(super) fn subscribers_mut(&mut self, slot: u32) -> (&mut SubscriberTable<I::Host>, u32) {
+    pub(super) fn subscribers_mut(&mut self, slot: u32) -> (&mut SubscriberTable<I::Site>, u32) {
         let subscriber = self.subscriber_of(slot);
         (&mut self.subscribers, subscriber)
     }
 
     /// An inside endpoint was refused a session or binding because of its subscriber.
     pub(super) fn was_refused(&mut self, inside: Inside<I>) {
-        self.subscribers.was_refused(inside.0.host());
+        self.subscribers.was_refused(self.site(inside.0.host()));
     }
 
     pub(super) fn subscriber_of(&self, slot: u32) -> u32 {
@@ -361,7 +388,7 @@ impl<I: InsideKey> BindingTable<I> {
         inside: Inside<I>,
         counters: &mut Counters,
     ) -> Option<(PoolSlot, Outside<Endpoint4>)> {
-        let owner = FormerOwner::hashed(self.subscribers.tag_of(inside.0.host()));
+        let owner = FormerOwner::hashed(self.subscribers.tag_of(self.site(inside.0.host())));
         let wanted = Wanted { protocol, inside_port: inside.0.port(), owner, at: paired };
         let pool = &self.pool;
         let early = self.quarantine.give(wanted, |slot| paired.is_none() && pool.is_draining(slot))?;
@@ -379,11 +406,14 @@ impl<I: InsideKey> BindingTable<I> {
         if self.bindings.is_full() {
             return Err(NotAdopted::TableFull);
         }
-        let subscriber = self.subscribers.find(inside.0.host());
+        let subscriber = self.subscriber_of_host(inside.0.host());
         if subscriber.is_some_and(|subscriber| self.subscribers.is_at_limit(subscriber, protocol)) {
             return Err(NotAdopted::SubscriberLimit);
         }
         let host = self.find_host(Inside(inside.0.host()));
+        if self.may_have_softwire((inside.0.host(), host), subscriber).is_err() {
+            return Err(NotAdopted::SubscriberLimit);
+        }
         if self.blocks.is_some() {
             return self.rebind_in_block(protocol, inside, outside, (host, subscriber));
         }
@@ -452,7 +482,7 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// Creates a static binding.
     pub(super) fn bind_static(&mut self, new: &StaticBinding<I>) -> Result<u32, StaticBindingError> {
-        let StaticBinding { protocol, inside, outside } = *new;
+        let StaticBinding { protocol, inside, outside, .. } = *new;
         if self.find_inside(protocol, inside).is_some() {
             return Err(StaticBindingError::InsideInUse);
         }
@@ -461,7 +491,7 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let slot = self.reserve(protocol, outside)?;
         let host = self.find_host(Inside(inside.0.host()));
-        let subscriber = self.subscribers.find(inside.0.host());
+        let subscriber = self.subscriber_of_host(inside.0.host());
         self.insert(protocol, inside, outside, BindingKind::Static, (slot, host, subscriber))
             .ok_or(StaticBindingError::TableFull)
     }
@@ -496,11 +526,15 @@ impl<I: InsideKey> BindingTable<I> {
             Some(host) => host,
             None => {
                 let address = Inside(inside.0.host());
-                let is_exempt = self.exempt.iter().any(|network| inside.0.is_in(*network));
-                let subscriber = self.subscribers.join(address.0, subscriber, is_exempt)?;
+                let is_exempt = self.exempt.iter().any(|network| inside.0.is_in(*network, &self.names));
+                let site = self.site(address.0);
+                let subscriber = self.subscribers.join(site, subscriber, is_exempt)?;
                 let host = self.hosts.insert(Host { address, paired: pool_slot, subscriber, bindings: 0 })?;
                 self.by_host.insert(self.tag_host(address), host);
                 self.pool.paired(pool_slot, true);
+                if I::joined(address.0, &mut self.names) {
+                    self.subscribers.has_softwire(subscriber, true);
+                }
                 host
             }
         };
@@ -542,6 +576,8 @@ impl<I: InsideKey> BindingTable<I> {
         if let Some(blocks) = &mut self.blocks {
             blocks.set_second(second);
         }
+        // Its softwire may end with it.
+        let site = self.site(self.bindings[slot].inside.0.host());
         let binding = self.take_out(slot);
         let is_exempt = binding.kind() != BindingKind::Dynamic || binding.protocol() == NatProtocol::Tcp;
         if is_exempt || self.quarantined_for == 0 {
@@ -553,7 +589,7 @@ impl<I: InsideKey> BindingTable<I> {
             counters.quarantines_cut_short += 1;
             self.quarantine_ended(released);
         }
-        let owner = FormerOwner::hashed(self.subscribers.tag_of(binding.inside.0.host()));
+        let owner = FormerOwner::hashed(self.subscribers.tag_of(site));
         let until = second.saturating_add(self.quarantined_for);
         if !self.quarantine.insert(
             (binding.protocol(), binding.outside),
@@ -592,6 +628,9 @@ impl<I: InsideKey> BindingTable<I> {
             self.pool.paired(paired, false);
             self.by_host.remove(self.tag_host(address), binding.host);
             self.hosts.release(binding.host);
+            if I::left(address.0, &mut self.names) {
+                self.subscribers.has_softwire(subscriber, false);
+            }
             self.subscribers.leave(subscriber);
         }
         binding
@@ -604,6 +643,7 @@ impl<I: InsideKey> BindingTable<I> {
             + self.by_inside.memory()
             + self.by_outside.memory()
             + self.by_host.memory()
+            + I::names_memory(&self.names)
             + self.subscribers.memory()
             + self.pool.memory()
             + self.quarantine.memory()

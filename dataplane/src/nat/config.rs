@@ -53,7 +53,7 @@ impl<N> SubscriberPolicy<N> {
 
 impl<I: InsideKey> Config<I> {
     /// Bits of a subscriber's prefix, unless something else is configured.
-    pub const SUBSCRIBER_BITS: u8 = <I::Host as InsideHost>::SUBSCRIBER_BITS;
+    pub const SUBSCRIBER_BITS: u8 = <I::Site as InsideHost>::SUBSCRIBER_BITS;
 
     /// The pool as it is given: of whole blocks, where subscribers have such.
     pub(super) fn given(&self) -> PoolConfig {

@@ -49,6 +49,8 @@ pub enum NatEvent {
 pub struct BindingEvent {
     /// Protocol.
     pub protocol: NatProtocol,
+    /// The remote end of the softwire that the inside endpoint is behind.
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint.
     pub inside: Inside<Endpoint6>,
     /// Outside endpoint.
@@ -77,6 +79,8 @@ pub struct BlockEvent {
 pub struct SessionEvent {
     /// Protocol.
     pub protocol: NatProtocol,
+    /// The remote end of the softwire that the inside endpoint is behind.
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint.
     pub inside: Inside<Endpoint6>,
     /// Outside endpoint.

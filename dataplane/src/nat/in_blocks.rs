@@ -244,7 +244,7 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// The block that an inside endpoint's subscriber has by the mapping.
     fn own_block(&mut self, Inside(inside): Inside<I>) -> Option<(PoolSlot, u16)> {
-        let (address, first) = self.deterministic.as_ref()?.block_of(inside.mapped()?.0.address)?;
+        let (address, first) = self.deterministic.as_ref()?.block_of(inside.named(&self.names)?.site())?;
         let slot = self.pool.slot_of(address)?;
         self.note_opened();
         let blocks = self.blocks.as_ref()?;
@@ -486,7 +486,7 @@ impl<I: InsideKey> BindingTable<I> {
     /// The address of the port blocks of a host's subscriber.
     pub(super) fn block_address(&self, host: I::Host) -> Option<Ipv4Addr> {
         self.blocks.as_ref()?;
-        let first = self.subscribers.blocks(self.subscribers.find(host)?).first;
+        let first = self.subscribers.blocks(self.subscriber_of_host(host)?).first;
         (first != NONE).then(|| self.pool.address_of(self.slot_of_block(first)))
     }
 

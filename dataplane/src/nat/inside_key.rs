@@ -3,8 +3,10 @@
 //! ```text
 //!     NAT64     Endpoint6                      an IPv6 address and a port
 //!     NAT44     Endpoint4                      an IPv4 address and a port; each realm has a NAT of its own
-//!     DS-Lite   Softwire { id, endpoint }      an IPv4 address and a port behind one softwire (RFC 6333 §6.6)
+//!     DS-Lite   Softwire { id, endpoint }      an IPv4 address and a port behind one softwire (RFC 6333 §6.6; `softwire.rs`)
 //! ```
+//!
+//! Subscribers and workers are told apart by a host's *site*: its own address, or, behind a softwire, that of the softwire's remote end.
 
 use super::keyed::TupleHash;
 use super::protocol::NatProtocol;
@@ -16,7 +18,11 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 /// An inside endpoint, as the tables hold it.
 pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The host that the endpoint belongs to.
-    type Host: InsideHost;
+    type Host: HostKey;
+    /// The address by which a host's subscriber and its worker are known.
+    type Site: InsideHost;
+    /// What the names of endpoints are kept in, where an endpoint does not say them itself.
+    type Names: Default + Send;
     /// A set of hosts, to select rows by.
     type Network: Copy + Eq + fmt::Debug + Send;
     /// Alignment of a session: a cache line, so that none is in two of them.
@@ -31,21 +37,70 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// The port or ICMP identifier.
     fn port(self) -> u16;
 
-    /// Whether the endpoint's host is one of the network's.
-    fn is_in(self, network: Self::Network) -> bool;
+    /// The site of a host.
+    fn site(host: Self::Host, names: &Self::Names) -> Self::Site;
 
-    /// The endpoint as everything outside of the NAT knows it: operators, the fast path, another process. An IPv4 address becomes its
-    /// IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). `None`: the endpoint cannot be expressed so.
+    /// Whether the endpoint's host is one of the network's.
+    fn is_in(self, network: Self::Network, names: &Self::Names) -> bool;
+
+    /// The endpoint as the fast path knows it: an IPv4 address becomes its IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). `None`: the
+    /// fast path has no sessions of this kind.
     fn mapped(self) -> Option<Inside6>;
 
     /// The endpoint again. `None`: it is of another kind.
     fn of_mapped(mapped: Inside6) -> Option<Self>;
 
-    /// The first address of the prefix of this length that holds a host, by its place ([`InsideHost::place`]), as [`InsideKey::mapped`] gives
-    /// addresses. `None`: it cannot be expressed so.
+    /// The endpoint as operators and other processes know it. `None`: it has no name any more.
+    fn named(self, _names: &Self::Names) -> Option<Named> {
+        self.mapped().map(|inside| Named { softwire: None, inside })
+    }
+
+    /// The endpoint of this name, if it is one of this kind.
+    fn find_named(named: Named, _names: &Self::Names) -> Option<Self> {
+        if named.softwire.is_none() { Self::of_mapped(named.inside) } else { None }
+    }
+
+    /// The same, with a new name if there is room. Follow it by [`InsideKey::forget_unused`].
+    fn of_named(named: Named, names: &mut Self::Names) -> Option<Self> {
+        Self::find_named(named, names)
+    }
+
+    /// Forgets the name of an endpoint if no host with bindings has it.
+    fn forget_unused(self, _names: &mut Self::Names) {}
+
+    /// Whether a host without bindings would be the first of its softwire that has any.
+    fn is_first_of_softwire(_host: Self::Host, _names: &Self::Names) -> bool {
+        false
+    }
+
+    /// A host has its first binding; whether it is the first of its softwire.
+    fn joined(_host: Self::Host, _names: &mut Self::Names) -> bool {
+        false
+    }
+
+    /// A host has no binding any more; whether it was the last of its softwire.
+    fn left(_host: Self::Host, _names: &mut Self::Names) -> bool {
+        false
+    }
+
+    /// The site of an address, as operators and other processes know it. `None`: it is of another kind.
+    fn site_of(address: Ipv6Addr) -> Option<Self::Site>;
+
+    /// Whether hosts with bindings have this site, where hosts are known by names.
+    fn names_site(_address: Ipv6Addr, _names: &Self::Names) -> bool {
+        false
+    }
+
+    /// Octets of memory that the names take.
+    fn names_memory(_names: &Self::Names) -> usize {
+        0
+    }
+
+    /// The first address of the prefix of this length that holds a site, by its place ([`InsideHost::place`]), as operators know it. `None`: it
+    /// cannot be expressed so.
     fn mapped_prefix(place: u128, bits: u8) -> Option<Ipv6Addr>;
 
-    /// The hosts of this kind whose addresses, as [`InsideKey::mapped`] gives them, are in this prefix. `None`: no host's is.
+    /// The hosts of this kind whose addresses, as operators know them, are in this prefix. `None`: no host's is.
     fn network_of_mapped(network: Prefix6) -> Option<Self::Network>;
 
     /// The tag of a session's inside tuple.
@@ -58,29 +113,58 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
 /// An inside endpoint of any kind, as [`InsideKey::mapped`] gives it.
 pub type Inside6 = Inside<Endpoint6>;
 
-/// Bits of the prefix of IPv4-mapped addresses, ::ffff:0:0/96.
-const MAPPED_BITS: u8 = 96;
+/// An inside endpoint as operators and other processes know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// The remote end of the softwire that it is behind.
+    pub softwire: Option<Ipv6Addr>,
+    /// The endpoint; an IPv4 address is its IPv4-mapped address.
+    pub inside: Inside6,
+}
 
-/// An inside host.
+impl From<Inside6> for Named {
+    /// Of a host that is behind no softwire.
+    fn from(inside: Inside6) -> Self {
+        Self { softwire: None, inside }
+    }
+}
+
+impl Named {
+    /// The address by which the endpoint's subscriber and worker are known: the softwire's remote end, or its own.
+    pub const fn site(self) -> Ipv6Addr {
+        match self.softwire {
+            Some(remote) => remote,
+            None => self.inside.0.address,
+        }
+    }
+}
+
+/// Bits of the prefix of IPv4-mapped addresses, ::ffff:0:0/96.
+pub(super) const MAPPED_BITS: u8 = 96;
+
+/// An inside host, as the tables hold it.
+pub trait HostKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
+    /// The tag of the host.
+    fn tag(self, hash: &TupleHash) -> u32;
+}
+
+/// An inside host by its address alone, or the site of hosts.
 pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     /// Bits of the address.
     const BITS: u8;
     /// Bits of the prefix that one subscriber has, unless something else is configured.
     const SUBSCRIBER_BITS: u8;
 
-    /// The tag of the host.
-    fn tag(self, hash: &TupleHash) -> u32;
-
     /// The subscriber that the host belongs to, where subscribers have a prefix of `bits` bits.
     fn subscriber(self, bits: u8) -> Subscriber;
 
-    /// The address in the first bits of a number, behind whatever else tells the host from others: workers are chosen by it.
+    /// The address in the first bits of a number: workers are chosen by it.
     fn place(self) -> u128;
 
     /// The place of a subscriber's first address.
     fn place_of(subscriber: Subscriber) -> u128;
 
-    /// The place of a host, of its address as [`InsideKey::mapped`] gives it.
+    /// The place of a site, of its address as operators know it.
     fn place_of_mapped(mapped: Ipv6Addr) -> u128;
 
     /// Bits of [`InsideHost::place`] that differ between subscribers with a prefix of `bits` bits.
@@ -91,28 +175,6 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(pub [u64; 2]);
 
-/// Number of a softwire (RFC 6333 §6.6): one of many tunnels, one for each subscriber. It survives decapsulation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SoftwireId(pub u32);
-
-/// An inside endpoint behind a softwire. Other softwires may have hosts with the same address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Softwire {
-    /// Which softwire.
-    pub id: SoftwireId,
-    /// The endpoint.
-    pub endpoint: Endpoint4,
-}
-
-/// A host behind a softwire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SoftwireHost {
-    /// Which softwire.
-    pub id: SoftwireId,
-    /// The host's address.
-    pub address: Ipv4Addr,
-}
-
 /// Alignment to a cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -120,6 +182,8 @@ pub struct CacheLine;
 
 impl InsideKey for Endpoint6 {
     type Host = Ipv6Addr;
+    type Site = Ipv6Addr;
+    type Names = ();
     type Network = Prefix6;
     type Alignment = CacheLine;
 
@@ -135,7 +199,16 @@ impl InsideKey for Endpoint6 {
         self.port
     }
 
-    fn is_in(self, network: Prefix6) -> bool {
+    #[inline]
+    fn site(host: Ipv6Addr, (): &()) -> Ipv6Addr {
+        host
+    }
+
+    fn site_of(address: Ipv6Addr) -> Option<Ipv6Addr> {
+        Some(address)
+    }
+
+    fn is_in(self, network: Prefix6, (): &()) -> bool {
         network.contains(self.address)
     }
 
@@ -171,6 +244,8 @@ impl InsideKey for Endpoint6 {
 
 impl InsideKey for Endpoint4 {
     type Host = Ipv4Addr;
+    type Site = Ipv4Addr;
+    type Names = ();
     type Network = Prefix4;
     type Alignment = CacheLine;
 
@@ -186,7 +261,16 @@ impl InsideKey for Endpoint4 {
         self.port
     }
 
-    fn is_in(self, network: Prefix4) -> bool {
+    #[inline]
+    fn site(host: Ipv4Addr, (): &()) -> Ipv4Addr {
+        host
+    }
+
+    fn site_of(address: Ipv6Addr) -> Option<Ipv4Addr> {
+        address.to_ipv4_mapped()
+    }
+
+    fn is_in(self, network: Prefix4, (): &()) -> bool {
         network.contains(self.address)
     }
 
@@ -225,58 +309,11 @@ impl InsideKey for Endpoint4 {
     }
 }
 
-impl InsideKey for Softwire {
-    type Host = SoftwireHost;
-    type Network = SoftwireId;
-    type Alignment = CacheLine;
-
-    const UNSPECIFIED: Self =
-        Self { id: SoftwireId(u32::MAX), endpoint: <Endpoint4 as InsideKey>::UNSPECIFIED };
-
+impl HostKey for Ipv6Addr {
     #[inline]
-    fn host(self) -> SoftwireHost {
-        SoftwireHost { id: self.id, address: self.endpoint.address }
-    }
-
-    #[inline]
-    fn port(self) -> u16 {
-        self.endpoint.port
-    }
-
-    fn is_in(self, network: SoftwireId) -> bool {
-        self.id == network
-    }
-
-    fn mapped(self) -> Option<Inside6> {
-        None
-    }
-
-    fn of_mapped(_: Inside6) -> Option<Self> {
-        None
-    }
-
-    fn mapped_prefix(_: u128, _: u8) -> Option<Ipv6Addr> {
-        None
-    }
-
-    fn network_of_mapped(_: Prefix6) -> Option<SoftwireId> {
-        None
-    }
-
-    #[inline]
-    fn session_tag(self, hash: &TupleHash, remote: Endpoint4, protocol: NatProtocol) -> u32 {
-        let ports = u64::from(self.endpoint.port) << 16 | u64::from(remote.port);
-        hash.quad([
-            self.host().word(),
-            address_word(remote.address) << 32 | ports,
-            u64::from(self.id.0),
-            protocol as u64,
-        ])
-    }
-
-    #[inline]
-    fn binding_tag(self, hash: &TupleHash, protocol: NatProtocol) -> u32 {
-        hash.pair(self.host().word(), u64::from(self.endpoint.port) << 8 | protocol as u64)
+    fn tag(self, hash: &TupleHash) -> u32 {
+        let [a, b] = address_words(self);
+        hash.pair(a, b)
     }
 }
 
@@ -284,12 +321,6 @@ impl InsideHost for Ipv6Addr {
     const BITS: u8 = 128;
     /// A host may have as many addresses in its /64 as it likes.
     const SUBSCRIBER_BITS: u8 = 64;
-
-    #[inline]
-    fn tag(self, hash: &TupleHash) -> u32 {
-        let [a, b] = address_words(self);
-        hash.pair(a, b)
-    }
 
     fn subscriber(self, bits: u8) -> Subscriber {
         let prefix = Prefix6::holding(self, bits.min(<Self as InsideHost>::BITS)).address().to_bits();
@@ -314,14 +345,16 @@ impl InsideHost for Ipv6Addr {
     }
 }
 
-impl InsideHost for Ipv4Addr {
-    const BITS: u8 = 32;
-    const SUBSCRIBER_BITS: u8 = 32;
-
+impl HostKey for Ipv4Addr {
     #[inline]
     fn tag(self, hash: &TupleHash) -> u32 {
         hash.pair(address_word(self), 0)
     }
+}
+
+impl InsideHost for Ipv4Addr {
+    const BITS: u8 = 32;
+    const SUBSCRIBER_BITS: u8 = 32;
 
     fn subscriber(self, bits: u8) -> Subscriber {
         Subscriber([
@@ -347,51 +380,9 @@ impl InsideHost for Ipv4Addr {
     }
 }
 
-impl InsideHost for SoftwireHost {
-    const BITS: u8 = 32;
-    /// The softwire is the subscriber, whatever addresses are used behind it.
-    const SUBSCRIBER_BITS: u8 = 0;
-
-    #[inline]
-    fn tag(self, hash: &TupleHash) -> u32 {
-        hash.pair(self.word(), 0)
-    }
-
-    fn subscriber(self, bits: u8) -> Subscriber {
-        let Subscriber([_, prefix]) = self.address.subscriber(bits);
-        Subscriber([self.id.0.into(), prefix])
-    }
-
-    #[inline]
-    fn place(self) -> u128 {
-        u128::from(self.id.0) << 96 | u128::from(self.address.to_bits()) << 64
-    }
-
-    fn place_of(Subscriber([id, prefix]): Subscriber) -> u128 {
-        u128::from(id) << 96 | u128::from(prefix) << 64
-    }
-
-    /// Such a host has no address of its own.
-    fn place_of_mapped(_: Ipv6Addr) -> u128 {
-        0
-    }
-
-    fn place_bits(subscriber_bits: u8) -> u8 {
-        subscriber_bits.saturating_add(32)
-    }
-}
-
-impl SoftwireHost {
-    /// For hashing only.
-    #[inline]
-    const fn word(self) -> u64 {
-        (self.id.0 as u64) << 32 | address_word(self.address)
-    }
-}
-
 /// An IPv6 address as two words, in whatever order is cheapest: for hashing only.
 #[inline]
-const fn address_words(address: Ipv6Addr) -> [u64; 2] {
+pub(super) const fn address_words(address: Ipv6Addr) -> [u64; 2] {
     let bits = u128::from_ne_bytes(address.octets());
     [bits as u64, (bits >> 64) as u64]
 }
@@ -455,23 +446,5 @@ mod tests {
         assert_eq!(network("::ffff:0:0/96"), Some(Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)));
         assert_eq!(network("2001:db8::/32"), None);
         assert_eq!(network("2001:db8::1/128"), None);
-    }
-
-    #[test]
-    fn hosts_with_one_address_behind_two_softwires_are_two_subscribers() {
-        let host = |id| SoftwireHost { id: SoftwireId(id), address: Ipv4Addr::new(10, 0, 0, 1) };
-        assert_ne!(host(1).subscriber(0), host(2).subscriber(0));
-        let other = SoftwireHost { address: Ipv4Addr::new(10, 0, 0, 2), ..host(1) };
-        assert_eq!(host(1).subscriber(0), other.subscriber(0));
-        assert_ne!(host(1).subscriber(32), other.subscriber(32));
-    }
-
-    #[test]
-    fn hosts_behind_two_softwires_and_two_hosts_behind_one_have_tags_of_their_own() {
-        let host = |id, last| SoftwireHost { id: SoftwireId(id), address: Ipv4Addr::new(10, 0, 0, last) };
-        let words = [host(1, 1), host(2, 1), host(1, 2), host(2, 2)].map(SoftwireHost::word);
-        for (at, word) in words.iter().enumerate() {
-            assert!(!words[..at].contains(word), "{words:?}");
-        }
     }
 }

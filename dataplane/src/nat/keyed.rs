@@ -62,6 +62,8 @@ pub enum Purpose {
     Subscribers,
     /// Placing quarantined ports.
     Quarantine,
+    /// Placing softwires.
+    Softwires,
 }
 
 /// A stream of numbers that cannot be predicted without the seed.

@@ -1,12 +1,12 @@
-//! Rows, bindings and sessions as everything outside of the NAT knows them: an inside endpoint of any kind is an [`Endpoint6`] there
-//! ([`InsideKey::mapped`]).
+//! Rows, bindings and sessions as everything outside of the NAT knows them: an inside endpoint of any kind is an [`Endpoint6`] there, and
+//! the remote end of the softwire that it is behind ([`InsideKey::named`]).
 
-use super::inside_key::InsideKey;
+use super::inside_key::{InsideKey, Named};
 use super::revival::SavedSession;
 use super::rows::{BindingRow, Selection, SessionRow};
 use super::sides::Inside;
 use super::static_binding::StaticBinding;
-use sixway_wire::Endpoint6;
+use core::net::Ipv6Addr;
 
 impl Selection {
     /// The same selection of hosts of this kind. `None`: it selects none of them.
@@ -22,10 +22,12 @@ impl Selection {
 
 impl<I: InsideKey> SessionRow<I> {
     /// The row.
-    pub(crate) fn mapped(&self) -> SessionRow {
+    pub(crate) fn mapped(&self, names: &I::Names) -> SessionRow {
+        let named = self.inside.and_then(|inside| inside.0.named(names));
         SessionRow {
             protocol: self.protocol,
-            inside: self.inside.and_then(|inside| inside.0.mapped()),
+            softwire: named.and_then(|named| named.softwire),
+            inside: named.map(|named| named.inside),
             outside: self.outside,
             remote: self.remote,
             state: self.state,
@@ -41,11 +43,13 @@ impl<I: InsideKey> SessionRow<I> {
 }
 
 impl<I: InsideKey> BindingRow<I> {
-    /// The row. `None`: its inside endpoint cannot be expressed.
-    pub(crate) fn mapped(&self) -> Option<BindingRow> {
+    /// The row. `None`: its inside endpoint has no name.
+    pub(crate) fn mapped(&self, names: &I::Names) -> Option<BindingRow> {
+        let Named { softwire, inside } = self.inside.0.named(names)?;
         Some(BindingRow {
             protocol: self.protocol,
-            inside: self.inside.0.mapped()?,
+            softwire,
+            inside,
             outside: self.outside,
             is_static: self.is_static,
             sessions: self.sessions,
@@ -54,32 +58,47 @@ impl<I: InsideKey> BindingRow<I> {
 }
 
 impl StaticBinding {
-    /// The same binding of a host of this kind. `None`: the inside endpoint is of another kind.
-    pub(crate) fn of_kind<I: InsideKey>(&self) -> Option<StaticBinding<I>> {
-        let inside = Inside(I::of_mapped(self.inside)?);
-        Some(StaticBinding { protocol: self.protocol, inside, outside: self.outside })
+    /// The name of its inside endpoint.
+    pub const fn named(&self) -> Named {
+        Named { softwire: self.softwire, inside: self.inside }
+    }
+
+    /// The same binding of this inside endpoint.
+    pub(crate) const fn of_kind<I: InsideKey>(&self, inside: I) -> StaticBinding<I> {
+        let (protocol, outside) = (self.protocol, self.outside);
+        StaticBinding { protocol, softwire: None, inside: Inside(inside), outside }
     }
 }
 
 impl SavedSession {
-    /// The same session of a host of this kind. `None`: the inside endpoint is of another kind.
-    pub(crate) fn of_kind<I: InsideKey>(&self) -> Option<SavedSession<I>> {
-        Some(with_inside(self, Inside(I::of_mapped(self.inside)?)))
+    /// The name of its inside endpoint.
+    pub const fn named(&self) -> Named {
+        Named { softwire: self.softwire, inside: self.inside }
+    }
+
+    /// The same session of this inside endpoint.
+    pub(crate) const fn of_kind<I: InsideKey>(&self, inside: I) -> SavedSession<I> {
+        with_inside(self, None, Inside(inside))
     }
 }
 
 impl<I: InsideKey> SavedSession<I> {
-    /// The session. `None`: its inside endpoint cannot be expressed.
-    pub(crate) fn mapped(&self) -> Option<SavedSession> {
-        let inside: Inside<Endpoint6> = self.inside.0.mapped()?;
-        Some(with_inside(self, inside))
+    /// The session. `None`: its inside endpoint has no name.
+    pub(crate) fn mapped(&self, names: &I::Names) -> Option<SavedSession> {
+        let Named { softwire, inside } = self.inside.0.named(names)?;
+        Some(with_inside(self, softwire, inside))
     }
 }
 
-fn with_inside<I, J>(saved: &SavedSession<I>, inside: Inside<J>) -> SavedSession<J> {
+const fn with_inside<I: Copy, J: Copy>(
+    saved: &SavedSession<I>,
+    softwire: Option<Ipv6Addr>,
+    inside: Inside<J>,
+) -> SavedSession<J> {
     SavedSession {
         protocol: saved.protocol,
         state: saved.state,
+        softwire,
         inside,
         outside: saved.outside,
         remote: saved.remote,

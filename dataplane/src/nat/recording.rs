@@ -3,7 +3,7 @@
 use super::binding::Binding;
 use super::binding_kind::BindingKind;
 use super::events::{BindingEvent, BlockEvent, EventSink, NatEvent, SessionEvent};
-use super::inside_key::InsideKey;
+use super::inside_key::{InsideKey, Named};
 use super::port_blocks::BlockNews;
 use super::session::Session;
 use super::sides::{Inside, Outside};
@@ -36,17 +36,27 @@ impl Recording {
 
     /// A binding was made.
     #[inline]
-    pub(super) fn binding_created<I: InsideKey>(&mut self, binding: &Binding<I>, clock: Clock) {
+    pub(super) fn binding_created<I: InsideKey>(
+        &mut self,
+        binding: &Binding<I>,
+        names: &I::Names,
+        clock: Clock,
+    ) {
         if self.sink.is_some() {
-            self.binding(binding, clock, NatEvent::BindingCreated);
+            self.binding((binding, names), clock, NatEvent::BindingCreated);
         }
     }
 
     /// A binding ends.
     #[inline]
-    pub(super) fn binding_deleted<I: InsideKey>(&mut self, binding: &Binding<I>, clock: Clock) {
+    pub(super) fn binding_deleted<I: InsideKey>(
+        &mut self,
+        binding: &Binding<I>,
+        names: &I::Names,
+        clock: Clock,
+    ) {
         if self.sink.is_some() {
-            self.binding(binding, clock, NatEvent::BindingDeleted);
+            self.binding((binding, names), clock, NatEvent::BindingDeleted);
         }
     }
 
@@ -66,17 +76,27 @@ impl Recording {
 
     /// A session was made. One that waits for its inside endpoint is not told of before it has that.
     #[inline]
-    pub(super) fn session_created<I: InsideKey>(&mut self, session: &Session<I>, clock: Clock) {
+    pub(super) fn session_created<I: InsideKey>(
+        &mut self,
+        session: &Session<I>,
+        names: &I::Names,
+        clock: Clock,
+    ) {
         if self.sessions {
-            self.session(session, clock, NatEvent::SessionCreated);
+            self.session((session, names), clock, NatEvent::SessionCreated);
         }
     }
 
     /// A session ends.
     #[inline]
-    pub(super) fn session_deleted<I: InsideKey>(&mut self, session: &Session<I>, clock: Clock) {
+    pub(super) fn session_deleted<I: InsideKey>(
+        &mut self,
+        session: &Session<I>,
+        names: &I::Names,
+        clock: Clock,
+    ) {
         if self.sessions {
-            self.session(session, clock, NatEvent::SessionDeleted);
+            self.session((session, names), clock, NatEvent::SessionDeleted);
         }
     }
 
@@ -84,31 +104,32 @@ impl Recording {
     #[inline(never)]
     fn binding<I: InsideKey>(
         &mut self,
-        binding: &Binding<I>,
+        (binding, names): (&Binding<I>, &I::Names),
         clock: Clock,
         of: fn(BindingEvent) -> NatEvent,
     ) {
-        let (Some(sink), Some(inside)) = (&mut self.sink, binding.inside.0.mapped()) else { return };
+        let (Some(sink), Some(named)) = (&mut self.sink, binding.inside.0.named(names)) else { return };
+        let Named { softwire, inside } = named;
         let is_static = binding.kind() == BindingKind::Static;
         if !is_static && !self.dynamic {
             return;
         }
         let (protocol, outside) = (binding.protocol(), binding.outside);
-        sink.record(clock.now(), of(BindingEvent { protocol, inside, outside, is_static }));
+        sink.record(clock.now(), of(BindingEvent { protocol, softwire, inside, outside, is_static }));
     }
 
     #[cold]
     #[inline(never)]
     fn session<I: InsideKey>(
         &mut self,
-        session: &Session<I>,
+        (session, names): (&Session<I>, &I::Names),
         clock: Clock,
         of: fn(SessionEvent) -> NatEvent,
     ) {
         let (Some(sink), true) = (&mut self.sink, session.has_inside()) else { return };
         let Inside(key) = session.inside;
-        let Some(inside) = key.mapped() else { return };
+        let Some(Named { softwire, inside }) = key.named(names) else { return };
         let Session { protocol, outside, remote, .. } = *session;
-        sink.record(clock.now(), of(SessionEvent { protocol, inside, outside, remote }));
+        sink.record(clock.now(), of(SessionEvent { protocol, softwire, inside, outside, remote }));
     }
 }

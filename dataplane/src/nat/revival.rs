@@ -13,6 +13,7 @@ use super::timeouts::Clock;
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::nat::offload::{FlowHandle, HalfUsage, Usage};
+use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -23,6 +24,8 @@ pub struct SavedSession<I = Endpoint6> {
     pub protocol: NatProtocol,
     /// State.
     pub state: SessionState,
+    /// The remote end of the softwire that the inside endpoint is behind.
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint.
     pub inside: Inside<I>,
     /// Outside endpoint.
@@ -124,6 +127,7 @@ impl<I: InsideKey> StateTables<I> {
         Some(SavedSession {
             protocol: session.protocol,
             state: session.state.answered(),
+            softwire: None,
             inside: session.inside,
             outside: session.outside,
             remote: session.remote,

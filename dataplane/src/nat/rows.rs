@@ -4,6 +4,7 @@
 use super::inside_key::InsideKey;
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
+use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
@@ -45,11 +46,11 @@ impl<N: Copy> Selection<N> {
     pub(crate) fn holds<I: InsideKey<Network = N>>(
         &self,
         protocol: NatProtocol,
-        inside: Option<Inside<I>>,
+        (inside, names): (Option<Inside<I>>, &I::Names),
         outside: Outside<Endpoint4>,
     ) -> bool {
         self.protocol.is_none_or(|wanted| wanted == protocol)
-            && self.inside.is_none_or(|wanted| inside.is_some_and(|i| i.0.is_in(wanted)))
+            && self.inside.is_none_or(|wanted| inside.is_some_and(|i| i.0.is_in(wanted, names)))
             && self.inside_port.is_none_or(|wanted| inside.is_some_and(|i| wanted == i.0.port()))
             && self.outside.is_none_or(|wanted| wanted.contains(outside.0.address))
             && self.outside_port.is_none_or(|wanted| wanted == outside.0.port)
@@ -66,6 +67,8 @@ impl<N: Copy> Selection<N> {
 pub struct SessionRow<I = Endpoint6> {
     /// Protocol.
     pub protocol: NatProtocol,
+    /// The remote end of the softwire that the inside endpoint is behind.
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint; `None`: an inbound SYN waits whose outside endpoint has no binding.
     pub inside: Option<Inside<I>>,
     /// Outside endpoint.
@@ -95,6 +98,8 @@ pub struct SessionRow<I = Endpoint6> {
 pub struct BindingRow<I = Endpoint6> {
     /// Protocol.
     pub protocol: NatProtocol,
+    /// The remote end of the softwire that the inside endpoint is behind.
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint.
     pub inside: Inside<I>,
     /// Outside endpoint.

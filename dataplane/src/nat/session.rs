@@ -5,13 +5,14 @@
 //! table is bounded; when it is full new sessions are refused, and live ones are never evicted.
 
 use super::growing_index::GrowingIndex;
-use super::inside_key::{InsideKey, Softwire, address_word};
+use super::inside_key::{InsideKey, address_word};
 use super::keyed::{Purpose, TupleHash};
 use super::protocol::NatProtocol;
 use super::session_links::SessionLinks;
 use super::session_state::{Segment, SessionState, Timer, next_state};
 use super::sides::{Inside, Outside};
 use super::slab::{NONE, Slab};
+use super::softwire::Softwire;
 use super::timeouts::{Clock, Lifetimes};
 use super::wheel::{MOST_SLOTS, Wheel};
 use crate::direction::Direction;

@@ -154,7 +154,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         counters.bindings_made += 1;
         self.record_blocks(clock);
-        self.recording.binding_created(self.bindings.get(binding), clock);
+        self.recording.binding_created(self.bindings.get(binding), &self.bindings.names, clock);
         Ok(binding)
     }
 
@@ -183,7 +183,7 @@ impl<I: InsideKey> StateTables<I> {
         self.link(waiting, binding, clock);
         self.sessions.set_state(waiting, SessionState::Established, clock.ceil);
         self.answered_from_inside(waiting, counters);
-        self.recording.session_created(self.sessions.get(waiting), clock);
+        self.recording.session_created(self.sessions.get(waiting), &self.bindings.names, clock);
         Ok(waiting)
     }
 
@@ -270,7 +270,7 @@ impl<I: InsideKey> StateTables<I> {
         let new = NewSession { inside: Some(bound.inside), outside, remote, protocol, state, opened };
         let slot = self.sessions.insert(new, clock).ok_or(DropReason::SessionTableFull)?;
         counters.sessions_made += 1;
-        self.recording.session_created(self.sessions.get(slot), clock);
+        self.recording.session_created(self.sessions.get(slot), &self.bindings.names, clock);
         self.link(slot, binding, clock);
         if state != SessionState::OutsideInitStored {
             self.permits.add(protocol, outside, remote.address);
@@ -390,7 +390,7 @@ impl<I: InsideKey> StateTables<I> {
                 self.take_out(first, Ending::Lifetime, clock, counters);
             } else {
                 // The SYN waits as one to an endpoint without a binding.
-                self.recording.session_deleted(self.sessions.get(first), clock);
+                self.recording.session_deleted(self.sessions.get(first), &self.bindings.names, clock);
                 let links = *self.sessions.links(first);
                 self.unlink(&links, first);
                 self.sessions.forget_inside(first);
@@ -445,7 +445,7 @@ impl<I: InsideKey> StateTables<I> {
         let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);
         counters.sessions_ended += 1;
-        self.recording.session_deleted(&session, clock);
+        self.recording.session_deleted(&session, &self.bindings.names, clock);
         if let Some(stored) = links.stored() {
             match why {
                 Ending::Lifetime => self.stored.give_up(stored),
@@ -465,7 +465,7 @@ impl<I: InsideKey> StateTables<I> {
 
     /// Removes a binding without sessions.
     fn unbind(&mut self, binding: u32, clock: Clock, counters: &mut Counters) {
-        self.recording.binding_deleted(self.bindings.get(binding), clock);
+        self.recording.binding_deleted(self.bindings.get(binding), &self.bindings.names, clock);
         self.bindings.remove(binding, clock.ceil, counters);
         counters.bindings_ended += 1;
     }
@@ -506,7 +506,7 @@ impl<I: InsideKey> StateTables<I> {
         clock: Clock,
     ) -> Result<(), StaticBindingError> {
         let slot = self.bindings.bind_static(new)?;
-        self.recording.binding_created(self.bindings.get(slot), clock);
+        self.recording.binding_created(self.bindings.get(slot), &self.bindings.names, clock);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};
 use core::fmt;
+use core::net::Ipv6Addr;
 use sixway_wire::{Endpoint4, Endpoint6};
 
 /// A binding that the administrator configures.
@@ -10,6 +11,8 @@ use sixway_wire::{Endpoint4, Endpoint6};
 pub struct StaticBinding<I = Endpoint6> {
     /// Which BIB.
     pub protocol: NatProtocol,
+    /// The remote end of the softwire that it is behind; `None` also where the inside endpoint says it.
+    pub softwire: Option<Ipv6Addr>,
     /// The inside endpoint.
     pub inside: Inside<I>,
     /// The outside endpoint: an address of the pool, with any port.

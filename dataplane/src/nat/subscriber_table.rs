@@ -74,6 +74,8 @@ pub(super) struct Row {
     refused: u64,
     /// Whether no limit holds for it.
     is_exempt: bool,
+    /// Softwires whose hosts have bindings.
+    softwires: u16,
     /// The newest of its port blocks, and how many it has.
     blocks: BlockList,
 }
@@ -211,6 +213,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             made: 0,
             refused: 0,
             is_exempt,
+            softwires: 0,
             blocks: BlockList::EMPTY,
         })?;
         self.by_subscriber.insert(self.tag(subscriber), slot);
@@ -230,6 +233,17 @@ impl<H: InsideHost> SubscriberTable<H> {
             self.by_subscriber.remove(self.tag(subscriber), slot);
             self.rows.release(slot);
         }
+    }
+
+    /// Softwires whose hosts have bindings.
+    pub(super) fn softwires(&self, slot: u32) -> u16 {
+        self.rows[slot].softwires
+    }
+
+    /// A subscriber has one softwire more, or one less.
+    pub(super) fn has_softwire(&mut self, slot: u32, is_more: bool) {
+        let softwires = &mut self.rows[slot].softwires;
+        *softwires = if is_more { softwires.saturating_add(1) } else { softwires.saturating_sub(1) };
     }
 
     /// The port blocks of a subscriber.

@@ -26,6 +26,7 @@ impl Rewriter {
         let mut packet = *work.packet;
         if let Some(policy) = decap {
             let inner = work.inner.ok_or(DropReason::InnerNotIpv6)?;
+            self.refuse_too_big(inner, encap, work.pass.reassembled)?;
             self.decap(frame, (work.packet, inner), policy, &mut effects.counters)?;
             packet = *inner;
             packet.traffic_class = traffic_class(frame);
@@ -33,7 +34,7 @@ impl Rewriter {
         let mut executed = Executed::InPlace;
         let before = out.len();
         if let Some(edit) = edit {
-            let limits = self.room_behind(encap, effects)?;
+            let limits = self.room_behind(encap, &packet, effects)?;
             let edited = Work { packet: &packet, inner: None, ..*work };
             executed = self.edit::<Editing>((edit, policy), &edited, limits, frame, (out, effects))?;
             if executed == Executed::InPlace {
@@ -47,8 +48,29 @@ impl Rewriter {
         }
     }
 
+    /// Refuses what leaves a tunnel, may not be fragmented and is too large for the next link, before an octet is changed.
+    fn refuse_too_big(
+        &mut self,
+        inner: &Packet,
+        encap: Option<Encap>,
+        reassembled: bool,
+    ) -> Result<(), DropReason> {
+        let mtu4 = self.writer.limits.mtu4;
+        let is_v4 = matches!(inner.addresses, Addresses::V4 { .. });
+        if encap.is_none() && is_v4 && inner.dont_fragment && !reassembled && inner.length > mtu4.into() {
+            self.writer.too_big_for = Some(mtu4);
+            return Err(DropReason::PacketTooBig);
+        }
+        Ok(())
+    }
+
     /// What may leave an edit: what the links carry, or where an outer header follows what its tunnel carries.
-    fn room_behind(&self, encap: Option<Encap>, effects: &Effects) -> Result<Limits, DropReason> {
+    fn room_behind(
+        &self,
+        encap: Option<Encap>,
+        packet: &Packet,
+        effects: &Effects,
+    ) -> Result<Limits, DropReason> {
         let Some(encap) = encap else { return Ok(self.writer.limits) };
         let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
         let (mtu4, mtu6) = match *outer {
@@ -56,6 +78,8 @@ impl Rewriter {
                 let mtu4 = self.tunnel_mtu_ip_in_ip(encap.policy, outer, true);
                 (mtu4, self.tunnel_mtu(encap.policy, destination))
             }
+            // RFC 2473 §7.2, RFC 6333 §6.3: an IPv4 packet that may be fragmented is not; its tunnel packet is.
+            Outer::V6 { .. } if !packet.dont_fragment => (Some(u16::MAX), Some(u16::MAX)),
             Outer::V6 { .. } | Outer::Udp4 { .. } => {
                 let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, outer, is_v4);
                 (mtu(true), mtu(false))

@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
-use crate::tunnel::ecn;
+use crate::tunnel::{TunnelPolicy, ecn};
 use crate::verdict::{Outer, PolicyId};
 use sixway_wire::Endpoint4;
 use sixway_wire::checksum::{self, Sum};
@@ -24,8 +24,12 @@ impl Rewriter {
         policy: PolicyId,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let clamp_mss = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?.clamp_mss;
-        let traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
+        let &TunnelPolicy { clamp_mss, copies_dscp_out, .. } =
+            self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
+        let mut traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
+        if copies_dscp_out {
+            traffic_class = outer.traffic_class & !ecn::ECN | traffic_class & ecn::ECN;
+        }
         frame.truncate(usize::from(outer.transport_at) + inner.length as usize);
         frame.resize_front(outer.transport_at.into(), 0)?;
         frame.offload.transport = inner.transport_at;

@@ -144,6 +144,37 @@ impl IcmpErrors {
         }
     }
 
+    /// As [`IcmpErrors::answer`] to an IPv4 sender, from this address, and limited by this number for the sender: others have its address, too.
+    #[cold]
+    pub fn answer_as(
+        &mut self,
+        (own, sender): (Ipv4Addr, u128),
+        dropped: DroppedPacket<'_>,
+        now: Instant,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) {
+        let DroppedPacket { reason, frame, packet, detail } = dropped;
+        let Some(packet) = packet.filter(|packet| may_be_answered(packet)) else { return };
+        let detail = match (reason, detail) {
+            (DropReason::ProtocolUnknown, IcmpDetail::None) => {
+                IcmpDetail::Pointer(last_next_header(frame.bytes(), packet))
+            }
+            (_, given) => given,
+        };
+        let (Some(head), Addresses::V4 { source, .. }) =
+            (head_of(reason.answer(), packet, detail), packet.addresses)
+        else {
+            return;
+        };
+        let quote = || Quote::new(frame, packet, LONGEST4 - IPV4_HEADER);
+        if self.limit(sender, now) && compose4(head, own, source, &quote(), out).is_ok() {
+            counters.icmp_errors_made += 1;
+        } else {
+            counters.icmp_errors_limited += 1;
+        }
+    }
+
     /// The ICMPv6 error to `to` about a packet that failed inside a tunnel and that starts with `quote` (RFC 4213 §3.4), if it
     /// may be told.
     pub fn relay(

@@ -21,6 +21,9 @@ const KNOWN_PATHS: usize = 4_096;
 /// The same for tunnels over IPv6, which are configured one by one.
 const KNOWN_PATHS6: usize = 256;
 
+/// Of this many softwires the path of one can be known: most have one that carries what the next link does.
+const SOFTWIRES_FOR_PATH: usize = 4;
+
 /// Executes actions.
 #[derive(Debug)]
 pub struct Rewriter {
@@ -61,6 +64,12 @@ impl Rewriter {
             limit_at: None,
         };
         Self { policies: Vec::new(), tunnels: Vec::new(), writer }
+    }
+
+    /// Besides those of configured tunnels, there are paths to this number of softwires. `seed` is as in [`Rewriter::new`].
+    pub fn expect_softwires(&mut self, softwires: u32, seed: u64) {
+        let most = KNOWN_PATHS6.max(softwires as usize / SOFTWIRES_FOR_PATH);
+        self.writer.paths6 = PathMtus::new(most, seed);
     }
 
     /// The time of the packets that come next.
@@ -193,7 +202,7 @@ impl Rewriter {
 
     /// Puts an outer header in front. The hop limit does not change: the kernel decremented it.
     #[inline(always)]
-    pub(super) fn encap(
+    pub fn encap(
         &mut self,
         encap: Encap,
         packet: &Packet,

@@ -6,14 +6,14 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Inside, NatProtocol,
+    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Named, NatProtocol,
     NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding,
     StaticBindingError, SubscriberRow,
 };
 use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 /// A stateful translator. An inside host with an IPv4 address goes by its IPv4-mapped IPv6 address here (RFC 4291 §2.5.5.2).
 pub trait Stateful {
@@ -65,7 +65,7 @@ pub trait Stateful {
     fn end_session(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        named: Named,
         remote: Endpoint4,
         counters: &mut Counters,
     ) -> bool;

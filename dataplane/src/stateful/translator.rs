@@ -4,18 +4,23 @@ use super::without_ports::WithoutPorts;
 use crate::identity::Identity;
 use crate::nat::{self, AddressesInUse, Engine, InsideKey, Mechanism, Occupancy, Ownership};
 use crate::tunnel::ends::Ends4;
-use crate::verdict::{Decision, Next, WorkerId};
+use crate::verdict::{Next, WorkerId};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 
 /// What a translator adds to its NAT: the addresses that it admits, and its edits.
-pub trait AddressPolicy<I: InsideKey>: Mechanism<I, Outcome = Decision> {
+pub trait AddressPolicy<I: InsideKey>: Mechanism<I> {
     /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
     fn identity(&self) -> Identity;
 
     /// Whether the host may have static bindings.
     fn is_host(&self, _host: I::Host) -> bool {
+        true
+    }
+
+    /// Whether the site is one of the translator's, for static bindings and for sessions of another process.
+    fn takes_site(&self, _site: I::Site) -> bool {
         true
     }
 
@@ -81,7 +86,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     }
 
     /// Which worker owns what.
-    pub const fn ownership(&self) -> &Ownership<I::Host> {
+    pub const fn ownership(&self) -> &Ownership<I::Site> {
         self.nat.ownership()
     }
 

@@ -9,13 +9,13 @@ use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
     AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside,
-    InsideKey, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow,
-    StaticBinding, StaticBindingError, SubscriberRow,
+    InsideKey, Named, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection,
+    SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
 };
 use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
-use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn identity(&self) -> Identity {
@@ -43,7 +43,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
             Some(selection) => self.nat.sessions(cursor, slots, &selection, now, &mut found),
             None => None,
         };
-        rows.extend(found.iter().map(SessionRow::mapped));
+        let names = self.nat.names();
+        rows.extend(found.iter().map(|row| row.mapped(names)));
         next
     }
 
@@ -59,7 +60,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
             Some(selection) => self.nat.bindings(cursor, slots, &selection, &mut found),
             None => None,
         };
-        rows.extend(found.iter().filter_map(BindingRow::mapped));
+        let names = self.nat.names();
+        rows.extend(found.iter().filter_map(|row| row.mapped(names)));
         next
     }
 
@@ -85,11 +87,11 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn end_session(
         &mut self,
         protocol: NatProtocol,
-        inside: Inside<Endpoint6>,
+        named: Named,
         remote: Endpoint4,
         counters: &mut Counters,
     ) -> bool {
-        I::of_mapped(inside)
+        I::find_named(named, self.nat.names())
             .is_some_and(|inside| self.nat.end_session(protocol, Inside(inside), remote, counters))
     }
 
@@ -104,12 +106,18 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn add_static(&mut self, binding: &StaticBinding) -> Result<(), StaticBindingError> {
-        let binding = binding.of_kind::<I>().ok_or(StaticBindingError::OtherFamily)?;
-        if !self.rules.is_host(binding.inside.0.host()) {
-            return Err(StaticBindingError::NotInside);
-        }
-        self.nat.add_static(&binding)?;
-        self.note_static(binding.inside.0.host());
+        let named = binding.named();
+        let site = I::site_of(named.site()).ok_or(StaticBindingError::OtherFamily)?;
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(StaticBindingError::OtherFamily)?;
+        let added = if self.rules.is_host(inside.host()) && self.rules.takes_site(site) {
+            self.nat.add_static(&binding.of_kind(inside))
+        } else {
+            Err(StaticBindingError::NotInside)
+        };
+        // Another worker has it.
+        inside.forget_unused(self.nat.names_mut());
+        added?;
+        self.note_static(inside.host());
         Ok(())
     }
 
@@ -119,9 +127,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        let binding = binding.of_kind::<I>()?;
-        let removed = self.nat.remove_static(&binding, budget, counters);
-        let host = binding.inside.0.host();
+        let inside = I::of_named(binding.named(), self.nat.names_mut())?;
+        let removed = self.nat.remove_static(&binding.of_kind(inside), budget, counters);
+        inside.forget_unused(self.nat.names_mut());
+        let host = inside.host();
         if removed == Some(true)
             && let Some(count) = self.static_hosts.get_mut(&host)
         {
@@ -173,7 +182,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn worker_of_inside(&self, address: Ipv6Addr) -> WorkerId {
-        host::<I>(address).map_or_else(WorkerId::default, |host| self.ownership().worker_of_inside(host))
+        I::site_of(address).map_or_else(WorkerId::default, |site| self.ownership().worker_of_inside(site))
     }
 
     fn blocks_move(&self) -> bool {
@@ -197,12 +206,12 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     }
 
     fn has_host(&self, address: Ipv6Addr) -> bool {
-        host::<I>(address).is_some_and(|host| self.nat.has_host(host))
+        host::<I>(address).is_some_and(|host| self.nat.has_host(host)) || self.nat.names_site(address)
     }
 
     fn except(&mut self, address: Ipv6Addr, worker: WorkerId) {
-        if let Some(host) = host::<I>(address) {
-            self.nat.except(host, worker);
+        if let Some(site) = I::site_of(address) {
+            self.nat.except(site, worker);
         }
     }
 
@@ -248,8 +257,15 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<(), NotAdopted> {
-        let saved = saved.of_kind::<I>().ok_or(NotAdopted::AddressRefused)?;
-        self.nat.restore(&saved, &self.rules, now, counters)
+        let named = saved.named();
+        let site = I::site_of(named.site()).filter(|site| self.rules.takes_site(*site));
+        if site.is_none() {
+            return Err(NotAdopted::AddressRefused);
+        }
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(NotAdopted::AddressRefused)?;
+        let restored = self.nat.restore(&saved.of_kind(inside), &self.rules, now, counters);
+        inside.forget_unused(self.nat.names_mut());
+        restored
     }
 
     fn export(
@@ -261,7 +277,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     ) -> Option<u32> {
         let mut all = Vec::new();
         let next = self.nat.export(cursor, slots, now, &mut all);
-        saved.extend(all.iter().filter_map(SavedSession::mapped));
+        let names = self.nat.names();
+        saved.extend(all.iter().filter_map(|session| session.mapped(names)));
         next
     }
 

@@ -3,7 +3,8 @@
 use crate::parse::Addresses;
 use crate::verdict::Outer;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix6;
 
 /// The ends of a tunnel, and what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,19 @@ pub struct TunnelEnds {
     pub takes_v4: bool,
     /// Whether it carries IPv6 packets.
     pub takes_v6: bool,
+}
+
+/// Where many tunnels of IPv4 in IPv6 end: their remote ends are known by their prefixes alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Concentrator {
+    /// This end's addresses.
+    pub locals: Vec<Ipv6Addr>,
+    /// Prefixes of the remote ends.
+    pub clients: Vec<Prefix6>,
+    /// Remote ends at a time, at most.
+    pub most: u32,
+    /// Bits of the prefix that one subscriber has.
+    pub subscriber_bits: u8,
 }
 
 /// The local ends of all tunnels over IPv4.

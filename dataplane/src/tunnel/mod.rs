@@ -9,6 +9,7 @@ pub mod identification;
 pub mod ip_in_ip_error;
 pub mod neighbour_discovery;
 pub mod outer_nat;
+pub mod pair;
 pub mod path_mtu;
 mod policy;
 pub mod relayed_error;

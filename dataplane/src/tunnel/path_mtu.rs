@@ -59,7 +59,10 @@ impl Destination for Ipv6Addr {
 /// Largest packets that paths carry, by destination.
 #[derive(Debug)]
 pub struct PathMtus<A> {
+    /// Reserved when anything is learnt.
     sets: Box<[[Estimate<A>; WAYS]]>,
+    /// How many there are then, a power of two.
+    count: usize,
     hash: FixedState,
     /// Whether anything was ever learnt: most gateways never need to look.
     any: bool,
@@ -96,11 +99,7 @@ impl<A: Destination> PathMtus<A> {
     /// An empty table for at least `most` destinations (one set at the least); `seed` decides who shares a set.
     pub fn new(most: usize, seed: u64) -> Self {
         let sets = most.div_ceil(WAYS).max(1).next_power_of_two();
-        Self {
-            sets: vec![[Estimate::NOTHING; WAYS]; sets].into_boxed_slice(),
-            hash: FixedState::with_seed(seed),
-            any: false,
-        }
+        Self { sets: Box::default(), count: sets, hash: FixedState::with_seed(seed), any: false }
     }
 
     /// The largest packet that reaches `remote`, in octets, if anything is known.
@@ -123,7 +122,10 @@ impl<A: Destination> PathMtus<A> {
         if mtu < A::LEAST || !is_news {
             return Learnt::Refused;
         }
-        self.any = true;
+        if !self.any {
+            self.sets = vec![[Estimate::NOTHING; WAYS]; self.count].into_boxed_slice();
+            self.any = true;
+        }
         let set = self.set(remote);
         let estimate = Estimate { remote, mtu, until: now + LIFETIME };
         let ways = &mut self.sets[set];
@@ -139,7 +141,7 @@ impl<A: Destination> PathMtus<A> {
     }
 
     fn set(&self, remote: A) -> usize {
-        self.hash.hash_one(remote) as usize & (self.sets.len() - 1)
+        self.hash.hash_one(remote) as usize & (self.count - 1)
     }
 }
 

@@ -30,6 +30,8 @@ pub struct TunnelPolicy {
     pub ttl: HeaderByte,
     /// DSCP of the outer packets, in the upper six bits (RFC 2983 §4.1).
     pub traffic_class: HeaderByte,
+    /// Whether what leaves the tunnel gets the DSCP of the outer packet (RFC 2983 §3.1, the uniform model); else it keeps its own.
+    pub copies_dscp_out: bool,
     /// ECN inbound.
     pub ecn: Ecn,
     /// The largest inner packet.
@@ -66,6 +68,7 @@ impl Default for TunnelPolicy {
         Self {
             ttl: HeaderByte::Set(64),
             traffic_class: HeaderByte::Copy,
+            copies_dscp_out: false,
             ecn: Ecn::default(),
             mtu: TunnelMtu::Static(IPV6_MIN_MTU as u16),
             outer_fragments: OuterFragments::default(),

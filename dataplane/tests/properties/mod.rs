@@ -31,6 +31,7 @@ fn both() -> EngineConfig {
     let mut nat44 = support::nat44();
     nat44.pool = PoolConfig { addresses: vec!["192.0.2.5/32".parse().unwrap()], ports: vec![4_000..=4_015] };
     nat44.static_bindings = vec![StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint4::new("10.0.0.1".parse().unwrap(), 53)),
         outside: Outside(Endpoint4::new("192.0.2.5".parse().unwrap(), 4_003)),
@@ -38,6 +39,7 @@ fn both() -> EngineConfig {
     let mut nat64 = support::nat64();
     nat64.pool = PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_015] };
     nat64.static_bindings = vec![StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8:9::9".parse().unwrap(), 53)),
         outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 4_003)),

@@ -331,7 +331,7 @@ impl Pair {
         let Some(inside) = inside else { return };
         assert!(self.real.stateful().end_session(
             protocol,
-            Inside(inside),
+            Inside(inside).into(),
             remote,
             &mut self.effects.counters
         ));
@@ -360,6 +360,7 @@ impl Pair {
 
     fn add_static(&mut self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) {
         let made = self.real.stateful().add_static(&StaticBinding {
+            softwire: None,
             protocol,
             inside: Inside(inside),
             outside: Outside(outside),
@@ -395,7 +396,8 @@ impl Pair {
         }
         let at = made[usize::from(number) % made.len()];
         let Binding { protocol, inside, outside, .. } = self.model.bindings[at];
-        let binding = StaticBinding { protocol, inside: Inside(inside), outside: Outside(outside) };
+        let binding =
+            StaticBinding { protocol, softwire: None, inside: Inside(inside), outside: Outside(outside) };
         assert_eq!(
             self.real.stateful().remove_static(&binding, usize::MAX, &mut self.effects.counters),
             Some(true)

@@ -79,7 +79,12 @@ impl Named {
 
     /// The static binding; else what is wrong.
     pub fn binding(&self) -> Result<StaticBinding, String> {
-        Ok(StaticBinding { protocol: self.protocol()?, inside: self.inside()?, outside: self.outside()? })
+        Ok(StaticBinding {
+            protocol: self.protocol()?,
+            softwire: None,
+            inside: self.inside()?,
+            outside: self.outside()?,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use super::configuration_file::named_or_default;
 use super::dns64::{self, Dns64Command};
 use super::doctor;
+use super::ds_lite::{self, DsLiteCommand};
 use super::edit::{self, BindingCommand, SessionCommand, SubscriberCommand};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
@@ -88,6 +89,9 @@ enum Command {
     /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
+    /// Change what a running B4 of DS-Lite uses.
+    #[command(subcommand)]
+    DsLite(DsLiteCommand),
     /// Manage the fast path, which forwards packets in the kernel.
     #[command(subcommand)]
     Fastpath(FastPathCommand),
@@ -181,6 +185,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Support(arguments) => support::run(arguments),
         Command::Nat(command) => nat::run(command),
         Command::SixRd(command) => six_rd::run(command),
+        Command::DsLite(command) => ds_lite::run(command),
         Command::Fastpath(command) => fast_path::run(command),
         Command::Dns64(command) => dns64::run(command),
         Command::Generate(arguments) => generate::run(arguments, CommandLine::command()),

@@ -4,6 +4,7 @@ mod command_line;
 mod configuration_file;
 mod dns64;
 mod doctor;
+mod ds_lite;
 mod edit;
 mod failure;
 mod fast_path;

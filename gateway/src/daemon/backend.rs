@@ -6,6 +6,7 @@ use super::reload::Wanted;
 use super::remote_names;
 use super::words;
 use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, PoolPart, PoolVerb, Query, Ranking};
+use crate::config::AftrAt;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
@@ -145,6 +146,19 @@ impl Backend for Gateway {
 
     async fn set_remote(&self, remote: NewRemote) -> Result<(), AdminError> {
         let NewRemote { tunnel, remote } = remote;
+        if let Some((_, within)) = self.facts.b4s.iter().find(|(name, _)| *name == tunnel) {
+            let aftr = AftrAt::parse(&remote).ok_or_else(|| {
+                let what = format!("remote {}: neither an IPv6 address nor a name", remote.escape_debug());
+                AdminError::BadRequest(what)
+            })?;
+            if let AftrAt::Address(address) = &aftr
+                && !(within.is_empty() || within.iter().any(|prefix| prefix.contains(*address)))
+            {
+                return Err(AdminError::Conflict(format!("{address} is not within aftr_within of {tunnel}")));
+            }
+            self.told_aftrs.send_modify(|told| drop(told.insert(tunnel, aftr)));
+            return Ok(());
+        }
         let (_, within) =
             self.facts.named_remotes.iter().find(|(name, _)| *name == tunnel).ok_or_else(|| {
                 AdminError::NotFound(format!("no tunnel named {tunnel} has a host name as its remote"))

@@ -95,7 +95,7 @@ impl Gateway {
                 }
             }
             let Some((owner, inside)) = self.static_inside(mechanism, named).await? else { continue };
-            let binding = StaticBinding { protocol, inside, outside };
+            let binding = StaticBinding { protocol, softwire: None, inside, outside };
             let others = (0..self.workers()).filter(|worker| *worker != owner);
             for worker in std::iter::once(owner).chain(others) {
                 self.edit_whole(worker, mechanism, Edit::Unbind(binding)).await?;
@@ -258,6 +258,7 @@ pub(in crate::daemon) mod tests {
             metrics: None,
             advertised: Vec::new(),
             named_remotes: Vec::new(),
+            b4s: Vec::new(),
             without_fast_path: None,
             config: serde_json::Value::Null,
             config_text: String::new(),

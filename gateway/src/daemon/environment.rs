@@ -143,6 +143,7 @@ impl<'c> Environment<'c> {
             metrics: config.gateway.metrics.map(|address| format!("http://{address}/metrics")),
             advertised: self.tunnels.advertised(),
             named_remotes: setup::named_remotes(config),
+            b4s: config.b4s().map(|b4| (b4.name.clone(), b4.aftr_within.clone())).collect(),
             without_fast_path: self.without_fast_path.clone(),
             config: serde_json::to_value(config).unwrap_or_default(),
             config_text: format!("{CONFIG_HEADER}{config}"),

@@ -22,6 +22,8 @@ pub struct Facts {
     pub advertised: Vec<(String, String)>,
     /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
+    /// B4s, and where their AFTRs may be; nowhere named: anywhere.
+    pub b4s: Vec<(String, Vec<Prefix6>)>,
     /// Why there is no fast path although the configuration asks for one.
     pub without_fast_path: Option<String>,
     /// The configuration in force.

@@ -1,5 +1,6 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
+use super::aftrs::ToldAftrs;
 use super::alarms::Alarms;
 use super::dns64_view::Dns64View;
 use super::drain_log::{DrainLog, Drained};
@@ -53,6 +54,8 @@ pub struct Gateway {
     /// What was last seen of sessions and neighbours.
     pub(super) last_look: tokio::sync::Mutex<LastLook>,
     pub(super) remotes: RemoteSender,
+    /// The AFTRs of B4s that were set by the admin API.
+    pub(super) told_aftrs: tokio::sync::watch::Sender<ToldAftrs>,
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
     pub(super) dns64: Option<Arc<Dns64View>>,
@@ -93,6 +96,7 @@ impl Gateway {
         let (remotes, new_remotes) = remote_names::remotes();
         Self {
             remotes,
+            told_aftrs: tokio::sync::watch::Sender::default(),
             new_remotes: Mutex::new(Some(new_remotes)),
             facts,
             posts,
@@ -221,6 +225,15 @@ impl Gateway {
         let (history, kind) = (self.history(), Kind::Isatap);
         history.rate(|counters| counters.passed[kind as usize][Direction::Out as usize]) > 0.0
             || history.carried(|counts| words::carried(counts, kind)) > 0.0
+    }
+
+    /// Packets of B4s in the last second, into the tunnel and out of it; at least one if there was one.
+    pub(super) fn b4_packets(&self) -> (u64, u64) {
+        let history = self.history();
+        let of = |way: Direction| {
+            history.rate(|counters| counters.passed[Kind::B4 as usize][way as usize]).ceil() as u64
+        };
+        (of(Direction::Out), of(Direction::In))
     }
 
     pub(super) fn tunnels(&self) -> MutexGuard<'_, TunnelView> {

@@ -145,6 +145,7 @@ fn session(mut rest: &[u8]) -> Option<SavedSession> {
     let (outside, remote) = (endpoint()?, endpoint()?);
     let mut number64 = || take(&mut rest).map(u64::from_le_bytes);
     Some(SavedSession {
+        softwire: None,
         protocol: NatProtocol::of(number)?,
         state: *STATES.get(usize::from(state))?,
         inside: Inside(inside),
@@ -176,6 +177,7 @@ mod tests {
     fn handed(protocol: NatProtocol, state: SessionState, number: u64) -> Handed {
         let inside = Endpoint6::new("2001:db8:1::2".parse().unwrap(), 50_122);
         let session = SavedSession {
+            softwire: None,
             protocol,
             state,
             inside: Inside(inside),

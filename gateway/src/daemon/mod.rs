@@ -1,6 +1,7 @@
 //! The running gateway, from start to end.
 
 mod advertiser;
+mod aftrs;
 mod alarms;
 mod anchors;
 mod backend;
@@ -24,6 +25,7 @@ mod ingress;
 mod inheritance;
 mod log;
 mod log_listing;
+mod name_servers;
 mod narrow_paths;
 mod offload;
 mod orphans;

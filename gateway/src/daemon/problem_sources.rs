@@ -45,6 +45,7 @@ impl Gateway {
         found.extend(status.reload.iter().filter_map(problems::reload));
         found.extend(problems::event_log(&status.event_log));
         found.extend(problems::awaited(&self.tunnels().awaited));
+        found.extend(problems::waiting_b4s(&self.tunnels().waiting_b4s));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         let carried = self.fast_path.as_ref();
         found.extend(problems::fast_path(

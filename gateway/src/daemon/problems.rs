@@ -2,7 +2,7 @@
 //! Each check is a function of what was seen.
 
 use super::session_sample::SampleCount;
-use super::tunnel_view::ANY_INTERFACE;
+use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
 use crate::host::SilentRouter;
 use crate::show::{count, plural};
 use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow};
@@ -244,6 +244,29 @@ pub(super) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow> {
         )
     };
     tunnels.iter().map(row).collect()
+}
+
+/// B4s that have no prefix or no AFTR.
+pub(super) fn waiting_b4s(b4s: &[(String, MissingEnd)]) -> Vec<ProblemRow> {
+    let row = |(name, missing): &(String, MissingEnd)| {
+        let (what, mend) = match missing {
+            MissingEnd::Local(interface) => (
+                format!("{name}: waiting for an IPv6 prefix on {interface}"),
+                format!("check that {interface} gets a global IPv6 address (ip -6 address); it begins by itself then"),
+            ),
+            MissingEnd::Name(aftr) => (
+                format!("{name}: the AFTR {aftr} has no address yet"),
+                "check that a name server is reachable over IPv6 and knows AAAA records of that name; see the log"
+                    .into(),
+            ),
+            MissingEnd::Lease(file) => (
+                format!("{name}: no AFTR in {file} yet"),
+                "check that the DHCPv6 client asks for option 64 and writes it there, or set `aftr`".into(),
+            ),
+        };
+        ProblemRow::error(ProblemKind::AwaitedAddress, what, mend)
+    };
+    b4s.iter().map(row).collect()
 }
 
 /// Routers that the kernel cannot resolve.

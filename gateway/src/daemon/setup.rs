@@ -2,7 +2,7 @@
 
 use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat44, Nat64, Realm, Remote, Route, Siit};
+use crate::config::{Config, Nat44, Nat64, ROUTE_METRIC, Realm, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan, RealmPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
@@ -34,6 +34,8 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
         super_frames: config.tun.super_frames,
         realms: realm_plans(config),
         routes4,
+        last_resort: config.b4s().next().map(|_| ROUTE_METRIC),
+        proxy_ndp: config.b4s().filter_map(|b4| Some(b4.local.followed_interface()?.to_owned())).collect(),
         routes6,
         pins: pins(config),
         forwarding: Forwarding { v4: config.routes_ipv4(), v6: config.translates() || config.routes_ipv6() },
@@ -97,6 +99,8 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
     let translators = nat64.chain(nat44).chain(siit).chain(others);
+    let b4s = config.b4s().map(|it| tunnel(&it.name, Kind::B4));
+    let translators = translators.chain(b4s);
     translators.chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use crate::config::Word as _;
 use crate::config::{
-    Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Pool, Remote, SixRd, SixRdRole, SixToFour,
-    Surroundings,
+    AftrAt, B4, Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Pool, Remote, SixRd, SixRdRole,
+    SixToFour, Surroundings,
 };
 use crate::view::{RouterAdvertisementRow, SixRdRow};
 use sixway_fastpath::Taken;
@@ -21,6 +21,8 @@ pub struct TunnelView {
     pub serves: BTreeMap<String, String>,
     /// Tunnels and pools whose own address is not there yet, and the interface that is to have it.
     pub awaited: Vec<(String, String)>,
+    /// B4s without an address of their own or of an AFTR, and what is missing.
+    pub waiting_b4s: Vec<(String, MissingEnd)>,
     /// 6rd domains.
     pub six_rd: Vec<SixRdRow>,
     /// Router advertisements.
@@ -41,13 +43,42 @@ impl TunnelView {
         config.six_rd.iter().for_each(|it| add(&it.name, six_rd(it, now)));
         config.configured_tunnels.iter().for_each(|it| add(&it.name, configured(it, now)));
         config.isatap.iter().for_each(|it| add(&it.name, isatap(it, now)));
+        // Its packets come by a route.
+        serves.extend(config.b4s().map(|it| (it.name.clone(), b4(it, now))));
         Self {
             serves,
             awaited: awaited(config, now),
+            waiting_b4s: waiting_b4s(config, now),
             six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect(),
             ..Self::default()
         }
     }
+}
+
+/// What a B4 waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MissingEnd {
+    /// An IPv6 prefix on this interface.
+    Local(String),
+    /// The addresses of this name.
+    Name(String),
+    /// A lease with a name, in this file.
+    Lease(String),
+}
+
+fn waiting_b4s(config: &Config, now: &Surroundings) -> Vec<(String, MissingEnd)> {
+    let missing = |it: &B4| match (it.local.now(now), it.aftr_now(now)) {
+        (None, _) => Some(MissingEnd::Local(it.local.followed_interface()?.to_owned())),
+        (Some(_), Some(_)) => None,
+        (Some(_), None) => match (&it.aftr, &it.aftr_lease_file) {
+            (Some(AftrAt::Name(name)), _) => Some(MissingEnd::Name(name.clone())),
+            (Some(AftrAt::Address(_)) | None, Some(file)) => {
+                Some(MissingEnd::Lease(file.display().to_string()))
+            }
+            (Some(AftrAt::Address(_)) | None, None) => None,
+        },
+    };
+    config.b4s().filter_map(|it| Some((it.name.clone(), missing(it)?))).collect()
 }
 
 fn awaited(config: &Config, now: &Surroundings) -> Vec<(String, String)> {
@@ -126,6 +157,23 @@ fn configured(it: &ConfiguredTunnel, now: &Surroundings) -> Vec<String> {
     };
     let prefixes: Vec<String> = it.prefixes.iter().map(ToString::to_string).collect();
     vec![format!("{} ⇄ {remote}", own(&it.local, now)), prefixes.join(", ")]
+}
+
+fn b4(it: &B4, now: &Surroundings) -> String {
+    let local = match (it.local.now(now), it.local.followed_interface()) {
+        (Some(local), None) => local.to_string(),
+        (Some(local), Some(interface)) => format!("{local} by {interface}"),
+        (None, interface) => {
+            format!("waiting for an IPv6 prefix on {}", interface.unwrap_or(ANY_INTERFACE))
+        }
+    };
+    let aftr = match (it.aftr_now(now), &it.aftr) {
+        (Some(address), Some(AftrAt::Name(name))) => format!("{address} ({name})"),
+        (Some(address), Some(AftrAt::Address(_)) | None) => address.to_string(),
+        (None, Some(AftrAt::Name(name))) => format!("{name} (not resolved yet)"),
+        (None, Some(AftrAt::Address(_)) | None) => "no AFTR known yet".to_owned(),
+    };
+    format!("b4 {local} ⇄ AFTR {aftr} · {} on the device", it.ipv4_address)
 }
 
 fn isatap(it: &Isatap, now: &Surroundings) -> Vec<String> {

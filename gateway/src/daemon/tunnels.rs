@@ -5,6 +5,7 @@
 //! a tunnel's packet with "protocol unreachable".
 
 use super::advertiser::Advertiser;
+use super::aftrs::Aftrs;
 use super::discovery::Discovery;
 use super::error::RunError;
 use super::filter_trial::FilterTrial;
@@ -141,7 +142,8 @@ impl<'c> Tunnels<'c> {
         let needs_nothing = reach.rules.is_empty()
             && reach.unreachable.is_empty()
             && reach.blackholes.is_empty()
-            && reach.proxies.is_empty();
+            && reach.proxies.is_empty()
+            && self.config.ds_lite.is_empty();
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
             // State of a previous process's tunnels.
             let _ = host.reach(&crate::config::Reach::default());
@@ -183,6 +185,7 @@ impl<'c> Tunnels<'c> {
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
         let mut names = RemoteNames::new(self.config, &sender, answers);
+        let mut aftrs = Aftrs::new(self.config, &gateway.told_aftrs);
         gateway.see_tunnels(self.view());
         self.follow_pools(gateway);
         loop {
@@ -190,6 +193,7 @@ impl<'c> Tunnels<'c> {
             if let Some(discovery) = &mut self.discovery {
                 seen.learnt.clone_from(discovery.work(&self.senders));
             }
+            seen.aftrs = aftrs.in_use();
             let idle = self.discovery.as_ref().and_then(Discovery::idle);
             if seen == self.now {
                 tokio::select! {
@@ -197,12 +201,14 @@ impl<'c> Tunnels<'c> {
                         seen = crate::host::surroundings_now(seen);
                         self.inspect(host, gateway);
                         self.each_second(gateway);
+                        self.observe_aftrs(&mut aftrs, gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
                         }
                         self.reach(host);
                     }
                     (tunnel, address) = names.changed() => drop(seen.remotes.insert(tunnel, address)),
+                    () = aftrs.changed() => {}
                     found = relay(&mut self.errors, gateway) => {
                         if let Some(offload) = offload {
                             offload.narrow(&found);
@@ -235,6 +241,14 @@ impl<'c> Tunnels<'c> {
         let links = self.advertisers.iter();
         let believed = links.map(|(it, one)| (it.interface.clone().unwrap_or_default(), one.believed()));
         self.promises.keep(&believed.collect::<Vec<_>>(), clock);
+    }
+
+    /// Lets B4s give up an AFTR that is silent.
+    fn observe_aftrs(&self, aftrs: &mut Aftrs, gateway: &Gateway) {
+        if let Some(clock) = self.clock.filter(|_| self.config.b4s().next().is_some()) {
+            let (sent, received) = gateway.b4_packets();
+            aftrs.observe(clock.now(), sent, received);
+        }
     }
 
     fn each_second(&mut self, gateway: &Gateway) {
@@ -298,7 +312,7 @@ impl<'c> Tunnels<'c> {
             self.ingress.steer_to(&addresses, &self.now, host);
         }
         // NAT64s refuse this host's addresses as destinations.
-        if self.config.has_tunnels() || !self.config.nat64.is_empty() {
+        if self.config.has_tunnels() || !self.config.nat64.is_empty() || !self.config.ds_lite.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);

@@ -456,8 +456,8 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option
         is_static: it.is_static,
     };
     let session = |phase, it: SessionEvent| {
-        let SessionEvent { protocol, inside, outside, remote } = it;
-        let binding = binding(BindingEvent { protocol, inside, outside, is_static: false });
+        let SessionEvent { protocol, softwire, inside, outside, remote } = it;
+        let binding = binding(BindingEvent { protocol, softwire, inside, outside, is_static: false });
         Event::Session(phase, binding, destinations.then_some(remote))
     };
     let portless = |phase, it| Some(Event::Portless(phase, Portless::of(translator, &it, destinations)?));

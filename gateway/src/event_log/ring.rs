@@ -84,6 +84,7 @@ mod tests {
 
     fn event(port: u16) -> NatEvent {
         NatEvent::BindingCreated(BindingEvent {
+            softwire: None,
             protocol: NatProtocol::Udp,
             inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), port)),
             outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),

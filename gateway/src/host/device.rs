@@ -1,7 +1,7 @@
 //! Sets up the host for a gateway, and restores it.
 
 use super::error::HostError;
-use super::forwarding::{Forwarding, Setting, device_settings, host_settings};
+use super::forwarding::{Forwarding, Setting, device_settings, host_settings, proxy_ndp_settings};
 use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
 use super::notrack;
@@ -59,6 +59,10 @@ pub struct HostPlan {
     pub realms: Vec<RealmPlan>,
     /// IPv4 routes into it.
     pub routes4: Vec<Prefix4>,
+    /// The metric of a default route of IPv4 among them, if others have precedence.
+    pub last_resort: Option<u32>,
+    /// Interfaces on which the host answers neighbour solicitations for other addresses.
+    pub proxy_ndp: Vec<String>,
     /// IPv6 routes into it.
     pub routes6: Vec<Prefix6>,
     /// Which families this host must forward on other interfaces.
@@ -204,7 +208,9 @@ impl Host {
         }
         let root = Path::new(SETTINGS);
         let reserved = reserved_ports::reserve(root, &plan.shared_ports);
-        for setting in host_settings(root, &self.name, plan.forwarding).into_iter().chain(reserved) {
+        let settings = host_settings(root, &self.name, plan.forwarding).into_iter();
+        let answers = proxy_ndp_settings(root, &plan.proxy_ndp);
+        for setting in settings.chain(reserved).chain(answers) {
             self.change(&setting)?;
         }
         Ok(())
@@ -219,7 +225,8 @@ impl Host {
         }
         let routes = Routes::connect(mark).map_err(HostError::Route)?;
         for prefix in plan.routes4.iter().filter(|prefix| !inherited.routes4.contains(prefix)) {
-            routes.add4(*prefix, self.device).await.map_err(HostError::Route)?;
+            let metric = plan.last_resort.filter(|_| prefix.length() == 0);
+            routes.add4(*prefix, self.device, metric).await.map_err(HostError::Route)?;
         }
         for prefix in plan.routes6.iter().filter(|prefix| !inherited.has6(**prefix)) {
             routes.add6(*prefix, self.device).await.map_err(HostError::Route)?;
@@ -245,6 +252,7 @@ impl Host {
             settings,
             reserved_ports: &plan.shared_ports,
             routes4: &plan.routes4,
+            last_resort: plan.last_resort,
             routes6: &plan.routes6,
             reached: &mut self.reached,
             record,

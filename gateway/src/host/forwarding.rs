@@ -54,6 +54,13 @@ pub fn host_settings(root: &Path, device: &str, forwarding: Forwarding) -> Vec<S
     settings
 }
 
+/// Neighbour solicitations are answered for proxy entries only where this is set. An interface that is missing has no settings.
+pub fn proxy_ndp_settings(root: &Path, interfaces: &[String]) -> Vec<Setting> {
+    let setting = |interface: &String| root.join("net/ipv6/conf").join(interface).join("proxy_ndp");
+    let wanted = interfaces.iter().map(setting).filter(|path| value(path) == Some(0));
+    wanted.map(|path| (path, "1".into())).collect()
+}
+
 /// IPv4 looks at the flag of the interface that a packet comes in by. `all` is left alone: writing it changes every
 /// interface, and `accept_redirects`.
 fn forward_v4(conf: &Path, settings: &mut Vec<Setting>) {

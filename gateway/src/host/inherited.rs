@@ -1,7 +1,7 @@
 //! What the previous process configured in the kernel, so that this one changes only the differences.
 
 use super::kernel;
-use super::proxy_arp;
+use super::proxy_neighbours;
 use super::record::Record;
 use super::route::RouteError;
 use super::source_rules;
@@ -20,7 +20,7 @@ pub(super) struct Inherited {
 impl Inherited {
     /// Asks the kernel about the device of this index, and the record about the rest.
     pub fn of(device: u32, record: &Record) -> Result<Self, RouteError> {
-        let mut addresses = kernel::addresses6(device).map_err(failed("the device's addresses"))?;
+        let mut addresses = kernel::addresses(device).map_err(failed("the device's addresses"))?;
         if let Some(found) = record.found_device() {
             addresses.retain(|address| !found.addresses.contains(address));
         }
@@ -53,7 +53,7 @@ impl Inherited {
             there.reach.rules = rules.map_err(failed("the rules"))?;
         }
         there.reach.proxies =
-            proxy_arp::present(&there.reach.proxies).map_err(failed("the proxy ARP entries"))?;
+            proxy_neighbours::present(&there.reach.proxies).map_err(failed("the proxy neighbour entries"))?;
         Ok(there)
     }
 

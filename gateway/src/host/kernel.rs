@@ -306,18 +306,26 @@ fn mtu(route: &RouteMessage) -> Option<u16> {
     })
 }
 
-/// The IPv6 addresses of the device with this index: the kernel assigns none automatically.
-pub(super) fn addresses6(device: u32) -> Result<Vec<Ipv6Addr>, Refusal> {
+/// The addresses of the device with this index: the kernel assigns none automatically.
+pub(super) fn addresses(device: u32) -> Result<Vec<IpAddr>, Refusal> {
     let ask_for = |handle: Handle| async move {
         handle.address().get().set_link_index_filter(device).execute().try_collect::<Vec<_>>().await
     };
     let found = ask(ask_for)?.map_err(|error| Refusal::of(&error))?;
     let attributes = found.iter().flat_map(|message| &message.attributes);
     let addresses = attributes.filter_map(|attribute| match attribute {
-        AddressAttribute::Address(IpAddr::V6(address)) => Some(*address),
+        AddressAttribute::Address(address) => Some(*address),
         _ => None,
     });
     Ok(addresses.collect())
+}
+
+/// The length of a prefix that is one address.
+pub(super) const fn whole(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => 32,
+        IpAddr::V6(_) => 128,
+    }
 }
 
 /// Whether an address brings a route to its network.
@@ -335,8 +343,16 @@ pub(super) fn remove_link(index: u32) -> Result<(), Refusal> {
         .map_err(|error| Refusal::of(&error))
 }
 
-fn address(device: u32, address: Ipv6Addr, length: u8, network: Network) -> AddressMessage {
-    let mut message = AddressMessageBuilder::<Ipv6Addr>::new().index(device).address(address, length).build();
+fn address(device: u32, address: IpAddr, length: u8, network: Network) -> AddressMessage {
+    let mut message = match address {
+        IpAddr::V4(address) => {
+            let builder = AddressMessageBuilder::<Ipv4Addr>::new().index(device);
+            return builder.address(address, length).build();
+        }
+        IpAddr::V6(address) => {
+            AddressMessageBuilder::<Ipv6Addr>::new().index(device).address(address, length).build()
+        }
+    };
     if network == Network::Nobody {
         let flags = AddressFlags::Nodad | AddressFlags::Noprefixroute;
         message.attributes.push(AddressAttribute::Flags(flags));
@@ -345,10 +361,10 @@ fn address(device: u32, address: Ipv6Addr, length: u8, network: Network) -> Addr
 }
 
 /// Gives this host an address on the interface of this index.
-pub(super) fn add_address(device: u32, own: Ipv6Addr, length: u8, network: Network) -> Result<(), Refusal> {
+pub(super) fn add_address(device: u32, own: IpAddr, length: u8, network: Network) -> Result<(), Refusal> {
     let message = address(device, own, length, network);
     let request = |handle: Handle| async move {
-        let mut add = handle.address().add(device, own.into(), length);
+        let mut add = handle.address().add(device, own, length);
         *add.message_mut() = message;
         add.execute().await
     };
@@ -356,7 +372,7 @@ pub(super) fn add_address(device: u32, own: Ipv6Addr, length: u8, network: Netwo
 }
 
 /// Takes an address away.
-pub(super) fn remove_address(device: u32, own: Ipv6Addr, length: u8) -> Result<(), Refusal> {
+pub(super) fn remove_address(device: u32, own: IpAddr, length: u8) -> Result<(), Refusal> {
     let message = address(device, own, length, Network::OnLink);
     ask(|handle| async move { handle.address().del(message).execute().await })?
         .map_err(|error| Refusal::of(&error))

@@ -19,7 +19,7 @@ mod next_hops;
 mod nft;
 pub mod notrack;
 mod program;
-mod proxy_arp;
+mod proxy_neighbours;
 mod reach;
 mod realm_rules;
 mod realms;

@@ -5,23 +5,23 @@ use super::blackholes;
 use super::error::HostError;
 use super::facts::addresses;
 use super::kernel::{self, Network, Refusal, Route6};
-use super::proxy_arp;
+use super::proxy_neighbours;
 use super::record::{Record, RecordError};
 use super::route::RouteError;
 use super::route_mark::RouteMark;
 use super::source_rules::{self, Recorded};
-use crate::config::{LinkAddress, ProxyArp, Reach, SourceRule, TunnelRoute};
+use crate::config::{LinkAddress, ProxyNeighbour, Reach, SourceRule, TunnelRoute};
 use sixway_link::interface;
 use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// What was set so far.
 #[derive(Debug, Default)]
 pub(super) struct AppliedReach {
     present: Reach,
-    /// The proxy ARP entries that were made here; those present that others made are not among them.
-    added: Vec<ProxyArp>,
+    /// The proxy neighbour entries that were made here; those present that others made are not among them.
+    added: Vec<ProxyNeighbour>,
 }
 
 impl AppliedReach {
@@ -117,9 +117,9 @@ impl AppliedReach {
         self.present.addresses.retain(|address| !lost.addresses.contains(address));
     }
 
-    /// The same of proxy ARP entries.
+    /// The same of proxy neighbour entries.
     pub(super) fn forget_proxies(&mut self, lost: &Reach) {
-        let lost: HashSet<&ProxyArp> = lost.proxies.iter().collect();
+        let lost: HashSet<&ProxyNeighbour> = lost.proxies.iter().collect();
         self.present.proxies.retain(|proxy| !lost.contains(proxy));
         self.added.retain(|proxy| !lost.contains(proxy));
     }
@@ -142,11 +142,12 @@ impl AppliedReach {
         failed
     }
 
-    /// Answers ARP requests for these addresses too. An entry that exists is another program's.
-    fn answer(&mut self, new: &[ProxyArp], record: &mut Record) -> Vec<HostError> {
-        let kernels =
-            |refusal: Refusal| HostError::Route(RouteError::Kernel("proxy ARP".into(), refusal.to_string()));
-        let there = match proxy_arp::present(new) {
+    /// Answers ARP requests and neighbour solicitations for these addresses too. An entry that exists is another program's.
+    fn answer(&mut self, new: &[ProxyNeighbour], record: &mut Record) -> Vec<HostError> {
+        let kernels = |refusal: Refusal| {
+            HostError::Route(RouteError::Kernel("proxy neighbours".into(), refusal.to_string()))
+        };
+        let there = match proxy_neighbours::present(new) {
             Ok(there) => there,
             Err(refusal) => return vec![kernels(refusal)],
         };
@@ -158,7 +159,7 @@ impl AppliedReach {
         if let Err(error) = record.proxies(&make) {
             return vec![HostError::Record(error)];
         }
-        for (proxy, outcome) in proxy_arp::add(&make) {
+        for (proxy, outcome) in proxy_neighbours::add(&make) {
             match outcome {
                 Ok(()) => {
                     self.present.proxies.push(proxy.clone());
@@ -209,7 +210,7 @@ impl AppliedReach {
             present.routes.retain(|one| *one != route);
         }
         for address in missing(&present.addresses, &wanted.addresses) {
-            let _ = kernel::remove_address(device, address, 128);
+            let _ = kernel::remove_address(device, address, kernel::whole(address));
             present.addresses.retain(|one| *one != address);
         }
         for address in missing(&present.link_addresses, &wanted.link_addresses) {
@@ -219,7 +220,7 @@ impl AppliedReach {
         if present.proxies != wanted.proxies {
             let gone = missing_proxies(&present.proxies, &wanted.proxies);
             failed.extend(record.remove_proxies(&gone).map_err(HostError::Record).err());
-            let gone: HashSet<&ProxyArp> = gone.iter().collect();
+            let gone: HashSet<&ProxyNeighbour> = gone.iter().collect();
             present.proxies.retain(|proxy| !gone.contains(proxy));
             self.added.retain(|proxy| !gone.contains(proxy));
         }
@@ -239,8 +240,8 @@ fn missing<T: Clone + PartialEq>(these: &[T], others: &[T]) -> Vec<T> {
 }
 
 /// The same of many.
-fn missing_proxies(these: &[ProxyArp], others: &[ProxyArp]) -> Vec<ProxyArp> {
-    let others: HashSet<&ProxyArp> = others.iter().collect();
+fn missing_proxies(these: &[ProxyNeighbour], others: &[ProxyNeighbour]) -> Vec<ProxyNeighbour> {
+    let others: HashSet<&ProxyNeighbour> = others.iter().collect();
     these.iter().filter(|one| !others.contains(one)).cloned().collect()
 }
 
@@ -279,8 +280,8 @@ fn added(prefix: &impl ToString, outcome: Result<(), Refusal>) -> Result<(), Hos
     })
 }
 
-fn on_device(device: u32, address: Ipv6Addr) -> Result<(), HostError> {
-    match kernel::add_address(device, address, 128, Network::Nobody) {
+fn on_device(device: u32, address: IpAddr) -> Result<(), HostError> {
+    match kernel::add_address(device, address, kernel::whole(address), Network::Nobody) {
         Ok(()) | Err(Refusal::Exists) => Ok(()),
         Err(refusal) => Err(HostError::Address(address.to_string(), refusal.to_string())),
     }
@@ -293,7 +294,7 @@ fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<bool, HostError>
     };
     let Ok(index) = interface::index(&wanted.interface) else { return Ok(false) };
     record.link_address(wanted).map_err(HostError::Record)?;
-    let outcome = kernel::add_address(index, wanted.address, wanted.length, Network::OnLink);
+    let outcome = kernel::add_address(index, wanted.address.into(), wanted.length, Network::OnLink);
     if outcome.is_err() {
         record.forget_link_address(wanted).map_err(HostError::Record)?;
     }

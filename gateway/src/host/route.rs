@@ -52,12 +52,12 @@ impl Routes {
         Ok(Self { handle, mark })
     }
 
-    /// Routes `prefix` into the device with index `device`.
+    /// Routes `prefix` into the device with index `device`; without a `metric`, before all other routes to it.
     ///
     /// # Errors
     /// There is such a route already, or the kernel refused.
-    pub async fn add4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
-        let message = message4(prefix, device, self.mark);
+    pub async fn add4(&self, prefix: Prefix4, device: u32, metric: Option<u32>) -> Result<(), RouteError> {
+        let message = message4(prefix, device, self.mark, metric);
         self.handle.route().add(message).execute().await.map_err(|error| refused(&prefix, &error))
     }
 
@@ -66,7 +66,7 @@ impl Routes {
     /// # Errors
     /// The kernel refused.
     pub async fn remove4(&self, prefix: Prefix4, device: u32) -> Result<(), RouteError> {
-        let message = message4(prefix, device, self.mark);
+        let message = message4(prefix, device, self.mark, None);
         match self.handle.route().del(message).execute().await {
             Err(error) if Refusal::of(&error) != Refusal::Absent => Err(refused(&prefix, &error)),
             Ok(()) | Err(_) => Ok(()),
@@ -88,26 +88,35 @@ impl Routes {
 }
 
 /// Routes `prefix` into the device again, on a thread that waits for the kernel.
-pub(super) fn restore4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<(), Refusal> {
-    let add =
-        |handle: Handle| async move { handle.route().add(message4(prefix, device, mark)).execute().await };
+pub(super) fn restore4(
+    prefix: Prefix4,
+    device: u32,
+    mark: RouteMark,
+    metric: Option<u32>,
+) -> Result<(), Refusal> {
+    let message = message4(prefix, device, mark, metric);
+    let add = |handle: Handle| async move { handle.route().add(message).execute().await };
     ask(add)?.map_err(|error| Refusal::of(&error))
 }
 
 /// Removes such a route, on a thread that waits for the kernel.
 pub(super) fn remove4(prefix: Prefix4, device: u32, mark: RouteMark) -> Result<(), Refusal> {
-    let delete =
-        |handle: Handle| async move { handle.route().del(message4(prefix, device, mark)).execute().await };
+    let delete = |handle: Handle| async move {
+        handle.route().del(message4(prefix, device, mark, None)).execute().await
+    };
     ask(delete)?.map_err(|error| Refusal::of(&error))
 }
 
-pub(super) fn message4(prefix: Prefix4, device: u32, mark: RouteMark) -> RouteMessage {
-    RouteMessageBuilder::<Ipv4Addr>::new()
+pub(super) fn message4(prefix: Prefix4, device: u32, mark: RouteMark, metric: Option<u32>) -> RouteMessage {
+    let builder = RouteMessageBuilder::<Ipv4Addr>::new()
         .destination_prefix(prefix.address(), prefix.length())
         .output_interface(device)
         .protocol(mark.protocol())
-        .scope(RouteScope::Link)
-        .build()
+        .scope(RouteScope::Link);
+    match metric {
+        Some(metric) => builder.priority(metric).build(),
+        None => builder.build(),
+    }
 }
 
 fn refused(prefix: &impl fmt::Display, error: &rtnetlink::Error) -> RouteError {

@@ -128,6 +128,7 @@ fn saved(row: &SessionRow) -> Option<SavedSession> {
         SocketAddr::V6(_) => None,
     };
     Some(SavedSession {
+        softwire: None,
         protocol,
         state: plain.or(named)?,
         inside: Inside(inside),

@@ -420,12 +420,12 @@ pub struct AdvertisedRow {
     pub deprecated: bool,
 }
 
-/// The new remote address of a tunnel whose remote is a name.
+/// The new remote address of a tunnel whose remote is a name, or the AFTR of a B4.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NewRemote {
     /// The tunnel's name.
     pub tunnel: String,
-    /// The other end's IPv4 address.
+    /// The other end's IPv4 address; for a B4 the AFTR's IPv6 address or name.
     pub remote: String,
 }
 

@@ -228,7 +228,7 @@ impl Translator for Engine {
                 Edited::Done
             }
             Edit::EndSession(protocol, inside, remote) => {
-                ended(translator.end_session(*protocol, *inside, *remote, counters).then_some(true))
+                ended(translator.end_session(*protocol, (*inside).into(), *remote, counters).then_some(true))
             }
         }
     }

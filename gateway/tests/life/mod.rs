@@ -3,6 +3,7 @@
 
 mod check;
 mod doctor;
+mod ds_lite;
 mod fast_path;
 mod identity;
 mod ip_in_ip;

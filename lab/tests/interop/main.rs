@@ -10,6 +10,7 @@ mod dns64;
 mod dns64_clients;
 mod dns64_daemon;
 mod dns64_upstreams;
+mod ds_lite;
 mod event_log;
 mod experiments;
 mod fast_path;
@@ -211,8 +212,15 @@ fn all() -> Vec<Interop> {
         &dns64_upstreams::tests(),
     ]
     .concat();
-    let busy = [ip_in_ip::TESTS, super_frames::TESTS, &tunnels::tests(), &dns64::tests(), experiments::TESTS]
-        .concat();
+    let busy = [
+        ip_in_ip::TESTS,
+        ds_lite::TESTS,
+        super_frames::TESTS,
+        &tunnels::tests(),
+        &dns64::tests(),
+        experiments::TESTS,
+    ]
+    .concat();
     let tests = [waiting, busy.into_iter().map(Interop::busy).collect()].concat();
     let again = fast_path::again(&tests);
     let alone = fast_path::tests().into_iter().map(Interop::busy).collect();

@@ -49,7 +49,7 @@ impl Mechanism for Nat64 {
     const NO_PROBE: Probe = Probe::EMPTY;
 
     #[inline(always)]
-    fn prepare(&self, packet: &Packet, probe: &mut Probe) {
+    fn prepare(&self, packet: &Packet, _inner: Option<&Packet>, probe: &mut Probe) {
         self.probe(packet, probe);
     }
 

@@ -120,6 +120,7 @@ impl<I: InsideKey> Engine<I> {
         let saved = SavedSession {
             protocol: flow.protocol,
             state,
+            softwire: None,
             inside: Inside(inside),
             outside: flow.outside,
             remote: flow.remote,
@@ -201,7 +202,7 @@ impl<I: InsideKey> Engine<I> {
 
     /// The worker that owns both endpoints of a session; `None`: no worker does.
     fn worker_of(&self, saved: &SavedSession<I>) -> Option<WorkerId> {
-        let inside = self.ownership.worker_of_inside(saved.inside.0.host());
+        let inside = self.worker_of_host(saved.inside.0.host());
         let outside = self.ownership.worker_of_outside(saved.protocol, saved.outside.0);
         (inside == outside).then_some(inside)
     }

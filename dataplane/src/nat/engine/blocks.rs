@@ -18,6 +18,7 @@ use crate::nat::port_blocks::{AddressBlocks, BlockCounts};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
 use crate::verdict::WorkerId;
+use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 
 /// One block of this many is reserved.
@@ -130,9 +131,14 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.has_host(Inside(host))
     }
 
-    /// Assigns a host to a worker, against its prefix, if the table of exceptions has room.
-    pub(crate) fn except(&mut self, host: I::Host, worker: WorkerId) {
-        self.ownership.except(host, worker);
+    /// Whether hosts of a site that is known by its name have bindings here.
+    pub(crate) fn names_site(&self, address: Ipv6Addr) -> bool {
+        I::names_site(address, self.names())
+    }
+
+    /// Assigns the hosts of a site to a worker, against its prefix, if the table of exceptions has room.
+    pub(crate) fn except(&mut self, site: I::Site, worker: WorkerId) {
+        self.ownership.except(site, worker);
     }
 
     fn give_block(&mut self, block: u16, to: WorkerId) -> BlockMove {

@@ -38,7 +38,7 @@ impl<I: InsideKey> Engine<I> {
             let session = &present.session;
             let inside = Some(session.inside).filter(|_| session.has_inside());
             if clock.floor >= sessions.ends(session) && session.state != SessionState::Established
-                || !selection.holds(session.protocol, inside, session.outside)
+                || !selection.holds(session.protocol, (inside, self.names()), session.outside)
                 || !selection.holds_remote(session.remote)
             {
                 continue;
@@ -46,6 +46,7 @@ impl<I: InsideKey> Engine<I> {
             let ([packets_out, packets_in], [octets_out, octets_in]) = (present.packets, present.octets);
             rows.push(SessionRow {
                 protocol: session.protocol,
+                softwire: None,
                 inside,
                 outside: session.outside,
                 remote: session.remote,
@@ -75,10 +76,11 @@ impl<I: InsideKey> Engine<I> {
         for slot in cursor..end {
             let binding = bindings.get(slot);
             if binding.kind() != BindingKind::Free
-                && selection.holds(binding.protocol(), Some(binding.inside), binding.outside)
+                && selection.holds(binding.protocol(), (Some(binding.inside), self.names()), binding.outside)
             {
                 rows.push(BindingRow {
                     protocol: binding.protocol(),
+                    softwire: None,
                     inside: binding.inside,
                     outside: binding.outside,
                     is_static: binding.kind() == BindingKind::Static,
@@ -163,8 +165,8 @@ impl<I: InsideKey> Engine<I> {
     /// # Errors
     /// Why it cannot be made.
     pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
-        let StaticBinding { protocol, inside, outside } = *binding;
-        let owner = self.ownership.worker_of_inside(inside.0.host());
+        let StaticBinding { protocol, inside, outside, .. } = *binding;
+        let owner = self.worker_of_host(inside.0.host());
         if self.worker == owner {
             self.tables.bind_static(binding, self.clock)?;
         } else if self.ownership.giver(outside.0) == self.worker {
@@ -186,8 +188,8 @@ impl<I: InsideKey> Engine<I> {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        let StaticBinding { protocol, inside, outside } = *binding;
-        if self.worker == self.ownership.worker_of_inside(inside.0.host()) {
+        let StaticBinding { protocol, inside, outside, .. } = *binding;
+        if self.worker == self.worker_of_host(inside.0.host()) {
             let slot = self.tables.bindings.find_outside(protocol, outside)?;
             let bound = self.tables.bindings.get(slot);
             if bound.kind() != BindingKind::Static || bound.inside != inside {

@@ -175,6 +175,12 @@ impl<I: InsideKey> Engine<I> {
         }
     }
 
+    /// The inside endpoint of the session that a packet from outside was found to belong to.
+    #[inline(always)]
+    pub fn found_inside(&self, probe: &Probe<I>) -> Option<Inside<I>> {
+        (probe.slot < ABSENT).then(|| self.tables.sessions.get(probe.slot).inside)
+    }
+
     /// The binding of a packet from outside that belongs to no session.
     #[inline]
     pub(super) fn binding_of(&self, outside: Outside<Endpoint4>, probe: &Probe<I>) -> Option<u32> {

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// A NAT: one worker's share of it.
 pub struct Engine<I: InsideKey> {
     pub(super) worker: WorkerId,
-    pub(super) ownership: Ownership<I::Host>,
+    pub(super) ownership: Ownership<I::Site>,
     /// Blocks of all workers that have ports which may be given.
     pub(super) all_blocks: u32,
     pub(super) tables: StateTables<I>,
@@ -43,7 +43,7 @@ impl<I: InsideKey> Engine<I> {
         seed: [u64; 2],
         worker_key: [u64; 2],
     ) -> Self {
-        let spread = Spread::new(worker_key, <I::Host as InsideHost>::place_bits(config.subscribers.bits));
+        let spread = Spread::new(worker_key, <I::Site as InsideHost>::place_bits(config.subscribers.bits));
         let ports = config.subscribers.blocks.map_or(PORTS_PER_BLOCK, |blocks| blocks.size);
         let mut ownership = Ownership::in_blocks_of(ports, workers, spread);
         if let Some(deterministic) = &config.subscribers.deterministic {
@@ -87,8 +87,25 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// Which worker owns what.
-    pub const fn ownership(&self) -> &Ownership<I::Host> {
+    pub const fn ownership(&self) -> &Ownership<I::Site> {
         &self.ownership
+    }
+
+    /// What inside hosts are called.
+    #[inline(always)]
+    pub const fn names(&self) -> &I::Names {
+        &self.tables.bindings.names
+    }
+
+    /// The same, to name more of them.
+    #[inline(always)]
+    pub const fn names_mut(&mut self) -> &mut I::Names {
+        &mut self.tables.bindings.names
+    }
+
+    /// The worker that owns the sessions and bindings of an inside host.
+    pub(super) fn worker_of_host(&self, host: I::Host) -> WorkerId {
+        self.ownership.worker_of_inside(I::site(host, self.names()))
     }
 
     /// How full the tables are.

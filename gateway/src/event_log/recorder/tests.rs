@@ -80,6 +80,7 @@ fn lines(directory: &Path) -> Vec<String> {
 /// A static binding at run time, which is an event like another.
 fn bind(engine: &mut Engine, port: u16) {
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8:1::2".parse().unwrap(), port)),
         outside: Outside(Endpoint4::new("192.0.2.2".parse().unwrap(), port)),
@@ -122,6 +123,7 @@ fn what_is_not_asked_for_is_not_logged() {
 #[test]
 fn destinations_are_left_out_unless_they_are_asked_for() {
     let session = SessionEvent {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), 5)),
         outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 7)),
@@ -258,6 +260,7 @@ fn recorder(
 
 fn binding(port: u16) -> BindingEvent {
     BindingEvent {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(Endpoint6::new("2001:db8::1".parse().unwrap(), port)),
         outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port)),
@@ -292,7 +295,7 @@ fn a_listing_does_not_overtake_what_waits_in_a_ring() {
     part.send(Part::Begin).unwrap();
     assert_eq!(recorder.turn(), 1);
     let row = |port| {
-        let BindingEvent { protocol, inside, outside, is_static } = binding(port);
+        let BindingEvent { protocol, inside, outside, is_static, .. } = binding(port);
         Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
     };
     part.send(Part::Rows(vec![row(4_711), row(4_712)])).unwrap();
@@ -327,7 +330,7 @@ fn the_first_listing_is_written_in_parts_and_the_rings_are_emptied_in_between() 
     let first = recorder.listing.begin_with_log(began, 20_000);
     recorder.begin(began, first);
     let row = |number: usize| {
-        let BindingEvent { protocol, inside, outside, is_static } = binding(1_024 + (number % 20_000) as u16);
+        let BindingEvent { protocol, inside, outside, is_static, .. } = binding(1_024 + (number % 20_000) as u16);
         Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
     };
     part.send(Part::Begin).unwrap();

@@ -38,6 +38,8 @@ pub(in crate::host) struct HostParts<'h> {
     pub settings: &'h [Setting],
     /// IPv4 routes into it.
     pub routes4: &'h [Prefix4],
+    /// The metric of a default route of IPv4.
+    pub last_resort: Option<u32>,
     /// IPv6 routes into it, except those of tunnels.
     pub routes6: &'h [Prefix6],
     /// Ports that this host's own connections leave alone.
@@ -268,7 +270,8 @@ impl Guard {
                 return;
             }
         };
-        let mark = host.record.route_mark();
+        let (mark, last_resort) = (host.record.route_mark(), host.last_resort);
+        let metric = |prefix: Prefix4| last_resort.filter(|_| prefix.length() == 0);
         let there4: HashSet<Prefix4> = there.routes4.iter().copied().collect();
         let mut lost4: Vec<Prefix4> =
             host.routes4.iter().filter(|prefix| !there4.contains(prefix)).copied().collect();
@@ -280,7 +283,9 @@ impl Guard {
         self.replaced.retain(|prefix| all.contains(prefix));
         if !self.replaced.is_empty() {
             let device = host.device;
-            lost4.retain(|prefix| !self.is_replaced(prefix, || restore4(*prefix, device, mark)));
+            lost4.retain(|prefix| {
+                !self.is_replaced(prefix, || restore4(*prefix, device, mark, metric(*prefix)))
+            });
             lost6
                 .retain(|prefix| !self.is_replaced(prefix, || Route6::Into(*prefix, device, None).add(mark)));
         }
@@ -299,7 +304,7 @@ impl Guard {
             let device = host.device;
             let (names, messages): (Vec<String>, Vec<_>) = lost4
                 .into_iter()
-                .map(|prefix| (prefix.to_string(), message4(prefix, device, mark)))
+                .map(|prefix| (prefix.to_string(), message4(prefix, device, mark, metric(prefix))))
                 .chain(
                     lost6
                         .into_iter()
@@ -322,7 +327,7 @@ impl Guard {
             host.reached.forget_addresses(&lost);
         }
         let proxies: Vec<String> = lost.proxies.iter().map(|proxy| proxy.address.to_string()).collect();
-        let what = "proxy ARP entries";
+        let what = "proxy neighbour entries";
         if proxies.is_empty() {
             self.intact(what);
         } else if self.may_restore(Watched::Address, what, &listed(&proxies), now) {

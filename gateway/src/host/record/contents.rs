@@ -4,7 +4,7 @@ use super::error::RecordError;
 use super::found_device::FoundDevice;
 use super::persistent::{Persistent, Successor};
 use super::settings::Changed;
-use crate::config::{LinkAddress, ProxyArp};
+use crate::config::{LinkAddress, ProxyNeighbour};
 use crate::host::kernel;
 use crate::host::namespace;
 use crate::host::realm_rules::RealmRule;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
 /// What a state file holds.
@@ -101,16 +101,16 @@ pub(super) struct AddedAddress {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct AddedProxy {
     pub(super) interface: String,
-    pub(super) address: Ipv4Addr,
+    pub(super) address: IpAddr,
 }
 
-impl From<&ProxyArp> for AddedProxy {
-    fn from(it: &ProxyArp) -> Self {
+impl From<&ProxyNeighbour> for AddedProxy {
+    fn from(it: &ProxyNeighbour) -> Self {
         Self { interface: it.interface.clone(), address: it.address }
     }
 }
 
-impl From<&AddedProxy> for ProxyArp {
+impl From<&AddedProxy> for ProxyNeighbour {
     fn from(it: &AddedProxy) -> Self {
         Self { interface: it.interface.clone(), address: it.address }
     }
@@ -126,7 +126,7 @@ impl AddedAddress {
     /// Takes it away. Whether it was there.
     pub(super) fn remove(&self) -> bool {
         let index = interface::index(&self.interface);
-        index.is_ok_and(|index| kernel::remove_address(index, self.address, self.length).is_ok())
+        index.is_ok_and(|index| kernel::remove_address(index, self.address.into(), self.length).is_ok())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::host::route_mark::RouteMark;
 use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::io;
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 
 /// A device as it was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub(in crate::host) struct FoundDevice {
     /// Packets that the kernel queues for it.
     queue_length: u32,
     up: bool,
-    /// Its IPv6 addresses.
-    pub(in crate::host) addresses: Vec<Ipv6Addr>,
+    /// Its addresses.
+    pub(in crate::host) addresses: Vec<IpAddr>,
 }
 
 impl FoundDevice {
@@ -41,7 +41,7 @@ impl FoundDevice {
             mtu: interface::mtu(name)?,
             queue_length: interface::queue_length(name)?,
             up: interface::is_up(name)?,
-            addresses: kernel::addresses6(index).map_err(|refusal| io::Error::other(refusal.to_string()))?,
+            addresses: kernel::addresses(index).map_err(|refusal| io::Error::other(refusal.to_string()))?,
         }))
     }
 
@@ -57,10 +57,11 @@ impl FoundDevice {
         for route in kernel::routes6(self.index, mark).unwrap_or_default() {
             routes += usize::from(Route6::Into(route.prefix, self.index, None).remove(mark).is_ok());
         }
-        let added = kernel::addresses6(self.index).unwrap_or_default().into_iter();
+        let added = kernel::addresses(self.index).unwrap_or_default().into_iter();
         let added = added.filter(|address| !self.addresses.contains(address));
-        let addresses =
-            added.filter(|address| kernel::remove_address(self.index, *address, 128).is_ok()).count();
+        let addresses = added
+            .filter(|address| kernel::remove_address(self.index, *address, kernel::whole(*address)).is_ok())
+            .count();
         let set = [
             interface::set_mtu(&self.name, self.mtu),
             interface::set_queue_length(&self.name, self.queue_length),

@@ -8,13 +8,13 @@ use super::listing::states;
 use super::lock::{lock, turn};
 use super::persistent::{Persistent, Successor};
 use super::settings::{self, Changed, sysctl};
-use crate::config::{LinkAddress, ProxyArp, SourceRule};
+use crate::config::{LinkAddress, ProxyNeighbour, SourceRule};
 use crate::host::blackholes;
 use crate::host::forwarding::Setting;
 use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
-use crate::host::proxy_arp;
+use crate::host::proxy_neighbours;
 use crate::host::realm_rules::{RealmDevice, RealmRule};
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
@@ -225,7 +225,7 @@ impl Record {
     }
 
     /// Notes proxy neighbour entries that are about to be made.
-    pub(in crate::host) fn proxies(&mut self, proxies: &[ProxyArp]) -> Result<(), RecordError> {
+    pub(in crate::host) fn proxies(&mut self, proxies: &[ProxyNeighbour]) -> Result<(), RecordError> {
         let noted: HashSet<AddedProxy> = self.contents.proxies.iter().cloned().collect();
         let new = proxies.iter().map(AddedProxy::from).filter(|one| !noted.contains(one));
         self.contents.proxies.extend(new);
@@ -233,9 +233,9 @@ impl Record {
     }
 
     /// Removes those that were made here.
-    pub(in crate::host) fn remove_proxies(&mut self, proxies: &[ProxyArp]) -> Result<(), RecordError> {
+    pub(in crate::host) fn remove_proxies(&mut self, proxies: &[ProxyNeighbour]) -> Result<(), RecordError> {
         let wanted: HashSet<AddedProxy> = proxies.iter().map(AddedProxy::from).collect();
-        let gone: Vec<ProxyArp> = self
+        let gone: Vec<ProxyNeighbour> = self
             .contents
             .proxies
             .extract_if(.., |one| wanted.contains(one))
@@ -244,13 +244,13 @@ impl Record {
         if gone.is_empty() {
             return Ok(());
         }
-        proxy_arp::remove(&gone);
+        proxy_neighbours::remove(&gone);
         self.write()
     }
 
     /// Those that were made here, by a previous process perhaps.
-    pub(in crate::host) fn added_proxies(&self) -> Vec<ProxyArp> {
-        self.contents.proxies.iter().map(ProxyArp::from).collect()
+    pub(in crate::host) fn added_proxies(&self) -> Vec<ProxyNeighbour> {
+        self.contents.proxies.iter().map(ProxyNeighbour::from).collect()
     }
 
     /// Notes interfaces where a steering program is that would stay behind a sudden end. From others that were noted it is removed.
@@ -430,8 +430,8 @@ impl Record {
             if let Some(device) = &contents.found_device {
                 (left.routes, left.addresses) = device.put_back(mark);
             }
-            let proxies: Vec<ProxyArp> = contents.proxies.iter().map(ProxyArp::from).collect();
-            left.proxies = if proxies.is_empty() { 0 } else { proxy_arp::remove(&proxies) };
+            let proxies: Vec<ProxyNeighbour> = contents.proxies.iter().map(ProxyNeighbour::from).collect();
+            left.proxies = if proxies.is_empty() { 0 } else { proxy_neighbours::remove(&proxies) };
             left.addresses += contents.addresses.iter().filter(|added| added.remove()).count();
             left.routes += contents.unreachable.iter().filter(|prefix| reachable_again(prefix, mark)).count();
             let blackholes: Vec<Prefix4> =

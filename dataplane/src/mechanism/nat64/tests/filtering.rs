@@ -57,8 +57,12 @@ fn address_dependent_filtering_refuses_data_of_unknown_connections() {
 #[test]
 fn a_static_binding_lets_everyone_in_whatever_the_filtering() {
     let outside = e4("192.0.2.1", 53);
-    let binding =
-        StaticBinding { protocol: NatProtocol::Udp, inside: Inside(e6(HOST, 53)), outside: Outside(outside) };
+    let binding = StaticBinding {
+        protocol: NatProtocol::Udp,
+        softwire: None,
+        inside: Inside(e6(HOST, 53)),
+        outside: Outside(outside),
+    };
     for filtering in
         [Filtering::EndpointIndependent, Filtering::AddressDependent, Filtering::AddressAndPortDependent]
     {

@@ -129,6 +129,7 @@ fn a_static_binding_is_made_and_removed_at_run_time() {
     let mut bench = Harness::endpoint_independent();
     let outside = e4("192.0.2.1", 80);
     let new = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(e6(HOST, 5_000)),
         outside: Outside(outside),
@@ -149,6 +150,7 @@ fn a_static_binding_is_made_and_removed_at_run_time() {
 #[test]
 fn the_dynamic_bindings_of_a_host_share_the_address_of_its_static_one() {
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(e6(HOST, 80)),
         outside: Outside(e4("192.0.2.9", 80)),
@@ -161,8 +163,12 @@ fn the_dynamic_bindings_of_a_host_share_the_address_of_its_static_one() {
 #[test]
 fn a_static_binding_belongs_to_the_worker_of_its_host_and_the_others_keep_their_hands_off_it() {
     let outside = e4("192.0.2.1", 1_024 + 64);
-    let binding =
-        StaticBinding { protocol: NatProtocol::Udp, inside: Inside(e6(HOST, 53)), outside: Outside(outside) };
+    let binding = StaticBinding {
+        protocol: NatProtocol::Udp,
+        softwire: None,
+        inside: Inside(e6(HOST, 53)),
+        outside: Outside(outside),
+    };
     let pool = PoolConfig { addresses: vec!["192.0.2.1/32".parse().unwrap()], ports: vec![1_088..=1_088] };
     let config = Nat64Config { static_bindings: vec![binding], pool, ..config() };
     // The worker of the block is another than that of the host, by this key.
@@ -189,6 +195,7 @@ fn a_static_binding_belongs_to_the_worker_of_its_host_and_the_others_keep_their_
 #[test]
 fn static_bindings_that_contradict_the_rest_are_named() {
     let new = |inside, outside| StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(e6(HOST, inside)),
         outside: Outside(outside),

@@ -34,6 +34,7 @@ fn in_state(name: &str) -> (Harness, Endpoint4) {
 
 fn with_static() -> Nat64Config {
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Tcp,
         inside: Inside(e6(HOST, 5_000)),
         outside: Outside(e4("192.0.2.1", 80)),

@@ -1,8 +1,8 @@
-//! Permanent proxy neighbour entries, as `ip neigh add proxy` makes them: the kernel answers ARP requests for addresses that it routes into
-//! the device.
+//! Permanent proxy neighbour entries, as `ip neigh add proxy` makes them: the kernel answers ARP requests, and with `proxy_ndp`
+//! neighbour solicitations, for addresses that it routes into the device.
 
 use super::kernel::{Refusal, ask};
-use crate::config::ProxyArp;
+use crate::config::ProxyNeighbour;
 use futures_util::TryStreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_route::AddressFamily;
@@ -12,12 +12,18 @@ use rtnetlink::packet_route::neighbour::{
 use rtnetlink::packet_route::route::RouteType;
 use sixway_link::interface;
 use std::collections::{HashMap, HashSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-/// The entries of IPv4 that exist, by the index of their interface, whoever made them.
-fn existing() -> Result<HashSet<(u32, Ipv4Addr)>, Refusal> {
+/// The entries that exist, by the index of their interface, whoever made them.
+fn existing() -> Result<HashSet<(u32, IpAddr)>, Refusal> {
+    let mut all = of_family(AddressFamily::Inet)?;
+    all.extend(of_family(AddressFamily::Inet6)?);
+    Ok(all)
+}
+
+fn of_family(family: AddressFamily) -> Result<HashSet<(u32, IpAddr)>, Refusal> {
     let dump = |handle: Handle| async move {
-        let request = handle.neighbours().get().proxies().set_address_family(AddressFamily::Inet);
+        let request = handle.neighbours().get().proxies().set_address_family(family);
         request.execute().try_collect::<Vec<_>>().await
     };
     let found = ask(dump)?.map_err(|error| Refusal::of(&error))?;
@@ -25,7 +31,12 @@ fn existing() -> Result<HashSet<(u32, Ipv4Addr)>, Refusal> {
     Ok(entries
         .filter_map(|entry| {
             let address = entry.attributes.iter().find_map(|attribute| match attribute {
-                NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => Some(*address),
+                NeighbourAttribute::Destination(NeighbourAddress::Inet(address)) => {
+                    Some(IpAddr::V4(*address))
+                }
+                NeighbourAttribute::Destination(NeighbourAddress::Inet6(address)) => {
+                    Some(IpAddr::V6(*address))
+                }
                 _ => None,
             })?;
             Some((entry.header.ifindex, address))
@@ -34,7 +45,7 @@ fn existing() -> Result<HashSet<(u32, Ipv4Addr)>, Refusal> {
 }
 
 /// Those with the index of their interface; an interface that is missing has no entries.
-fn with_index<'p>(proxies: impl IntoIterator<Item = &'p ProxyArp>) -> Vec<(&'p ProxyArp, u32)> {
+fn with_index<'p>(proxies: impl IntoIterator<Item = &'p ProxyNeighbour>) -> Vec<(&'p ProxyNeighbour, u32)> {
     let mut indices: HashMap<&str, Option<u32>> = HashMap::new();
     let proxies = proxies.into_iter().filter_map(|proxy| {
         let index =
@@ -45,7 +56,7 @@ fn with_index<'p>(proxies: impl IntoIterator<Item = &'p ProxyArp>) -> Vec<(&'p P
 }
 
 /// Those of these that exist.
-pub(super) fn present(proxies: &[ProxyArp]) -> Result<Vec<ProxyArp>, Refusal> {
+pub(super) fn present(proxies: &[ProxyNeighbour]) -> Result<Vec<ProxyNeighbour>, Refusal> {
     if proxies.is_empty() {
         return Ok(Vec::new());
     }
@@ -55,25 +66,29 @@ pub(super) fn present(proxies: &[ProxyArp]) -> Result<Vec<ProxyArp>, Refusal> {
     Ok(there.map(|(proxy, _)| proxy.clone()).collect())
 }
 
-fn message(index: u32, address: Ipv4Addr) -> NeighbourMessage {
+fn message(index: u32, address: IpAddr) -> NeighbourMessage {
     let mut message = NeighbourMessage::default();
-    message.header.family = AddressFamily::Inet;
+    let (family, destination) = match address {
+        IpAddr::V4(address) => (AddressFamily::Inet, NeighbourAddress::Inet(address)),
+        IpAddr::V6(address) => (AddressFamily::Inet6, NeighbourAddress::Inet6(address)),
+    };
+    message.header.family = family;
     message.header.ifindex = index;
     message.header.state = NeighbourState::Permanent;
     message.header.flags = NeighbourFlags::Proxy;
     message.header.kind = RouteType::Unspec;
-    message.attributes.push(NeighbourAttribute::Destination(NeighbourAddress::Inet(address)));
+    message.attributes.push(NeighbourAttribute::Destination(destination));
     message
 }
 
 /// Makes them; the outcome of each whose interface exists.
-pub(super) fn add(proxies: &[ProxyArp]) -> Vec<(ProxyArp, Result<(), Refusal>)> {
+pub(super) fn add(proxies: &[ProxyNeighbour]) -> Vec<(ProxyNeighbour, Result<(), Refusal>)> {
     let wanted = with_index(proxies);
     let messages: Vec<_> = wanted.iter().map(|(proxy, index)| (*index, proxy.address)).collect();
     let request = |handle: Handle| async move {
         let mut outcomes = Vec::with_capacity(messages.len());
         for (index, address) in messages {
-            let mut add = handle.neighbours().add(index, address.into());
+            let mut add = handle.neighbours().add(index, address);
             *add.message_mut() = message(index, address);
             outcomes.push(add.execute().await.map_err(|error| Refusal::of(&error)));
         }
@@ -84,7 +99,7 @@ pub(super) fn add(proxies: &[ProxyArp]) -> Vec<(ProxyArp, Result<(), Refusal>)> 
 }
 
 /// Removes them; how many existed.
-pub(super) fn remove(proxies: &[ProxyArp]) -> usize {
+pub(super) fn remove(proxies: &[ProxyNeighbour]) -> usize {
     let messages: Vec<_> =
         with_index(proxies).into_iter().map(|(proxy, index)| message(index, proxy.address)).collect();
     let request = |handle: Handle| async move {

@@ -1,0 +1,92 @@
+//! Which element of DS-Lite a section configures. The keys of the other one are faults.
+
+use serde::Serialize;
+
+use super::aftr::Aftr;
+use super::b4::B4;
+use crate::fault::Report;
+use crate::schema::{AFTR_KEYS, B4_KEYS, Key};
+use crate::section::Reader;
+use crate::tunnel_context::TunnelContext;
+use crate::word::words;
+
+words! {
+    /// An element of DS-Lite (RFC 6333 §4).
+    DsLiteRole {
+        /// The provider's: the end of all softwires, with a NAT.
+        Aftr = "aftr",
+        /// The customer's: one end of a softwire.
+        B4 = "b4",
+    }
+}
+
+/// A section, resolved.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum DsLite {
+    /// An AFTR.
+    Aftr(Aftr),
+    /// A B4.
+    B4(B4),
+}
+
+impl DsLite {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Aftr(aftr) => &aftr.name,
+            Self::B4(b4) => &b4.name,
+        }
+    }
+
+    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+        let role =
+            section.value("role", context.report).and_then(|v| v.word::<DsLiteRole>(context.report))?;
+        match role {
+            DsLiteRole::Aftr => {
+                refuse(B4_KEYS, "b4", section, context.report);
+                Aftr::read(section, default_name, context).map(Self::Aftr)
+            }
+            DsLiteRole::B4 => {
+                refuse(AFTR_KEYS, "aftr", section, context.report);
+                B4::read(section, default_name, context).map(Self::B4)
+            }
+        }
+    }
+}
+
+/// Reports keys of the other role that are written.
+fn refuse(keys: &'static [Key], role: &str, section: &Reader, report: &mut Report) {
+    for key in keys {
+        let value = section.value(key.name, &mut Report::default());
+        if let Some(value) = value.filter(|value| value.is_written()) {
+            report.fault(&value.place, format!("applies only to role = \"{role}\"; remove it"));
+        }
+    }
+}
+
+/// Reports names that are used twice, and a second B4: the rest of IPv4 goes one way.
+pub(crate) fn check_together(read: &[Option<DsLite>], written: &[Reader], report: &mut Report) {
+    let mut b4: Option<&Reader> = None;
+    for (index, (one, section)) in read.iter().zip(written).enumerate() {
+        let Some(one) = one else { continue };
+        if read[..index].iter().flatten().any(|other| other.name() == one.name()) {
+            let what = format!("the name {} is already used; choose a different name", one.name());
+            report.fault(section.place(), what);
+        }
+        match (one, b4) {
+            (DsLite::Aftr(_), _) => {}
+            (DsLite::B4(_), None) => b4 = Some(section),
+            (DsLite::B4(_), Some(first)) => {
+                let there = first.place().seen_from(section.place());
+                let what = format!("there is a B4 already ({there})");
+                report.fault(
+                    section.place(),
+                    format!(
+                        "{what}; IPv4 packets go to one AFTR (RFC 6334 §5): remove one, or run two gateways"
+                    ),
+                );
+            }
+        }
+    }
+}
