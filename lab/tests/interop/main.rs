@@ -28,6 +28,7 @@ mod peers;
 mod pools;
 mod queues;
 mod realms;
+mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
@@ -200,6 +201,7 @@ fn all() -> Vec<Interop> {
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,
+        realms_in_vrfs::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,
