@@ -114,7 +114,7 @@ fn ask(guest: &KernelPeer<'_>, words: &str) -> Result<String> {
     guest.sh(&format!("{} {words} --socket /run/sixway.sock 2>&1", sixway()?.display()))
 }
 
-fn answered(network: &Network, host: &str) -> Result<usize> {
+fn answered(network: &Network, host: &str) -> Result<u32> {
     Ok(ping(network.host(host)?, SERVER, 3, 56, Duration::from_millis(50))?.answered)
 }
 
