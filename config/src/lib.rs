@@ -111,7 +111,7 @@ pub use port_blocks::PortBlocks;
 pub use portless::PortlessLimits;
 pub use ports::Ports;
 pub use reach::{LinkAddress, ProxyNeighbour, Reach, TunnelRoute};
-pub use realm::Realm;
+pub use realm::{KERNEL_TABLES, Realm, RealmRouting};
 pub use route::Route;
 pub use route_choice::RouteChoice;
 pub use router_advertisement::{

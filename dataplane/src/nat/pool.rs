@@ -23,7 +23,7 @@ use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Addresses that are open from the start, at most.
 pub const OPEN_AT_START: u64 = 64;
@@ -37,7 +37,10 @@ const FEW_PREFIXES: usize = 8;
 /// Free ports of an address at which another block is requested: more than a batch of packets needs.
 const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 
-/// Open addresses of a pool whose blocks move, at most: each has ports to be looked at.
+/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are looked at.
+const MOST_PORTS_TO_MOVE: usize = 1 << 20;
+
+/// Open addresses of a pool whose blocks move, at most.
 const MOST_OPEN_TO_MOVE: usize = 1_024;
 
 /// What a pool consists of.
@@ -107,6 +110,8 @@ pub struct Pool {
     untouched: PortPlane,
     pub(super) open: Vec<OpenAddress>,
     slots: BTreeMap<Ipv4Addr, PoolSlot>,
+    /// Endpoints that static bindings have reserved in blocks of other workers, which may become this worker's.
+    strange: BTreeSet<(u16, u32, NatProtocol)>,
     /// By protocol and range: the open addresses that have a free port.
     pub(super) available: [[FreeSet; 2]; 3],
     /// Addresses are opened in the order `origin + n * stride`, which visits each once.
@@ -158,6 +163,7 @@ impl Pool {
             untouched: PortPlane::empty(),
             open: Vec::new(),
             slots: BTreeMap::new(),
+            strange: BTreeSet::new(),
             available: [[set(), set()], [set(), set()], [set(), set()]],
             origin,
             stride,
@@ -346,10 +352,14 @@ impl Pool {
     pub fn reserve(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
         let slot = self.slot_of(outside.0.address)?;
         let range = PortRange::of(outside.0.port);
+        let is_strange = !self.untouched.is_free(outside.0.port) && self.ports.is_free(outside.0.port);
         let plane = self.plane(slot, protocol);
         plane.take(outside.0.port);
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
+        }
+        if is_strange {
+            self.strange.insert((outside.0.port, slot.0, protocol));
         }
         self.took(slot, protocol, outside.0.port);
         Some(slot)
@@ -379,12 +389,15 @@ impl Pool {
         if let Some(slot) = self.slots.get(&address) {
             return Some(*slot);
         }
-        self.contains(address).then(|| self.open_this(address))
+        (self.contains(address) && self.open.len() < MOST_OPEN as usize).then(|| self.open_this(address))
     }
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.gave_back(slot, protocol, port);
+        if !self.strange.is_empty() {
+            self.strange.remove(&(port, slot.0, protocol));
+        }
         if !self.untouched.is_free(port) {
             return;
         }
@@ -505,7 +518,8 @@ impl Pool {
     /// A block that can be given away: the last one without a taken port. Not of a pool with too many open addresses, where it would take
     /// long: its hosts find ports at another address.
     pub fn spare_block(&self) -> Option<u16> {
-        if self.spare == 0 || self.open.len() > MOST_OPEN_TO_MOVE {
+        let most = MOST_OPEN_TO_MOVE.min(MOST_PORTS_TO_MOVE / usize::from(self.ports_per_block.max(1)));
+        if self.spare == 0 || self.open.len() > most {
             return None;
         }
         (0..self.taken.len() as u16).rev().find(|block| self.is_spare(*block))
@@ -533,6 +547,16 @@ impl Pool {
         self.owned += 1;
         self.spare += u32::from(self.taken[usize::from(block)] == 0);
         self.change_planes(|plane, ports, size| plane.release_block(block, size, ports));
+        // What static bindings have reserved there did not become free.
+        let first = block.saturating_mul(self.ports_per_block);
+        let last = first.saturating_add(self.ports_per_block - 1);
+        let of_block = (first, 0, NatProtocol::Tcp)..=(last, u32::MAX, NatProtocol::Icmp);
+        let reserved: Vec<_> = self.strange.range(of_block).copied().collect();
+        for (port, slot, protocol) in reserved {
+            self.strange.remove(&(port, slot, protocol));
+            self.plane(PoolSlot(slot), protocol).take(port);
+            self.sort_in(slot, protocol);
+        }
     }
 
     /// Changes what is free at all addresses: `change` has a plane, the ports that any worker may give, and the size of blocks.
@@ -647,7 +671,6 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 mod tests {
     use super::*;
     use core::net::Ipv6Addr;
-    use std::collections::{BTreeMap, BTreeSet};
 
     fn striped(workers: u8) -> Ownership<Ipv6Addr> {
         Ownership::striped(workers, crate::nat::Spread::new([1, 2], 64))
@@ -880,6 +903,46 @@ mod tests {
         assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80).unwrap().1, at(3_000));
         let foreign = Outside(Endpoint4::new("198.51.100.1".parse().unwrap(), 80));
         assert_eq!(pool.reserve(NatProtocol::Tcp, foreign), None);
+    }
+
+    #[test]
+    fn a_reserved_port_is_given_to_nobody_when_its_block_comes_from_another_worker() {
+        let mut pool = pool_of_worker(&["192.0.2.0/31"], 61_056..=61_119, 1, 2);
+        let at = |last, port| Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, last), port));
+        pool.lose(954);
+        assert_eq!(pool.ports(), 0);
+        let slot = pool.reserve(NatProtocol::Udp, at(1, 61_060)).unwrap();
+        pool.reserve(NatProtocol::Tcp, at(1, 61_061)).unwrap();
+        // One that ended before the block came, and one whose port no worker gives.
+        let other = pool.reserve(NatProtocol::Udp, at(0, 61_062)).unwrap();
+        pool.release(other, NatProtocol::Udp, 61_062);
+        pool.reserve(NatProtocol::Udp, at(1, 80)).unwrap();
+        pool.gain(954);
+        let given = |pool: &mut Pool| {
+            let drawn = std::iter::from_fn(|| pool.allocate(None, NatProtocol::Udp, 5_000));
+            drawn.map(|(_, outside)| outside).collect::<BTreeSet<_>>()
+        };
+        let first = given(&mut pool);
+        assert!(!first.contains(&at(1, 61_060)) && first.contains(&at(0, 61_062)), "{first:?}");
+        assert_eq!(first.len(), 2 * 64 - 1);
+        pool.release(slot, NatProtocol::Udp, 61_060);
+        assert_eq!(given(&mut pool), [at(1, 61_060)].into());
+    }
+
+    #[test]
+    fn a_block_moves_only_where_few_ports_are_to_be_looked_at() {
+        let of = |addresses: &str, size| {
+            let spread = crate::nat::Spread::new([1, 2], 64);
+            let ownership = Ownership::<Ipv6Addr>::in_blocks_of(size, 1, spread);
+            let config =
+                PoolConfig { addresses: vec![addresses.parse().unwrap()], ports: vec![1_024..=65_535] };
+            let mut pool = Pool::new(&config, &ownership, WorkerId(0), [11, 12]);
+            while pool.open_another() {}
+            pool.spare_block().is_some()
+        };
+        assert!(of("192.0.2.0/26", 16_384), "64 addresses");
+        assert!(!of("192.0.2.0/25", 16_384), "128 addresses");
+        assert!(of("198.18.0.0/22", 1_024), "1,024 addresses");
     }
 
     #[test]

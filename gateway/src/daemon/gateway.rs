@@ -18,7 +18,7 @@ use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
 use crate::event_log::EventLog;
-use crate::host::{Restored, Watched};
+use crate::host::{Restored, VrfTrouble, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
 use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
@@ -49,6 +49,8 @@ pub struct Gateway {
     restored: Mutex<Restored>,
     /// What the trial of the packet filter found.
     filter_findings: Mutex<Vec<String>>,
+    /// Why realms are not in their VRFs, each with its name.
+    vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
     /// What was told of pools, tables and limits that are used up.
     exhaustion: Mutex<ExhaustionLog>,
     /// What was last seen of sessions and neighbours.
@@ -104,6 +106,7 @@ impl Gateway {
             tunnels: Mutex::default(),
             restored: Mutex::default(),
             filter_findings: Mutex::default(),
+            vrf_troubles: Mutex::default(),
             exhaustion: Mutex::default(),
             last_look: tokio::sync::Mutex::default(),
             dns64,
@@ -207,6 +210,16 @@ impl Gateway {
     /// What the trial of the packet filter found.
     pub(super) fn filter_findings(&self) -> Vec<String> {
         self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes note of why realms are not in their VRFs.
+    pub(super) fn note_vrf_troubles(&self, troubles: Vec<(String, VrfTrouble)>) {
+        *self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner) = troubles;
+    }
+
+    /// Why realms are not in their VRFs.
+    pub(super) fn vrf_troubles(&self) -> Vec<(String, VrfTrouble)> {
+        self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What was restored on the host; `None` without a device.

@@ -3,7 +3,7 @@
 
 use super::session_sample::SampleCount;
 use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
-use crate::host::SilentRouter;
+use crate::host::{SilentRouter, VrfTrouble};
 use crate::show::{count, plural};
 use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow};
 use crate::worker::Table;
@@ -129,6 +129,15 @@ pub(super) fn packet_filter(findings: &[String]) -> Vec<ProblemRow> {
         ProblemRow::error(ProblemKind::PacketFilter, text, advice)
     };
     findings.iter().map(row).collect()
+}
+
+/// Realms that are not in their VRFs.
+pub(super) fn vrfs(troubles: &[(String, VrfTrouble)]) -> Vec<ProblemRow> {
+    let row = |(realm, trouble): &(String, VrfTrouble)| {
+        let text = format!("{realm}: {}; its hosts are not translated", trouble.what);
+        ProblemRow::error(ProblemKind::Vrf, text, trouble.advice.clone())
+    };
+    troubles.iter().map(row).collect()
 }
 
 /// A reload that was rolled back.

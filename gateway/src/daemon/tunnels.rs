@@ -389,6 +389,7 @@ impl<'c> Tunnels<'c> {
             }
         }
         gateway.note_restored(host.restored());
+        gateway.note_vrf_troubles(host.vrf_troubles());
     }
 
     /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.

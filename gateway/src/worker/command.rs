@@ -23,6 +23,9 @@ pub(super) const RING: usize = 64;
 /// Port blocks of some addresses, and where to continue.
 pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
 
+/// What is left at addresses that are drained, each with its mechanism, and where to continue.
+pub type DrainingPage = (Vec<(u16, DrainingRow)>, Option<Position>);
+
 /// A command to a worker.
 #[derive(Debug)]
 pub enum Command {
@@ -38,8 +41,8 @@ pub enum Command {
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a position, and where to continue.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
-    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
-    Draining(Answer<Vec<(u16, DrainingRow)>>),
+    /// What is left at addresses that stateful mechanisms drain from a position, each with its mechanism, and where to continue.
+    Draining(Position, Answer<DrainingPage>),
     /// Port blocks of addresses from a position, each with its mechanism, and where to continue.
     AddressBlocks(Position, Answer<AddressBlocksPage>),
     /// A change to a stateful mechanism.

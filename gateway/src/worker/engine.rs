@@ -188,11 +188,12 @@ impl Translator for Engine {
         (rows.into_iter().map(|row| row.record).collect(), next)
     }
 
-    fn draining(&mut self, now: Instant) -> Vec<(u16, DrainingRow)> {
-        let rows = self.stateful().zip(0..).flat_map(|(translator, mechanism)| {
-            translator.draining_rows(now).into_iter().map(move |row| (mechanism, row))
-        });
-        rows.collect()
+    fn draining(&mut self, from: Position, now: Instant) -> (Vec<(u16, DrainingRow)>, Option<Position>) {
+        let count = self.stateful().count();
+        let Some(translator) = self.stateful().nth(from.mechanism.into()) else { return (Vec::new(), None) };
+        let (rows, next) = translator.draining_rows(from.slot, now);
+        let rows = rows.into_iter().map(|row| (from.mechanism, row)).collect();
+        (rows, position(from, next, count))
     }
 
     fn address_blocks(&mut self, from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {

@@ -278,8 +278,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     let wall = self.clock.wall();
                     give(answer, self.translator.pool_hosts(mechanism, from, wall));
                 }
-                Ok(Command::Draining(answer)) => {
-                    give(answer, self.translator.draining(self.clock.now()));
+                Ok(Command::Draining(from, answer)) => {
+                    give(answer, self.translator.draining(from, self.clock.now()));
                 }
                 Ok(Command::AddressBlocks(from, answer)) => {
                     give(answer, self.translator.address_blocks(from));

@@ -59,9 +59,10 @@ pub trait Translator: Send + 'static {
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
-    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
-    fn draining(&mut self, _now: Instant) -> Vec<(u16, DrainingRow)> {
-        Vec::new()
+    /// What is left at addresses that stateful mechanisms drain, each with its mechanism: a part of it from a position on, and where to
+    /// continue.
+    fn draining(&mut self, _from: Position, _now: Instant) -> (Vec<(u16, DrainingRow)>, Option<Position>) {
+        (Vec::new(), None)
     }
     /// The port blocks of addresses of a stateful mechanism from a position on, and where to continue.
     fn address_blocks(&mut self, _from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {

@@ -29,6 +29,7 @@ mod peers;
 mod pools;
 mod queues;
 mod realms;
+mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
@@ -201,6 +202,7 @@ fn all() -> Vec<Interop> {
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,
+        realms_in_vrfs::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

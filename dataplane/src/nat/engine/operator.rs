@@ -148,15 +148,14 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().draining()
     }
 
-    /// What is left at addresses that are being drained, of this worker.
-    pub fn draining_rows(&self) -> Vec<DrainingRow> {
-        let mut rows = self.tables.bindings.draining_rows();
-        // Their owners count them.
-        for (_, Outside(outside)) in self.reserved.keys() {
-            let row = self.draining().find(outside.address).and_then(|at| rows.get_mut(at));
-            row.into_iter().for_each(|row| row.bindings = row.bindings.saturating_sub(1));
-        }
-        rows
+    /// What is left at addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each prefix
+    /// there is a row.
+    pub fn draining_rows(&self, from: u32) -> (Vec<DrainingRow>, Option<u32>) {
+        self.tables.bindings.draining_rows(from, |address, protocol| {
+            // Their owners count them.
+            let at = |port| (protocol, Outside(Endpoint4::new(address, port)));
+            self.reserved.range(at(0)..=at(u16::MAX)).count() as u32
+        })
     }
 
     /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose

@@ -553,7 +553,8 @@ fn a_subscriber_that_has_only_blocks_is_counted_where_addresses_are_drained() {
     let bound: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
     let address = table.outside(bound[0]).address;
     let prefix = sixway_wire::Prefix4::holding(address, 32);
-    let left = |table: &Table| table.bindings.draining_rows().iter().map(|it| (it.bindings, it.hosts)).next();
+    let left =
+        |table: &Table| table.bindings.draining_rows(0, |_, _| 0).0.first().map(|it| (it.bindings, it.hosts));
     table.bindings.drain(prefix, true);
     assert_eq!(left(&table), Some((65, 1)), "a host");
     bound.iter().for_each(|it| table.unbind(*it));
