@@ -209,6 +209,61 @@ mod tests {
         assert!((0..100_000).all(|slot| index.find(tag(slot), |s| s == slot) == Some(slot)));
     }
 
+    /// Of the tag 0 nothing would be left but an empty place, behind which nothing is found.
+    #[test]
+    fn what_is_removed_while_entries_move_is_not_found_and_hides_nothing() {
+        for tag in [0, 1, 7, u32::MAX] {
+            let mut index = GrowingIndex::new(1 << 16);
+            (0..FIRST).for_each(|slot| index.insert(tag, slot));
+            // The next one finds no room: all have to move, and none of them has.
+            index.insert(tag, FIRST);
+            assert!(index.former.is_some());
+            for slot in (0..=FIRST).step_by(2) {
+                index.remove(tag, slot);
+                assert_eq!(index.find(tag, |_| true).is_some_and(|found| found == slot), false);
+                assert_ne!(index.candidate(tag, index.touch(tag)), Some(NONE));
+            }
+            assert_eq!(index.len, FIRST / 2);
+            // A slot that is used again is one entry, though the former index knew it.
+            index.insert(tag, 0);
+            index.remove(tag, 0);
+            let is_left = |slot: u32| index.find(tag, |it| it == slot).is_some();
+            assert!((0..=FIRST).all(|slot| is_left(slot) == (slot % 2 == 1)), "{tag}");
+            index.move_some(usize::MAX);
+            let is_left = |slot: u32| index.find(tag, |it| it == slot).is_some();
+            assert!((0..=FIRST).all(|slot| is_left(slot) == (slot % 2 == 1)), "{tag}, when all have moved");
+        }
+    }
+
+    #[test]
+    fn what_waits_for_its_place_moves_with_the_others() {
+        let mut index = GrowingIndex::new(1 << 16);
+        (0..FIRST).for_each(|slot| index.insert_late(tag(slot), slot));
+        assert!(index.former.is_none());
+        index.insert_late(tag(FIRST), FIRST);
+        assert!((0..=FIRST).all(|slot| index.find(tag(slot), |it| it == slot).is_some()));
+        assert!((0..=FIRST).all(|slot| index.candidate(tag(slot), index.touch(tag(slot))).is_some()));
+    }
+
+    /// The last growth is to all the room there may be, and no insertion moves more than a few entries.
+    #[test]
+    fn behind_a_million_entries_there_is_one_more_growth_and_no_long_one() {
+        let most = 4 * DOUBLED;
+        let mut index = GrowingIndex::new(most);
+        let mut rooms = vec![index.room];
+        for slot in 0..=DOUBLED {
+            let before = index.former.as_ref().map_or(0, |(_, at)| *at);
+            index.insert(tag(slot), slot);
+            let after = index.former.as_ref().map_or(before, |(_, at)| *at);
+            assert!(after.saturating_sub(before) <= MOVED, "{slot}");
+            if rooms.last() != Some(&index.room) {
+                rooms.push(index.room);
+            }
+        }
+        let doubled: Vec<u32> = (8..=20).map(|bits| 1 << bits).collect();
+        assert_eq!(rooms, [doubled, vec![most]].concat());
+    }
+
     #[test]
     fn the_former_index_is_empty_before_another_growth() {
         let mut index = GrowingIndex::new(1 << 20);

@@ -505,6 +505,15 @@ mod tests {
     }
 
     #[test]
+    fn a_realm_without_its_vrf_is_an_error_with_what_mends_it() {
+        let (what, advice) = ("VRF red does not exist".into(), "ip link add red up type vrf table 101".into());
+        let rows = vrfs(&[("customers".into(), VrfTrouble { what, advice })]);
+        let text = "customers: VRF red does not exist; its hosts are not translated";
+        assert_eq!(said(&rows), [(Severity::Error, text)]);
+        assert!(rows[0].advice.starts_with("ip link add red"));
+    }
+
+    #[test]
     fn rules_that_drop_and_a_reload_that_was_rolled_back_are_errors() {
         let rows =
             packet_filter(&["the packet filter: forward drops one; and another → nft one; nft two".into()]);

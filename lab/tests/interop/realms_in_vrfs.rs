@@ -234,7 +234,7 @@ fn reloads() -> Result<()> {
 
 fn reload(network: &Network, guest: &KernelPeer<'_>, configuration: &str) -> Result<()> {
     network.file("sixway-guest.toml", configuration)?;
-    ask(guest, "reload --keep").map(drop)
+    ask(guest, "reload").map(drop)
 }
 
 /// Where this machine's kernel has VRFs, the gateway waits for them.

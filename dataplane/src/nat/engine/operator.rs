@@ -166,12 +166,16 @@ impl<I: InsideKey> Engine<I> {
     pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         let StaticBinding { protocol, inside, outside, .. } = *binding;
         let owner = self.worker_of_host(inside.0.host());
+        // Every worker knows all of them, also those whose hosts are another worker's.
+        let is_known = self.ownership.is_static(protocol, outside);
         if self.worker == owner {
-            self.tables.bind_static(binding, self.clock)?;
-        } else if self.ownership.giver(outside.0) == self.worker {
-            if self.reserved.contains_key(&(protocol, outside)) {
+            if is_known && self.tables.bindings.find_inside(protocol, inside).is_none() {
                 return Err(StaticBindingError::OutsideInUse);
             }
+            self.tables.bind_static(binding, self.clock)?;
+        } else if is_known {
+            return Err(StaticBindingError::OutsideInUse);
+        } else if self.ownership.giver(outside.0) == self.worker {
             let slot = self.tables.reserve(protocol, outside)?;
             self.reserved.insert((protocol, outside), slot);
         }
