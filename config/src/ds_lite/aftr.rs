@@ -95,6 +95,7 @@ impl Aftr {
             items.iter().map(|item| item.address6(report)).collect::<Option<Vec<_>>>()
         });
         let clients = required(section, "clients", "[\"2001:db8:b4::/48\"]", report).and_then(|v| {
+            let place = v.place.clone();
             let clients: Option<Vec<_>> = v.items().iter().map(|item| item.prefix6(report)).collect();
             let own = addresses
                 .iter()
@@ -103,7 +104,7 @@ impl Aftr {
             if let Some(own) = own {
                 let what =
                     format!("contains {own}, the AFTR's own address; write the networks of the B4s alone");
-                report.fault(&v.place, what);
+                report.fault(&place, what);
             }
             clients
         });

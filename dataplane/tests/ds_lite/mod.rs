@@ -1,7 +1,13 @@
 //! DS-Lite's AFTR (RFC 6333, RFC 6908), packet by packet through the whole gateway.
 
 mod addresses;
+mod attacks;
+mod errors;
+mod fragments;
+mod operating;
 mod sessions;
+mod tunnel;
+mod workers;
 
 use crate::support;
 use crate::support::{Build, Gateway, v4, v6};
