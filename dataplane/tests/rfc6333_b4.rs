@@ -176,6 +176,17 @@ fn the_mss_is_lowered_to_what_the_path_carries() {
 }
 
 #[test]
+fn the_traffic_class_is_carried_into_the_outer_header() {
+    let mut gateway = with(b4());
+    gateway.receives(v4(LAN, FAR).tos(0xb8).udp(1, 2, b"data"));
+    gateway.sends(out(v4(LAN, FAR).tos(0xb8).udp(1, 2, b"data")).tos(0xb8));
+    // The AFTR copied it, and routers on the way may have changed it: the inner one is the sender's.
+    let back = v4(FAR, LAN).tos(0xb8).udp(2, 1, b"data");
+    gateway.receives(back_from(AFTR, back.clone()).tos(0x28));
+    gateway.sends(back);
+}
+
+#[test]
 fn a_narrow_path_is_learnt_from_an_error_and_told_to_the_sender() {
     let mut gateway = with(b4());
     let outer = out(datagram(1_400)).octets();

@@ -268,7 +268,8 @@ fn read_local(section: &Reader, host: &HostFacts, report: &mut Report) -> Option
             report.fault(section.place(), what);
             None
         }
-        (Some(_), Some(interface)) => {
+        (Some(local), Some(interface)) => {
+            let _read = local.address6(report);
             report.fault(&interface.place, "cannot be combined with local; remove one");
             None
         }
