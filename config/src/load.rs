@@ -159,7 +159,7 @@ fn read<'a>(
     let context = TunnelContext { index: 0, mtu, host, claims: &mut claims, report };
     let others = Mechanisms::read(|schema, report| sections.all(schema, report), context);
 
-    let ds_lite = read_ds_lite(&sections, mtu, host, &mut claims, report);
+    let ds_lite = read_ds_lite(&sections, (mtu, host), (&pools, &mut taken), &mut claims, report);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
@@ -308,8 +308,8 @@ fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Re
 
 fn read_ds_lite(
     sections: &Sections,
-    mtu: Option<u16>,
-    host: &HostFacts,
+    (mtu, host): (Option<u16>, &HostFacts),
+    (pools, taken): (&[ReadPool], &mut Vec<(String, Place)>),
     claims: &mut Claims,
     report: &mut Report,
 ) -> Vec<Option<DsLite>> {
@@ -318,7 +318,8 @@ fn read_ds_lite(
     let mut read = Vec::with_capacity(written.len());
     for (index, section) in written.iter().enumerate() {
         let context = TunnelContext { index, mtu, host, claims, report };
-        read.push(DsLite::read(section, default_name("ds_lite", index, written.len()), context));
+        let pools = ds_lite::AftrPools { pools, taken };
+        read.push(DsLite::read(section, default_name("ds_lite", index, written.len()), pools, context));
     }
     ds_lite::check_together(&read, &written, report);
     read

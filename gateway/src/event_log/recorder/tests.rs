@@ -330,7 +330,8 @@ fn the_first_listing_is_written_in_parts_and_the_rings_are_emptied_in_between() 
     let first = recorder.listing.begin_with_log(began, 20_000);
     recorder.begin(began, first);
     let row = |number: usize| {
-        let BindingEvent { protocol, inside, outside, is_static, .. } = binding(1_024 + (number % 20_000) as u16);
+        let BindingEvent { protocol, inside, outside, is_static, .. } =
+            binding(1_024 + (number % 20_000) as u16);
         Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
     };
     part.send(Part::Begin).unwrap();
