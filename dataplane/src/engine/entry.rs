@@ -9,6 +9,7 @@ use crate::frame::{Frame, Realm};
 use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::mechanism::nat44::Nat44;
+use crate::mechanism::nat46::Nat46;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::outbox::Outbox;
@@ -71,6 +72,11 @@ impl Engine {
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.mechanisms.siit.all
+    }
+
+    /// The NAT46s, in the order of the configuration.
+    pub fn nat46(&mut self) -> &mut [Nat46] {
+        &mut self.mechanisms.nat46.all
     }
 
     /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at

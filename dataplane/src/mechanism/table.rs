@@ -3,7 +3,7 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{configured, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -171,6 +171,8 @@ mechanisms! { $
     Npt66 { module: npt66, state: Npt66, config: Npt66Config }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
     IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
+    /// NAT46: IPv4 hosts reach IPv6 servers by name.
+    Nat46 { module: nat46, state: Nat46, config: Nat46Config }
 }
 
 impl MechanismConfig {

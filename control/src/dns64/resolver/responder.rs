@@ -1,6 +1,6 @@
 //! Where a query is looked at: from what is known at the moment to an answer, or to what must be found out first.
 //!
-//! A look changes nothing but marks of use in the cache, so it can be repeated whenever something more is known; a query that waits is
+//! A look changes nothing but marks of use in the cache, and mappings of a NAT46 are made once for a server, so it can be repeated whenever something more is known; a query that waits is
 //! looked at again and again until it is answered.
 
 use super::super::answer::{Answer, Kind};
@@ -9,6 +9,7 @@ use super::super::cache::Cache;
 use super::super::compose::ResponseOptions;
 use super::super::key::Key;
 use super::super::local::Local;
+use super::super::mapping::MappedNames;
 use super::super::outcome::Outcome;
 use super::super::policy::Policy;
 use super::super::query::{IN, Query};
@@ -187,6 +188,8 @@ pub(super) struct Responder {
     pub local: Local,
     pub cache: Cache,
     pub failures: Failures,
+    /// Names that lead clients of a NAT46 to its mappings.
+    pub mapped: Option<MappedNames>,
 }
 
 impl Responder {
