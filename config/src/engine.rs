@@ -3,6 +3,7 @@
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
 use sixway_dataplane::frame;
+use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat44::{Nat44Config, PortlessBinding, PortlessConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -16,7 +17,6 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
-use crate::mechanism::Mechanism;
 use crate::nat44::Nat44;
 use crate::nat44_static::PortlessStatic;
 use crate::nat64::Nat64;
@@ -55,7 +55,7 @@ impl Config {
             nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
+            others: self.others.all().into_iter().map(|it| self.with_mappings(it.engine())).collect(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -67,6 +67,14 @@ impl Config {
 }
 
 impl Config {
+    /// A NAT46's mappings depend on the other sections.
+    fn with_mappings(&self, mut engine: MechanismConfig) -> MechanismConfig {
+        if let (MechanismConfig::Nat46(nat46), Some(settings)) = (&mut engine, self.mapping_settings()) {
+            nat46.mappings = settings;
+        }
+        engine
+    }
+
     /// Realms are numbered in their order, which nothing outlives.
     fn nat44_engines(&self, workers: u8) -> Vec<Nat44Config> {
         let engine = |nat44: &Nat44| nat44.engine(self.pool(&nat44.pool), workers);
@@ -75,7 +83,14 @@ impl Config {
             identity: Identity::of_realm(&realm.nat44.name),
             ..engine(&realm.nat44)
         });
-        self.nat44.iter().map(engine).chain(realms).collect()
+        // Clients of the NAT46 behind the NAT44 reach servers as themselves.
+        let pool = self.nat46().map(|nat46| nat46.pool);
+        let main = self.nat44.iter().map(|nat44| {
+            let mut engine = engine(nat44);
+            engine.except.extend(pool);
+            engine
+        });
+        main.chain(realms).collect()
     }
 }
 

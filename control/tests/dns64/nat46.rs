@@ -89,7 +89,7 @@ fn a_name_with_aaaa_records_alone_leads_a_client_to_an_address_of_the_pool() {
     let mut nat46 = nat46();
     let got = nat46.ask(CLIENT, "v6.test", "A", PLAIN);
     assert_eq!((&*got.rcode, got.answer.len(), got.authority.len()), ("NOERROR", 1, 0), "{got:?}");
-    assert!(got.answer[0].starts_with("v6.test. 120 A 192.168.46."), "the longest TTL: {got:?}");
+    assert!(got.answer[0].starts_with("v6.test. 120 IN A 192.168.46."), "the longest TTL: {got:?}");
     assert_eq!(
         nat46.server(CLIENT, &got),
         Some(six("2001:db8:80::1")),
@@ -108,33 +108,33 @@ fn a_chain_leads_there_with_its_own_ttl() {
     let mut nat46 = nat46();
     let got = nat46.ask(CLIENT, "www.test", "A", PLAIN);
     assert_eq!(got.answer.len(), 2, "{got:?}");
-    assert!(got.answer[0].starts_with("www.test. 100 CNAME v6.test"), "{got:?}");
-    assert!(got.answer[1].starts_with("v6.test. 100 A 192.168.46."), "{got:?}");
+    assert!(got.answer[0].starts_with("www.test. 100 IN CNAME v6.test"), "{got:?}");
+    assert!(got.answer[1].starts_with("v6.test. 100 IN A 192.168.46."), "{got:?}");
 }
 
 #[test]
 fn no_answer_outlives_what_it_is_made_of() {
     let mut nat46 = nat46();
-    assert!(nat46.ask(CLIENT, "short.test", "A", PLAIN).answer[0].starts_with("short.test. 7 A "));
+    assert!(nat46.ask(CLIENT, "short.test", "A", PLAIN).answer[0].starts_with("short.test. 7 IN A "));
     nat46.world.soa = Some((50, 40));
     let got = nat46.ask(CLIENT, "v6.test", "A", PLAIN);
-    assert!(got.answer[0].starts_with("v6.test. 40 A "), "there may be A records then: {got:?}");
+    assert!(got.answer[0].starts_with("v6.test. 40 IN A "), "there may be A records then: {got:?}");
     nat46.world.jump(Duration::from_secs(15));
     let got = nat46.ask(CLIENT, "v6.test", "A", PLAIN);
-    assert!(got.answer[0].starts_with("v6.test. 25 A "), "{got:?}");
+    assert!(got.answer[0].starts_with("v6.test. 25 IN A "), "{got:?}");
 }
 
 #[test]
 fn a_records_that_are_there_and_negative_answers_are_left_as_they_are() {
     let mut nat46 = nat46();
     let both = nat46.ask(CLIENT, "both.test", "A", PLAIN);
-    assert_eq!(both.answer, ["both.test. 60 A 192.0.2.2"]);
+    assert_eq!(both.answer, ["both.test. 60 IN A 192.0.2.2"]);
     let text = nat46.ask(CLIENT, "text.test", "A", PLAIN);
     assert_eq!((&*text.rcode, text.answer.len(), text.authority.len()), ("NOERROR", 0, 1), "{text:?}");
     let none = nat46.ask(CLIENT, "nothing.example", "A", PLAIN);
     assert_eq!((&*none.rcode, none.answer.len(), none.authority.len()), ("NXDOMAIN", 0, 1), "{none:?}");
     let aaaa = nat46.ask(CLIENT, "v6.test", "AAAA", PLAIN);
-    assert_eq!(aaaa.answer, ["v6.test. 200 AAAA 2001:db8:80::1"]);
+    assert_eq!(aaaa.answer, ["v6.test. 200 IN AAAA 2001:db8:80::1"]);
     assert_eq!(nat46.table.counts().made, 0);
 }
 
@@ -169,7 +169,7 @@ fn excluded_names_and_servers_lead_nowhere() {
     );
     // One with a static mapping may have any address.
     let got = nat46.ask(CLIENT, "static.test", "A", PLAIN);
-    assert_eq!(got.answer, ["static.test. 60 A 192.168.46.80"]);
+    assert_eq!(got.answer, ["static.test. 60 IN A 192.168.46.80"]);
     let rules = vec![Rule { names: vec![wire("v6.test")], synthesis: Synthesis::Never, ..Rule::default() }];
     let mut ruled = nat46_with(Settings { rules, ..settings() }, mapping_settings());
     ruled.world.add(&ZONE);
@@ -243,7 +243,7 @@ fn what_is_stale_is_given_for_a_short_time() {
     nat46.world.jump(Duration::from_secs(2_000));
     nat46.world.manners = vec![Manner::Silent];
     let stale = nat46.ask(CLIENT, "v6.test", "A", PLAIN);
-    assert!(stale.answer[0].starts_with("v6.test. 30 A "), "{stale:?}");
+    assert!(stale.answer[0].starts_with("v6.test. 30 IN A "), "{stale:?}");
     assert_eq!(nat46.server(CLIENT, &stale), Some(six("2001:db8:80::1")));
     assert_eq!(fresh.answer[0].rsplit(' ').next(), stale.answer[0].rsplit(' ').next());
 }
@@ -251,8 +251,9 @@ fn what_is_stale_is_given_for_a_short_time() {
 /// The table of `docs/mechanisms/nat46.md`: the client's bits, whether A and AAAA are signed and validated here, and what it gets.
 #[test]
 fn each_client_gets_what_the_table_says() {
-    let mapped =
-        |got: &Got| got.rcode == "NOERROR" && got.answer.iter().any(|line| line.contains(" A 192.168.46."));
+    let mapped = |got: &Got| {
+        got.rcode == "NOERROR" && got.answer.iter().any(|line| line.contains(" IN A 192.168.46."))
+    };
     let untouched = |got: &Got| got.rcode == "NOERROR" && got.answer.is_empty() && !got.authority.is_empty();
     for (bits, is_mapped) in [(PLAIN, true), (AD, true), (DO, true), (CD, true), (CD_DO, false)] {
         for trust_upstream in [false, true] {
@@ -311,7 +312,7 @@ fn an_address_of_the_pool_has_its_servers_name() {
     let got = nat46.ask(CLIENT, &reverse, "PTR", PLAIN);
     assert_eq!(
         got.answer,
-        [format!("{reverse}. 120 CNAME {name}."), format!("{name}. 500 PTR v6.test.")],
+        [format!("{reverse}. 120 IN CNAME {name}."), format!("{name}. 500 IN PTR v6.test.")],
         "{got:?}"
     );
     assert_eq!(nat46.world.counters().of(Outcome::Reverse), 1);
@@ -323,7 +324,7 @@ fn an_address_of_the_pool_has_its_servers_name() {
     assert_eq!(rewriting.table.map(CLIENT, six("2001:db8:80::1"), 60, now), Ok(address));
     assert_eq!(
         rewriting.ask(CLIENT, &reverse, "PTR", PLAIN).answer,
-        [format!("{reverse}. 500 PTR v6.test.")]
+        [format!("{reverse}. 500 IN PTR v6.test.")]
     );
 }
 

@@ -14,7 +14,7 @@ use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::outbox::Outbox;
 use crate::stateful::Stateful;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, WorkerId};
 use core::net::Ipv4Addr;
 
 impl Engine {
@@ -72,6 +72,11 @@ impl Engine {
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.mechanisms.siit.all
+    }
+
+    /// Which worker this engine belongs to.
+    pub const fn worker(&self) -> WorkerId {
+        self.config.worker
     }
 
     /// The NAT46s, in the order of the configuration.

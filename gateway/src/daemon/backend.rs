@@ -374,7 +374,14 @@ impl Gateway {
     fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
         let (inside, outside) = match entry.protocol {
             Some(number) => (words::inside(number, entry.inside), words::end(number, entry.outside)),
-            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
+            None => {
+                let inside = match entry.inside.address.to_ipv4_mapped() {
+                    Some(client) if client.is_unspecified() => "all".into(),
+                    Some(client) => client.to_string(),
+                    None => entry.inside.address.to_string(),
+                };
+                (inside, entry.outside.address.to_string())
+            }
         };
         BindingRow {
             mechanism: self.mechanism(entry.mechanism),
@@ -384,6 +391,7 @@ impl Gateway {
             outside,
             kind: entry.kind.into(),
             sessions: entry.sessions,
+            server: entry.server.map(|server| server.to_string()),
         }
     }
 
