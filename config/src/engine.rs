@@ -218,7 +218,7 @@ impl Siit {
 }
 
 impl Translation {
-    fn engine(&self) -> translate::Policy {
+    pub(crate) fn engine(&self) -> translate::Policy {
         translate::Policy {
             traffic_class: self.traffic_class,
             tos: self.tos,

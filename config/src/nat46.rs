@@ -21,7 +21,7 @@ use crate::schema::NAT46_STATIC;
 use crate::section::{Reader, place_of};
 use crate::text;
 use crate::translation::Translation;
-use crate::translator_prefix::{read_prefix, read_prefixes4};
+use crate::translator_prefix::read_prefix;
 use crate::tunnel_context::TunnelContext;
 use crate::unicast::is_unicast;
 use crate::word::{self, words_of};
@@ -293,7 +293,7 @@ pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
         None if nat46.static_mappings.is_empty() => {
             let what =
                 "no name leads to a server; write a [dns64] that the clients query, or static mappings";
-            report.fault(section.place(), format!("has neither a [dns64] nor static mappings: {what}"));
+            report.warn(section.place(), format!("has neither a [dns64] nor static mappings: {what}"));
         }
         None => {}
         Some(dns64) => {

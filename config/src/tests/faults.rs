@@ -21,7 +21,7 @@ fn a_name_that_no_pool_has_is_reported_with_the_one_that_was_meant() {
 fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(NAT64, "prefx = 1", "nat64.prefx  unknown; did you mean `prefix`?");
     fault_in(NAT64, "eam = 1", "nat64.eam  unknown here; `eam` belongs to [siit]");
-    fault_in(NAT64, "[nat46]", "nat46  unknown; did you mean [nat64]?");
+    fault_in(NAT64, "[nat65]", "nat65  unknown; did you mean [nat64]?");
     fault_in(
         NAT64,
         "[[vpn]]",

@@ -20,6 +20,7 @@ mod nat44;
 mod nat44_own_tunnels;
 mod nat44_portless;
 mod nat44_programs;
+mod nat46;
 mod nat64;
 mod npt66;
 mod package;
@@ -200,6 +201,7 @@ fn all() -> Vec<Interop> {
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,
+        nat46::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

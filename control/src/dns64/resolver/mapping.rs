@@ -55,9 +55,9 @@ impl Responder {
         };
         match aaaa.answer.kind() {
             Kind::Data => self.map_servers(case, key, (names, client), (a, aaaa), out),
-            Kind::NoData | Kind::NameError | Kind::Unfinished | Kind::Failure(_) => {
-                self.pass_on(case, key, a, None, out)
-            }
+            // There may be a server: what says that there is none would be believed for longer.
+            Kind::Failure(_) => self.pass_on(case, &key.with_type(rtype::AAAA), aaaa, None, out),
+            Kind::NoData | Kind::NameError | Kind::Unfinished => self.pass_on(case, key, a, None, out),
         }
     }
 
