@@ -418,7 +418,8 @@ impl Gateway {
                 );
                 add("pool_blocks_free", "Port blocks that subscribers may get.", table.blocks.free);
             }
-            let translates = mechanism.kind.is_stateful() || mechanism.kind == Kind::Siit;
+            let translates =
+                mechanism.kind.is_stateful() || matches!(mechanism.kind, Kind::Siit | Kind::Nat46);
             if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);

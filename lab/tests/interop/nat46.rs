@@ -23,11 +23,7 @@ pub const TESTS: &[Interop] = &[
         &["sixway", "nsd", "taskset", "unshare", "nginx", "curl", "openssl"],
         by_https,
     ),
-    Interop::new(
-        "nat46_is_seen_by_tracepath",
-        &["sixway", "nsd", "taskset", "unshare", "tracepath"],
-        traced,
-    ),
+    Interop::new("nat46_is_seen_by_tracepath", &["sixway", "nsd", "taskset", "unshare", "tracepath"], traced),
     Interop::new(
         "nat46_excludes_ftp_by_name_and_leaves_proofs_to_dig",
         &["sixway", "nsd", "taskset", "unshare", "dig", "curl"],
@@ -193,7 +189,8 @@ fn excluded() -> Result<()> {
     curl.args(["-4", "-sS", "--max-time", "5", "--noproxy", "*", "ftp://ftp.example/"]);
     let failed = client.run(curl, Duration::from_secs(15))?;
     assert!(failed.stderr.contains("Could not resolve host"), "{}", failed.stderr);
-    let numbers = Flags::OF_A_VALIDATOR.map(|flags| told(&network, "www.example", flags).map(|all| all.len()));
+    let numbers =
+        Flags::OF_A_VALIDATOR.map(|flags| told(&network, "www.example", flags).map(|all| all.len()));
     for (flags, (told, right)) in Flags::OF_A_VALIDATOR.iter().zip(numbers.into_iter().zip([1, 1, 1, 0])) {
         assert_eq!(told?, right, "{flags}");
     }
