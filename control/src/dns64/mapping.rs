@@ -73,7 +73,12 @@ impl MappedNames {
         settings.is_server(server) || settings.statics.iter().any(|(_, known)| *known == server)
     }
 
-    /// Addresses that represent these servers for the client, told of for `ttl` seconds.
+    /// Whether a name, in wire form, is at or below one that leads to no mapping: the end of a chain, too.
+    pub(super) fn excludes(&self, name: &[u8]) -> bool {
+        self.excluded.longest(&name.to_ascii_lowercase()).is_some()
+    }
+
+    /// Addresses that represent these servers for the client, told of for `ttl` seconds; the client's address is `proven` if it came by a stream.
     ///
     /// # Errors
     /// There is none: why.
@@ -81,13 +86,13 @@ impl MappedNames {
         &self,
         client: Ipv4Addr,
         servers: &[Ipv6Addr],
-        ttl: u32,
+        (ttl, proven): (u32, bool),
         now: Instant,
     ) -> Result<MappedAddresses, MappingRefused> {
         let mut mapped = MappedAddresses::new();
         let mut refused = MappingRefused::NotServer;
         for server in servers.iter().take(MOST_SERVERS) {
-            match self.table.map(client, *server, ttl, now) {
+            match self.table.map_for(client, *server, (ttl, proven), now) {
                 Ok(address) => mapped.push(address),
                 Err(why) => refused = why,
             }

@@ -41,6 +41,7 @@ outcomes! {
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
     Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client";
+    Truncated = "truncated", "an empty truncated answer: a client with many NAT46 mappings is asked to repeat its query over TCP";
     Overload = "overload", "SERVFAIL: too many queries were pending";
     Refused = "refused", "REFUSED: the client or the query is not allowed";
     RateLimited = "rate_limited", "REFUSED: the client exceeded its rate limit";

@@ -43,6 +43,7 @@ fn mapping_settings() -> MappingSettings {
 
 struct Nat46 {
     world: World,
+    transport: Transport,
     table: Arc<Mappings>,
 }
 
@@ -52,7 +53,7 @@ fn nat46_with(mut settings: Settings, mappings: MappingSettings) -> Nat46 {
     let names =
         NameMappings { table: Arc::clone(&table), excluded: vec![wire("ftp.v6.test")], longest_ttl: 120 };
     let world = World::new(settings).with_mappings(names);
-    Nat46 { world, table }
+    Nat46 { world, transport: Transport::Udp, table }
 }
 
 fn nat46() -> Nat46 {
@@ -64,7 +65,7 @@ fn nat46() -> Nat46 {
 impl Nat46 {
     fn ask(&mut self, client: Ipv4Addr, name: &str, rtype: &str, bits: Bits) -> Got {
         let message = query(name, rtype, bits);
-        let ticket = self.world.send_from(client.to_ipv6_mapped(), Transport::Udp, &message);
+        let ticket = self.world.send_from(client.to_ipv6_mapped(), self.transport, &message);
         for _ in 0..10_000 {
             if let Some(got) = self.world.answer(ticket) {
                 return got;
@@ -195,6 +196,7 @@ fn a_name_with_many_servers_leads_to_two_and_to_those_that_are_known() {
 fn a_client_without_a_mapping_left_is_told_to_ask_again() {
     let mut nat46 = nat46_with(settings(), MappingSettings { max_per_client: 1, ..mapping_settings() });
     nat46.world.add(&ZONE);
+    nat46.transport = Transport::Tcp;
     assert_eq!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).answer.len(), 1);
     let got = nat46.ask(CLIENT, "short.test", "A", PLAIN);
     assert_eq!((&*got.rcode, got.answer.len()), ("SERVFAIL", 0));
@@ -204,11 +206,39 @@ fn a_client_without_a_mapping_left_is_told_to_ask_again() {
     assert_eq!(nat46.ask(OTHER, "short.test", "A", PLAIN).answer.len(), 1, "another one is not concerned");
 }
 
+#[test]
+fn a_client_with_many_mappings_proves_by_tcp_that_it_asks_itself() {
+    let mut nat46 = nat46_with(settings(), MappingSettings { max_per_client: 4, ..mapping_settings() });
+    nat46.world.add(&ZONE);
+    for name in ["v6.test", "short.test"] {
+        assert_eq!(nat46.ask(CLIENT, name, "A", PLAIN).answer.len(), 1);
+    }
+    nat46.world.add(&[("third.test", "AAAA", 60, "2001:db8:80::33")]);
+    let got = nat46.ask(CLIENT, "third.test", "A", PLAIN);
+    assert_eq!((got.truncated, got.answer.len()), (true, 0), "{got:?}");
+    assert_eq!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).answer.len(), 1, "what it has costs nothing");
+    nat46.transport = Transport::Tcp;
+    assert_eq!(nat46.ask(CLIENT, "third.test", "A", PLAIN).answer.len(), 1);
+    assert_eq!(nat46.world.counters().of(Outcome::Truncated), 1);
+}
+
+#[test]
+fn a_chain_to_an_excluded_name_leads_nowhere() {
+    let mut nat46 = nat46();
+    nat46.world.add(&[("files.test", "CNAME", 60, "FTP.v6.test")]);
+    assert_eq!(
+        nat46.ask(CLIENT, "files.test", "A", PLAIN).answer.iter().filter(|it| it.contains(" A ")).count(),
+        0
+    );
+    assert_eq!(nat46.table.counts().made, 0);
+}
+
 /// A client that asks for names of its own, each with a server of its own, as fast as it can.
 #[test]
 fn a_flood_of_names_of_one_client_costs_another_one_nothing() {
     let mut nat46 = nat46_with(settings(), MappingSettings { max_mappings: 500, ..mapping_settings() });
     nat46.world.add(&ZONE);
+    nat46.transport = Transport::Tcp;
     let mut lost = 0;
     for turn in 0..200_u32 {
         for number in 0..5 {

@@ -1,14 +1,16 @@
 //! Queries for A records of a NAT46's clients, as RFC 6147 §5.1 has it for AAAA the other way round: those that are there, or else
 //! addresses of the pool for the servers that AAAA records name.
 
-use super::super::answer::{Kind, rtype};
-use super::super::compose;
+use super::super::answer::{Answer, Kind, Part, rtype};
+use super::super::compose::{self, ResponseOptions};
 use super::super::key::Key;
 use super::super::mapping::MappedNames;
+use super::super::name::Name;
 use super::super::outcome::Outcome;
 use super::super::settings::{CheckingDisabled, Synthesis};
 use super::responder::{Entry, Evaluation, QueryContext, Responder, Usability};
 use super::synthesis::PROOF_INSTEAD;
+use sixway_dataplane::mechanism::nat46::MappingRefused;
 use std::net::Ipv4Addr;
 
 /// What is made without a SOA record's bound lives no longer, in seconds: as RFC 6147 §5.1.7 has it.
@@ -69,6 +71,9 @@ impl Responder {
         (a, aaaa): (Entry<'_>, Entry<'_>),
         out: &mut Vec<u8>,
     ) -> Evaluation {
+        if leads_through(aaaa.answer, |name| names.excludes(name)) {
+            return self.pass_on(case, key, a, None, out);
+        }
         let servers = names.servers(client, aaaa.answer.addresses6().filter(|it| !self.policy.excluded(*it)));
         if servers.is_empty() {
             return self.pass_on(case, key, a, Some(NO_SERVER), out);
@@ -79,7 +84,13 @@ impl Responder {
         let fresh = negative.min(aaaa.answer.left(case.now)).min(names.longest_ttl);
         let ttl =
             self.settings.stale.filter(|_| stale).map_or(fresh, |stale| stale.ttl.min(names.longest_ttl));
-        match names.map(client, &servers, ttl, case.now) {
+        match names.map(client, &servers, (ttl, !case.is_datagram()), case.now) {
+            Err(MappingRefused::Unproven) => {
+                // An empty answer of no length at all: the client repeats its query over TCP, which cannot be forged.
+                let options = ResponseOptions { limit: Some(0), ..case.response_options() };
+                compose::empty(out, case.query, 0, None, &options);
+                Evaluation::said(Outcome::Truncated)
+            }
             Err(why) => Evaluation::said(Self::unmapped(case, why.text(), out)),
             Ok(addresses) => {
                 // The records are this gateway's, whatever they were made of: never authentic.
@@ -91,4 +102,13 @@ impl Responder {
             }
         }
     }
+}
+
+/// Whether any name of a chain, its end included, is such.
+fn leads_through(answer: &Answer, is_such: impl Fn(&[u8]) -> bool) -> bool {
+    let chain = answer.raw_records(Part::Chain).chain(answer.raw_records(Part::Data).take(1));
+    chain.into_iter().any(|record| {
+        let mut owner = Name::new();
+        answer.expand_owner(&record, &mut owner).is_some() && is_such(&owner)
+    })
 }

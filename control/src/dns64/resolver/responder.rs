@@ -117,6 +117,11 @@ impl<'q> QueryContext<'q> {
         self.query.checking_disabled && self.query.dnssec_ok()
     }
 
+    /// Whether it came by a datagram, whose source may be forged.
+    pub(super) fn is_datagram(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// Class IN, the only one with DNS64 (RFC 6147 §5.1).
     pub(super) fn is_in(&self) -> bool {
         self.query.qclass == IN

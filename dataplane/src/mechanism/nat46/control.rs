@@ -34,17 +34,20 @@ pub enum MappingRefused {
     TableFull,
     /// All addresses are.
     PoolEmpty,
+    /// The client has half of what it may, and the query may be somebody else's in its name.
+    Unproven,
 }
 
 impl MappingRefused {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::NotClient,
         Self::NotServer,
         Self::ClientLimit,
         Self::ClientShare,
         Self::TableFull,
         Self::PoolEmpty,
+        Self::Unproven,
     ];
 
     /// What is said of it to a client.
@@ -56,6 +59,7 @@ impl MappingRefused {
             Self::ClientShare => "this client has most of the NAT46 mappings",
             Self::TableFull => "the NAT46's table is full",
             Self::PoolEmpty => "the NAT46's pool has no free address",
+            Self::Unproven => "ask again over TCP",
         }
     }
 }
@@ -135,7 +139,7 @@ impl Control {
         &mut self,
         (client, server): (Ipv4Addr, Ipv6Addr),
         (told_until, rest): (u32, u32),
-        now: u32,
+        (is_proven, now): (bool, u32),
         table: &Table<'_>,
     ) -> Result<Mapping, MappingRefused> {
         let count = self.counts.get(&client).copied().unwrap_or_default();
@@ -152,6 +156,9 @@ impl Control {
         }
         if count >= limit {
             return Err(MappingRefused::ClientLimit);
+        }
+        if !is_proven && count >= limit.div_ceil(2) {
+            return Err(MappingRefused::Unproven);
         }
         if count > SHARE.saturating_mul(left) {
             return Err(MappingRefused::ClientShare);

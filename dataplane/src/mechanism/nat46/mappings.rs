@@ -287,7 +287,21 @@ impl Mappings {
         ttl: u32,
         now: Instant,
     ) -> Result<Ipv4Addr, MappingRefused> {
-        let mapped = self.map_uncounted(client, server, ttl, now);
+        self.map_for(client, server, (ttl, true), now)
+    }
+
+    /// The same for a client whose address may be forged, unless it is `proven`: others must not use up what it may have.
+    ///
+    /// # Errors
+    /// It gets none: why.
+    pub fn map_for(
+        &self,
+        client: Ipv4Addr,
+        server: Ipv6Addr,
+        (ttl, proven): (u32, bool),
+        now: Instant,
+    ) -> Result<Ipv4Addr, MappingRefused> {
+        let mapped = self.map_uncounted(client, server, (ttl, proven), now);
         if let Err(why) = mapped {
             self.refused[why as usize].fetch_add(1, Relaxed);
         }
@@ -298,7 +312,7 @@ impl Mappings {
         &self,
         client: Ipv4Addr,
         server: Ipv6Addr,
-        ttl: u32,
+        (ttl, proven): (u32, bool),
         now: Instant,
     ) -> Result<Ipv4Addr, MappingRefused> {
         if !self.settings.is_client(client) {
@@ -319,7 +333,7 @@ impl Mappings {
             self.records.tell(slot, told_until, rest);
             return Ok(mapping.address);
         }
-        let made = control.admit((client, server), (told_until, rest), now, &self.table())?;
+        let made = control.admit((client, server), (told_until, rest), (proven, now), &self.table())?;
         self.made.fetch_add(1, Relaxed);
         Ok(made.address)
     }

@@ -1,5 +1,6 @@
 //! What mappings a NAT46 makes: for whom, to which servers, and how many.
 
+use crate::source_check::is_martian6;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
@@ -65,7 +66,9 @@ impl MappingSettings {
     /// Whether a name may lead to this server.
     pub fn is_server(&self, server: Ipv6Addr) -> bool {
         let holds = |prefix: &Prefix6| prefix.contains(server);
-        self.servers.iter().any(holds) && !self.not_servers.iter().any(holds)
+        // IPv4-mapped and IPv4-compatible addresses are no hosts'.
+        let is_host = !is_martian6(server) && !server.is_unicast_link_local() && server.to_ipv4().is_none();
+        is_host && self.servers.iter().any(holds) && !self.not_servers.iter().any(holds)
     }
 
     /// The client of a mapping: 0.0.0.0 of one that all share.

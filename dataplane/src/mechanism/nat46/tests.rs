@@ -151,7 +151,26 @@ fn names_lead_only_clients_and_only_to_servers() {
         let server = text.parse().unwrap();
         assert_eq!(table.map(client(1), server, TTL, at(0)), Err(MappingRefused::NotServer), "{text}");
     }
-    assert_eq!(table.counts().refused, [1, 6, 0, 0, 0, 0]);
+    assert_eq!(table.counts().refused, [1, 6, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn queries_in_a_clients_name_take_no_more_than_half_of_what_it_may_have() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.max_per_client = 20;
+    settings.servers = vec!["::/0".parse().unwrap()];
+    let table = table(settings);
+    let forged = |number| table.map_for(client(1), server(number), (TTL, false), at(0));
+    assert_eq!((0..100).filter(|number| forged(*number).is_ok()).count(), 10);
+    assert_eq!(forged(99), Err(MappingRefused::Unproven));
+    assert!(forged(3).is_ok(), "what it has is told to anyone who asks in its name");
+    assert_eq!(
+        (100..200).filter(|number| table.map(client(1), server(*number), TTL, at(0)).is_ok()).count(),
+        10
+    );
+    for text in ["fe80::1", "::ffff:192.0.2.1", "::192.0.2.1", "ff02::1", "::1"] {
+        assert!(!table.settings().is_server(text.parse().unwrap()), "{text}, whatever is written");
+    }
 }
 
 #[test]
