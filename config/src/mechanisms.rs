@@ -10,9 +10,10 @@ use crate::fault::Report;
 use crate::ip_in_ip::IpInIp;
 use crate::mechanism::{FromSection, Mechanism};
 use crate::mechanism_sections::{default_name, too_many};
+use crate::nat46::Nat46;
 use crate::npt66::Npt66;
 use crate::route::Route;
-use crate::schema::{IP_IN_IP, NPT66, Section};
+use crate::schema::{IP_IN_IP, NAT46, NPT66, Section};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
 use crate::tunnel_context::TunnelContext;
@@ -20,6 +21,9 @@ use crate::tunnel_context::TunnelContext;
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mechanisms {
+    /// The NAT46: first, so that its table follows those of the translators that have sections of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nat46: Vec<Nat46>,
     /// Prefix translators.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     npt66: Vec<Npt66>,
@@ -34,15 +38,22 @@ impl Mechanisms {
         sections: impl Fn(&'static Section, &mut Report) -> Vec<Reader<'a>>,
         mut context: TunnelContext,
     ) -> Option<Self> {
+        let nat46 = read_all(&NAT46, sections(&NAT46, context.report), &mut context);
         let npt66 = read_all(&NPT66, sections(&NPT66, context.report), &mut context);
         let ip_in_ip = read_all(&IP_IN_IP, sections(&IP_IN_IP, context.report), &mut context);
-        Some(Self { npt66: npt66?, ip_in_ip: ip_in_ip? })
+        Some(Self { nat46: nat46?, npt66: npt66?, ip_in_ip: ip_in_ip? })
     }
 
     /// All of them, in the order of the configuration.
     pub fn all(&self) -> Vec<&dyn Mechanism> {
         let npt66 = self.npt66.iter().map(|it| it as &dyn Mechanism);
-        npt66.chain(self.ip_in_ip.iter().map(|it| it as &dyn Mechanism)).collect()
+        let nat46 = self.nat46.iter().map(|it| it as &dyn Mechanism);
+        nat46.chain(npt66).chain(self.ip_in_ip.iter().map(|it| it as &dyn Mechanism)).collect()
+    }
+
+    /// The NAT46.
+    pub(crate) fn nat46(&self) -> Option<&Nat46> {
+        self.nat46.first()
     }
 
     /// Whether the list is empty.

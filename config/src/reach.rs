@@ -174,6 +174,7 @@ impl Config {
         let routed = self.used_pools().filter(|pool| !pool.shared);
         reach.blackholes.extend(routed.flat_map(|pool| aggregated(pool.addresses.clone())));
         reach.blackholes.extend(self.siit.iter().filter_map(|siit| siit.dynamic_pool));
+        reach.blackholes.extend(self.nat46().map(|nat46| nat46.pool));
         reach.blackholes.extend(self.own_routes.iter().filter_map(|route| match route {
             Route::V4(prefix) => Some(*prefix),
             Route::V6(_) => None,

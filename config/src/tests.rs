@@ -13,6 +13,7 @@ mod good;
 mod inside;
 mod ip_in_ip;
 mod nat44;
+mod nat46;
 mod npt66;
 mod pools;
 mod port_blocks;

@@ -285,6 +285,7 @@ fn the_outside_endpoint_of_another_workers_static_binding_is_in_use_at_every_wor
     for (first, second, port) in [(0, 1, 2_100), (1, 0, 2_100), (0, 1, 2_200), (1, 0, 2_200)] {
         let binding = |host| StaticBinding {
             protocol: NatProtocol::Tcp,
+            softwire: None,
             inside: Inside(Endpoint6::new(host, 80)),
             outside: Outside(Endpoint4::new(NEW.parse().unwrap(), port)),
         };

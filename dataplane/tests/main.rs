@@ -30,6 +30,7 @@ mod nat44_clauses;
 mod nat44_lifetimes;
 mod nat44_own_tunnels;
 mod nat44_portless;
+mod nat46;
 mod nat64_hairpinning;
 mod nat64_packets;
 mod nat_model;

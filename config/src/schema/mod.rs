@@ -24,7 +24,7 @@ pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,
 };
 pub(crate) use log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
-pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
+pub(crate) use mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
 pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;

@@ -6,13 +6,13 @@ use super::ds_lite_keys::{DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
-use super::mechanism_keys::{IP_IN_IP, NPT66};
+use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 36] = [
+pub(crate) static SECTIONS: [&Section; 38] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -25,6 +25,8 @@ pub(crate) static SECTIONS: [&Section; 36] = [
     &REALM,
     &SIIT,
     &EAM,
+    &NAT46,
+    &NAT46_STATIC,
     &NPT66,
     &SIX_TO_FOUR,
     &SIX_RD,

@@ -45,6 +45,12 @@ fn with(section: &Section, line: &str) -> String {
         "ds_lite" => {
             vec![("role", "\"b4\""), ("interface", "\"eth0\""), ("aftr", "\"aftr.example\"")]
         }
+        "nat46" => vec![
+            ("clients", "\"10.46.0.0/16\""),
+            ("pool", "\"192.168.46.0/24\""),
+            ("prefix", "\"2001:db8:77::/96\""),
+        ],
+        "nat46.static" => vec![("address", "\"192.168.46.80\""), ("server", "\"2001:db8:80::80\"")],
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {

@@ -8,6 +8,7 @@ pub mod ds_lite;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat44;
+pub mod nat46;
 pub mod nat64;
 pub mod npt66;
 pub mod siit;

@@ -3,7 +3,9 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{b4, configured, ds_lite, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{
+    b4, configured, ds_lite, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd, six_to_four,
+};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -175,6 +177,8 @@ mechanisms! { $
     DsLite { module: ds_lite, state: DsLite, config: DsLiteConfig }
     /// The B4 of DS-Lite (RFC 6333 §5).
     B4 { module: b4, state: B4, config: B4Config }
+    /// NAT46: IPv4 hosts reach IPv6 servers by name.
+    Nat46 { module: nat46, state: Nat46, config: Nat46Config }
 }
 
 impl MechanismConfig {

@@ -405,7 +405,8 @@ impl Pair {
         if !self.model.reserved.is_empty() && number % 2 == 1 {
             let at = usize::from(number) % self.model.reserved.len();
             let Binding { protocol, inside, outside, .. } = self.model.reserved.remove(at);
-            let binding = StaticBinding { protocol, inside: Inside(inside), outside: Outside(outside) };
+            let binding =
+                StaticBinding { protocol, softwire: None, inside: Inside(inside), outside: Outside(outside) };
             let counters = &mut self.effects.counters;
             assert_eq!(self.real.stateful().remove_static(&binding, usize::MAX, counters), Some(true));
             return;

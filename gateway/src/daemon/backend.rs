@@ -388,7 +388,14 @@ impl Gateway {
     fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
         let (inside, outside) = match entry.protocol {
             Some(number) => (words::inside(number, entry.inside), words::end(number, entry.outside)),
-            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
+            None => {
+                let inside = match entry.inside.address.to_ipv4_mapped() {
+                    Some(client) if client.is_unspecified() => "all".into(),
+                    Some(client) => client.to_string(),
+                    None => entry.inside.address.to_string(),
+                };
+                (inside, entry.outside.address.to_string())
+            }
         };
         BindingRow {
             mechanism: self.mechanism(entry.mechanism),
@@ -398,6 +405,7 @@ impl Gateway {
             outside,
             kind: entry.kind.into(),
             sessions: entry.sessions,
+            server: entry.server.map(|server| server.to_string()),
         }
     }
 
@@ -424,7 +432,8 @@ impl Gateway {
                 );
                 add("pool_blocks_free", "Port blocks that subscribers may get.", table.blocks.free);
             }
-            let translates = mechanism.kind.is_stateful() || mechanism.kind == Kind::Siit;
+            let translates =
+                mechanism.kind.is_stateful() || matches!(mechanism.kind, Kind::Siit | Kind::Nat46);
             if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);

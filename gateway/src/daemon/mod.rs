@@ -23,6 +23,7 @@ mod gateway;
 mod handover_file;
 mod ingress;
 mod inheritance;
+mod kept_mappings;
 mod log;
 mod log_listing;
 mod name_servers;

@@ -33,9 +33,14 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
 
 /// The table of bindings.
 pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
-    let mut table = Table::new(&["PROTO", "INSIDE", "OUTSIDE", "KIND", "SESSIONS", "MECHANISM", "WORKER"]);
+    let has_servers = page.rows.iter().any(|row| row.server.is_some());
+    let mut columns = vec!["PROTO", "INSIDE", "OUTSIDE", "KIND", "SESSIONS", "MECHANISM", "WORKER"];
+    if has_servers {
+        columns.push("SERVER");
+    }
+    let mut table = Table::new(&columns);
     for row in &page.rows {
-        table.row(vec![
+        let mut cells = vec![
             row.protocol.clone(),
             row.inside.clone(),
             row.outside.clone(),
@@ -43,7 +48,11 @@ pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
             count(row.sessions),
             row.mechanism.clone(),
             row.worker.to_string(),
-        ]);
+        ];
+        if has_servers {
+            cells.push(row.server.clone().unwrap_or_default());
+        }
+        table.row(cells);
     }
     table.text(colour) + &shown(page)
 }

@@ -286,10 +286,13 @@ pub struct BindingRow {
     pub inside: String,
     /// The outside endpoint (T,t), or an address.
     pub outside: String,
-    /// How it came about: `static` or `dynamic`.
+    /// How it came about: `static` or `dynamic`; `remembered` and `resting` of what has ended.
     pub kind: String,
     /// Sessions that use it.
     pub sessions: u64,
+    /// With NAT46, the server that the outside address represents for the inside host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// A subscriber of a stateful translator: a prefix, and what its hosts have together (RFC 6888 REQ-4).

@@ -55,6 +55,7 @@ pub(super) fn bindings(
             outside,
             kind: "static",
             sessions: 0,
+            server: None,
         })
     });
     rows.extend(admitted);

@@ -10,6 +10,7 @@ use sixway_dataplane::nat::{
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
 use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::Ipv6Addr;
 use std::time::Duration;
 
 /// A part of a table to read, between two batches of packets.
@@ -176,6 +177,8 @@ pub struct BindingEntry {
     pub kind: &'static str,
     /// Sessions that use it.
     pub sessions: u64,
+    /// With NAT46, the server that the outside address represents.
+    pub server: Option<Ipv6Addr>,
 }
 
 /// A subscriber.

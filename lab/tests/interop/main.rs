@@ -21,6 +21,7 @@ mod nat44;
 mod nat44_own_tunnels;
 mod nat44_portless;
 mod nat44_programs;
+mod nat46;
 mod nat64;
 mod npt66;
 mod package;
@@ -203,6 +204,7 @@ fn all() -> Vec<Interop> {
         queues::TESTS,
         realms::TESTS,
         realms_in_vrfs::TESTS,
+        nat46::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,
