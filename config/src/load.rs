@@ -163,8 +163,9 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    let event_log =
-        read_event_log(&sections, !nat64.is_empty() || nat44.is_some() || !realms.is_empty(), report);
+    let has_aftr = ds_lite.iter().flatten().any(|it| matches!(it, DsLite::Aftr(_)));
+    let has_nat = !nat64.is_empty() || nat44.is_some() || !realms.is_empty() || has_aftr;
+    let event_log = read_event_log(&sections, has_nat, report);
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
