@@ -9,7 +9,7 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::Dns64;
-use crate::ds_lite::{B4, DsLite};
+use crate::ds_lite::{Aftr, B4, DsLite};
 use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::gateway::{Fragments, Gateway, Tun};
@@ -100,6 +100,14 @@ impl Config {
         self.nat44.iter().chain(self.realms.iter().map(|realm| &realm.nat44))
     }
 
+    /// The AFTRs of DS-Lite.
+    pub fn aftrs(&self) -> impl Iterator<Item = &Aftr> {
+        self.ds_lite.iter().filter_map(|it| match it {
+            DsLite::Aftr(aftr) => Some(&**aftr),
+            DsLite::B4(_) => None,
+        })
+    }
+
     /// The B4s of DS-Lite.
     pub fn b4s(&self) -> impl Iterator<Item = &B4> {
         self.ds_lite.iter().filter_map(|it| match it {
@@ -121,7 +129,9 @@ impl Config {
     /// The pools of the stateful translators, in their order.
     pub fn used_pools(&self) -> impl Iterator<Item = &Pool> {
         let nat64 = self.nat64.iter().map(|nat64| &nat64.pool);
-        nat64.chain(self.nat44s().map(|nat44| &nat44.pool)).filter_map(|name| self.pool(name))
+        let aftrs = self.aftrs().map(|aftr| &aftr.pool);
+        let all = nat64.chain(self.nat44s().map(|nat44| &nat44.pool)).chain(aftrs);
+        all.filter_map(|name| self.pool(name))
     }
 
     /// The addresses of all pools that translators use, as the fewest prefixes.
@@ -134,10 +144,11 @@ impl Config {
         aggregated(self.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied()).collect())
     }
 
-    /// Bits of the prefixes of subscribers with IPv6 and with IPv4 addresses, which the kernel steers packets to workers by: with several NAT64s of
-    /// different lengths, those of the first.
+    /// Bits of the prefixes of subscribers with IPv6 and with IPv4 addresses, which the kernel steers packets to workers by: with several NAT64s and
+    /// AFTRs of different lengths, those of the first.
     pub fn subscriber_bits(&self) -> (u8, u8) {
         let six = self.nat64.first().map(|nat64| nat64.subscribers.prefix_length);
+        let six = six.or_else(|| self.aftrs().next().map(|aftr| aftr.subscribers.prefix_length));
         let four = self.nat44.as_ref().map(|nat44| nat44.subscribers.prefix_length);
         (
             six.unwrap_or(nat::Config::<Endpoint6>::SUBSCRIBER_BITS),
@@ -149,10 +160,13 @@ impl Config {
     pub fn ports_per_block(&self) -> u16 {
         let policy = match self.nat64.first() {
             Some(nat64) => nat64.subscribers.engine(&nat64.inside, self.pool(&nat64.pool)).blocks,
-            None => self
-                .nat44s()
-                .next()
-                .and_then(|nat44| nat44.subscribers.engine(&nat44.inside, self.pool(&nat44.pool)).blocks),
+            None => match self.nat44s().next() {
+                Some(nat44) => nat44.subscribers.engine(&nat44.inside, self.pool(&nat44.pool)).blocks,
+                None => self
+                    .aftrs()
+                    .next()
+                    .and_then(|aftr| aftr.subscribers.engine(&aftr.clients, self.pool(&aftr.pool)).blocks),
+            },
         };
         policy.map_or(nat::PORTS_PER_BLOCK, |policy| policy.size)
     }
@@ -236,7 +250,9 @@ impl Config {
     /// Sessions that there may be in all.
     pub fn sessions(&self) -> u64 {
         let nat44 = self.nat44s().map(|nat44| nat44.limits.sessions);
-        self.nat64.iter().map(|nat64| nat64.limits.sessions).chain(nat44).map(u64::from).sum()
+        let aftrs = self.aftrs().map(|aftr| aftr.limits.sessions);
+        let nat64 = self.nat64.iter().map(|nat64| nat64.limits.sessions);
+        nat64.chain(nat44).chain(aftrs).map(u64::from).sum()
     }
 
     /// This host's own addresses, and the ports of them that are the translators'.

@@ -3,6 +3,7 @@
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
 use sixway_dataplane::frame;
+use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat44::{Nat44Config, PortlessBinding, PortlessConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -36,7 +37,15 @@ impl Config {
         let shared = |mut engine: EngineConfig| {
             let nat64 = engine.nat64.iter_mut().map(|nat64| &mut nat64.in_use);
             let nat44 = engine.nat44.iter_mut().map(|nat44| &mut nat44.in_use);
-            nat64.chain(nat44).zip(&in_use).for_each(|(place, in_use)| *place = Some(in_use.clone()));
+            let aftrs = engine.others.iter_mut().filter_map(|other| match other {
+                MechanismConfig::DsLite(aftr) => Some(&mut aftr.in_use),
+                _ => None,
+            });
+            nat64
+                .chain(nat44)
+                .chain(aftrs)
+                .zip(&in_use)
+                .for_each(|(place, in_use)| *place = Some(in_use.clone()));
             engine
         };
         (0..self.gateway.workers).map(|worker| shared(self.engine(WorkerId(worker), seed, now))).collect()
@@ -55,7 +64,7 @@ impl Config {
             nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
+            others: self.other_engines(workers),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -67,6 +76,12 @@ impl Config {
 }
 
 impl Config {
+    /// Mechanisms that need nothing but their row of the table, and AFTRs.
+    fn other_engines(&self, workers: u8) -> Vec<MechanismConfig> {
+        let aftrs = self.aftrs().map(|aftr| aftr.engine(self.pool(&aftr.pool), workers).into());
+        self.others.all().into_iter().map(Mechanism::engine).chain(aftrs).collect()
+    }
+
     /// Realms are numbered in their order, which nothing outlives.
     fn nat44_engines(&self, workers: u8) -> Vec<Nat44Config> {
         let engine = |nat44: &Nat44| nat44.engine(self.pool(&nat44.pool), workers);
@@ -135,7 +150,7 @@ impl Nat44 {
 }
 
 impl Pool {
-    fn engine(&self) -> PoolConfig {
+    pub(crate) fn engine(&self) -> PoolConfig {
         PoolConfig { addresses: self.addresses.clone(), ports: self.ports.ranges().to_vec() }
     }
 }
@@ -162,7 +177,7 @@ impl PortlessStatic {
 }
 
 impl Timeouts {
-    fn engine(&self) -> nat::Timeouts {
+    pub(crate) fn engine(&self) -> nat::Timeouts {
         nat::Timeouts {
             udp: self.udp_default,
             icmp: self.icmp_default,

@@ -89,7 +89,7 @@ mod tests;
 pub use alarm::AlarmThresholds;
 pub use config::Config;
 pub use configured_tunnel::{ConfiguredTunnel, Remote};
-pub use ds_lite::{Aftr, AftrAt, B4, B4Local, DsLite, DsLiteRole, ROUTE_METRIC};
+pub use ds_lite::{Aftr, AftrAt, B4, B4Local, DsLite, DsLiteRole, ROUTE_METRIC, SoftwireStatic};
 pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
 pub use event_log::{
     EventLog, EventLogFile, Facility, IpfixCollector, LogTransport, LoggedEvent, SyslogServer,

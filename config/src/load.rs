@@ -159,12 +159,15 @@ fn read<'a>(
     let context = TunnelContext { index: 0, mtu, host, claims: &mut claims, report };
     let others = Mechanisms::read(|schema, report| sections.all(schema, report), context);
 
-    let ds_lite = read_ds_lite(&sections, mtu, host, &mut claims, report);
+    let ds_lite = read_ds_lite(&sections, (mtu, host), (&pools, &mut taken), &mut claims, report);
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    let event_log =
-        read_event_log(&sections, !nat64.is_empty() || nat44.is_some() || !realms.is_empty(), report);
+    let event_log = read_event_log(
+        &sections,
+        !nat64.is_empty() || nat44.is_some() || !realms.is_empty() || has_aftr(&ds_lite),
+        report,
+    );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
@@ -306,10 +309,14 @@ fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Re
     }
 }
 
+fn has_aftr(ds_lite: &[Option<DsLite>]) -> bool {
+    ds_lite.iter().flatten().any(|it| matches!(it, DsLite::Aftr(_)))
+}
+
 fn read_ds_lite(
     sections: &Sections,
-    mtu: Option<u16>,
-    host: &HostFacts,
+    (mtu, host): (Option<u16>, &HostFacts),
+    (pools, taken): (&[ReadPool], &mut Vec<(String, Place)>),
     claims: &mut Claims,
     report: &mut Report,
 ) -> Vec<Option<DsLite>> {
@@ -318,7 +325,8 @@ fn read_ds_lite(
     let mut read = Vec::with_capacity(written.len());
     for (index, section) in written.iter().enumerate() {
         let context = TunnelContext { index, mtu, host, claims, report };
-        read.push(DsLite::read(section, default_name("ds_lite", index, written.len()), context));
+        let pools = ds_lite::AftrPools { pools, taken };
+        read.push(DsLite::read(section, default_name("ds_lite", index, written.len()), pools, context));
     }
     ds_lite::check_together(&read, &written, report);
     read

@@ -78,6 +78,9 @@ impl Config {
         }
         self.isatap_reach(now, &mut reach);
         self.b4_reach(now, &mut reach);
+        for address in self.aftrs().flat_map(|aftr| &aftr.addresses) {
+            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(*address, 128), mtu: None });
+        }
         self.link_reach(now, &mut reach);
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);

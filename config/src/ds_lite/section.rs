@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::aftr::Aftr;
+use super::aftr::{Aftr, AftrPools};
 use super::b4::B4;
 use crate::fault::Report;
-use crate::schema::{AFTR_KEYS, B4_KEYS, Key};
+use crate::schema::{AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, B4_KEYS, DS_LITE_STATIC, DS_LITE_TIMEOUTS, Key};
 use crate::section::Reader;
 use crate::tunnel_context::TunnelContext;
 use crate::word::words;
@@ -25,7 +25,7 @@ words! {
 #[serde(untagged)]
 pub enum DsLite {
     /// An AFTR.
-    Aftr(Aftr),
+    Aftr(Box<Aftr>),
     /// A B4.
     B4(B4),
 }
@@ -39,16 +39,27 @@ impl DsLite {
         }
     }
 
-    pub(crate) fn read(section: &Reader, default_name: String, context: TunnelContext) -> Option<Self> {
+    pub(crate) fn read(
+        section: &Reader,
+        default_name: String,
+        pools: AftrPools<'_, '_>,
+        context: TunnelContext,
+    ) -> Option<Self> {
         let role =
             section.value("role", context.report).and_then(|v| v.word::<DsLiteRole>(context.report))?;
         match role {
             DsLiteRole::Aftr => {
                 refuse(B4_KEYS, "b4", section, context.report);
-                Aftr::read(section, default_name, context).map(Self::Aftr)
+                Aftr::read(section, default_name, pools, context).map(Box::new).map(Self::Aftr)
             }
             DsLiteRole::B4 => {
                 refuse(AFTR_KEYS, "aftr", section, context.report);
+                refuse(AFTR_SUBSCRIBER_KEYS, "aftr", section, context.report);
+                for (key, schema) in [("static", &DS_LITE_STATIC), ("timeouts", &DS_LITE_TIMEOUTS)] {
+                    for table in section.sections(key, schema, &mut Report::default()) {
+                        context.report.fault(table.place(), "applies only to role = \"aftr\"; remove it");
+                    }
+                }
                 B4::read(section, default_name, context).map(Self::B4)
             }
         }

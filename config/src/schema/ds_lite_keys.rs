@@ -1,6 +1,13 @@
 //! The keys of `[[ds_lite]]`: those of both roles, and those of one.
 
 use super::key::{Absent, Key, Kind, Section, Times, key};
+use super::keys::{
+    MAX_BINDINGS, MAX_QUARANTINED, MAX_SESSIONS, PORT_TIMEOUT_KEYS, STATIC_OUTSIDE, STATIC_PROTOCOL,
+    SUBSCRIBER_KEYS, TIMEOUT_KEYS,
+};
+use super::stateful_keys::{
+    allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
+};
 use super::tunnel_keys::OUTER_HEADER;
 
 /// The keys of both roles.
@@ -97,7 +104,63 @@ pub(crate) const AFTR_KEYS: &[Key] = &[
         Absent::Means("required for an AFTR"),
         "AFTR: the IPv6 networks of its B4s; packets from elsewhere are dropped.",
     ),
+    key(
+        "pool",
+        Kind::Text,
+        Absent::Means("required for an AFTR"),
+        "AFTR: name of the pool whose addresses the hosts behind all softwires share.",
+    ),
+    exclude_ipv4("AFTR: IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`)."),
+    allow_own("AFTR: this host's own IPv4 addresses that hosts behind softwires may create sessions to."),
+    filtering(
+        "AFTR: who may send through a binding: anyone, only addresses that the inside host has sent to, or only addresses and ports (RFC 4787 §5).",
+    ),
+    key(
+        "max_softwires",
+        Kind::Integer { min: 16, max: 16 << 20 },
+        Absent::Default("262144"),
+        "AFTR: maximum number of softwires with bindings, all workers together; less than 64 octets of memory each. A subscriber has 16 at most.",
+    ),
+    MAX_SESSIONS,
+    MAX_BINDINGS,
+    MAX_QUARANTINED,
+    key(
+        "subscriber_prefix_length",
+        Kind::Integer { min: 32, max: 128 },
+        Absent::Default("56"),
+        "AFTR: length of the IPv6 prefix that one subscriber has, by the address of its B4. Limits hold for all hosts behind its B4s together.",
+    ),
+    exempt_subscribers(Kind::Prefixes6),
 ];
+
+/// The keys of an AFTR's subscribers.
+pub(crate) const AFTR_SUBSCRIBER_KEYS: &[Key] = SUBSCRIBER_KEYS;
+
+/// Its tables.
+const AFTR_TABLES: &[Key] = &[static_bindings(&DS_LITE_STATIC), timeouts(&DS_LITE_TIMEOUTS)];
+
+/// `[ds_lite.timeouts]`.
+pub(crate) static DS_LITE_TIMEOUTS: Section = Section {
+    name: "ds_lite.timeouts",
+    times: Times::Once,
+    groups: &[TIMEOUT_KEYS, &[port_timeouts(&DS_LITE_PORT_TIMEOUT)]],
+};
+
+/// `ds_lite.timeouts.port`.
+pub(crate) static DS_LITE_PORT_TIMEOUT: Section =
+    Section { name: "ds_lite.timeouts.port", times: Times::Several, groups: &[PORT_TIMEOUT_KEYS] };
+
+/// `ds_lite.static`.
+pub(crate) static DS_LITE_STATIC: Section = Section {
+    name: "ds_lite.static",
+    times: Times::Several,
+    groups: &[&[
+        STATIC_PROTOCOL,
+        key("softwire", Kind::Address6, Absent::Fault, "The address of the B4."),
+        key("inside", Kind::Endpoint4, Absent::Fault, "The host behind the softwire and its port."),
+        STATIC_OUTSIDE,
+    ]],
+};
 
 /// How much of a packet goes in whole (RFC 2473 §6.7).
 const MTU: &[Key] = &[key(
@@ -111,5 +174,5 @@ const MTU: &[Key] = &[key(
 pub(crate) static DS_LITE: Section = Section {
     name: "ds_lite",
     times: Times::Several,
-    groups: &[BOTH, B4_KEYS, AFTR_KEYS, MTU, OUTER_HEADER],
+    groups: &[BOTH, B4_KEYS, AFTR_KEYS, AFTR_TABLES, SUBSCRIBER_KEYS, MTU, OUTER_HEADER],
 };

@@ -2,7 +2,7 @@
 
 use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
-use super::ds_lite_keys::DS_LITE;
+use super::ds_lite_keys::{DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE_TIMEOUTS};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
@@ -12,7 +12,7 @@ use super::realm_keys::REALM;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 33] = [
+pub(crate) static SECTIONS: [&Section; 36] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -33,6 +33,9 @@ pub(crate) static SECTIONS: [&Section; 33] = [
     &TUNNELS,
     &IP_IN_IP,
     &DS_LITE,
+    &DS_LITE_TIMEOUTS,
+    &DS_LITE_PORT_TIMEOUT,
+    &DS_LITE_STATIC,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

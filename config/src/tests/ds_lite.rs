@@ -131,3 +131,59 @@ fn an_interface_without_a_prefix_is_a_warning() {
         lines(&warnings)[0].contains("has no global IPv6 address yet; the tunnel starts when it has one")
     );
 }
+
+const AFTR: &str = "[ds_lite]\nrole = \"aftr\"\naddresses = [\"2001:db8:a::1\", \"2001:db8:a::2\"]\nclients = [\"2001:db8:b4::/48\"]\npool = \"main\"\n";
+
+#[test]
+fn an_aftr_is_read_with_its_defaults_and_has_a_share_for_each_worker() {
+    let config = read(&format!("[gateway]\nworkers = 2\n{POOL}{AFTR}"));
+    let aftr = config.aftrs().next().unwrap();
+    assert_eq!((aftr.subscribers.prefix_length, aftr.max_softwires), (56, 262_144));
+    assert_eq!(aftr.inside.len(), 4, "RFC 6333 §11");
+    let engines = config.engines([1, 2], &Surroundings::default());
+    assert_eq!(engines.len(), 2);
+    for engine in &engines {
+        let [MechanismConfig::DsLite(aftr)] = &engine.others[..] else { panic!("{:?}", engine.others) };
+        assert_eq!(aftr.limits.sessions, 524_288);
+        assert!(aftr.in_use.is_some() && aftr.tunnel.copies_dscp_out);
+        assert_eq!((aftr.tunnel.mtu, aftr.tunnel.encapsulation_limit), (TunnelMtu::Dynamic, None));
+    }
+    let reach = config.reach(&Surroundings::default());
+    let routed = |text: &str| reach.routes.iter().any(|it| it.prefix.to_string() == text);
+    assert!(routed("2001:db8:a::1/128") && routed("2001:db8:a::2/128"), "{:?}", reach.routes);
+    assert!(config.routes().iter().any(|route| matches!(route, Route::V4(_))), "its pool");
+    assert_eq!(config.subscriber_bits().0, 56);
+}
+
+#[test]
+fn static_bindings_of_an_aftr_say_their_softwire() {
+    let row = "[[ds_lite.static]]\nprotocol = \"tcp\"\nsoftwire = \"2001:db8:b4::1\"\ninside = \"10.0.0.5:80\"\noutside = \"192.0.2.1:80\"\n";
+    let config = read(&format!("{POOL}{AFTR}{row}"));
+    let engines = config.engines([1, 2], &Surroundings::default());
+    let [MechanismConfig::DsLite(aftr)] = &engines[0].others[..] else { panic!() };
+    let softwire = aftr.static_bindings[0].softwire;
+    assert_eq!(softwire, Some("2001:db8:b4::1".parse().unwrap()));
+    // Hosts behind other softwires may have the same address.
+    let other = row.replace("b4::1", "b4:9::1").replace("192.0.2.1:80", "192.0.2.1:81");
+    read(&format!("{POOL}{AFTR}{row}{other}"));
+    fault(&format!("{POOL}{AFTR}{row}{row}"), "already has a static binding");
+    fault(&format!("{POOL}{AFTR}{}", row.replace("b4::1", "b5::1")), "is not in `clients`");
+    fault(&format!("{POOL}{AFTR}{}", row.replace("10.0.0.5", "8.8.8.8")), "is not in `inside`");
+    fault(&format!("{POOL}{AFTR}{}", row.replace("192.0.2.1", "198.51.100.1")), "is not an address of pool");
+}
+
+#[test]
+fn faults_of_an_aftr_say_what_is_wrong() {
+    for key in ["addresses", "clients", "pool"] {
+        let without: Vec<&str> = AFTR.lines().filter(|line| !line.starts_with(key)).collect();
+        fault(&format!("{POOL}{}\n", without.join("\n")), &format!("has no {key}"));
+    }
+    let own = AFTR.replace("2001:db8:b4::/48", "2001:db8:a::/48");
+    fault(&format!("{POOL}{own}"), "the AFTR's own address");
+    let narrow = AFTR.replace("2001:db8:b4::/48", "2001:db8:b4::/60");
+    fault(&format!("{POOL}{narrow}"), "is a part of a subscriber");
+    fault(&format!("{POOL}{AFTR}aftr = \"aftr.example\"\n"), "applies only to role = \"b4\"");
+    fault(&format!("{B4}max_softwires = 100\n"), "applies only to role = \"aftr\"");
+    fault(&format!("{B4}block_size = 64\n"), "applies only to role = \"aftr\"");
+    fault(&format!("{B4}[ds_lite.timeouts]\nicmp_default = \"90 s\"\n"), "applies only to role = \"aftr\"");
+}

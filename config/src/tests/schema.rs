@@ -1,10 +1,14 @@
 //! The list of keys, compared with the code that reads them.
 
 use super::*;
-use crate::schema::{AFTR_KEYS, Kind, SECTIONS, Section, Times};
+use crate::schema::{AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, Kind, SECTIONS, Section, Times};
 
 /// A good configuration in which one key of a section can be written last.
 fn with(section: &Section, line: &str) -> String {
+    let of_aftr = AFTR_KEYS.iter().chain(AFTR_SUBSCRIBER_KEYS).map(|key| key.name);
+    let mut of_aftr = of_aftr.chain(["static", "timeouts"]);
+    let is_of_aftr =
+        section.name.starts_with("ds_lite.") || of_aftr.any(|key| line.starts_with(&format!("{key} = ")));
     let required = |section: &str| match section {
         "pool" => vec![("name", "\"two\""), ("addresses", "\"10.0.0.1\"")],
         "nat64" => vec![("prefix", "\"2001:db8:65::/96\""), ("pool", "\"main\"")],
@@ -22,11 +26,22 @@ fn with(section: &Section, line: &str) -> String {
             ("remote", "\"2001:db8:76::1\""),
             ("prefixes", "\"10.7.0.0/16\""),
         ],
-        "ds_lite" if AFTR_KEYS.iter().any(|key| line.starts_with(key.name)) => vec![
-            ("role", "\"aftr\""),
-            ("addresses", "\"2001:db8:77::a\""),
-            ("clients", "\"2001:db8:78::/48\""),
-        ],
+        "ds_lite.static" => {
+            vec![
+                ("protocol", "\"tcp\""),
+                ("softwire", "\"2001:db8:78::b4\""),
+                ("inside", "\"10.0.0.1:80\""),
+                ("outside", "\"192.0.2.1:80\""),
+            ]
+        }
+        "ds_lite" if is_of_aftr => {
+            vec![
+                ("pool", "\"two\""),
+                ("role", "\"aftr\""),
+                ("addresses", "\"2001:db8:77::a\""),
+                ("clients", "\"2001:db8:78::/48\""),
+            ]
+        }
         "ds_lite" => {
             vec![("role", "\"b4\""), ("interface", "\"eth0\""), ("aftr", "\"aftr.example\"")]
         }

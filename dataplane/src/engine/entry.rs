@@ -8,6 +8,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Realm};
 use crate::identity::Identity;
 use crate::instant::Instant;
+use crate::mechanism::ds_lite::DsLite;
 use crate::mechanism::nat44::Nat44;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
@@ -22,7 +23,7 @@ impl Engine {
         &self.path.effects.counters
     }
 
-    /// The stateful translators: NAT64s, then NAT44s, each in the order of the configuration.
+    /// The stateful translators: NAT64s, NAT44s, AFTRs, each in the order of the configuration.
     pub fn stateful(&mut self) -> impl Iterator<Item = &mut dyn Stateful> {
         self.mechanisms.stateful()
     }
@@ -66,6 +67,11 @@ impl Engine {
     /// The NAT44s, in the order of the configuration.
     pub fn nat44(&mut self) -> &mut [Nat44] {
         &mut self.mechanisms.nat44.all
+    }
+
+    /// The AFTRs, in the order of the configuration.
+    pub fn ds_lite(&mut self) -> &mut [DsLite] {
+        &mut self.mechanisms.ds_lite.all
     }
 
     /// The stateless translators, in the order of the configuration.

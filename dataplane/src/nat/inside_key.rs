@@ -421,7 +421,6 @@ mod tests {
         let address = Ipv4Addr::new(10, 11, 12, 13);
         for bits in 0..=32 {
             check(address, bits);
-            check(SoftwireHost { id: SoftwireId(7), address }, bits);
         }
         let address: Ipv6Addr = "2001:db8:1:2345:6789:abcd:ef01:2345".parse().unwrap();
         (0..=128).for_each(|bits| check(address, bits));

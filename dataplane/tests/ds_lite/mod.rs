@@ -1,7 +1,13 @@
 //! DS-Lite's AFTR (RFC 6333, RFC 6908), packet by packet through the whole gateway.
 
 mod addresses;
+mod attacks;
+mod errors;
+mod fragments;
+mod operating;
 mod sessions;
+mod tunnel;
+mod workers;
 
 use crate::support;
 use crate::support::{Build, Gateway, v4, v6};
@@ -19,7 +25,6 @@ pub const SERVER: &str = "203.0.113.1";
 pub const STRANGER: &str = "203.0.113.2";
 pub const FIN: u8 = 1;
 pub const SYN: u8 = 2;
-pub const RST: u8 = 4;
 pub const ACK: u8 = 16;
 
 /// An AFTR at two addresses for 2001:db8:b4::/48, subscribers with a /56, pool 192.0.2.0/30.

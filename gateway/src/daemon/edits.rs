@@ -55,6 +55,13 @@ impl Gateway {
     /// Whether a static binding can be one of this mechanism, as in a configuration file; else what is wrong.
     fn may_bind(&self, mechanism: u16, binding: &StaticBinding) -> Result<(), String> {
         let Some(translator) = self.facts.translators.get(usize::from(mechanism)) else { return Ok(()) };
+        match (binding.softwire, translator.has_softwires) {
+            (None, true) => return Err("inside hosts are behind softwires: name the B4 (--softwire)".into()),
+            (Some(softwire), false) => {
+                return Err(format!("softwire {softwire}: there are none here; leave --softwire out"));
+            }
+            (Some(_), true) | (None, false) => {}
+        }
         let rules = translator.rules();
         let (inside, outside) = (binding.inside.0, binding.outside.0);
         let is_icmp = binding.protocol == NatProtocol::Icmp;
@@ -250,7 +257,13 @@ pub(in crate::daemon) mod tests {
     /// A gateway with a NAT64 for tests.
     pub(in crate::daemon) fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
         let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
-        let translator = |pool| Translator { prefix: None, inside4: None, pool, is_deterministic: false };
+        let translator = |pool| Translator {
+            prefix: None,
+            has_softwires: false,
+            inside4: None,
+            pool,
+            is_deterministic: false,
+        };
         let facts = Facts {
             name: "test".into(),
             device: None,

@@ -80,7 +80,12 @@ fn a_static_binding_says_why_it_cannot_be_made() {
     let mut table =
         table(&Config { limits: StateLimits { bindings: 2, ..StateLimits::default() }, ..config() });
     let at = |address: &str, port| Outside(Endpoint4::new(address.parse().unwrap(), port));
-    let new = |host, outside| StaticBinding { protocol: NatProtocol::Tcp, inside: inside(host, 80), outside };
+    let new = |host, outside| StaticBinding {
+        protocol: NatProtocol::Tcp,
+        softwire: None,
+        inside: inside(host, 80),
+        outside,
+    };
     table.bind_static(&new(1, at("192.0.2.1", 80))).unwrap();
     let refused = |table: &mut BindingTable<Endpoint6>, new| table.bind_static(&new).unwrap_err();
     assert_eq!(refused(&mut table, new(1, at("192.0.2.1", 81))), StaticBindingError::InsideInUse);
@@ -173,7 +178,8 @@ fn a_static_binding_takes_a_quarantined_port_and_leaves_none() {
     let mut table = table(&narrow());
     let port = use_port(&mut table, NatProtocol::Udp, 1);
     let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
-    let binding = StaticBinding { protocol: NatProtocol::Udp, inside: inside(2, 80), outside };
+    let binding =
+        StaticBinding { protocol: NatProtocol::Udp, softwire: None, inside: inside(2, 80), outside };
     let slot = table.bind_static(&binding).unwrap();
     assert_eq!(table.quarantined(), 0);
     table.remove(slot, 10, &mut Counters::default());

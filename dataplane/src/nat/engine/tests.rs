@@ -8,12 +8,13 @@ use crate::nat::StateLimits;
 use crate::nat::SubscriberLimits;
 use crate::nat::config::Config;
 use crate::nat::inside_key::InsideKey;
-use crate::nat::inside_key::{Softwire, SoftwireId};
 use crate::nat::permit::Filtering;
 use crate::nat::pool::PoolConfig;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::rows::Selection;
 use crate::nat::sides::{Inside, Outside};
+use crate::nat::softwire::{Softwire, SoftwireNetwork};
+use crate::nat::softwires::{SoftwireId, Softwires};
 use crate::nat::timeouts::{TCP_EST, TCP_TRANS, Timeouts, UDP_DEFAULT};
 use crate::nat::{StaticBinding, StaticBindingError};
 use crate::parse::Packet;
@@ -96,6 +97,16 @@ fn e4(address: &str, port: u16) -> Endpoint4 {
 /// A host behind a softwire: all of them have the same address.
 fn behind(softwire: u32, port: u16) -> Softwire {
     Softwire { id: SoftwireId(softwire), endpoint: e4("10.0.0.1", port) }
+}
+
+/// The softwires of these tests, each of a subscriber of its own.
+fn name_softwires(bench: &mut Harness<Softwire>) {
+    let mut names = Softwires::new(8, [1, 2]);
+    for number in 0..8 {
+        let remote = format!("2001:db8:0:{number}::1").parse().unwrap();
+        assert_eq!(names.intern(remote), Some(SoftwireId(number)));
+    }
+    *bench.engine.names_mut() = names;
 }
 
 fn config<I: InsideKey>() -> Config<I> {
@@ -307,6 +318,7 @@ fn a_softwire_has_one_limit_whatever_addresses_are_behind_it() {
         },
         ..config()
     });
+    name_softwires(&mut bench);
     let other = Softwire { id: SoftwireId(1), endpoint: e4("10.0.0.2", 5_000) };
     bench.udp(behind(1, 5_000), e4(SERVER, 53)).unwrap();
     bench.udp(other, e4(SERVER, 53)).unwrap();
@@ -368,6 +380,7 @@ fn a_host_with_an_ipv4_address_is_told_that_no_binding_can_be_made() {
 #[test]
 fn a_static_binding_of_a_softwire_belongs_to_it_alone() {
     let binding = StaticBinding {
+        softwire: None,
         protocol: NatProtocol::Udp,
         inside: Inside(behind(1, 53)),
         outside: Outside(e4("192.0.2.1", 53)),
@@ -384,10 +397,14 @@ fn a_static_binding_of_a_softwire_belongs_to_it_alone() {
 #[test]
 fn the_rows_of_one_softwire_can_be_selected() {
     let mut bench = Harness::new(&config());
+    name_softwires(&mut bench);
     bench.udp(behind(1, 5_000), e4(SERVER, 53)).unwrap();
     bench.udp(behind(2, 5_000), e4(SERVER, 53)).unwrap();
     let mut rows = Vec::new();
-    let selection = Selection { inside: Some(SoftwireId(2)), ..Selection::default() };
+    let selection = Selection {
+        inside: SoftwireNetwork::Remote("2001:db8:0:2::/64".parse().unwrap()).into(),
+        ..Selection::default()
+    };
     assert_eq!(bench.engine.bindings(0, 10, &selection, &mut rows), None);
     assert_eq!(rows.iter().map(|row| row.inside.0).collect::<Vec<_>>(), [behind(2, 5_000)]);
 }

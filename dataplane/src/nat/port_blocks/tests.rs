@@ -287,7 +287,10 @@ fn ports_of_static_bindings_are_no_part_of_a_block() {
     for port in [1_030, 1_100] {
         let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
         let inside = Inside(Endpoint4::new(host(9), port));
-        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: UDP, softwire: None, inside, outside })
+            .unwrap();
     }
     let got = (0..100).filter(|n| table.bind(1, UDP, 5_000 + n).is_ok()).count();
     assert_eq!(got, 63);
@@ -301,7 +304,10 @@ fn a_block_all_of_whose_ports_are_static_is_given_to_nobody_for_good() {
     for port in 1_024..=1_087 {
         let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
         let inside = Inside(Endpoint4::new(host(9), port));
-        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: UDP, softwire: None, inside, outside })
+            .unwrap();
     }
     assert_eq!(table.bind(1, UDP, 5_000), Err(DropReason::PortPoolEmpty));
     assert_eq!((table.bindings.block_counts().unwrap().given, table.news()), (0, vec![]));
@@ -314,7 +320,10 @@ fn a_host_with_a_static_binding_at_an_address_of_a_large_pool_gets_blocks_there(
     for last in 1..200 {
         let outside = Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, last), 80));
         let inside = Inside(Endpoint4::new(host(last), 80));
-        table.bindings.bind_static(&StaticBinding { protocol: TCP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: TCP, softwire: None, inside, outside })
+            .unwrap();
     }
     for last in 1..200 {
         let bound = table.bind(last, UDP, 5_000).unwrap();
@@ -420,7 +429,10 @@ fn when_the_table_is_full_another_subscribers_unused_block_is_returned_and_none_
     for port in first..first + 64 {
         let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
         let inside = Inside(Endpoint4::new(host(200), port));
-        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: UDP, softwire: None, inside, outside })
+            .unwrap();
     }
     let binding = table.bind(1, UDP, 6_000).unwrap();
     let [second, old] = table.blocks(1)[..] else { panic!("{:?}", table.blocks(1)) };
@@ -492,7 +504,10 @@ fn a_deterministic_block_all_of_whose_ports_are_static_is_not_given() {
     for port in 1_088..1_152 {
         let outside = Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
         let inside = Inside(Endpoint4::new(host(3), port));
-        table.bindings.bind_static(&StaticBinding { protocol: UDP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: UDP, softwire: None, inside, outside })
+            .unwrap();
     }
     assert_eq!(table.bind(1, UDP, 5_000), Err(DropReason::PortPoolEmpty));
     assert_eq!(table.bindings.block_counts().unwrap().given, 0);
@@ -633,7 +648,10 @@ fn an_address_that_is_opened_while_it_is_drained_gets_no_further_subscriber() {
     for last in 0..128 {
         let outside = Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, last), 80));
         let inside = Inside(Endpoint4::new(Ipv4Addr::new(10, 1, 0, last), 80));
-        table.bindings.bind_static(&StaticBinding { protocol: TCP, inside, outside }).unwrap();
+        table
+            .bindings
+            .bind_static(&StaticBinding { protocol: TCP, softwire: None, inside, outside })
+            .unwrap();
     }
     for last in 0..=255 {
         let bound = table.bind(last, UDP, 5_000).unwrap();

@@ -96,7 +96,12 @@ fn a_session_ends_by_order_and_its_last_takes_the_binding_along() {
     }
     let end = |bench: &mut Harness, port| {
         let inside = Inside(e6(HOST, 5_000));
-        bench.nat64.end_session(NatProtocol::Udp, inside, e4(SERVER, port), &mut bench.effects.counters)
+        bench.nat64.end_session(
+            NatProtocol::Udp,
+            inside.into(),
+            e4(SERVER, port),
+            &mut bench.effects.counters,
+        )
     };
     assert!(end(&mut bench, 53));
     assert!(!end(&mut bench, 53));

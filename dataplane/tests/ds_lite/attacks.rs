@@ -1,0 +1,179 @@
+//! While a B4 does its worst, another one loses at most one percent.
+
+use super::*;
+use sixway_dataplane::nat::StateLimits;
+use sixway_dataplane::{DropReason, Verdict};
+
+/// A host behind the neighbour's B4 opens a hundred flows, each with its answer: how many of both pass.
+#[track_caller]
+fn neighbour_has_its_share(gateway: &mut Gateway) {
+    let mut passed = 0;
+    for port in 0..100 {
+        gateway.receives(up(NEIGHBOUR, v4("10.0.0.9", SERVER).udp(7_000 + port, 53, b"")));
+        if gateway.last != Verdict::Forward {
+            continue;
+        }
+        let (outside, outside_port) = source(&gateway.sent());
+        passed += u32::from(gateway.passes(v4(SERVER, &outside).udp(53, outside_port, b"")));
+    }
+    assert!(passed >= 99, "{passed} of 100");
+}
+
+/// Takes no note of what is sent.
+fn forget(gateway: &mut Gateway) {
+    while gateway.waiting() > 0 {
+        gateway.sent();
+    }
+}
+
+/// The n-th B4 address of the attacker's /56.
+fn address(n: u32) -> String {
+    format!("2001:db8:b4:1{:02x}::{:x}", n % 256, n / 256 + 1)
+}
+
+fn limits(sessions: u32, bindings: u32) -> StateLimits {
+    StateLimits { sessions, bindings, ..StateLimits::default() }
+}
+
+#[test]
+fn a_b4_that_exhausts_the_ports_leaves_some_to_others() {
+    let mut gateway = gateway(|aftr| {
+        aftr.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+        aftr.pool.ports = vec![1_024..=9_215];
+        aftr.limits = limits(20_000, 20_000);
+    });
+    let mut refused = 0;
+    for n in 0..9_000_u32 {
+        let host = format!("10.0.{}.{}", n / 250, n % 250 + 1);
+        let port = 1_024 + (n % 50_000) as u16;
+        gateway.receives(up(B4, v4(&host, SERVER).udp(port, 53, b"")));
+        refused += u32::from(gateway.last != Verdict::Forward);
+        forget(&mut gateway);
+    }
+    assert!(refused > 0, "the ports came to an end");
+    neighbour_has_its_share(&mut gateway);
+}
+
+#[test]
+fn a_b4_that_exhausts_the_sessions_leaves_some_to_others() {
+    let mut gateway = gateway(|aftr| aftr.limits = limits(4_096, 4_096));
+    let mut refused = 0;
+    for n in 0..5_000_u32 {
+        let server = format!("203.0.{}.{}", 113 + n / 250, n % 250 + 1);
+        gateway.receives(up(B4, v4(HOST, &server).udp(4_001, 53, b"")));
+        refused += u32::from(gateway.last == Verdict::Dropped(DropReason::SubscriberShare));
+        forget(&mut gateway);
+    }
+    assert!(refused > 100, "{refused}");
+    neighbour_has_its_share(&mut gateway);
+}
+
+#[test]
+fn a_b4_that_exhausts_the_bindings_leaves_some_to_others() {
+    let mut gateway = gateway(|aftr| aftr.limits = limits(20_000, 2_048));
+    for n in 0..3_000_u32 {
+        gateway.receives(up(B4, v4(HOST, SERVER).udp(1_024 + n as u16, 53, b"")));
+        forget(&mut gateway);
+    }
+    neighbour_has_its_share(&mut gateway);
+}
+
+#[test]
+fn a_b4_that_exhausts_its_port_blocks_does_not_exhaust_the_pool() {
+    let mut gateway = gateway(|aftr| {
+        aftr.limits = limits(20_000, 20_000);
+        aftr.subscribers.blocks =
+            Some(sixway_dataplane::nat::BlockPolicy { size: 128, most: 4, idle_seconds: 600 });
+    });
+    let mut passed = 0;
+    for n in 0..2_000_u32 {
+        passed += u32::from(gateway.passes(up(B4, v4(HOST, SERVER).udp(1_024 + n as u16, 53, b""))));
+    }
+    assert!((256..=512).contains(&passed), "{passed} in four blocks of 128");
+    neighbour_has_its_share(&mut gateway);
+}
+
+#[test]
+fn a_subscriber_with_many_b4_addresses_has_16_softwires_and_does_not_fill_the_table() {
+    let mut gateway = gateway(|aftr| aftr.limits = limits(20_000, 20_000));
+    let mut passed = 0;
+    for n in 0..1_000 {
+        passed += u32::from(gateway.passes(up(&address(n), v4(HOST, SERVER).udp(4_001, 53, b""))));
+    }
+    assert_eq!((passed, gateway.engine.ds_lite()[0].softwires().len()), (16, 16));
+    gateway.receives(up(&address(20), v4(HOST, SERVER).udp(4_001, 53, b"")));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberLimit));
+    assert_eq!(gateway.sent()[60..62], [3, 1], "and its host hears of it");
+    neighbour_has_its_share(&mut gateway);
+}
+
+#[test]
+fn packets_that_make_no_binding_make_no_softwire() {
+    let mut gateway = gateway(|aftr| aftr.max_softwires = 4);
+    for n in 0..50 {
+        let b4 = format!("2001:db8:b4:{n:x}00::1");
+        gateway.receives(up(&b4, v4(HOST, SERVER).tcp(4_001, 443, ACK, b"")));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoSession));
+        gateway.receives(up(&b4, v4(HOST, "169.254.1.1").udp(4_001, 443, b"")));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::LinkLocalIpv4));
+        gateway.receives(up(&b4, v4(HOST, "192.0.0.1").echo(1, 2, b"")));
+        assert_eq!(gateway.last, Verdict::Answered);
+        forget(&mut gateway);
+    }
+    assert_eq!(gateway.engine.ds_lite()[0].softwires().len(), 0);
+}
+
+/// A datagram of 1,400 octets in two fragments inside the neighbour's softwire, or of its tunnel packet: whether it passes.
+fn fragmented(gateway: &mut Gateway, number: u32, is_inner: bool) -> bool {
+    let whole = v4("10.0.0.9", SERVER).may_fragment().udp(7_000, 53, &[7; 1_392]);
+    if is_inner {
+        for (from, to) in [(0, 800), (800, 1_400)] {
+            let part = whole.clone().fragment(number, from, to < 1_400).part(from.into(), to);
+            gateway.receives(up(NEIGHBOUR, part));
+        }
+    } else {
+        let body = whole.octets();
+        for (from, to) in [(0, 800), (800, body.len())] {
+            let part = v6(NEIGHBOUR, AFTR).protocol(4, &body, None);
+            gateway.receives(part.fragment(number, from as u16, to < body.len()).part(from, to));
+        }
+    }
+    let passed = gateway.waiting() > 0;
+    forget(gateway);
+    passed
+}
+
+#[test]
+fn b4s_of_one_subscriber_that_fill_the_memory_for_fragments_leave_some_to_others() {
+    for is_inner in [true, false] {
+        let mut gateway = gateway(|_| {});
+        let data = vec![7; 1_400];
+        for n in 0..12_000_u32 {
+            let b4 = address(n % 1_024);
+            let first = v4(HOST, SERVER).may_fragment().udp(4_001, 53, &data);
+            let packet = if is_inner {
+                up(&b4, first.fragment(n, 0, true).part(0, 1_400))
+            } else {
+                let body = first.octets();
+                v6(&b4, AFTR).protocol(4, &body, None).fragment(n, 0, true).part(0, 1_400)
+            };
+            gateway.receives(packet);
+        }
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+        let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, is_inner)).count();
+        assert!(passed >= 99, "{passed} of 100");
+    }
+}
+
+#[test]
+fn fifty_subscribers_that_fill_the_memory_for_fragments_leave_some_to_others() {
+    let mut gateway = gateway(|_| {});
+    let data = vec![7; 1_400];
+    for n in 0..15_000_u32 {
+        let b4 = format!("2001:db8:b4:{:x}00::1", 3 + n % 50);
+        let first = v4(HOST, SERVER).may_fragment().udp(4_001, 53, &data);
+        gateway.receives(up(&b4, first.fragment(n, 0, true).part(0, 1_400)));
+    }
+    let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, true)).count();
+    assert!(passed >= 99, "{passed} of 100");
+}
