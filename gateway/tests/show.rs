@@ -8,6 +8,7 @@ use sixway::view::{
 
 fn session() -> SessionRow {
     SessionRow {
+        softwire: None,
         mechanism: "nat64-0".into(),
         worker: 0,
         protocol: "tcp".into(),
@@ -122,6 +123,7 @@ fn sessions_stand_in_columns_and_the_last_line_says_how_many_there_are() {
 #[test]
 fn bindings_say_how_they_came_about() {
     let row = BindingRow {
+        softwire: None,
         mechanism: "nat64-0".into(),
         worker: 1,
         protocol: "tcp".into(),

@@ -13,6 +13,7 @@ mod nat44;
 mod nat64;
 mod packets;
 mod siit;
+mod softwire;
 mod ten_million;
 mod tunnel;
 mod yardstick;

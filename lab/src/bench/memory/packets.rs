@@ -92,16 +92,7 @@ pub fn write4(flow: &Flow<Ipv4Addr>, octets: &mut [u8; SIZE]) -> usize {
     length
 }
 
-fn write_udp(source: u16, destination: u16, udp: &mut [u8]) {
-    udp[..2].copy_from_slice(&source.to_be_bytes());
-    udp[2..4].copy_from_slice(&destination.to_be_bytes());
-    udp[4..6].copy_from_slice(&(8 + PAYLOAD as u16).to_be_bytes());
-    for (at, octet) in udp[8..].iter_mut().enumerate() {
-        *octet = at as u8 ^ 0x5a;
-    }
-}
-
-/// Writes the flow's IPv4 packet in an IPv6 packet of protocol 4; its length.
+/// Writes the flow's IPv4 packet in an IPv6 packet of next header 4; its length.
 pub fn write4_in6(
     flow: &Flow<Ipv4Addr>,
     source: Ipv6Addr,
@@ -119,13 +110,19 @@ pub fn write4_in6(
 
 /// Reads the flow of an IPv4 packet in an IPv6 packet between these addresses, if all of its checksums and lengths are right.
 pub fn read4_in6(octets: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Option<Flow<Ipv4Addr>> {
-    let right = octets.len() == IN_IPV6
-        && octets[0] >> 4 == 6
-        && number(octets, 4) == (IN_IPV6 - 40) as u16
-        && octets[6] == 4
-        && octets[8..24] == source.octets()
-        && octets[24..40] == destination.octets();
+    let lengths = octets.len() == IN_IPV6 && octets[0] >> 4 == 6 && number(octets, 4) == IN_IPV6 as u16 - 40;
+    let addresses = [source.octets(), destination.octets()].concat();
+    let right = lengths && octets[6] == 4 && octets[8..40] == addresses;
     right.then(|| read4(&octets[40..])).flatten()
+}
+
+fn write_udp(source: u16, destination: u16, udp: &mut [u8]) {
+    udp[..2].copy_from_slice(&source.to_be_bytes());
+    udp[2..4].copy_from_slice(&destination.to_be_bytes());
+    udp[4..6].copy_from_slice(&(8 + PAYLOAD as u16).to_be_bytes());
+    for (at, octet) in udp[8..].iter_mut().enumerate() {
+        *octet = at as u8 ^ 0x5a;
+    }
 }
 
 /// Reads the flow of an IPv4 packet, if all of its checksums and lengths are right.
