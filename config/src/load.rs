@@ -164,8 +164,11 @@ fn read<'a>(
     let tunnels = read_tunnels(&sections, (device, mtu), host, &mut claims, report);
     let advertisements = read_advertisements(&sections, &tunnels, host, device, report);
     let fast_path = read_fast_path(&sections, device, host, report);
-    let event_log =
-        read_event_log(&sections, !nat64.is_empty() || nat44.is_some() || !realms.is_empty(), report);
+    let event_log = read_event_log(
+        &sections,
+        !nat64.is_empty() || nat44.is_some() || !realms.is_empty() || has_aftr(&ds_lite),
+        report,
+    );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let translators = Translators::of(&nat64, &siit, table.get(schema::NAT46.name).is_some());
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
@@ -308,6 +311,10 @@ fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Re
             report.warn(&pool.place, format!("is not used by any translator; {mend}"));
         }
     }
+}
+
+fn has_aftr(ds_lite: &[Option<DsLite>]) -> bool {
+    ds_lite.iter().flatten().any(|it| matches!(it, DsLite::Aftr(_)))
 }
 
 fn read_ds_lite(

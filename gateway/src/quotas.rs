@@ -18,7 +18,8 @@ pub(crate) fn quotas(config: &Config) -> Vec<Quota> {
         }
     };
     let nat64 = config.nat64.iter().map(|it| quota(&it.name, &it.pool, &it.limits));
-    nat64.chain(config.nat44s().map(|it| quota(&it.name, &it.pool, &it.limits))).collect()
+    let nat44 = config.nat44s().map(|it| quota(&it.name, &it.pool, &it.limits));
+    nat64.chain(nat44).chain(config.aftrs().map(|it| quota(&it.name, &it.pool, &it.limits))).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use sixway::view::{
 
 fn session() -> SessionRow {
     SessionRow {
+        softwire: None,
         mechanism: "nat64-0".into(),
         worker: 0,
         protocol: "tcp".into(),
@@ -142,6 +143,7 @@ fn mappings_of_nat46_say_which_server_they_lead_to() {
 #[test]
 fn bindings_say_how_they_came_about() {
     let row = BindingRow {
+        softwire: None,
         mechanism: "nat64-0".into(),
         worker: 1,
         protocol: "tcp".into(),

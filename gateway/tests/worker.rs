@@ -130,6 +130,7 @@ fn session(slot: u32) -> SessionEntry {
     SessionEntry {
         mechanism: 0,
         protocol: 6,
+        softwire: None,
         inside: Some(Endpoint6::new(u128::from(slot).into(), (slot % 1_000) as u16)),
         outside: Endpoint4::new(slot.into(), 1),
         remote: Endpoint4::new(1.into(), 2),

@@ -4,9 +4,9 @@ use super::filter::protocol_number;
 use crate::inside_endpoint;
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::mechanism::nat44::PortlessProtocol;
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
+use sixway_dataplane::nat::{Inside, Named as InsideName, NatProtocol, Outside, StaticBinding};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 
 /// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Edit {
     /// End a dynamic binding and its sessions.
     EndBinding(NatProtocol, Outside<Endpoint4>),
     /// End a session.
-    EndSession(NatProtocol, Inside<Endpoint6>, Endpoint4),
+    EndSession(NatProtocol, InsideName, Endpoint4),
     /// End the sessions of a protocol without ports between an inside host and a remote one.
     EndPortless(u8, Ipv4Addr, Ipv4Addr),
     /// Drain these addresses of the pool, or give them to hosts again.
@@ -33,6 +33,9 @@ pub struct Named {
     pub protocol: String,
     /// `[ADDRESS]:PORT`, IPv6.
     pub inside: Option<String>,
+    /// The address of the B4 that the inside endpoint is behind (RFC 6333).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softwire: Option<String>,
     /// `ADDRESS:PORT`, IPv4.
     pub outside: Option<String>,
     /// `ADDRESS:PORT`, IPv4; for ICMP the port is 0.
@@ -67,6 +70,18 @@ impl Named {
         endpoint.map(Inside).ok_or_else(|| format!("inside {}: not {wanted}", text.escape_debug()))
     }
 
+    /// The B4, if one is named; else what is wrong.
+    pub fn softwire(&self) -> Result<Option<Ipv6Addr>, String> {
+        let Some(text) = &self.softwire else { return Ok(None) };
+        let wanted = "the IPv6 address of a B4; write one such as 2001:db8:1::b4";
+        text.parse().map(Some).map_err(|_| format!("softwire {}: not {wanted}", text.escape_debug()))
+    }
+
+    /// The inside endpoint with its B4; else what is wrong.
+    pub fn inside_name(&self) -> Result<InsideName, String> {
+        Ok(InsideName { softwire: self.softwire()?, ..self.inside()?.into() })
+    }
+
     /// The outside endpoint; else what is wrong.
     pub fn outside(&self) -> Result<Outside<Endpoint4>, String> {
         endpoint4("outside", &self.outside).map(Outside)
@@ -81,7 +96,7 @@ impl Named {
     pub fn binding(&self) -> Result<StaticBinding, String> {
         Ok(StaticBinding {
             protocol: self.protocol()?,
-            softwire: None,
+            softwire: self.softwire()?,
             inside: self.inside()?,
             outside: self.outside()?,
         })

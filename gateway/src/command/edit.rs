@@ -20,6 +20,9 @@ pub(super) enum BindingCommand {
         inside: String,
         /// The outside endpoint: ADDRESS:PORT.
         outside: String,
+        /// The B4 that the inside host is behind, for an AFTR: its IPv6 address.
+        #[arg(long, value_name = "ADDRESS")]
+        softwire: Option<String>,
         #[command(flatten)]
         gateway: Socket,
     },
@@ -47,6 +50,9 @@ pub(super) enum SessionCommand {
         /// The translator: needed if several have inside hosts of that address.
         #[arg(long)]
         mechanism: Option<String>,
+        /// The B4 that the inside host is behind, for an AFTR: its IPv6 address.
+        #[arg(long, value_name = "ADDRESS")]
+        softwire: Option<String>,
         #[command(flatten)]
         gateway: Socket,
     },
@@ -85,11 +91,12 @@ impl Socket {
 /// Runs `sixway binding`.
 pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
     match command {
-        BindingCommand::Add { protocol, inside, outside, gateway } => {
+        BindingCommand::Add { protocol, inside, outside, softwire, gateway } => {
             let named = Named {
                 protocol: protocol.clone(),
                 inside: Some(inside.clone()),
                 outside: Some(outside.clone()),
+                softwire: softwire.clone(),
                 ..Named::default()
             };
             named.binding().map_err(Failure::Wrong)?;
@@ -107,12 +114,13 @@ pub(super) fn binding(command: &BindingCommand) -> Result<(), Failure> {
 
 /// Runs `sixway session`.
 pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
-    let SessionCommand::End { protocol, inside, remote, mechanism, gateway } = command;
+    let SessionCommand::End { protocol, inside, remote, mechanism, softwire, gateway } = command;
     let query = [
         ("protocol", Some(protocol.clone())),
         ("inside", Some(inside.clone())),
         ("remote", Some(remote.clone())),
         ("mechanism", mechanism.clone()),
+        ("softwire", softwire.clone()),
     ];
     gateway.client()?.delete::<()>("/v1/sessions", &query).map_err(failure)?;
     say(&format!("the session of {protocol} {inside} with {remote} ended"));

@@ -5,7 +5,7 @@ use crate::admin::{AdminError, Edit, Filter, Named};
 use crate::config::StaticRules;
 use crate::inside_endpoint;
 use crate::worker::{Command, Dump, Edited, Position};
-use sixway_dataplane::nat::{Inside, NatProtocol, StaticBinding};
+use sixway_dataplane::nat::{Inside, Named as InsideName, NatProtocol, StaticBinding};
 use sixway_wire::{Prefix4, Prefix6};
 use std::time::Duration;
 
@@ -55,6 +55,13 @@ impl Gateway {
     /// Whether a static binding can be one of this mechanism, as in a configuration file; else what is wrong.
     fn may_bind(&self, mechanism: u16, binding: &StaticBinding) -> Result<(), String> {
         let Some(translator) = self.facts.translators.get(usize::from(mechanism)) else { return Ok(()) };
+        match (binding.softwire, translator.has_softwires) {
+            (None, true) => return Err("inside hosts are behind softwires: name the B4 (--softwire)".into()),
+            (Some(softwire), false) => {
+                return Err(format!("softwire {softwire}: there are none here; leave --softwire out"));
+            }
+            (Some(_), true) | (None, false) => {}
+        }
         let rules = translator.rules();
         let (inside, outside) = (binding.inside.0, binding.outside.0);
         let is_icmp = binding.protocol == NatProtocol::Icmp;
@@ -94,8 +101,9 @@ impl Gateway {
                     return Ok(());
                 }
             }
-            let Some((owner, inside)) = self.static_inside(mechanism, named).await? else { continue };
-            let binding = StaticBinding { protocol, softwire: None, inside, outside };
+            let Some((owner, held)) = self.static_inside(mechanism, named).await? else { continue };
+            let InsideName { softwire, inside } = held;
+            let binding = StaticBinding { protocol, softwire, inside, outside };
             let others = (0..self.workers()).filter(|worker| *worker != owner);
             for worker in std::iter::once(owner).chain(others) {
                 self.edit_whole(worker, mechanism, Edit::Unbind(binding)).await?;
@@ -115,11 +123,11 @@ impl Gateway {
             }
             None => {
                 let protocol = named.protocol().map_err(bad)?;
-                Edit::EndSession(protocol, named.inside().map_err(bad)?, named.remote().map_err(bad)?)
+                Edit::EndSession(protocol, named.inside_name().map_err(bad)?, named.remote().map_err(bad)?)
             }
         };
         let host = match edit {
-            Edit::EndSession(_, inside, _) => Some(inside.0.address),
+            Edit::EndSession(_, named, _) => Some(named.softwire.unwrap_or(named.inside.0.address)),
             Edit::EndPortless(_, inside, _) => Some(inside.to_ipv6_mapped()),
             Edit::Bind(_) | Edit::Unbind(_) | Edit::EndBinding(..) | Edit::Drain(..) => None,
         };
@@ -190,7 +198,7 @@ impl Gateway {
         &self,
         mechanism: u16,
         named: &Named,
-    ) -> Result<Option<(usize, Inside<sixway_wire::Endpoint6>)>, AdminError> {
+    ) -> Result<Option<(usize, InsideName)>, AdminError> {
         let bad = AdminError::BadRequest;
         let (protocol, outside) = (named.protocol().map_err(bad)?, named.outside().map_err(bad)?.0);
         let filter = Filter {
@@ -207,7 +215,7 @@ impl Gateway {
                 .await?;
             let found = page.rows.first().filter(|row| row.mechanism == mechanism && row.kind == "static");
             if let Some(row) = found {
-                return Ok(Some((worker, Inside(row.inside))));
+                return Ok(Some((worker, InsideName { softwire: row.softwire, inside: Inside(row.inside) })));
             }
         }
         Ok(None)
@@ -249,7 +257,13 @@ pub(in crate::daemon) mod tests {
     /// A gateway with a NAT64 for tests.
     pub(in crate::daemon) fn gateway(pool: Option<Pool>, posts: Vec<Post>) -> Gateway {
         let nat64 = Mechanism { name: "nat64".into(), serves: String::new(), kind: Kind::Nat64, pool: None };
-        let translator = |pool| Translator { prefix: None, inside4: None, pool, is_deterministic: false };
+        let translator = |pool| Translator {
+            prefix: None,
+            has_softwires: false,
+            inside4: None,
+            pool,
+            is_deterministic: false,
+        };
         let facts = Facts {
             name: "test".into(),
             device: None,

@@ -276,6 +276,7 @@ fn begin_log(
 ) -> Result<Option<Arc<EventLog>>, RunError> {
     let Some(log) = &config.event_log else { return Ok(None) };
     let names = config.nat64.iter().map(|it| &it.name).chain(config.nat44s().map(|it| &it.name));
+    let names = names.chain(config.aftrs().map(|it| &it.name));
     let translators: Vec<String> = names.cloned().collect();
     let gateway = &config.gateway.name;
     let source = Source {

@@ -37,6 +37,8 @@ pub struct Facts {
 pub struct Translator {
     /// Its prefix, if it has one.
     pub prefix: Option<Prefix6>,
+    /// Whether its inside hosts are behind softwires (RFC 6333): then each is named with its B4.
+    pub has_softwires: bool,
     /// The prefixes of its inside hosts, if these have IPv4 addresses.
     pub inside4: Option<Vec<Prefix4>>,
     /// Its pool.

@@ -92,6 +92,7 @@ fn file(directory: &Path, name: &str) -> PathBuf {
 fn hold_down(config: &Config, protocol: NatProtocol) -> Duration {
     let nat64 = config.nat64.iter().map(|nat64| &nat64.timeouts);
     let all = nat64.chain(config.nat44s().map(|nat44| &nat44.timeouts.with_ports));
+    let all = all.chain(config.aftrs().map(|aftr| &aftr.timeouts));
     let times = all.map(|timeouts| match protocol {
         NatProtocol::Tcp => timeouts.tcp_closing,
         NatProtocol::Udp => timeouts.udp_default,

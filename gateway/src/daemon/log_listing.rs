@@ -83,6 +83,7 @@ fn listed(entry: &BindingEntry) -> Option<Listed> {
     Some(Listed {
         translator: entry.mechanism.into(),
         protocol: NatProtocol::of(entry.protocol?)?,
+        softwire: entry.softwire,
         inside: entry.inside,
         outside: entry.outside,
         is_static: entry.kind == "static",

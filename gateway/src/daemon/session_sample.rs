@@ -79,6 +79,7 @@ pub(super) mod tests {
         SessionEntry {
             mechanism: 0,
             protocol: 6,
+            softwire: None,
             inside: None,
             outside: Endpoint4::new([192, 0, 2, 3].into(), 41_022),
             remote: Endpoint4::new([203, 0, 113, 2].into(), 443),

@@ -2,7 +2,7 @@
 
 use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
-use crate::config::{Config, Nat44, Nat64, ROUTE_METRIC, Realm, RealmRouting, Remote, Route, Siit};
+use crate::config::{Aftr, Config, Nat44, Nat64, ROUTE_METRIC, Realm, RealmRouting, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan, RealmPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
@@ -84,6 +84,12 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         kind: Kind::Nat44,
         pool: Some(nat44.pool.clone()),
     });
+    let aftrs = config.aftrs().map(|aftr| Mechanism {
+        name: aftr.name.clone(),
+        serves: aftr_serves(config, aftr),
+        kind: Kind::DsLite,
+        pool: Some(aftr.pool.clone()),
+    });
     let siit = config.siit.iter().map(|siit| Mechanism {
         name: siit.name.clone(),
         serves: siit_serves(siit),
@@ -106,7 +112,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     let six_rd = config.six_rd.iter().map(|it| tunnel(&it.name, Kind::SixRd));
     let configured = config.configured_tunnels.iter().map(|it| tunnel(&it.name, Kind::Configured));
     let isatap = config.isatap.iter().map(|it| tunnel(&it.name, Kind::Isatap));
-    let translators = nat64.chain(nat44).chain(siit).chain(others);
+    let translators = nat64.chain(nat44).chain(aftrs).chain(siit).chain(others);
     let b4s = config.b4s().map(|it| tunnel(&it.name, Kind::B4));
     let translators = translators.chain(b4s);
     translators.chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
@@ -118,6 +124,7 @@ pub(super) fn translators(config: &Config) -> Vec<Translator> {
     let nat64 = config.nat64.iter().filter_map(|nat64| {
         Some(Translator {
             prefix: Some(nat64.prefix.prefix()),
+            has_softwires: false,
             inside4: None,
             pool: pool(&nat64.pool)?,
             is_deterministic: nat64.subscribers.blocks.deterministic,
@@ -126,12 +133,22 @@ pub(super) fn translators(config: &Config) -> Vec<Translator> {
     let nat44 = config.nat44s().filter_map(|nat44| {
         Some(Translator {
             prefix: None,
+            has_softwires: false,
             inside4: Some(nat44.inside.clone()),
             pool: pool(&nat44.pool)?,
             is_deterministic: nat44.subscribers.blocks.deterministic,
         })
     });
-    nat64.chain(nat44).collect()
+    let aftrs = config.aftrs().filter_map(|aftr| {
+        Some(Translator {
+            prefix: None,
+            has_softwires: true,
+            inside4: Some(aftr.inside.clone()),
+            pool: pool(&aftr.pool)?,
+            is_deterministic: aftr.subscribers.blocks.deterministic,
+        })
+    });
+    nat64.chain(nat44).chain(aftrs).collect()
 }
 
 /// The tunnels whose remote is a name, and where it may lead.
@@ -142,7 +159,7 @@ pub(super) fn named_remotes(config: &Config) -> Vec<(String, Vec<Prefix4>)> {
 
 /// The dynamic pools: the mechanism's place, and the file.
 pub(super) fn pool_files(config: &Config) -> Vec<(u16, &Path)> {
-    let first = config.nat64.len() + config.nat44s().count();
+    let first = config.nat64.len() + config.nat44s().count() + config.aftrs().count();
     let siit = config.siit.iter().enumerate().filter(|(_, siit)| siit.dynamic_pool.is_some());
     siit.map(|(index, siit)| ((first + index) as u16, siit.dynamic_state.as_path())).collect()
 }
@@ -156,6 +173,13 @@ fn nat44_serves(config: &Config, nat44: &Nat44) -> String {
     let inside: Vec<String> = nat44.inside.iter().map(Prefix4::to_string).collect();
     let pool = pool_serves(config, &nat44.pool, nat44.static_bindings.count());
     format!("{} ⇄ {pool}", inside.join(", "))
+}
+
+fn aftr_serves(config: &Config, aftr: &Aftr) -> String {
+    let ends: Vec<String> = aftr.addresses.iter().map(ToString::to_string).collect();
+    let clients: Vec<String> = aftr.clients.iter().map(ToString::to_string).collect();
+    let pool = pool_serves(config, &aftr.pool, aftr.static_bindings.len());
+    format!("aftr {} · B4s in {} ⇄ {pool}", ends.join(", "), clients.join(", "))
 }
 
 /// The pool of a translator, and how many static bindings there are.

@@ -14,7 +14,7 @@ use super::quota::Quota;
 use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::protocol;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// RFC 7011 §3.1.
@@ -168,11 +168,14 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
         }
     };
     let inside4 = binding.inside.address.to_ipv4_mapped();
-    let (event, template): (u8, _) = match (remote, inside4) {
-        (None, Some(_)) => (8, Template::Nat44Binding),
-        (None, None) => (10, Template::Nat64Binding),
-        (Some(_), Some(_)) => (4, Template::Nat44Session),
-        (Some(_), None) => (6, Template::Nat64Session),
+    // Behind a softwire it is a NAT44, whose record has the B4's address too.
+    let (event, template): (u8, _) = match (remote, inside4, binding.softwire) {
+        (None, Some(_), None) => (8, Template::Nat44Binding),
+        (None, Some(_), Some(_)) => (8, Template::DsLiteBinding),
+        (None, None, _) => (10, Template::Nat64Binding),
+        (Some(_), Some(_), None) => (4, Template::Nat44Session),
+        (Some(_), Some(_), Some(_)) => (4, Template::DsLiteSession),
+        (Some(_), None, _) => (6, Template::Nat64Session),
     };
     let is_end = match phase {
         Phase::Created => 0,
@@ -182,7 +185,10 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
     let mut octets = (record.micros / 1_000).to_be_bytes().to_vec();
     octets.extend([event + is_end, number(binding, inside4.is_some())]);
     match inside4 {
-        Some(address) => octets.extend(address.octets()),
+        Some(address) => {
+            octets.extend(binding.softwire.iter().flat_map(Ipv6Addr::octets));
+            octets.extend(address.octets());
+        }
         None => octets.extend(binding.inside.address.octets()),
     }
     octets.extend(binding.inside.port.to_be_bytes());
@@ -287,6 +293,7 @@ mod tests {
             let (translator, subscriber) = ("nat44".into(), subscriber.into());
             Event::Notice(Notice::Subscriber { translator, subscriber, refused: 3 })
         };
+        let behind_b4 = || Binding { softwire: "2001:db8:1::b4".parse().ok(), ..of("10.0.0.1:5") };
         let block = |subscriber| Event::Block(Phase::Created, block(subscriber, "192.0.2.1", 1_024));
         let session = |inside| Event::Session(Phase::Created, of(inside), endpoint4("203.0.113.1:53"));
         let ipfix = Ipfix::new(1, true, [].into());
@@ -294,6 +301,10 @@ mod tests {
             let event = match template {
                 Template::Nat44Binding => Event::Binding(Phase::Created, of("10.0.0.1:5")),
                 Template::Nat64Binding => Event::Binding(Phase::Created, of("[2001:db8::1]:5")),
+                Template::DsLiteBinding => Event::Binding(Phase::Created, behind_b4()),
+                Template::DsLiteSession => {
+                    Event::Session(Phase::Created, behind_b4(), endpoint4("203.0.113.1:53"))
+                }
                 Template::Nat44Session => session("10.0.0.1:5"),
                 Template::Nat64Session => session("[2001:db8::1]:5"),
                 Template::Nat44Block => block("10.0.0.1/32"),

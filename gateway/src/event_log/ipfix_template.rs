@@ -41,6 +41,8 @@ pub(super) enum Template {
     UserExceeded64 = 266,
     PortsHigh = 267,
     PoolLow = 268,
+    DsLiteBinding = 269,
+    DsLiteSession = 270,
 }
 
 const BINDING44: [Element; 7] =
@@ -70,6 +72,22 @@ const SESSION64: [Element; 9] = [
     POST_DESTINATION_PORT,
 ];
 
+/// As of NAT44, with the address of the B4 (RFC 6333 §6.6, §11).
+const BINDING_DS_LITE: [Element; 8] =
+    [TIME, NAT_EVENT, PROTOCOL, SOURCE6, SOURCE4, SOURCE_PORT, POST_SOURCE4, POST_SOURCE_PORT];
+const SESSION_DS_LITE: [Element; 10] = [
+    TIME,
+    NAT_EVENT,
+    PROTOCOL,
+    SOURCE6,
+    SOURCE4,
+    SOURCE_PORT,
+    POST_SOURCE4,
+    POST_SOURCE_PORT,
+    POST_DESTINATION4,
+    POST_DESTINATION_PORT,
+];
+
 /// RFC 8158 §4.6.10.
 const BLOCK44: [Element; 6] = [TIME, NAT_EVENT, SOURCE4, POST_SOURCE4, RANGE_START, RANGE_END];
 const BLOCK64: [Element; 6] = [TIME, NAT_EVENT, SOURCE6, POST_SOURCE4, RANGE_START, RANGE_END];
@@ -87,7 +105,7 @@ const HIGH: [Element; 5] = [TIME, NAT_EVENT, THRESHOLD_EVENT, PORTS_HIGH, PROTOC
 const LOW: [Element; 5] = [TIME, NAT_EVENT, THRESHOLD_EVENT, POOL_ID, POOL_LOW];
 
 impl Template {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Nat44Binding,
         Self::Nat64Binding,
         Self::Nat44Session,
@@ -101,6 +119,8 @@ impl Template {
         Self::UserExceeded64,
         Self::PortsHigh,
         Self::PoolLow,
+        Self::DsLiteBinding,
+        Self::DsLiteSession,
     ];
 
     pub(super) const fn elements(self) -> &'static [Element] {
@@ -118,6 +138,8 @@ impl Template {
             Self::UserExceeded64 => &USER64,
             Self::PortsHigh => &HIGH,
             Self::PoolLow => &LOW,
+            Self::DsLiteBinding => &BINDING_DS_LITE,
+            Self::DsLiteSession => &SESSION_DS_LITE,
         }
     }
 }

@@ -11,6 +11,7 @@ use super::record::{Binding, Event, Phase, Record};
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::collections::HashSet;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ pub struct Listed {
     pub translator: usize,
     /// Protocol.
     pub protocol: NatProtocol,
+    /// The B4 that the inside endpoint is behind (RFC 6333).
+    pub softwire: Option<Ipv6Addr>,
     /// Inside endpoint; an IPv4 host goes by its IPv4-mapped address.
     pub inside: Endpoint6,
     /// Outside endpoint.
@@ -174,9 +177,9 @@ impl Listing {
         let Some(UnderWay { micros, touched, first }) = &mut self.under_way else { return Vec::new() };
         let mut records = Vec::new();
         for row in rows {
-            let Listed { protocol, inside, outside, is_static, .. } = *row;
+            let Listed { protocol, softwire, inside, outside, is_static, .. } = *row;
             let Some(translator) = self.names.get(row.translator).map(Arc::clone) else { continue };
-            let binding = Binding { translator, protocol, inside, outside, is_static };
+            let binding = Binding { translator, protocol, softwire, inside, outside, is_static };
             records.extend(self.continuing.records(*micros, row.translator, binding));
         }
         records.retain(|record| key(record).is_none_or(|key| !touched.contains(&key)));
@@ -230,9 +233,9 @@ mod tests {
     }
 
     fn row(port: u16) -> Listed {
-        let Binding { protocol, inside, outside, .. } =
+        let Binding { protocol, softwire, inside, outside, .. } =
             binding("[2001:db8::1]:5", &format!("192.0.2.1:{port}"));
-        Listed { translator: 0, protocol, inside, outside, is_static: false }
+        Listed { translator: 0, protocol, softwire, inside, outside, is_static: false }
     }
 
     fn deleted(port: u16) -> Record {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use sixway_dataplane::nat::NatProtocol;
 use sixway_wire::{Endpoint4, Endpoint6};
 use std::io::Write as _;
-use std::net::SocketAddrV4;
+use std::net::{Ipv6Addr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -65,6 +65,8 @@ pub(super) struct Binding {
     /// The translator's name.
     pub(super) translator: Arc<str>,
     pub(super) protocol: NatProtocol,
+    /// The B4 that the inside endpoint is behind (RFC 6333).
+    pub(super) softwire: Option<Ipv6Addr>,
     /// An IPv4 host goes by its IPv4-mapped address.
     pub(super) inside: Endpoint6,
     pub(super) outside: Endpoint4,
@@ -115,6 +117,7 @@ struct Line<'a> {
     #[serde(borrow)]
     translator: Option<std::borrow::Cow<'a, str>>,
     protocol: Option<&'a str>,
+    softwire: Option<&'a str>,
     inside: Option<&'a str>,
     outside: Option<&'a str>,
     first_port: Option<u16>,
@@ -212,6 +215,10 @@ impl Record {
             Some(Binding {
                 translator: line.translator.as_deref()?.into(),
                 protocol: protocol(line.protocol?)?,
+                softwire: match line.softwire {
+                    Some(text) => Some(text.parse().ok()?),
+                    None => None,
+                },
                 inside: inside_endpoint::endpoint(line.inside?)?,
                 outside: endpoint4(line.outside?)?,
                 is_static: line.kind == Some("static"),
@@ -259,14 +266,26 @@ impl Record {
 }
 
 impl Binding {
+    /// Whose it is, in words: the inside endpoint, and the B4 that it is behind.
+    pub(super) fn who(&self) -> String {
+        let inside = inside_endpoint::text(self.inside);
+        match self.softwire {
+            Some(softwire) => format!("{inside} behind {softwire}"),
+            None => inside,
+        }
+    }
+
     fn write_json(&self, out: &mut Vec<u8>) {
-        let Self { translator, protocol, inside, outside, .. } = self;
+        let Self { translator, protocol, softwire, inside, outside, .. } = self;
         let (translator, inside) = (quoted(translator), inside_endpoint::text(*inside));
         let protocol = protocol.name();
         let _ = write!(
             out,
             ",\"translator\":{translator},\"protocol\":\"{protocol}\",\"inside\":\"{inside}\",\"outside\":\"{outside}\""
         );
+        if let Some(softwire) = softwire {
+            let _ = write!(out, ",\"softwire\":\"{softwire}\"");
+        }
     }
 }
 
@@ -321,6 +340,7 @@ pub(super) mod tests {
         Binding {
             translator: "nat64".into(),
             protocol: NatProtocol::Udp,
+            softwire: None,
             inside: inside_endpoint::endpoint(inside).unwrap(),
             outside: endpoint4(outside).unwrap(),
             is_static: false,
@@ -392,12 +412,18 @@ pub(super) mod tests {
     fn a_record_is_a_line_of_json_and_the_line_is_the_record() {
         let host = binding("[2001:db8:1::2]:50122", "192.0.2.1:4711");
         let of_ipv4 = Binding { is_static: true, ..binding("192.168.1.2:80", "192.0.2.1:80") };
+        let behind_b4 = Binding {
+            softwire: Some("2001:db8:1::b4".parse().unwrap()),
+            ..binding("10.0.0.5:1000", "192.0.2.1:4000")
+        };
         let odd = Binding { translator: "the \"first\" one".into(), ..host.clone() };
         let remote = endpoint4("203.0.113.9:443");
         let events = [
             Event::Binding(Phase::Created, host.clone()),
             Event::Binding(Phase::Deleted, of_ipv4),
             Event::Binding(Phase::Continues, odd),
+            Event::Binding(Phase::Created, behind_b4.clone()),
+            Event::Session(Phase::Created, behind_b4, remote),
             Event::Session(Phase::Created, host.clone(), remote),
             Event::Session(Phase::Deleted, host, None),
             Event::Portless(Phase::Created, portless(Some(258))),

@@ -451,6 +451,7 @@ fn event(translator: &Arc<str>, (_, event): Timed, destinations: bool) -> Option
     let binding = |it: BindingEvent| Binding {
         translator: Arc::clone(translator),
         protocol: it.protocol,
+        softwire: it.softwire,
         inside: it.inside.0,
         outside: it.outside.0,
         is_static: it.is_static,

@@ -150,10 +150,11 @@ fn of_binding(binding: &Binding) -> (String, String) {
     let Binding { translator, protocol, inside, outside, .. } = binding;
     let (protocol, inside) = (protocol.name(), inside_endpoint::text(*inside));
     let (translator, escaped) = (escaped(translator), escaped(&inside));
+    let softwire = binding.softwire.map(|b4| format!(" softwire=\"{b4}\"")).unwrap_or_default();
     let data = format!(
-        " translator=\"{translator}\" protocol=\"{protocol}\" inside=\"{escaped}\" outside=\"{outside}\""
+        " translator=\"{translator}\" protocol=\"{protocol}\" inside=\"{escaped}\" outside=\"{outside}\"{softwire}"
     );
-    (data, format!("{protocol} {inside} as {outside}"))
+    (data, format!("{protocol} {} as {outside}", binding.who()))
 }
 
 /// RFC 5424 §6.3.3: `"`, `\` and `]` are escaped.
@@ -192,6 +193,11 @@ mod tests {
                 "udp [2001:db8:1::2]:50122 as 192.0.2.1:4711"
             )
         );
+        let behind =
+            Binding { softwire: "2001:db8:1::b4".parse().ok(), ..binding("10.0.0.5:7", "192.0.2.1:9") };
+        let behind = said(&mut syslog, Event::Binding(Phase::Created, behind));
+        assert!(behind.contains(r#"outside="192.0.2.1:9" softwire="2001:db8:1::b4""#), "{behind}");
+        assert!(behind.ends_with("udp 10.0.0.5:7 behind 2001:db8:1::b4 as 192.0.2.1:9"), "{behind}");
         let remote = super::super::record::endpoint4("203.0.113.1:53");
         let session = said(&mut syslog, Event::Session(Phase::Deleted, host, remote));
         assert!(
@@ -199,7 +205,7 @@ mod tests {
             "{session}"
         );
         assert!(
-            session.contains("sequenceId=\"2\"") && session.ends_with("as 192.0.2.1:4711 to 203.0.113.1:53")
+            session.contains("sequenceId=\"3\"") && session.ends_with("as 192.0.2.1:4711 to 203.0.113.1:53")
         );
         let esp = super::super::record::tests::portless(Some(258));
         let esp = said(&mut syslog, Event::Portless(Phase::Deleted, esp));

@@ -12,6 +12,8 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
     // The addresses need not say which translator a session is of.
     let several = page.rows.iter().any(|row| row.mechanism != page.rows[0].mechanism);
     columns.extend(several.then_some("MECHANISM"));
+    let has_b4s = page.rows.iter().any(|row| row.softwire.is_some());
+    columns.extend(has_b4s.then_some("SOFTWIRE"));
     let mut table = Table::new(&columns);
     for row in &page.rows {
         let mut cells = vec![
@@ -26,6 +28,7 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
             row.path.clone(),
         ];
         cells.extend(several.then(|| row.mechanism.clone()));
+        cells.extend(has_b4s.then(|| softwire(row.softwire.as_deref())));
         table.row(cells);
     }
     table.text(colour) + &shown(page)
@@ -34,10 +37,10 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
 /// The table of bindings.
 pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
     let has_servers = page.rows.iter().any(|row| row.server.is_some());
+    let has_b4s = page.rows.iter().any(|row| row.softwire.is_some());
     let mut columns = vec!["PROTO", "INSIDE", "OUTSIDE", "KIND", "SESSIONS", "MECHANISM", "WORKER"];
-    if has_servers {
-        columns.push("SERVER");
-    }
+    columns.extend(has_servers.then_some("SERVER"));
+    columns.extend(has_b4s.then_some("SOFTWIRE"));
     let mut table = Table::new(&columns);
     for row in &page.rows {
         let mut cells = vec![
@@ -49,9 +52,8 @@ pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
             row.mechanism.clone(),
             row.worker.to_string(),
         ];
-        if has_servers {
-            cells.push(row.server.clone().unwrap_or_default());
-        }
+        cells.extend(has_servers.then(|| row.server.clone().unwrap_or_default()));
+        cells.extend(has_b4s.then(|| softwire(row.softwire.as_deref())));
         table.row(cells);
     }
     table.text(colour) + &shown(page)
@@ -94,6 +96,11 @@ pub fn subscribers(found: &Subscribers, colour: Colour) -> String {
     }
     let more = if (found.rows.len() as u64) < found.total { " (more: --top)" } else { "" };
     table.text(colour) + &format!("{} of {}{more}\n", count(found.rows.len() as u64), count(found.total))
+}
+
+/// The B4 of a row; those of other translators have none.
+fn softwire(b4: Option<&str>) -> String {
+    b4.unwrap_or("–").to_owned()
 }
 
 fn shown<T>(page: &Page<T>) -> String {

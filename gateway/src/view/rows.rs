@@ -248,6 +248,9 @@ pub struct SessionRow {
     pub worker: usize,
     /// `tcp`, `udp` or `icmp`; without ports, `gre`, `esp`, `ipv6` or `ipip`, and the ends are addresses.
     pub protocol: String,
+    /// The B4 that the inside endpoint is behind (RFC 6333); none where there are no softwires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softwire: Option<String>,
     /// The inside endpoint (X',x); `–` while an inbound SYN waits for a binding (RFC 6146 §3.5.2.2).
     pub inside: String,
     /// The outside endpoint (T,t).
@@ -282,6 +285,9 @@ pub struct BindingRow {
     pub worker: usize,
     /// As for a session; `any` for a whole address.
     pub protocol: String,
+    /// The B4 that the inside endpoint is behind (RFC 6333); none where there are no softwires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub softwire: Option<String>,
     /// The inside endpoint (X',x), or an address.
     pub inside: String,
     /// The outside endpoint (T,t), or an address.

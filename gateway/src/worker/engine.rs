@@ -114,7 +114,9 @@ impl Translator for Engine {
             found.clear();
             let next = translator.sessions(slot, slots, &selection, now, &mut found);
             rows.extend(found.iter().map(|row| session_entry(from.mechanism, row)).filter(|entry| {
-                filter.admits_session(entry.protocol, entry.inside, entry.outside, entry.remote)
+                entry
+                    .sides()
+                    .any(|inside| filter.admits_session(entry.protocol, inside, entry.outside, entry.remote))
             }));
             next
         });
@@ -147,9 +149,10 @@ impl Translator for Engine {
                 found.clear();
                 let next = translator.bindings(slot, slots, &selection, &mut found);
                 rows.extend(found.iter().map(|row| binding_entry(from.mechanism, row)).filter(|entry| {
-                    entry
-                        .protocol
-                        .is_some_and(|number| filter.admits_binding(number, entry.inside, entry.outside))
+                    let admits = |number| {
+                        entry.sides().any(|inside| filter.admits_binding(number, inside, entry.outside))
+                    };
+                    entry.protocol.is_some_and(admits)
                 }));
                 next
             });
@@ -254,7 +257,7 @@ impl Translator for Engine {
                 Edited::Done
             }
             Edit::EndSession(protocol, inside, remote) => {
-                ended(translator.end_session(*protocol, (*inside).into(), *remote, counters).then_some(true))
+                ended(translator.end_session(*protocol, *inside, *remote, counters).then_some(true))
             }
         }
     }
@@ -385,6 +388,7 @@ fn session_entry(mechanism: u16, row: &SessionRow) -> SessionEntry {
     SessionEntry {
         mechanism,
         protocol: number(row.protocol),
+        softwire: row.softwire,
         inside: row.inside.map(|inside| inside.0),
         outside: row.outside.0,
         remote: row.remote,
@@ -401,6 +405,7 @@ fn binding_entry(mechanism: u16, row: &BindingRow) -> BindingEntry {
     BindingEntry {
         mechanism,
         protocol: Some(number(row.protocol)),
+        softwire: row.softwire,
         inside: row.inside.0,
         outside: row.outside.0,
         kind: if row.is_static { "static" } else { "dynamic" },
@@ -413,6 +418,7 @@ fn host_entry(mechanism: u16, host: &HostRow) -> BindingEntry {
     BindingEntry {
         mechanism,
         protocol: None,
+        softwire: None,
         inside: Endpoint6::new(host.record.host, 0),
         outside: Endpoint4::new(host.record.address, 0),
         kind: if host.live { "dynamic" } else { "remembered" },

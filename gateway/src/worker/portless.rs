@@ -20,6 +20,7 @@ pub(super) fn sessions(
     let entries = found.iter().map(|row| SessionEntry {
         mechanism,
         protocol: row.protocol,
+        softwire: None,
         inside: Some(Endpoint6::new(row.inside.to_ipv6_mapped(), 0)),
         outside: Endpoint4::new(row.outside, 0),
         remote: Endpoint4::new(row.remote, 0),
@@ -51,6 +52,7 @@ pub(super) fn bindings(
         filter.admits_binding(row.protocol, inside, outside).then_some(BindingEntry {
             mechanism,
             protocol: Some(row.protocol),
+            softwire: None,
             inside,
             outside,
             kind: "static",

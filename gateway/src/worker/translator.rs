@@ -142,6 +142,8 @@ pub struct SessionEntry {
     pub mechanism: u16,
     /// The protocol number; ICMP is IPv4's.
     pub protocol: u8,
+    /// The B4 that the inside endpoint is behind (RFC 6333).
+    pub softwire: Option<Ipv6Addr>,
     /// The inside endpoint; `None` while a packet from outside waits for one.
     pub inside: Option<Endpoint6>,
     /// The outside endpoint.
@@ -162,6 +164,25 @@ pub struct SessionEntry {
     pub offloaded: bool,
 }
 
+impl SessionEntry {
+    /// The inside endpoint as a filter may name it: by its own address, and by its B4's.
+    pub fn sides(&self) -> impl Iterator<Item = Option<Endpoint6>> {
+        sides(self.softwire, self.inside)
+    }
+}
+
+impl BindingEntry {
+    /// The inside endpoint as a filter may name it: by its own address, and by its B4's.
+    pub fn sides(&self) -> impl Iterator<Item = Endpoint6> {
+        sides(self.softwire, Some(self.inside)).flatten()
+    }
+}
+
+fn sides(softwire: Option<Ipv6Addr>, inside: Option<Endpoint6>) -> impl Iterator<Item = Option<Endpoint6>> {
+    let by_b4 = softwire.zip(inside).map(|(b4, inside)| Some(Endpoint6::new(b4, inside.port)));
+    std::iter::once(inside).chain(by_b4)
+}
+
 /// A binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BindingEntry {
@@ -169,6 +190,8 @@ pub struct BindingEntry {
     pub mechanism: u16,
     /// The protocol number; ICMP is IPv4's; `None` for all of them.
     pub protocol: Option<u8>,
+    /// The B4 that the inside endpoint is behind (RFC 6333).
+    pub softwire: Option<Ipv6Addr>,
     /// The inside endpoint; port 0 for a whole address.
     pub inside: Endpoint6,
     /// The outside endpoint; port 0 for a whole address.

@@ -65,6 +65,7 @@ fn list(log: &EventLog, engines: &mut [Engine]) {
     let listed = |row: &BindingRow| Listed {
         translator: 0,
         protocol: row.protocol,
+        softwire: row.softwire,
         inside: row.inside.0,
         outside: row.outside.0,
         is_static: row.is_static,
@@ -209,6 +210,7 @@ fn bindings_are_listed_again_but_for_those_that_have_ended_since() {
     let row = |port| Listed {
         translator: 0,
         protocol: NatProtocol::Udp,
+        softwire: None,
         inside: Endpoint6::new("2001:db8:1::9".parse().unwrap(), port),
         outside: Endpoint4::new("192.0.2.2".parse().unwrap(), port),
         is_static: false,
@@ -295,8 +297,8 @@ fn a_listing_does_not_overtake_what_waits_in_a_ring() {
     part.send(Part::Begin).unwrap();
     assert_eq!(recorder.turn(), 1);
     let row = |port| {
-        let BindingEvent { protocol, inside, outside, is_static, .. } = binding(port);
-        Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
+        let BindingEvent { protocol, softwire, inside, outside, is_static } = binding(port);
+        Listed { translator: 0, protocol, softwire, inside: inside.0, outside: outside.0, is_static }
     };
     part.send(Part::Rows(vec![row(4_711), row(4_712)])).unwrap();
     for place in 0..2 * TURN {
@@ -330,9 +332,9 @@ fn the_first_listing_is_written_in_parts_and_the_rings_are_emptied_in_between() 
     let first = recorder.listing.begin_with_log(began, 20_000);
     recorder.begin(began, first);
     let row = |number: usize| {
-        let BindingEvent { protocol, inside, outside, is_static, .. } =
+        let BindingEvent { protocol, softwire, inside, outside, is_static } =
             binding(1_024 + (number % 20_000) as u16);
-        Listed { translator: 0, protocol, inside: inside.0, outside: outside.0, is_static }
+        Listed { translator: 0, protocol, softwire, inside: inside.0, outside: outside.0, is_static }
     };
     part.send(Part::Begin).unwrap();
     let (mut sent, mut turns, mut most) = (0, 0, 0);

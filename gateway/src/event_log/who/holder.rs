@@ -1,7 +1,6 @@
 //! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, or a port block's subscriber.
 
 use crate::event_log::record::{Event, Phase};
-use crate::inside_endpoint;
 use std::sync::Arc;
 
 /// Who has an endpoint.
@@ -18,7 +17,7 @@ impl Holder {
     pub(super) fn of(event: &Event) -> Option<(Phase, Self)> {
         match event {
             Event::Binding(phase, binding) => {
-                let inside = inside_endpoint::text(binding.inside);
+                let inside = binding.who();
                 let kind = if binding.is_static { "static" } else { "dynamic" };
                 Some((*phase, Self { inside, translator: Arc::clone(&binding.translator), kind }))
             }

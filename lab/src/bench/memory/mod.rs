@@ -5,6 +5,7 @@
 //! independent computation of every checksum. Targets are multiples of yardsticks that are measured after each pass.
 
 mod cpu_time;
+mod ds_lite;
 mod engine_bench;
 mod established;
 mod measure;
@@ -13,6 +14,7 @@ mod nat46;
 mod nat64;
 mod packets;
 mod siit;
+mod softwire;
 mod ten_million;
 mod tunnel;
 mod yardstick;

@@ -10,6 +10,9 @@ pub const SIZE: usize = 40 + 8 + PAYLOAD;
 /// Octets of the IPv6 packet in an IPv4 packet.
 pub const IN_IPV4: usize = 20 + SIZE;
 
+/// Octets of the IPv4 packet in an IPv6 packet.
+pub const IN_IPV6: usize = 40 + 20 + 8 + PAYLOAD;
+
 /// Where a packet comes from and goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow<A> {
@@ -87,6 +90,30 @@ pub fn write4(flow: &Flow<Ipv4Addr>, octets: &mut [u8; SIZE]) -> usize {
     let checksum = udp_checksum(&octets[12..20], &octets[20..length]);
     octets[26..28].copy_from_slice(&checksum.to_be_bytes());
     length
+}
+
+/// Writes the flow's IPv4 packet in an IPv6 packet of next header 4; its length.
+pub fn write4_in6(
+    flow: &Flow<Ipv4Addr>,
+    source: Ipv6Addr,
+    destination: Ipv6Addr,
+    octets: &mut [u8; IN_IPV6],
+) -> usize {
+    let mut inner = [0; SIZE];
+    let length = write4(flow, &mut inner);
+    octets[..8].copy_from_slice(&[0x60, 0, 0, 0, 0, length as u8, 4, 64]);
+    octets[8..24].copy_from_slice(&source.octets());
+    octets[24..40].copy_from_slice(&destination.octets());
+    octets[40..].copy_from_slice(&inner[..length]);
+    IN_IPV6
+}
+
+/// Reads the flow of an IPv4 packet in an IPv6 packet between these addresses, if all of its checksums and lengths are right.
+pub fn read4_in6(octets: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Option<Flow<Ipv4Addr>> {
+    let lengths = octets.len() == IN_IPV6 && octets[0] >> 4 == 6 && number(octets, 4) == IN_IPV6 as u16 - 40;
+    let addresses = [source.octets(), destination.octets()].concat();
+    let right = lengths && octets[6] == 4 && octets[8..40] == addresses;
+    right.then(|| read4(&octets[40..])).flatten()
 }
 
 fn write_udp(source: u16, destination: u16, udp: &mut [u8]) {

@@ -1,7 +1,8 @@
-//! A configured tunnel of IPv6 in IPv4: into it and out of it.
+//! A configured tunnel of IPv6 in IPv4, and a B4's softwire of IPv4 in IPv6: into each and out of it, in turn.
 
 use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
+use super::softwire::Softwire;
 use super::yardstick::{Unit, Yardstick, figures as figures_of};
 use crate::bench::{Options, Section};
 use crate::failure::{Failure, Result};
@@ -51,24 +52,33 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     // Each run of 256 packets has 256 flows, so nothing can be joined.
     let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
+    let mut softwire = Softwire::make(&order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
         options.say(&format!("memory: tunnel, batches of {batch}"));
         let (mut encap, mut decap) = (Vec::new(), Vec::new());
+        let (mut to_aftr, mut from_aftr) = (Vec::new(), Vec::new());
         for _ in 0..options.repeats() {
             let write = |number, octets: &mut _| write6(&flow(number, false), octets);
             encap.push(machine.measure(&order, batch, write, yardstick)?);
             let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
             decap.push(machine.measure(&order, batch, write, yardstick)?);
+            to_aftr.push(softwire.encap(&order, batch, yardstick)?);
+            from_aftr.push(softwire.decap(&order, batch, yardstick)?);
         }
-        for (way, rounds) in [("into", encap), ("out of", decap)] {
-            let name = format!("{way} the tunnel, batches of {batch}");
+        for (way, rounds) in [
+            ("into the tunnel", encap),
+            ("out of the tunnel", decap),
+            ("into a B4's softwire", to_aftr),
+            ("out of a B4's softwire", from_aftr),
+        ] {
+            let name = format!("{way}, batches of {batch}");
             figures.extend(figures_of(&name, "ns/packet", &rounds, Some((MOST, Unit::Copy))));
         }
     }
     Ok(Section {
-        title: "6in4 in memory",
+        title: "6in4 and DS-Lite's B4 in memory",
         how: format!(
-            "A configured tunnel; UDP with 16 octets of payload (64 octets inside, 84 outside), {FLOWS} flows in random order; parse to finished \
+            "A configured tunnel (64 octets inside, 84 outside) and a B4 (44 and 84), in turn; UDP with 16 octets of payload, {FLOWS} flows in random order; parse to finished \
              packet, the search for segments to join and expiry included."
         ),
         figures,
