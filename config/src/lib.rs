@@ -45,6 +45,7 @@ mod mechanisms;
 mod nat44;
 mod nat44_static;
 mod nat46;
+mod nat46_check;
 mod nat64;
 mod npt66;
 mod outer_end;

@@ -23,7 +23,7 @@ use crate::isatap::{Isatap, IsatapRole};
 use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
 use crate::nat44::{self, Nat44};
-use crate::nat46;
+use crate::nat46_check;
 use crate::nat64::{self, Nat64};
 use crate::own_tunnels;
 use crate::pool::{Pool, ReadPool};
@@ -225,7 +225,7 @@ fn read<'a>(
     }
     check_realms(&config, &sections, report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
-        nat46::check(&config, &section, report);
+        nat46_check::check(&config, &section, report);
     }
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);

@@ -12,13 +12,12 @@ use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
 
 use crate::claims::Owner;
-use crate::config::Config;
 use crate::dns64::Name;
 use crate::fault::Report;
 use crate::mechanism::{FromSection, Mechanism};
 use crate::route::Route;
 use crate::schema::NAT46_STATIC;
-use crate::section::{Reader, place_of};
+use crate::section::Reader;
 use crate::text;
 use crate::translation::Translation;
 use crate::translator_prefix::read_prefix;
@@ -92,7 +91,8 @@ impl Nat46 {
         self.exclude_names.iter().map(Name::wire).collect()
     }
 
-    fn settings(&self) -> MappingSettings {
+    /// Its mappings, as far as they depend on nothing else.
+    pub(crate) fn settings(&self) -> MappingSettings {
         MappingSettings {
             pool: self.pool,
             excluded: Vec::new(),
@@ -260,75 +260,5 @@ impl Mechanism for Nat46 {
 
     fn serves_ipv6(&self) -> bool {
         true
-    }
-}
-
-impl Config {
-    /// The NAT46.
-    pub fn nat46(&self) -> Option<&Nat46> {
-        self.others.nat46()
-    }
-
-    /// Its mappings: none of this gateway's own address, and none to what is translated here.
-    pub fn mapping_settings(&self) -> Option<MappingSettings> {
-        let nat46 = self.nat46()?;
-        let settings = nat46.settings();
-        let own4 = self.gateway.ipv4_address.map(|own| Prefix4::holding(own, 32));
-        let own6 = self.gateway.ipv6_address.map(|own| Prefix6::holding(own, 128));
-        let nat64 = self.nat64.iter().map(|it| it.prefix.prefix());
-        let siit = self.siit.iter().filter_map(|it| Some(it.prefix?.prefix()));
-        Some(MappingSettings {
-            excluded: own4.into_iter().collect(),
-            not_servers: settings.not_servers.iter().copied().chain(nat64).chain(siit).chain(own6).collect(),
-            by_name: self.dns64.is_some(),
-            ..settings
-        })
-    }
-}
-
-/// What the NAT46 and the rest of the configuration lack of one another.
-pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
-    let Some(nat46) = config.nat46() else { return };
-    match &config.dns64 {
-        None if nat46.static_mappings.is_empty() => {
-            let what =
-                "no name leads to a server; write a [dns64] that the clients query, or static mappings";
-            report.warn(section.place(), format!("has neither a [dns64] nor static mappings: {what}"));
-        }
-        None => {}
-        Some(dns64) => {
-            if dns64.listening.all().all(|at| at.is_ipv6() && !at.ip().is_unspecified()) {
-                let what =
-                    "the clients, which have no IPv6, cannot query it; add an IPv4 address to dns64.listen";
-                report.warn(section.place(), format!("[dns64] listens on IPv6 addresses alone: {what}"));
-            }
-            if let Some(allow) = &dns64.allow {
-                let is_held = |client: &Prefix4| {
-                    allow.v4.iter().any(|it| it.length() <= client.length() && it.overlaps(*client))
-                };
-                for client in nat46.clients.iter().filter(|client| !is_held(client)) {
-                    let what = "their queries are refused; add it there, or remove it here";
-                    report.warn(
-                        &place_of(section, "clients"),
-                        format!("dns64.allow does not contain {client}: {what}"),
-                    );
-                }
-            }
-        }
-    }
-    let routes = config.routes();
-    let is_routed4 = |it: &Route| matches!(it, Route::V4(to) if to.length() <= nat46.pool.length() && to.overlaps(nat46.pool));
-    let prefix = nat46.prefix.prefix();
-    let is_routed6 =
-        |it: &Route| matches!(it, Route::V6(to) if to.length() <= prefix.length() && to.overlaps(prefix));
-    let mend = "no packet for it reaches the gateway; add it to tun.routes, or \"auto\"";
-    if !routes.iter().any(is_routed4) {
-        report.warn(
-            &place_of(section, "pool"),
-            format!("{} is not routed into the device: {mend}", nat46.pool),
-        );
-    }
-    if !routes.iter().any(is_routed6) {
-        report.warn(&place_of(section, "prefix"), format!("{prefix} is not routed into the device: {mend}"));
     }
 }

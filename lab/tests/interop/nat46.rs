@@ -94,7 +94,7 @@ fn client(network: &Network) -> Result<Resolving<'_>> {
     Resolving::by(network, "client", "10.1.0.1")
 }
 
-/// The A records of a name, as the client is told.
+/// The A records of a name that the client gets.
 fn told(network: &Network, name: &str, flags: Flags) -> Result<Vec<String>> {
     let server = SocketAddr::new(Ipv4Addr::new(10, 1, 0, 1).to_ipv6_mapped().into(), 53);
     let reply = Asker::open(network.host("client")?, server)?.ask(name, "A", flags)?;
