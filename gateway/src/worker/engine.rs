@@ -431,6 +431,7 @@ fn mapping_entry(mechanism: u16, row: &MappingRow) -> BindingEntry {
     BindingEntry {
         mechanism,
         protocol: None,
+        softwire: None,
         inside: Endpoint6::new(row.client.unwrap_or(Ipv4Addr::UNSPECIFIED).to_ipv6_mapped(), 0),
         outside: Endpoint4::new(row.address, 0),
         kind: row.state.name(),
