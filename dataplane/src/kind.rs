@@ -159,6 +159,16 @@ kinds! {
         out: "encap" = "Frames encapsulated by IP-in-IP tunnels.",
         in: "decap" = "Frames decapsulated by IP-in-IP tunnels.",
     }
+    /// Public 4over6 (RFC 7040).
+    FourOverSix {
+        name: "four_over_six",
+        section: "four_over_six",
+        title: "4over6",
+        number: 11,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by 4over6 tunnels.",
+        in: "decap" = "Frames decapsulated by 4over6 tunnels.",
+    }
 }
 
 impl Kind {
@@ -195,6 +205,7 @@ mod tests {
             (Kind::Npt66, 7),
             (Kind::IpInIp, 8),
             (Kind::Nat44, 9),
+            (Kind::FourOverSix, 11),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

@@ -83,6 +83,8 @@ struct Routes {
     tunnels: Vec<(TunnelAt, Ipv4Addr)>,
     /// The other tunnels, each with both ends.
     pair_tunnels: Vec<(TunnelEnds, TunnelAt)>,
+    /// Addresses at which tunnels of many remote ends end.
+    hubs: Vec<(Ipv6Addr, TunnelAt)>,
 }
 
 impl Routes {
@@ -95,6 +97,7 @@ impl Routes {
         self.destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
         self.tunnels.extend(config.local().map(|local| (tunnel, local)));
         self.pair_tunnels.extend(config.ends().map(|ends| (ends, tunnel)));
+        self.hubs.extend(config.hubs().iter().map(|hub| (*hub, tunnel)));
     }
 }
 
@@ -177,7 +180,7 @@ impl Engine {
 
     /// Steers to the mechanisms.
     fn steer(&mut self, routes: Routes) {
-        let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, pair_tunnels } =
+        let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, pair_tunnels, hubs } =
             routes;
         // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
         // tables.
@@ -188,7 +191,7 @@ impl Engine {
         }
         self.tunnel_addresses =
             TunnelAddresses::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
-        self.pair_ends = PairEnds::new(&pair_tunnels, self.config.seed[1]);
+        self.pair_ends = PairEnds::new(&pair_tunnels, hubs, self.config.seed[1]);
         self.pair_ends.locals4().iter().for_each(|address| self.tunnel_addresses.add_address(*address));
         if self.translates_tunnels {
             let six_in_four = self.tunnel_addresses.all().collect();

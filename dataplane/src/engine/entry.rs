@@ -8,6 +8,7 @@ use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Realm};
 use crate::identity::Identity;
 use crate::instant::Instant;
+use crate::mechanism::four_over_six::FourOverSix;
 use crate::mechanism::nat44::Nat44;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
@@ -71,6 +72,11 @@ impl Engine {
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.mechanisms.siit.all
+    }
+
+    /// The ends of 4over6 tunnels, in the order of the configuration.
+    pub fn four_over_six(&mut self) -> &mut [FourOverSix] {
+        &mut self.mechanisms.four_over_six.all
     }
 
     /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at

@@ -51,6 +51,7 @@ impl HostAddresses {
                 IpAddr::V6(address) => addresses6.push(address),
             }
         }
+        addresses6.extend(config.all().flat_map(|one| one.hubs().to_vec()));
         addresses6.sort_unstable();
         addresses.sort_unstable();
         addresses.dedup();

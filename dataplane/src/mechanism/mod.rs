@@ -3,6 +3,7 @@
 
 pub mod configured;
 pub mod contract;
+pub mod four_over_six;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat44;

@@ -3,7 +3,7 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{configured, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{configured, four_over_six, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -12,7 +12,7 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
 use crate::tunnel::ends::TunnelEnds;
 use crate::verdict::{MechanismId, PolicyId};
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 pub use crate::kind::Kind;
 
@@ -171,6 +171,8 @@ mechanisms! { $
     Npt66 { module: npt66, state: Npt66, config: Npt66Config }
     /// Tunnels of IP in IP that are not of IPv6 in IPv4 (RFC 2473, RFC 2003).
     IpInIp { module: ip_in_ip, state: IpInIp, config: IpInIpConfig }
+    /// Public 4over6 (RFC 7040).
+    FourOverSix { module: four_over_six, state: FourOverSix, config: FourOverSixConfig }
 }
 
 impl MechanismConfig {
@@ -197,6 +199,11 @@ impl MechanismConfig {
     /// The ends of a tunnel of IP in IP that is not of IPv6 in IPv4.
     pub fn ends(&self) -> Option<TunnelEnds> {
         self.own().ends()
+    }
+
+    /// The IPv6 addresses at which tunnels of many remote ends end.
+    pub fn hubs(&self) -> &[Ipv6Addr] {
+        self.own().hubs()
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.
