@@ -36,6 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod dhcp4o6;
 pub mod dns64;
 pub mod isatap_host;
 mod neighbour_answer;
