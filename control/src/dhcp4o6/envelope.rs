@@ -99,7 +99,9 @@ impl Envelope {
                     }
                     let dhcpv4 = found.ok_or(Malformed::NoMessage)?.to_vec();
                     let is_response = kind == DHCPV4_RESPONSE;
-                    return Ok(Self { is_response, is_unicast: flags & UNICAST != 0, relays, dhcpv4 });
+                    // RFC 7341 §6.4: flags of a response are ignored.
+                    let is_unicast = !is_response && flags & UNICAST != 0;
+                    return Ok(Self { is_response, is_unicast, relays, dhcpv4 });
                 }
                 other => return Err(Malformed::OtherType(other)),
             }

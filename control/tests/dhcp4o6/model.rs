@@ -6,7 +6,9 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 use proptest::prelude::*;
 use sixway_control::Instant;
-use sixway_control::dhcp4o6::{Change, Client, ClientEvent, ClientSettings, Server, ServerSettings};
+use sixway_control::dhcp4o6::{
+    Change, Client, ClientEvent, ClientSettings, Dhcpv4, Envelope, MessageKind, Server, ServerSettings,
+};
 use std::collections::BTreeMap;
 
 /// Clients; the pool has fewer addresses.
@@ -77,6 +79,9 @@ impl World {
     /// A message is lost, repeated, late, or in time.
     fn send(&mut self, number: usize, is_reply: bool, octets: Vec<u8>, fate: u8) {
         let late = Duration::from_secs(u64::from(fate >> 2 & 7));
+        // A release that overtook a later request would end the new lease: DHCP has nothing against that.
+        let message = Dhcpv4::parse(&Envelope::parse(&octets).unwrap().dhcpv4).unwrap();
+        let fate = if message.kind == MessageKind::Release && fate & 3 != 0 { 3 } else { fate };
         match fate & 3 {
             0 => {}
             1 => {
