@@ -55,7 +55,13 @@ impl Config {
             nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.others.all().into_iter().map(Mechanism::engine).collect(),
+            others: self
+                .others
+                .all()
+                .into_iter()
+                .filter(|it| it.changing(now).is_none())
+                .map(Mechanism::engine)
+                .collect(),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,

@@ -27,7 +27,8 @@ impl Config {
         let six_to_four = self.six_to_four.iter().map(|it| (&*it.name, it.engine(now)));
         let isatap = self.isatap.iter().map(|it| (&*it.name, it.engine(now)));
         let all = configured.chain(six_rd).chain(six_to_four).chain(isatap);
-        all.filter_map(|(name, config)| Some((name, config?))).collect()
+        let all = all.filter_map(|(name, config)| Some((name, config?)));
+        all.chain(self.others.changing(now)).collect()
     }
 
     /// The gateway's own IPv6 address: as written, else one that a tunnel gives it.

@@ -3,6 +3,7 @@
 
 mod advertisement_keys;
 mod dns64_keys;
+mod four_over_six_keys;
 mod key;
 mod keys;
 mod log_keys;
@@ -15,6 +16,7 @@ mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
+pub(crate) use four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
 pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,

@@ -2,6 +2,7 @@
 
 use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
+use super::four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
@@ -11,7 +12,7 @@ use super::realm_keys::REALM;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 32] = [
+pub(crate) static SECTIONS: [&Section; 34] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -31,6 +32,8 @@ pub(crate) static SECTIONS: [&Section; 32] = [
     &ISATAP,
     &TUNNELS,
     &IP_IN_IP,
+    &FOUR_OVER_SIX,
+    &FOUR_OVER_SIX_STATIC,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,
