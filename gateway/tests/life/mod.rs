@@ -4,6 +4,7 @@
 mod check;
 mod doctor;
 mod fast_path;
+mod four_over_six;
 mod identity;
 mod ip_in_ip;
 mod nat44;
