@@ -24,6 +24,7 @@ mod handover_file;
 mod ingress;
 mod inheritance;
 mod kept_mappings;
+mod leases;
 mod log;
 mod log_listing;
 mod name_servers;

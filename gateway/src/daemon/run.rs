@@ -103,7 +103,8 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     environment.host.started();
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
-    let gateway = gateway.with_event_log(environment.event_log.clone());
+    let gateway =
+        gateway.with_event_log(environment.event_log.clone()).with_leases(environment.leases.clone());
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
     let Environment { host, tunnels, pools, keeper, offload, seed, sessions, .. } = &mut environment;
     let reloads = Reloads::new(start, *seed, &gateway, *sessions);
@@ -120,6 +121,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         () = tunnels.keep(host, &gateway, &mut controlled, offload) => Ending::Whole(Ok(())),
         () = log_listing::keep(&gateway) => Ending::Whole(Ok(())),
         () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
+        () = keep_leases(&gateway) => Ending::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
@@ -147,6 +149,14 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
 async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
     match dns64 {
         Some(dns64) => dns64.keep().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Answers those who lease addresses, for ever.
+async fn keep_leases(gateway: &Gateway) {
+    match gateway.leases() {
+        Some(leases) => leases.keep(gateway).await,
         None => std::future::pending().await,
     }
 }
