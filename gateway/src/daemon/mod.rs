@@ -22,6 +22,7 @@ mod gateway;
 mod handover_file;
 mod ingress;
 mod inheritance;
+mod lease_keeper;
 mod leases;
 mod log;
 mod log_listing;
