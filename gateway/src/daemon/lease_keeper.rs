@@ -85,6 +85,7 @@ fn listen(listeners: &mut Vec<Listener>, refused: &mut Vec<SocketAddr>, book: &L
     }
 }
 
+#[expect(deprecated, reason = "what replaces it is unsafe; the descriptor is owned")]
 fn open(place: usize, local: SocketAddr) -> io::Result<Listener> {
     let socket = UdpServer::open(local, 1)?.pop().ok_or_else(|| io::Error::other("no socket"))?;
     let readable = AsyncFd::new(socket.poll_fd().try_clone_to_owned()?)?;

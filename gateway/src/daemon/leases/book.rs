@@ -33,10 +33,11 @@ impl LeaseBook {
         let concentrators = sections.filter_map(|section| Some((section, section.concentrator()?)));
         let mut all = Vec::new();
         for (index, section) in concentrators.enumerate() {
-            let loaded =
+            let mut loaded =
                 Concentrator::load(section, index as u16, &config.gateway.name, (seed, clock.wall()))?;
             engines.iter_mut().for_each(|engine| loaded.bind(engine));
-            all.push(Concentrator { pending: Pending::new(), ..loaded });
+            loaded.pending.clear();
+            all.push(loaded);
         }
         Ok((!all.is_empty()).then(|| Self { clock, all: Mutex::new(all) }))
     }

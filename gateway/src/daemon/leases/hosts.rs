@@ -74,11 +74,6 @@ impl LeaseHosts {
         })
     }
 
-    /// The addresses, as far as they are known.
-    pub(in crate::daemon) fn leases(&self) -> &BTreeMap<String, HostLease> {
-        &self.leases
-    }
-
     /// Answers are read, what is due is sent. Returns the leases.
     pub(in crate::daemon) fn work(&mut self) -> &BTreeMap<String, HostLease> {
         let now = self.clock.now();
