@@ -123,7 +123,7 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 }
 
 /// Gives the workers what they do not know. What one did not get is given again.
-async fn tell(book: &LeaseBook, gateway: &Gateway) {
+pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
     for (place, index, pending) in book.take_pending() {
         let changes: LeaseChanges = pending.iter().map(|(ipv4, binding)| (*ipv4, *binding)).collect();
         let mut whole = true;
