@@ -32,7 +32,7 @@ pub struct Surroundings {
 pub struct HostLease {
     /// The address.
     pub ipv4: Ipv4Addr,
-    /// Whether the lease is held; else the address was leased before, and is asked for again.
+    /// Whether the lease is held; else the address was leased before, and is requested again.
     pub is_held: bool,
 }
 

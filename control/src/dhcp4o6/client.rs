@@ -112,7 +112,7 @@ pub struct Client {
     tries: u32,
     /// When the present message is sent (again).
     next: Option<Instant>,
-    /// What is sent besides: releases and declines.
+    /// Releases and declines, which are sent in addition.
     last_words: VecDeque<Vec<u8>>,
     events: VecDeque<ClientEvent>,
 }

@@ -257,7 +257,7 @@ impl Leases {
 
     /// The next address that was never used.
     fn next_fresh(&mut self) -> Option<Ipv4Addr> {
-        // What was passed over is free again when it is forgotten: the search begins anew when it has come to the end.
+        // What was passed over is free again when it is forgotten: the search begins again when it has come to the end.
         for _round in 0..2 {
             while let Some(prefix) = self.pool.get(self.fresh.0) {
                 let (first, last) = (prefix.address().to_bits(), prefix.last().to_bits());

@@ -6,7 +6,7 @@ use sixway_dataplane::Instant;
 
 /// Buckets.
 const BUCKETS: usize = 4_096;
-/// Queries that may come at once.
+/// Queries that may come together.
 const BURST: u64 = 20;
 
 /// The buckets: when each will be full again, in nanoseconds.

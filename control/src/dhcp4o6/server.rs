@@ -201,7 +201,7 @@ impl Server {
                 }
                 None
             }
-            // Nothing but the lease is to be had.
+            // Nothing but the lease is available.
             MessageKind::Inform => return Err(Refusal::NotOurs),
             MessageKind::Offer | MessageKind::Ack | MessageKind::Nak => return Err(Refusal::NotAQuery),
         };
@@ -313,7 +313,7 @@ impl Server {
         self.is_client(lease.host) && self.fixed(lease.host).is_none() && self.leases.restore(lease)
     }
 
-    /// Ends the lease of an address at once, as an operator wants it. Whether there was one.
+    /// Ends the lease of an address immediately, as an operator wants it. Whether there was one.
     pub fn end(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         self.leases.end(address, now)
     }

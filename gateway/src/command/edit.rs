@@ -75,7 +75,7 @@ pub(super) enum SubscriberCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LeaseCommand {
-    /// End a lease at once: the host has to ask for an address again.
+    /// End a lease immediately: the host has to ask for an address again.
     Release {
         /// The leased IPv4 address.
         address: Ipv4Addr,

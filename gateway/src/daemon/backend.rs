@@ -2,6 +2,7 @@
 
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
+use super::lease_keeper;
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
@@ -60,7 +61,10 @@ impl Backend for Gateway {
 
     async fn end_lease(&self, ipv4: Ipv4Addr) -> Result<(), AdminError> {
         match self.leases() {
-            Some(book) if book.end(ipv4) => Ok(()),
+            Some(book) if book.end(ipv4) => {
+                lease_keeper::tell(book, self).await;
+                Ok(())
+            }
             Some(_) => Err(AdminError::NotFound(format!("{ipv4} is not leased"))),
             None => Err(AdminError::NotFound(
                 "no [four_over_six] with role = \"concentrator\" is configured".into(),

@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::start::Start;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
-use super::{log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
+use super::{lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
@@ -121,7 +121,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         () = tunnels.keep(host, &gateway, &mut controlled, offload) => Ending::Whole(Ok(())),
         () = log_listing::keep(&gateway) => Ending::Whole(Ok(())),
         () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
-        () = keep_leases(&gateway) => Ending::Whole(Ok(())),
+        () = lease_keeper::keep(&gateway) => Ending::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
@@ -149,14 +149,6 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
 async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
     match dns64 {
         Some(dns64) => dns64.keep().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Answers those who lease addresses, for ever.
-async fn keep_leases(gateway: &Gateway) {
-    match gateway.leases() {
-        Some(leases) => leases.keep(gateway).await,
         None => std::future::pending().await,
     }
 }

@@ -88,7 +88,7 @@ fn a_host_takes_a_lease_at_its_first_packet_and_returns_it_after_silence() {
     await_that(|| network.show(&["leases"]).contains("ended"), || network.show(&["leases"]));
     // The first packet waits for the lease, and none is lost.
     network.ping_from("server", "10.1.0.2");
-    assert!(host_shows(&network).contains("held"), "{}", host_shows(&network));
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
     let large = network.on("server", "ping", &["-c", "3", "-i", "0.2", "-W", "2", "-s", "3000", "10.1.0.2"]);
     let said = String::from_utf8_lossy(&large.stdout).into_owned();
     assert!(said.contains(" 0% packet loss"), "{said}{}", network.show(&["drops"]));

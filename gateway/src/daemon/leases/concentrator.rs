@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 
 /// What is to become of the binding of an address: a host has it, or none.
-pub(super) type Pending = BTreeMap<Prefix4, Option<Binding>>;
+pub(in crate::daemon) type Pending = BTreeMap<Prefix4, Option<Binding>>;
 
 /// A concentrator's leases.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Addresses that this host leases over IPv6: taken at the first IPv4 packet, returned after silence (RFC 7040, as DSTM did it).
 //!
 //! A packet that finds no lease comes to control. It waits here until there is one, and is sent again then. The address of the last lease stays on
-//! the device, so that programs have a source address; it is asked for again, which takes one round trip.
+//! the device, so that programs have a source address; it is requested again, which takes one round trip.
 
 use super::file::{instant, unix};
 use super::finished::finished;
@@ -72,11 +72,6 @@ impl LeaseHosts {
             leases: BTreeMap::new(),
             trouble: false,
         })
-    }
-
-    /// The addresses, as far as they are known.
-    pub(in crate::daemon) fn leases(&self) -> &BTreeMap<String, HostLease> {
-        &self.leases
     }
 
     /// Answers are read, what is due is sent. Returns the leases.
