@@ -1,8 +1,9 @@
 //! The cases: an engine, the packets that it is given, and what each becomes.
 
-use crate::packets::{in_ipv4, udp4, udp6};
+use crate::packets::{in_ipv4, in_ipv6, udp4, udp6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
@@ -30,7 +31,7 @@ pub const COUNTED: [&str; 11] = [
     "6in4-decap",
 ];
 /// The names of those that only take time: they execute the same instructions and wait for memory.
-pub const TIMED: [&str; 8] = [
+pub const TIMED: [&str; 14] = [
     "nat64-6to4-100k",
     "nat64-4to6-100k",
     "nat64-6to4-1M",
@@ -39,6 +40,12 @@ pub const TIMED: [&str; 8] = [
     "nat44-in-100k",
     "nat44-out-1M",
     "nat44-in-1M",
+    "aftr-out",
+    "aftr-in",
+    "aftr-out-100k",
+    "aftr-in-100k",
+    "aftr-out-1M",
+    "aftr-in-1M",
 ];
 
 /// Flows of the case in which every packet opens a session.
@@ -50,6 +57,7 @@ const HOSTS4: u32 = u32::from_be_bytes([10, 0, 0, 0]);
 const HOSTS6: u128 = 0x2001_0db8_0001 << 80;
 const SIIT_PREFIX: u128 = 0x2001_0db8_0064 << 80;
 const NAT64_PREFIX: u128 = 0x0064_ff9b << 96;
+const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 /// An address of the pool that no host has.
@@ -96,6 +104,12 @@ impl Case {
             "nat44-in" => nat44_in(FLOWS),
             "nat44-in-100k" => nat44_in(100_000),
             "nat44-in-1M" => nat44_in(1_000_000),
+            "aftr-out" => aftr_out(FLOWS),
+            "aftr-out-100k" => aftr_out(100_000),
+            "aftr-out-1M" => aftr_out(1_000_000),
+            "aftr-in" => aftr_in(FLOWS),
+            "aftr-in-100k" => aftr_in(100_000),
+            "aftr-in-1M" => aftr_in(1_000_000),
             "nat44-new" => (nat44(NEW), nat44_packets(NEW), 44),
             "6in4-encap" => (tunnel(), flows.map(|flow| udp6(host6(flow), far(flow))).collect(), 84),
             "6in4-decap" => {
@@ -204,6 +218,34 @@ fn nat44_out(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
 fn nat44_in(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
     let (engine, answers) = opened(nat44(sessions), nat44_packets(sessions));
     (engine, answers, 44)
+}
+
+/// The same flows behind softwires, ten to each, of hosts with one address.
+fn aftr(sessions: u32) -> Engine {
+    let pool = PoolConfig { addresses: vec!["198.18.0.0/24".parse().unwrap()], ports: vec![1_024..=65_535] };
+    let aftr = DsLiteConfig {
+        limits: StateLimits { sessions, bindings: sessions, ..StateLimits::default() },
+        ..DsLiteConfig::new(vec![AFTR], vec!["2001:db8::/32".parse().unwrap()], pool)
+    };
+    Engine::new(&EngineConfig { others: vec![aftr.into()], seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+fn aftr_packets(flows: u32) -> Vec<Vec<u8>> {
+    let b4 = |flow: u32| Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(flow / 10) << 72 | 1);
+    let inner = |flow| udp4((host4(0).0, port(flow)), server4(flow));
+    (0..flows).map(|flow| in_ipv6(&inner(flow), b4(flow), AFTR)).collect()
+}
+
+/// Established sessions, from their hosts.
+fn aftr_out(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let (engine, _) = opened(aftr(sessions), aftr_packets(sessions));
+    (engine, aftr_packets(sessions), 44)
+}
+
+/// Established sessions, from their servers.
+fn aftr_in(sessions: u32) -> (Engine, Vec<Vec<u8>>, usize) {
+    let (engine, answers) = opened(aftr(sessions), aftr_packets(sessions));
+    (engine, answers, 84)
 }
 
 /// Opens a session with each packet; the engine, and the servers' answers.

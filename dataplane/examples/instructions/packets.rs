@@ -28,6 +28,15 @@ pub fn in_ipv4(inner: &[u8], source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8>
     packet
 }
 
+/// The packet behind an IPv6 header of protocol 4.
+pub fn in_ipv6(inner: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
+    let mut packet = vec![0x60, 0, 0, 0, 0, inner.len() as u8, 4, 64];
+    packet.extend(source.octets());
+    packet.extend(destination.octets());
+    packet.extend(inner);
+    packet
+}
+
 fn header4(payload: usize, protocol: u8, source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 20 + payload as u8, 0, 0, 0x40, 0, 64, protocol, 0, 0];
     if protocol == 41 {

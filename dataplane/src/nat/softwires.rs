@@ -1,7 +1,7 @@
 //! The softwires of a NAT (RFC 6333 §6.6): their remote ends, by number and by address.
 //!
 //! ```text
-//!     2001:db8:b4::1   ⇄   SoftwireId(7)      24 octets, 9 in the index at the most
+//!     2001:db8:b4::1   ⇄   SoftwireId(7)      24 octets, 9 in the index at most
 //! ```
 //!
 //! A softwire has a number as long as a host behind it has bindings; so what a session says of its softwire is always true. The table is bounded: a
@@ -176,6 +176,11 @@ impl Softwires {
     /// How many there may be.
     pub const fn most(&self) -> u32 {
         self.rows.most()
+    }
+
+    /// Memory in octets of the softwires that there are: reserved room that is not touched takes none.
+    pub fn memory_used(&self) -> usize {
+        self.rows.slots() as usize * (size_of::<Row>() + size_of::<u32>()) + self.by_remote.memory()
     }
 
     /// Memory in octets, reserved room included.

@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::translate::header::{next_header_of, protocol_of};
-use crate::verdict::{Action, Edit, Encap, Outer};
+use crate::verdict::{Action, Edit, Encap, Next, Outer};
 
 impl Rewriter {
     /// Executes an action of several steps. The whole counts as one hop.
@@ -26,7 +26,9 @@ impl Rewriter {
         let mut packet = *work.packet;
         if let Some(policy) = decap {
             let inner = work.inner.ok_or(DropReason::InnerNotIpv6)?;
-            self.refuse_too_big(inner, encap, work.pass.reassembled)?;
+            if encap.is_none() && work.decision.next == Next::Leave && !work.pass.reassembled {
+                self.refuse_too_big(inner)?;
+            }
             self.decap(frame, (work.packet, inner), policy, &mut effects.counters)?;
             packet = *inner;
             packet.traffic_class = traffic_class(frame);
@@ -49,15 +51,10 @@ impl Rewriter {
     }
 
     /// Refuses what leaves a tunnel, may not be fragmented and is too large for the next link, before an octet is changed.
-    fn refuse_too_big(
-        &mut self,
-        inner: &Packet,
-        encap: Option<Encap>,
-        reassembled: bool,
-    ) -> Result<(), DropReason> {
+    fn refuse_too_big(&mut self, inner: &Packet) -> Result<(), DropReason> {
         let mtu4 = self.writer.limits.mtu4;
         let is_v4 = matches!(inner.addresses, Addresses::V4 { .. });
-        if encap.is_none() && is_v4 && inner.dont_fragment && !reassembled && inner.length > mtu4.into() {
+        if is_v4 && inner.dont_fragment && inner.length > mtu4.into() {
             self.writer.too_big_for = Some(mtu4);
             return Err(DropReason::PacketTooBig);
         }

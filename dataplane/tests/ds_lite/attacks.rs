@@ -101,6 +101,8 @@ fn a_subscriber_with_many_b4_addresses_has_16_softwires_and_does_not_fill_the_ta
         passed += u32::from(gateway.passes(up(&address(n), v4(HOST, SERVER).udp(4_001, 53, b""))));
     }
     assert_eq!((passed, gateway.engine.ds_lite()[0].softwires().len()), (16, 16));
+    // Errors to one subscriber are limited.
+    gateway.waits(std::time::Duration::from_secs(2));
     gateway.receives(up(&address(20), v4(HOST, SERVER).udp(4_001, 53, b"")));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::SubscriberLimit));
     assert_eq!(gateway.sent()[60..62], [3, 1], "and its host hears of it");

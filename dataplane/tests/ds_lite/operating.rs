@@ -198,7 +198,7 @@ fn the_log_never_names_another_customer_although_numbers_of_softwires_are_used_a
     let mut gateway = gateway(|aftr| aftr.max_softwires = 2);
     let notes = Notes::default();
     gateway.engine.stateful_at(0).unwrap().0.set_event_sink(Box::new(notes.clone()));
-    for n in 0..40_u32 {
+    for n in 1..40_u32 {
         let b4 = format!("2001:db8:b4:{n:x}00::1");
         opened(&mut gateway, &b4);
         let begun = std::mem::take(&mut *notes.0.lock().unwrap());

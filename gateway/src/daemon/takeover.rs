@@ -17,8 +17,9 @@ use crate::view::Leaving;
 use crate::worker::Clock;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::nat::NotAdopted;
+use sixway_dataplane::nat::{Inside, NotAdopted, SavedSession};
 use sixway_fastpath::layout::LAYOUT_VERSION;
+use sixway_wire::Endpoint6;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -191,7 +192,10 @@ fn unite(sessions: &[Handed], engines: &mut [Engine]) {
     let translators: BTreeSet<Identity> = sessions.iter().map(|(mechanism, _)| *mechanism).collect();
     for translator in translators {
         let its = sessions.iter().filter(|(mechanism, _)| *mechanism == translator);
-        let ends = its.map(|(_, session)| (session.inside, session.protocol, session.outside));
+        // Hosts behind a softwire go where the softwire goes.
+        let site =
+            |session: &SavedSession| Inside(Endpoint6::new(session.named().site(), session.inside.0.port));
+        let ends = its.map(|(_, session)| (site(session), session.protocol, session.outside));
         Engine::unite(engines, translator, ends);
     }
 }

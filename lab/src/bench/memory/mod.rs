@@ -5,6 +5,7 @@
 //! independent computation of every checksum. Targets are multiples of yardsticks that are measured after each pass.
 
 mod cpu_time;
+mod ds_lite;
 mod engine_bench;
 mod established;
 mod measure;

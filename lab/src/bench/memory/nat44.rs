@@ -174,14 +174,14 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick, large: Large) -> Re
 
 /// The slices of a round: what both took, and the median of their ratios.
 #[derive(Default)]
-struct Compared {
+pub(super) struct Compared {
     this: Vec<f64>,
     other: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 impl Compared {
-    fn push(&mut self, this: &Round, other: &Round) {
+    pub(super) fn push(&mut self, this: &Round, other: &Round) {
         self.this.push(this.nanoseconds());
         self.other.push(other.nanoseconds());
         self.ratios.push(this.nanoseconds() / other.nanoseconds());
@@ -190,20 +190,20 @@ impl Compared {
 
 /// Rounds of a comparison.
 #[derive(Default)]
-struct Rounds {
+pub(super) struct Rounds {
     this: Vec<f64>,
     other: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 impl Rounds {
-    fn push(&mut self, slices: &Compared) {
+    pub(super) fn push(&mut self, slices: &Compared) {
         self.this.push(median(&slices.this));
         self.other.push(median(&slices.other));
         self.ratios.push(median(&slices.ratios));
     }
 
-    fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
+    pub(super) fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
         vec![
             Figure::new(name, unit, self.this),
             Figure::new(format!("{name}: {other}"), unit, self.other),
