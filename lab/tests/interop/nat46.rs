@@ -202,11 +202,6 @@ fn excluded() -> Result<()> {
     let (plain, validator) = (dig("+nocdflag")?, dig("+cdflag")?);
     assert!(plain.contains("192.168.46.") && !plain.contains(" ad;"), "{plain}");
     assert!(!validator.contains("192.168.46.") && validator.contains("SOA"), "{validator}");
-    let address = told(&network, "www.example", Flags::NONE)?.remove(0);
-    let mut reverse = command("dig")?;
-    reverse.args(["@10.1.0.1", "+tries=1", "+time=5", "-x", &address]);
-    let said = client.run(reverse, Duration::from_secs(15))?.succeeded()?.stdout;
-    assert!(said.contains("8.b.d.0.1.0.0.2.ip6.arpa"), "{said}");
     Ok(())
 }
 
