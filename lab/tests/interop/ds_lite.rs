@@ -136,7 +136,7 @@ fn everything_passes() -> Result<()> {
         said.contains("203.0.113.1") && !said.contains("10.1.0.2") && !said.contains("192.0.0.2"),
         "{said:.3000}"
     );
-    assert!(counter(&network, "b4.encap")? > 1_000 && counter(&network, "b4.decap")? > 1_000);
+    assert!(counter(&network, "b4.encap")? > 200 && counter(&network, "b4.decap")? > 500);
     no_checksum_is_wrong(&network)?;
     assert_eq!(wrong_checksums(&aftr)?, 0);
     Ok(())
