@@ -142,11 +142,11 @@ fn everything_passes() -> Result<()> {
     Ok(())
 }
 
-/// A link in the middle carries 1,400 octets. The hosts learn of it by ICMP alone: Sixway leaves the MSS as it is.
+/// The link between the B4 and the next router carries 1,400 octets. The hosts learn of it by ICMP alone: Sixway leaves the MSS as it is.
 fn narrow_network() -> Result<()> {
     let network = network()?;
     let _aftr = start_aftr(&network)?;
-    for (host, device) in [("middle", "up0"), ("aftr", "down0")] {
+    for (host, device) in [("middle", "down0"), ("gateway", "out0")] {
         network.host(host)?.ip(&format!("link set {device} mtu 1400"))?;
     }
     run_sixway(&network, &format!("{B4}clamp_mss = false\n"))?;
