@@ -62,7 +62,7 @@ fn nat46() -> Nat46 {
     nat46_with(|_| {})
 }
 
-/// A packet is dropped for this reason; who is told of it does not matter.
+/// A packet is dropped for this reason; who is notified of it does not matter.
 #[track_caller]
 fn drops(gateway: &mut Gateway, packet: Build, reason: DropReason) {
     gateway.receives(packet);
@@ -193,7 +193,7 @@ fn errors_about_a_clients_packets_reach_it_with_what_it_sent() {
 fn errors_about_a_servers_packets_reach_it_from_whoever_sends_them() {
     let Nat46 { mut gateway, address, .. } = nat46();
     let arrived = v4(&address, CLIENT).hops(9).udp(53, 4_000, b"answer").octets();
-    // From a router between, which is no client.
+    // From a router between, which is not a client.
     gateway.receives(v4("172.16.0.1", &address).icmp(icmp4(11, 0, [0; 4], &arrived)));
     let error = gateway.sent();
     let router: Ipv6Addr = "2001:db8:46::172.16.0.1".parse().unwrap();

@@ -4,12 +4,12 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
-use sixway_dataplane::nat::{self, SoftwireNetwork, StateLimits, SubscriberPolicy};
+use sixway_dataplane::nat::{SoftwireNetwork, StateLimits, SubscriberPolicy};
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::tunnel::TunnelPolicy;
-use sixway_wire::{Endpoint4, Prefix4, Prefix6};
+use sixway_wire::{Prefix4, Prefix6};
 
-use super::section::DsLiteRole;
+use super::role::DsLiteRole;
 use super::softwire_static::SoftwireStatic;
 use crate::claims::Owner;
 use crate::encapsulation::Encapsulation;
@@ -225,10 +225,4 @@ fn refuse_narrow_clients(
         );
         report.fault(&v.place, what);
     }
-}
-
-/// The name of a softwire's inside endpoint.
-pub(super) fn named(softwire: Ipv6Addr, inside: Endpoint4) -> nat::Named {
-    let inside = sixway_wire::Endpoint6::new(inside.address.to_ipv6_mapped(), inside.port);
-    nat::Named { softwire: Some(softwire), inside: nat::Inside(inside) }
 }

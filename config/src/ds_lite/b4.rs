@@ -10,7 +10,7 @@ use sixway_dataplane::source_check::is_martian6;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
 
-use super::section::DsLiteRole;
+use super::role::DsLiteRole;
 use crate::claims::Owner;
 use crate::domain_name::is_domain_name;
 use crate::encapsulation::Encapsulation;

@@ -2,12 +2,14 @@
 
 mod aftr;
 mod b4;
+mod role;
 mod section;
 mod softwire_static;
 
 pub use aftr::Aftr;
 pub(crate) use aftr::AftrPools;
 pub use b4::{AftrAt, B4, B4Local, ROUTE_METRIC};
+pub use role::DsLiteRole;
+pub use section::DsLite;
 pub(crate) use section::check_together;
-pub use section::{DsLite, DsLiteRole};
 pub use softwire_static::SoftwireStatic;

@@ -4,21 +4,11 @@ use serde::Serialize;
 
 use super::aftr::{Aftr, AftrPools};
 use super::b4::B4;
+use super::role::DsLiteRole;
 use crate::fault::Report;
 use crate::schema::{AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, B4_KEYS, DS_LITE_STATIC, DS_LITE_TIMEOUTS, Key};
 use crate::section::Reader;
 use crate::tunnel_context::TunnelContext;
-use crate::word::words;
-
-words! {
-    /// An element of DS-Lite (RFC 6333 §4).
-    DsLiteRole {
-        /// The provider's: the end of all softwires, with a NAT.
-        Aftr = "aftr",
-        /// The customer's: one end of a softwire.
-        B4 = "b4",
-    }
-}
 
 /// A section, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]

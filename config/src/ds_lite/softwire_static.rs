@@ -4,9 +4,8 @@ use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use sixway_dataplane::nat::{self, NatProtocol};
-use sixway_wire::{Endpoint4, Prefix4, Prefix6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
-use super::aftr::named;
 use crate::fault::{Place, Report};
 use crate::pool::Pool;
 use crate::schema::DS_LITE_STATIC;
@@ -86,7 +85,12 @@ impl SoftwireStatic {
     }
 
     pub(super) fn engine(&self) -> nat::StaticBinding {
-        let nat::Named { softwire, inside } = named(self.softwire, self.inside);
-        nat::StaticBinding { protocol: self.protocol, softwire, inside, outside: nat::Outside(self.outside) }
+        let inside = Endpoint6::new(self.inside.address.to_ipv6_mapped(), self.inside.port);
+        nat::StaticBinding {
+            protocol: self.protocol,
+            softwire: Some(self.softwire),
+            inside: nat::Inside(inside),
+            outside: nat::Outside(self.outside),
+        }
     }
 }

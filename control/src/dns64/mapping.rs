@@ -17,7 +17,7 @@ pub type MappedAddresses = ArrayVec<Ipv4Addr, MOST_SERVERS>;
 /// Names and the mappings that they lead to.
 #[derive(Clone, Debug)]
 pub struct NameMappings {
-    /// The mappings, which the workers that translate see at once.
+    /// The mappings, which the workers that translate see immediately.
     pub table: Arc<Mappings>,
     /// Names at or below these lead to no mapping.
     pub excluded: Vec<Wire>,

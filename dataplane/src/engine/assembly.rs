@@ -10,7 +10,7 @@ use super::path::Path;
 use super::path_news::PathNews;
 use super::realms::Realms;
 use super::slot::Slot;
-use super::softwires::SoftwireEnds;
+use super::softwire_ends::SoftwireEnds;
 use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;

@@ -32,6 +32,7 @@ mod path;
 mod path_news;
 mod realms;
 mod slot;
+mod softwire_ends;
 mod softwires;
 mod tunnel_addresses;
 mod tunnel_errors;

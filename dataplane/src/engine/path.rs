@@ -1,7 +1,7 @@
 //! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
 
 use super::original::Original;
-use super::softwires::SoftwireEnds;
+use super::softwire_ends::SoftwireEnds;
 use super::tunnel_addresses::HostAddresses;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;

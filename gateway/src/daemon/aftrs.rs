@@ -27,8 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// How often each name server is asked in a row.
 const TRIES: usize = 2;
 
-/// When a name that could not be resolved is tried again.
-const RETRY: Duration = Duration::from_secs(30);
+/// When a name that could not be resolved is tried again: twice as late each time, for the uplink may come up in a moment.
+const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// Answers that wait.
 const WAITING: usize = 16;
@@ -133,7 +133,7 @@ async fn follow(
     answers: mpsc::Sender<(String, Vec<Ipv6Addr>)>,
 ) {
     let mut lease = Lease { path: b4.aftr_lease_file.clone(), seen: None, aftr: None };
-    let (mut known, mut reported) = (Vec::new(), None);
+    let (mut known, mut reported, mut retry) = (Vec::new(), None, RETRY[0]);
     loop {
         lease.look(&b4.name);
         let by_command = told.borrow_and_update().get(&b4.name).cloned();
@@ -142,7 +142,11 @@ async fn follow(
             Some(AftrAt::Address(address)) => (Ok(vec![address]), None),
             Some(AftrAt::Name(name)) => match resolve(&name, &b4).await {
                 Ok(found) => (Ok(found.addresses), Some(found.again)),
-                Err(what) => (Err(format!("{name}: {what}")), Some(RETRY)),
+                Err(what) => {
+                    let again = retry;
+                    retry = (retry * 2).min(RETRY[1]);
+                    (Err(format!("{name}: {what}")), Some(again))
+                }
             },
             None => (Err("no lease with an AFTR name yet".to_owned()), None),
         };
@@ -153,7 +157,7 @@ async fn follow(
                     tracing::info!("{}: AFTR {list}", b4.name);
                     known.clone_from(&addresses);
                 }
-                reported = None;
+                (reported, retry) = (None, RETRY[0]);
                 if answers.send((b4.name.clone(), addresses)).await.is_err() {
                     return;
                 }

@@ -5,8 +5,8 @@
 //!     mechanism 8  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
 //! ```
 //!
-//! The mechanism is its identity. Version 3, which is written only if a session is behind a softwire, has the B4's address behind each session, 16
-//! octets, all zero without one. Version 1 had its place in the configuration instead, in 2 octets: its reader has to know that
+//! The mechanism is its identity. In version 3 the remote end of the session's softwire follows, 16 octets, :: for none; it is written if any session
+//! has one, so that others can be read by a process that knows version 2 alone. Version 1 had its place in the configuration instead, in 2 octets: its reader has to know that
 //! configuration.
 
 use nix::time::ClockId;
@@ -23,9 +23,9 @@ use std::time::Duration;
 const MAGIC: [u8; 8] = *b"6way\x02\0\0\0";
 const HEADER: usize = 16;
 const RECORD: usize = 89;
-/// With softwires.
+/// Version 3: with softwires.
 const MAGIC_3: [u8; 8] = *b"6way\x03\0\0\0";
-/// With softwires.
+/// Version 3.
 const RECORD_3: usize = RECORD + 16;
 /// Version 1.
 const MAGIC_1: [u8; 8] = *b"6way\x01\0\0\0";
@@ -65,15 +65,15 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = BufWriter::new(file);
-    // The version before reads the other one, too.
-    let has_softwires = sessions.iter().any(|(_, session)| session.softwire.is_some());
-    out.write_all(if has_softwires { &MAGIC_3 } else { &MAGIC })?;
+    let any_softwire = sessions.iter().any(|(_, session)| session.softwire.is_some());
+    out.write_all(if any_softwire { &MAGIC_3 } else { &MAGIC })?;
     out.write_all(&now().to_le_bytes())?;
     for handed in sessions {
         if let Some(record) = record(handed) {
             out.write_all(&record)?;
-            if has_softwires {
-                out.write_all(&handed.1.softwire.unwrap_or(Ipv6Addr::UNSPECIFIED).octets())?;
+            if any_softwire {
+                let softwire = handed.1.softwire.unwrap_or(Ipv6Addr::UNSPECIFIED);
+                out.write_all(&softwire.octets())?;
             }
         }
     }
@@ -155,21 +155,22 @@ fn session(mut rest: &[u8]) -> Option<SavedSession> {
     };
     let (outside, remote) = (endpoint()?, endpoint()?);
     let mut number64 = || take(&mut rest).map(u64::from_le_bytes);
-    let mut saved = SavedSession {
-        softwire: None,
+    let (age, idle) = (Duration::from_nanos(number64()?), Duration::from_nanos(number64()?));
+    let (packets, octets) = ([number64()?, number64()?], [number64()?, number64()?]);
+    let softwire = take::<16>(&mut rest).map(Ipv6Addr::from).filter(|remote| !remote.is_unspecified());
+    Some(SavedSession {
         protocol: NatProtocol::of(number)?,
         state: *STATES.get(usize::from(state))?,
+        softwire,
         inside: Inside(inside),
         outside: Outside(outside),
         remote,
-        age: Duration::from_nanos(number64()?),
-        idle: Duration::from_nanos(number64()?),
-        packets: [number64()?, number64()?],
-        octets: [number64()?, number64()?],
+        age,
+        idle,
+        packets,
+        octets,
         from_outside: from_outside != 0,
-    };
-    saved.softwire = take::<16>(&mut rest).map(Ipv6Addr::from).filter(|b4| !b4.is_unspecified());
-    Some(saved)
+    })
 }
 
 fn take<const N: usize>(octets: &mut &[u8]) -> Option<[u8; N]> {
@@ -246,16 +247,17 @@ mod tests {
     }
 
     #[test]
-    fn a_session_behind_a_softwire_keeps_its_b4() {
+    fn a_session_keeps_its_softwire_and_without_any_the_file_is_that_of_version_2() {
         let path = std::env::temp_dir().join(format!("sixway-handover-3-{}", std::process::id()));
         let plain = handed(NatProtocol::Udp, SessionState::Udp, 1);
         let mut behind = handed(NatProtocol::Tcp, SessionState::Established, 2);
-        behind.1.softwire = "2001:db8:99::b4".parse().ok();
+        behind.1.softwire = Some("2001:db8:b4::1".parse().unwrap());
         write(&path, &[plain, behind]).unwrap();
-        assert_eq!(fs::metadata(&path).unwrap().len(), (HEADER + 2 * RECORD_3) as u64);
-        let found = sessions(&path);
-        let seen: Vec<_> = found.iter().map(|(_, session)| (session.softwire, session.inside)).collect();
-        assert_eq!(seen, [(None, plain.1.inside), (behind.1.softwire, behind.1.inside)]);
+        assert_eq!(fs::read(&path).unwrap()[..8], MAGIC_3);
+        let softwires: Vec<_> = sessions(&path).into_iter().map(|(_, session)| session.softwire).collect();
+        assert_eq!(softwires, [None, behind.1.softwire]);
+        write(&path, &[plain]).unwrap();
+        assert_eq!(fs::read(&path).unwrap()[..8], MAGIC);
         fs::remove_file(&path).unwrap();
     }
 

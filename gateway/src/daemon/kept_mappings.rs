@@ -66,11 +66,8 @@ impl KeptMappings {
         if let Ok(file) = SharedFile::open(&self.path) {
             let kept = self.table.restore(&MappingFile(file), clock.now());
             if kept.kept + kept.ended > 0 {
-                tracing::info!(
-                    "{} of NAT46 continue, and the addresses of {} rest",
-                    plural(kept.kept, "mapping"),
-                    plural(kept.ended, "other")
-                );
+                let (kept, ended) = (plural(kept.kept, "NAT46 mapping"), kept.ended);
+                tracing::info!("kept {kept}; addresses of {ended} others rest");
             }
         }
         if let Some(fresh) = self.fresh.take()

@@ -108,7 +108,7 @@ fn by_name() -> Result<()> {
     serve_page(&network, "server", "[2001:db8:80::2]", "from the server")?;
     assert_eq!(fetch_from(&client, &network, "http://www.example/")?.body, "from the server");
     assert_eq!(fetch_from(&client, &network, "http://shop.example/")?.body, "from the server");
-    for octets in [0, 56, 1_400, 1_472] {
+    for octets in [0, 56, 1_400, 1_452] {
         let trips = ping(&client, "www.example", 3, octets, Duration::from_millis(5))?;
         assert_eq!(trips.answered, 3, "pings with {octets} octets");
     }
@@ -202,11 +202,6 @@ fn excluded() -> Result<()> {
     let (plain, validator) = (dig("+nocdflag")?, dig("+cdflag")?);
     assert!(plain.contains("192.168.46.") && !plain.contains(" ad;"), "{plain}");
     assert!(!validator.contains("192.168.46.") && validator.contains("SOA"), "{validator}");
-    let address = told(&network, "www.example", Flags::NONE)?.remove(0);
-    let mut reverse = command("dig")?;
-    reverse.args(["@10.1.0.1", "+tries=1", "+time=5", "-x", &address]);
-    let said = client.run(reverse, Duration::from_secs(15))?.succeeded()?.stdout;
-    assert!(said.contains("8.b.d.0.1.0.0.2.ip6.arpa"), "{said}");
     Ok(())
 }
 

@@ -276,7 +276,7 @@ impl Mappings {
         self.static_address(server).is_some() || self.lists.find(key, &self.records).is_some()
     }
 
-    /// The address that represents a server for a client, which is told of it for `ttl` seconds.
+    /// The address that represents a server for a client, which may believe it for `ttl` seconds.
     ///
     /// # Errors
     /// It gets none: why.

@@ -163,7 +163,7 @@ fn queries_in_a_clients_name_take_no_more_than_half_of_what_it_may_have() {
     let forged = |number| table.map_for(client(1), server(number), (TTL, false), at(0));
     assert_eq!((0..100).filter(|number| forged(*number).is_ok()).count(), 10);
     assert_eq!(forged(99), Err(MappingRefused::Unproven));
-    assert!(forged(3).is_ok(), "what it has is told to anyone who asks in its name");
+    assert!(forged(3).is_ok(), "whoever asks in its name gets what it has");
     assert_eq!(
         (100..200).filter(|number| table.map(client(1), server(*number), TTL, at(0)).is_ok()).count(),
         10

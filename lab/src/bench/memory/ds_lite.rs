@@ -26,7 +26,7 @@ const ROOM: u32 = 1 << 20;
 const ESTABLISHED: [u32; 3] = [1_000_000, 100_000, 1_000];
 /// What a packet may cost, in packets of NAT44.
 const PACKET: f64 = 1.25;
-/// Octets that a softwire may take beside its sessions.
+/// Octets that a softwire may take in addition to its sessions.
 const OCTETS: f64 = 64.0;
 const CREATION: u64 = 0;
 const USE: u64 = 1;

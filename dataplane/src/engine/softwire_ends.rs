@@ -1,0 +1,93 @@
+//! Where softwires end: the local addresses, and the prefixes of their remote ends (RFC 6333).
+
+use super::tunnel_addresses::TunnelAt;
+use crate::fragment::Sharing;
+use crate::parse::{Addresses, Packet};
+use crate::source_check::is_martian6;
+use crate::tunnel::ends::{Concentrator, Pair};
+use crate::verdict::{Outer, PolicyId};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
+
+/// The ends of all softwires.
+#[derive(Default)]
+pub(super) struct SoftwireEnds(Vec<(Concentrator, TunnelAt)>);
+
+/// The way back into a softwire.
+#[derive(Clone, Copy)]
+pub(super) struct Back {
+    pub(super) outer: Outer,
+    pub(super) policy: PolicyId,
+    /// The subscriber's prefix, for limits.
+    pub(super) subscriber: u128,
+}
+
+impl SoftwireEnds {
+    /// Those of these mechanisms.
+    pub(super) const fn new(ends: Vec<(Concentrator, TunnelAt)>) -> Self {
+        Self(ends)
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The addresses at which they end.
+    pub(super) fn locals(&self) -> impl Iterator<Item = Ipv6Addr> {
+        self.0.iter().flat_map(|(concentrator, _)| concentrator.locals.iter().copied())
+    }
+
+    /// The mechanism whose client a packet comes from, by its outer addresses.
+    #[inline(always)]
+    fn of(&self, outer: Addresses) -> Option<&(Concentrator, TunnelAt)> {
+        let Addresses::V6 { source, destination } = outer else { return None };
+        let is_its = |(concentrator, _): &&(Concentrator, TunnelAt)| {
+            concentrator.locals.contains(&destination)
+                && concentrator.clients.iter().any(|prefix| prefix.contains(source))
+        };
+        self.0.iter().find(is_its).filter(|_| !is_martian6(source))
+    }
+
+    /// The mechanism that a packet belongs to; inside it is IPv4. Not inlined: the path of other tunnels' packets keeps its registers.
+    #[inline(never)]
+    pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
+        match inner {
+            Addresses::V4 { .. } => self.of(outer).map(|(_, tunnel)| *tunnel),
+            Addresses::V6 { .. } => None,
+        }
+    }
+
+    /// Whose fragments these are; `None`: no client's. `is_inner`: they are inside the softwire, where each has addresses of its own.
+    pub(super) fn sharing(&self, outer: Addresses, is_inner: bool) -> Option<Sharing> {
+        let (concentrator, _) = self.of(outer)?;
+        let Addresses::V6 { source, .. } = outer else { return None };
+        let scope = if is_inner { source.to_bits() } else { 0 };
+        Some(Sharing { scope, subscriber: subscriber(concentrator, source) })
+    }
+
+    /// The mechanism that sent a packet with this outer header.
+    pub(super) fn went_through(&self, Pair { source, destination }: Pair) -> Option<TunnelAt> {
+        let (IpAddr::V6(source), IpAddr::V6(destination)) = (source, destination) else { return None };
+        let came = Addresses::V6 { source: destination, destination: source };
+        self.of(came).map(|(_, tunnel)| *tunnel)
+    }
+
+    /// The way back for a packet that came out of a softwire.
+    pub(super) fn back(&self, outer: &Packet) -> Option<Back> {
+        let Addresses::V6 { source, destination } = outer.addresses else { return None };
+        let (concentrator, tunnel) = self.of(outer.addresses)?;
+        Some(Back {
+            outer: Outer::V6 { source: destination, destination: source },
+            policy: tunnel.policy,
+            subscriber: subscriber(concentrator, source),
+        })
+    }
+}
+
+/// The prefix of a client's subscriber.
+fn subscriber(concentrator: &Concentrator, client: Ipv6Addr) -> u128 {
+    let bits = u32::from(concentrator.subscriber_bits.min(128));
+    if bits == 0 { 0 } else { client.to_bits() >> (128 - bits) << (128 - bits) }
+}
