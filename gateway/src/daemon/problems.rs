@@ -483,7 +483,8 @@ mod tests {
 
     #[test]
     fn a_realm_without_its_vrf_is_an_error_with_what_mends_it() {
-        let (what, advice) = ("VRF red does not exist".into(), "ip link add red up type vrf table 101".into());
+        let (what, advice) =
+            ("VRF red does not exist".into(), "ip link add red up type vrf table 101".into());
         let rows = vrfs(&[("customers".into(), VrfTrouble { what, advice })]);
         let text = "customers: VRF red does not exist; its hosts are not translated";
         assert_eq!(said(&rows), [(Severity::Error, text)]);
