@@ -167,7 +167,7 @@ impl RealmDevices {
         troubled.collect()
     }
 
-    /// Puts devices into VRFs that appeared, and restores what other programs changed; with `all`, the kernel is asked for rules and routes, too.
+    /// Puts devices into VRFs that appeared, and restores what other programs changed; with `all`, rules and routes are compared, too.
     pub fn inspect(&mut self, (record, guard): (&mut Record, &mut Guard), all: bool, now: Instant) {
         for index in 0..self.realms.len() {
             let tables = self.tables();
