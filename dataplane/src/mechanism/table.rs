@@ -4,7 +4,8 @@
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
 use super::{
-    b4, configured, ds_lite, four_over_six, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd, six_to_four,
+    b4, configured, ds_lite, four_over_six, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd,
+    six_to_four,
 };
 use crate::effects::Effects;
 use crate::instant::Instant;

@@ -14,7 +14,7 @@ use crate::config::{LinkAddress, ProxyNeighbour, Reach, SourceRule, TunnelRoute}
 use sixway_link::interface;
 use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What was set so far.
 #[derive(Debug, Default)]
