@@ -111,7 +111,8 @@ fn memory_of(flows: &mut Softwires) -> Vec<Figure> {
     let each = octets as f64 / f64::from(count.max(1));
     vec![
         Figure::new("softwires", "", vec![f64::from(count)]),
-        Figure::new("a softwire beside its sessions", "octets", vec![each]).to_reach(Target::AtMost(OCTETS)),
+        Figure::new("a softwire in addition to its sessions", "octets", vec![each])
+            .to_reach(Target::AtMost(OCTETS)),
     ]
 }
 
