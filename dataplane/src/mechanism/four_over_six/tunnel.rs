@@ -34,7 +34,7 @@ pub struct FourOverSixConfig {
 }
 
 enum State {
-    Concentrator(Concentrator),
+    Concentrator(Box<Concentrator>),
     Host(HostEnd),
 }
 
@@ -112,7 +112,8 @@ impl Build for FourOverSixConfig {
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<FourOverSix, Infallible> {
         let state = match &self.role {
             Role::Concentrator(config) => {
-                State::Concentrator(Concentrator::new(config, policy, context.seed[0] ^ context.seed[1]))
+                let seed = context.seed[0] ^ context.seed[1];
+                State::Concentrator(Box::new(Concentrator::new(config, policy, seed)))
             }
             Role::Host(config) => State::Host(HostEnd::new(config, policy)),
         };

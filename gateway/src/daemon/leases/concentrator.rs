@@ -1,7 +1,7 @@
 //! A concentrator's leases: by its own server, or from Kea.
 
 use super::file::{LeaseFile, unix};
-use super::kea::{self, KeaFile};
+use super::kea::{self, KeaBindings, KeaFile};
 use crate::config::{Concentrator as Section, FourOverSix};
 use crate::view::LeaseRow;
 use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerSettings};
@@ -31,7 +31,7 @@ pub(super) struct Concentrator {
     fixed: Vec<(Ipv6Addr, Prefix4)>,
     pub(super) server: Server,
     file: LeaseFile,
-    kea: Option<(KeaFile, BTreeMap<Ipv4Addr, (Binding, u64)>)>,
+    kea: Option<(KeaFile, KeaBindings)>,
     /// What the workers do not know yet.
     pub(super) pending: Pending,
     failing: bool,

@@ -55,8 +55,11 @@ impl KeaFile {
     }
 }
 
+/// The bindings that a lease file describes, and when each ends, in seconds since 1970.
+pub(super) type KeaBindings = BTreeMap<Ipv4Addr, (Binding, u64)>;
+
 /// The bindings that a lease file describes at a time, in seconds since 1970, and when each ends. The last row of an address counts.
-pub(super) fn bindings(text: &str, clients: &[Prefix6], now: u64) -> BTreeMap<Ipv4Addr, (Binding, u64)> {
+pub(super) fn bindings(text: &str, clients: &[Prefix6], now: u64) -> KeaBindings {
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let place = |name: &str| columns.iter().position(|column| *column == name);
