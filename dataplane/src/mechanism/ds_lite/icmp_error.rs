@@ -82,7 +82,7 @@ impl DsLite {
             keep_ports: true,
         };
         let quoted = Quoted::V4 { source: inside.endpoint, destination: image, keep_ports: false };
-        let encap = Some(self.into_softwire(inside.id, effects)?);
+        let encap = Some(self.encap_for(inside.id, effects)?);
         let action = Action { decap: None, edit: Some(edit), policy: self.rules.policy, encap };
         Ok(Decision { action, quoted: Some(effects.quoted(quoted)), next: Next::Leave })
     }

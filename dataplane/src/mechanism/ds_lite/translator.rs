@@ -161,7 +161,7 @@ impl DsLite {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         match (arrival.inner, probe.nat.side) {
-            (Some(inner), _) => self.from_softwire((arrival, inner), probe, now, effects),
+            (Some(inner), _) => self.out_of_softwire((arrival, inner), probe, now, effects),
             (None, Side::Outside(outside)) => {
                 let of = (outside, &probe.nat, now);
                 let outcome = self.nat.inbound(arrival, of, &self.rules, &mut effects.counters)?;
@@ -173,7 +173,7 @@ impl DsLite {
 
     /// A packet that came out of a softwire.
     #[inline(always)]
-    fn from_softwire(
+    fn out_of_softwire(
         &mut self,
         (arrival, inner): (&Arrival<'_>, &Packet),
         probe: &Probe,
@@ -197,7 +197,7 @@ impl DsLite {
                 self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?
             }
             Side::Inside(_) | Side::Outside(_) | Side::Neither => {
-                self.from_new_softwire(&arriving, (from, local), now, &mut effects.counters)?
+                self.out_of_new_softwire(&arriving, (from, local), now, &mut effects.counters)?
             }
         };
         self.decision(outcome, effects)
@@ -206,7 +206,7 @@ impl DsLite {
     /// A packet of a softwire that is not known: it is, from here on, if the packet makes a binding.
     #[cold]
     #[inline(never)]
-    fn from_new_softwire(
+    fn out_of_new_softwire(
         &mut self,
         arriving: &InnerArrival<'_>,
         (from, local): (&FromSoftwire, Ipv6Addr),
@@ -264,7 +264,7 @@ impl DsLite {
             Outcome::In { inside, remote } => {
                 let edit =
                     Edit::Renumber4 { source: remote, destination: inside.endpoint, keep_ports: false };
-                let encap = Some(self.into_softwire(inside.id, effects)?);
+                let encap = Some(self.encap_for(inside.id, effects)?);
                 let action = Action { decap: None, edit: Some(edit), policy, encap };
                 Ok(Decision { action, quoted: None, next: Next::Leave })
             }
@@ -274,7 +274,7 @@ impl DsLite {
 
     /// The outer header of packets into a softwire.
     #[inline(always)]
-    pub(super) fn into_softwire(&self, id: SoftwireId, effects: &mut Effects) -> Result<Encap, DropReason> {
+    pub(super) fn encap_for(&self, id: SoftwireId, effects: &mut Effects) -> Result<Encap, DropReason> {
         let (source, destination) = self.ends(id).ok_or(DropReason::NoBinding)?;
         let outer = effects.outer(Outer::V6 { source, destination });
         Ok(Encap { outer, policy: self.rules.policy })
