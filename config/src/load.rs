@@ -207,7 +207,15 @@ fn read<'a>(
             None => None,
         },
     };
-    for (siit, section) in config.siit.iter().zip(&written) {
+    check_together(&config, &sections, host, report);
+    warn_of_silence(&config, host, document, report);
+    Some(config)
+}
+
+/// What the sections say together, once each of them is right.
+fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report: &mut Report) {
+    let siit = sections.all(&schema::SIIT, &mut Report::default());
+    for (siit, section) in config.siit.iter().zip(&siit) {
         let faults =
             siit.dynamic_pool.map(|pool| siit.dynamic(pool, &config.gateway).faults()).unwrap_or_default();
         let key = format!("{}.dynamic_pool", section.place().key).into();
@@ -223,20 +231,17 @@ fn read<'a>(
     if let (Some(dns64), true) = (sections.all(&schema::DNS64, &mut Report::default()).pop(), unknown) {
         config.check_dns64(&dns64, &written, host, report);
     }
-    check_realms(&config, &sections, report);
+    check_realms(config, sections, report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
-        nat46_check::check(&config, &section, report);
+        nat46_check::check(config, &section, report);
     }
     let written = sections.all(&schema::NAT64, &mut Report::default());
-    inside::check(&config, &written, report);
-    let siit = sections.all(&schema::SIIT, &mut Report::default());
+    inside::check(config, &written, report);
     if let Some(section) = sections.all(&schema::NAT44, &mut Report::default()).pop() {
-        portless_tunnels::check(&config, &section, report);
-        own_tunnels::check(&config, &section, report);
+        portless_tunnels::check(config, &section, report);
+        own_tunnels::check(config, &section, report);
     }
-    private_networks::check(&config, host, &written, &siit, report);
-    warn_of_silence(&config, host, document, report);
-    Some(config)
+    private_networks::check(config, host, &written, &siit, report);
 }
 
 fn read_nat64(

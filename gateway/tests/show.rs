@@ -126,6 +126,7 @@ fn mappings_of_nat46_say_which_server_they_lead_to() {
         mechanism: "nat46".into(),
         worker: 0,
         protocol: "any".into(),
+        softwire: None,
         inside: "10.0.0.5".into(),
         outside: "192.168.46.7".into(),
         kind: "dynamic".into(),

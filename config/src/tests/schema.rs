@@ -6,13 +6,9 @@ use crate::schema::{AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, Kind, SECTIONS, Section, Ti
 /// Keys that only a host's end of 4over6 has.
 const OF_HOST_END: [&str; 6] = ["local", "concentrator", "servers", "address", "idle", "destinations"];
 
-/// A good configuration in which one key of a section can be written last.
-fn with(section: &Section, line: &str) -> String {
-    let of_aftr = AFTR_KEYS.iter().chain(AFTR_SUBSCRIBER_KEYS).map(|key| key.name);
-    let mut of_aftr = of_aftr.chain(["static", "timeouts"]);
-    let is_of_aftr =
-        section.name.starts_with("ds_lite.") || of_aftr.any(|key| line.starts_with(&format!("{key} = ")));
-    let required = |section: &str| match section {
+/// The keys that a section needs, those of its role.
+fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &'static str)> {
+    match section {
         "pool" => vec![("name", "\"two\""), ("addresses", "\"10.0.0.1\"")],
         "nat64" => vec![("prefix", "\"2001:db8:65::/96\""), ("pool", "\"main\"")],
         "nat64.static" => {
@@ -99,11 +95,19 @@ fn with(section: &Section, line: &str) -> String {
         "log.syslog" => vec![("server", "\"192.0.2.5\""), ("name", "\"log.example\"")],
         "log.ipfix" => vec![("collector", "\"192.0.2.6\"")],
         _ => vec![],
-    };
+    }
+}
+
+/// A good configuration in which one key of a section can be written last.
+fn with(section: &Section, line: &str) -> String {
+    let of_aftr = AFTR_KEYS.iter().chain(AFTR_SUBSCRIBER_KEYS).map(|key| key.name);
+    let mut of_aftr = of_aftr.chain(["static", "timeouts"]);
+    let is_of_aftr =
+        section.name.starts_with("ds_lite.") || of_aftr.any(|key| line.starts_with(&format!("{key} = ")));
     let write = |name: &str, lists: bool| {
         let key = line.split(' ').next().unwrap_or_default();
         let head = if lists { format!("[[{name}]]\n") } else { format!("[{name}]\n") };
-        let rest: Vec<String> = required(name)
+        let rest: Vec<String> = required(name, is_of_aftr, line)
             .into_iter()
             .filter(|(required, _)| name != section.name || *required != key)
             .map(|(required, value)| format!("{required} = {value}\n"))

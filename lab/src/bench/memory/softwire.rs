@@ -17,9 +17,9 @@ const THERE: u32 = 198 << 24 | 51 << 16 | 100 << 8;
 
 fn flow(number: u32, inward: bool) -> Flow<Ipv4Addr> {
     let out = Flow {
-        source: Ipv4Addr::from_bits(HERE | number + 1),
+        source: Ipv4Addr::from_bits(HERE | (number + 1)),
         source_port: 1_024 + (number % 60_000) as u16,
-        destination: Ipv4Addr::from_bits(THERE | number % 251),
+        destination: Ipv4Addr::from_bits(THERE | (number % 251)),
         destination_port: 53,
     };
     if inward { out.answers() } else { out }
