@@ -63,7 +63,7 @@ impl Config {
             nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.other_engines(workers),
+            others: self.other_engines(workers, now),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -76,9 +76,10 @@ impl Config {
 
 impl Config {
     /// Mechanisms that need nothing but their row of the table, and AFTRs.
-    fn other_engines(&self, workers: u8) -> Vec<MechanismConfig> {
+    fn other_engines(&self, workers: u8, now: &Surroundings) -> Vec<MechanismConfig> {
         let aftrs = self.aftrs().map(|aftr| aftr.engine(self.pool(&aftr.pool), workers).into());
-        self.others.all().into_iter().map(|it| self.with_mappings(it.engine())).chain(aftrs).collect()
+        let steady = self.others.all().into_iter().filter(|it| it.changing(now).is_none());
+        steady.map(|it| self.with_mappings(it.engine())).chain(aftrs).collect()
     }
 
     /// A NAT46's mappings depend on the other sections.

@@ -9,6 +9,7 @@ mod event_log;
 mod excluded;
 mod fast_path;
 mod faults;
+mod four_over_six;
 mod good;
 mod inside;
 mod ip_in_ip;

@@ -18,6 +18,7 @@ mod errors_of_routers;
 mod events;
 mod fast_path;
 mod fast_path_model;
+mod four_over_six;
 mod gateway_itself;
 mod hairpinning;
 mod icmp_tables;

@@ -89,7 +89,11 @@ impl Path {
         };
         match verdict {
             Ok(verdict) => self.conclude(verdict, frame),
-            Err(reason) => self.refuse_with(reason, frame, Some((packet, inner)), batch),
+            // The sender of what came out of a softwire is inside; tunnels that do not translate answer no one there.
+            Err(reason) if M::KIND.is_stateful() => {
+                self.refuse_with(reason, frame, Some((packet, inner)), batch);
+            }
+            Err(reason) => self.refuse(reason, frame, Some(packet), batch),
         }
         true
     }

@@ -50,8 +50,8 @@ impl SoftwireEnds {
         self.0.iter().find(is_its).filter(|_| !is_martian6(source))
     }
 
-    /// The mechanism that a packet belongs to; inside it is IPv4.
-    #[inline(always)]
+    /// The mechanism that a packet belongs to; inside it is IPv4. Not inlined: the path of other tunnels' packets keeps its registers.
+    #[inline(never)]
     pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
         match inner {
             Addresses::V4 { .. } => self.of(outer).map(|(_, tunnel)| *tunnel),

@@ -5,6 +5,7 @@ pub mod b4;
 pub mod configured;
 pub mod contract;
 pub mod ds_lite;
+pub mod four_over_six;
 pub mod ip_in_ip;
 pub mod isatap;
 pub mod nat44;

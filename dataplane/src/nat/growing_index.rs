@@ -222,6 +222,7 @@ mod tests {
                 index.remove(tag, slot);
                 assert_eq!(index.find(tag, |_| true).is_some_and(|found| found == slot), false);
                 assert_ne!(index.candidate(tag, index.touch(tag)), Some(NONE));
+                assert_ne!(index.find(tag, |_| true), Some(NONE));
             }
             assert_eq!(index.len, FIRST / 2);
             // A slot that is used again is one entry, though the former index knew it.

@@ -6,7 +6,7 @@
 //!     DS-Lite   Softwire { id, endpoint }      an IPv4 address and a port behind one softwire (RFC 6333 §6.6; `softwire.rs`)
 //! ```
 //!
-//! Subscribers and workers are told apart by a host's *site*: its own address, or, behind a softwire, that of the softwire's remote end.
+//! Subscribers and workers are distinguished by a host's *site*: its own address, or, behind a softwire, that of the softwire's remote end.
 
 use super::keyed::TupleHash;
 use super::protocol::NatProtocol;

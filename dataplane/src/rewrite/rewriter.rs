@@ -66,7 +66,7 @@ impl Rewriter {
         Self { policies: Vec::new(), tunnels: Vec::new(), writer }
     }
 
-    /// Besides those of configured tunnels, there are paths to this number of softwires. `seed` is as in [`Rewriter::new`].
+    /// In addition to those of configured tunnels, there are paths to this number of softwires. `seed` is as in [`Rewriter::new`].
     pub fn expect_softwires(&mut self, softwires: u32, seed: u64) {
         let most = KNOWN_PATHS6.max(softwires as usize / SOFTWIRES_FOR_PATH);
         self.writer.paths6 = PathMtus::new(most, seed);

@@ -94,7 +94,7 @@ fn overlapping_and_tiny_fragments_inside_a_softwire_are_dropped() {
     // RFC 1858 §3: one that begins within TCP's header.
     let within = v4(HOST, SERVER).tcp(1, 2, SYN, b"").fragment(8, 8, false).part(8, 20);
     gateway.refuses(up(B4, within), DropReason::BadFragment);
-    // A packet that stays incomplete is dropped in silence.
+    // A packet that stays incomplete is dropped silently.
     gateway.receives(up(B4, inner_fragments(4_001, 9, 1_000, 800)[0].clone()));
     gateway.waits(Duration::from_secs(10));
     gateway.sends_nothing();

@@ -2,17 +2,20 @@
 
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
+use super::lease_keeper;
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
-use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, PoolPart, PoolVerb, Query, Ranking};
+use crate::admin::{
+    AdminError, Backend, Filter, LiveFilter, MAX_LIMIT, Named, PoolPart, PoolVerb, Query, Ranking,
+};
 use crate::config::AftrAt;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
-    Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
+    LiveRow, MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status, Subscribers,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -50,6 +53,23 @@ impl Backend for Gateway {
         });
         let fast_path = self.seen();
         Ok(rows.chain(fast_path.iter().flat_map(words::fast_path_counters)).collect())
+    }
+
+    async fn leases(&self) -> Result<Vec<LeaseRow>, AdminError> {
+        Ok(self.lease_rows(MAX_LIMIT))
+    }
+
+    async fn end_lease(&self, ipv4: Ipv4Addr) -> Result<(), AdminError> {
+        match self.leases() {
+            Some(book) if book.end(ipv4) => {
+                lease_keeper::tell(book, self).await;
+                Ok(())
+            }
+            Some(_) => Err(AdminError::NotFound(format!("{ipv4} is not leased"))),
+            None => Err(AdminError::NotFound(
+                "no [four_over_six] with role = \"concentrator\" is configured".into(),
+            )),
+        }
     }
 
     async fn drops(&self, detail: Detail) -> Result<Vec<DropRow>, AdminError> {

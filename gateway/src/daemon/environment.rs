@@ -7,6 +7,7 @@ use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
 use super::handover_file::Handed;
 use super::kept_mappings::KeptMappings;
+use super::leases::LeaseBook;
 use super::offload::{Begun, FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
@@ -50,6 +51,7 @@ pub(super) struct Environment<'c> {
     without_fast_path: Option<String>,
     pub(super) event_log: Option<Arc<EventLog>>,
     pub(super) pools: Vec<PoolKeeper>,
+    pub(super) leases: Option<Arc<LeaseBook>>,
     pub(super) tunnels: Tunnels<'c>,
     pub(super) host: Host,
 }
@@ -99,6 +101,8 @@ impl<'c> Environment<'c> {
         if let Some(kept) = kept {
             kept.settle(clock);
         }
+        let leases = LeaseBook::load(config, &mut engines, clock, seed[0].rotate_left(9) ^ seed[1]);
+        let leases = leases.map_err(|error| RunError::Io("leases".into(), error))?.map(Arc::new);
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
         let (begun, without_fast_path) = match offload::begin(begin, &mut engines, &mut host).await? {
@@ -121,6 +125,7 @@ impl<'c> Environment<'c> {
             keeper,
             event_log,
             pools,
+            leases,
             tunnels,
             host,
         };
@@ -218,9 +223,16 @@ impl<'c> Environment<'c> {
 
     async fn stop(&mut self, gateway: Arc<Gateway>, threads: &mut Threads) -> Vec<Handed> {
         self.tunnels.leave();
+        self.finish_leases();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.leave().await
+    }
+
+    fn finish_leases(&self) {
+        if let Some(leases) = &self.leases {
+            leases.finish();
+        }
     }
 
     /// Puts everything back.
@@ -232,6 +244,7 @@ impl<'c> Environment<'c> {
         }
         self.tunnels.send_final_advertisements().await;
         self.tunnels.finish(&mut self.host);
+        self.finish_leases();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.stop();

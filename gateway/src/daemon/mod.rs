@@ -24,6 +24,8 @@ mod handover_file;
 mod ingress;
 mod inheritance;
 mod kept_mappings;
+mod lease_keeper;
+mod leases;
 mod log;
 mod log_listing;
 mod name_servers;

@@ -167,7 +167,7 @@ impl RealmDevices {
         troubled.collect()
     }
 
-    /// Puts devices into VRFs that appeared, and restores what other programs changed; with `all`, the kernel is asked for rules and routes, too.
+    /// Puts devices into VRFs that appeared, and restores what other programs changed; with `all`, rules and routes are compared, too.
     pub fn inspect(&mut self, (record, guard): (&mut Record, &mut Guard), all: bool, now: Instant) {
         for index in 0..self.realms.len() {
             let tables = self.tables();
@@ -240,7 +240,7 @@ impl SetUp {
         let is_taken = taken.iter().any(|(other, one)| *one == table && *other != self.plan.number);
         if is_taken || KERNEL_TABLES.contains(&table) {
             let what = if is_taken { "which another realm has" } else { "which is the kernel's" };
-            let advice = format!("make {name} anew with a table of its own");
+            let advice = format!("create {name} with a table of its own");
             (self.joined, self.trouble) =
                 (None, trouble(format!("VRF {name} has table {table}, {what}"), advice));
             return Ok(());

@@ -349,6 +349,21 @@ pub struct Ended {
     pub bindings: u64,
 }
 
+/// A lease of a 4over6 concentrator (RFC 7040), or of this host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// The mechanism.
+    pub mechanism: String,
+    /// The IPv4 address, or a prefix.
+    pub ipv4: String,
+    /// The host's IPv6 address.
+    pub host: String,
+    /// `static`, `leased`, `offered`, `ended` or `declined`; of this host's own, `held` or `remembered`.
+    pub state: String,
+    /// Seconds until that ends; `None`: no time is set.
+    pub ends_in_seconds: Option<u64>,
+}
+
 /// A page of a table, and the cursor of the next page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Page<T> {

@@ -8,6 +8,7 @@ use super::translator::{
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat46::{MappingRow, Mappings};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{
@@ -19,7 +20,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
-use sixway_wire::{Endpoint4, Endpoint6, protocol};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, protocol};
 use std::net::Ipv4Addr;
 
 /// Places from here on are those of protocols without ports.
@@ -265,6 +266,19 @@ impl Translator for Engine {
     fn set_tunnels(&mut self, set: &TunnelSet) {
         Engine::set_own6(self, set.own6);
         Engine::set_tunnels(self, &set.tunnels, &set.host4, &set.host6);
+    }
+
+    fn change_leases(&mut self, index: u16, changes: &[(Prefix4, Option<Binding>)]) {
+        let Some(concentrator) = self.four_over_six().get_mut(usize::from(index)) else { return };
+        for (ipv4, binding) in changes {
+            // It may have been another host's until now.
+            concentrator.unbind(*ipv4);
+            if let Some(binding) = binding
+                && let Err(fault) = concentrator.bind(*binding)
+            {
+                tracing::warn!("{ipv4} not bound: {fault}");
+            }
+        }
     }
 
     fn learn_path_error(&mut self, error: &[u8], now: Instant) {

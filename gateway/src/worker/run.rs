@@ -291,6 +291,10 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     self.translator.set_tunnels(&set);
                     give(answer, ());
                 }
+                Ok(Command::Leases(index, changes, answer)) => {
+                    self.translator.change_leases(index, &changes);
+                    give(answer, ());
+                }
                 Ok(Command::AddInlet(inlet)) => self.inlets.push(inlet),
                 Ok(Command::RemoveInlet(address)) => {
                     let (closed, kept) = self.inlets.drain(..).partition(|inlet| inlet.address == address);

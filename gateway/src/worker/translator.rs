@@ -2,6 +2,7 @@
 
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
+use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::nat::{
@@ -9,7 +10,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -73,6 +74,8 @@ pub trait Translator: Send + 'static {
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
     /// Replaces the tunnels.
     fn set_tunnels(&mut self, set: &TunnelSet);
+    /// Changes bindings of a 4over6 concentrator.
+    fn change_leases(&mut self, _index: u16, _changes: &[(Prefix4, Option<Binding>)]) {}
     /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
     /// ICMP errors about tunnel packets accepted since the last call: the other workers must learn from

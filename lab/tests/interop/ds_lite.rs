@@ -136,17 +136,17 @@ fn everything_passes() -> Result<()> {
         said.contains("203.0.113.1") && !said.contains("10.1.0.2") && !said.contains("192.0.0.2"),
         "{said:.3000}"
     );
-    assert!(counter(&network, "b4.encap")? > 1_000 && counter(&network, "b4.decap")? > 1_000);
+    assert!(counter(&network, "b4.encap")? > 200 && counter(&network, "b4.decap")? > 500);
     no_checksum_is_wrong(&network)?;
     assert_eq!(wrong_checksums(&aftr)?, 0);
     Ok(())
 }
 
-/// A link in the middle carries 1,400 octets. The hosts learn of it by ICMP alone: Sixway leaves the MSS as it is.
+/// The link between the B4 and the next router carries 1,400 octets. The hosts learn of it by ICMP alone: Sixway leaves the MSS as it is.
 fn narrow_network() -> Result<()> {
     let network = network()?;
     let _aftr = start_aftr(&network)?;
-    for (host, device) in [("middle", "up0"), ("aftr", "down0")] {
+    for (host, device) in [("middle", "down0"), ("gateway", "out0")] {
         network.host(host)?.ip(&format!("link set {device} mtu 1400"))?;
     }
     run_sixway(&network, &format!("{B4}clamp_mss = false\n"))?;

@@ -156,6 +156,20 @@ mod tests {
         assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 4);
         assert_eq!(all(&mut pool), (2_000..=2_003).map(|port| (at(1, 0).0.address, port)).collect());
         assert_eq!(counted(&pool, 1).bindings, 0);
+        assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 0, "all others are taken");
+    }
+
+    #[test]
+    fn an_address_that_is_drained_has_no_room_for_more_bindings() {
+        let mut pool = pool("192.0.2.0/31", 1_024..=65_535);
+        pool.drain(prefix("192.0.2.0/32"), true);
+        let at = |port| Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, 1), port));
+        for port in 1_024..=2_047 {
+            assert!(pool.take(NatProtocol::Udp, at(port)).is_some());
+        }
+        assert!(!pool.is_crowded());
+        assert!(pool.take(NatProtocol::Udp, at(2_048)).is_some());
+        assert!(pool.is_crowded(), "as if it were alone");
     }
 
     #[test]

@@ -26,7 +26,7 @@ const ROOM: u32 = 1 << 20;
 const ESTABLISHED: [u32; 3] = [1_000_000, 100_000, 1_000];
 /// What a packet may cost, in packets of NAT44.
 const PACKET: f64 = 1.25;
-/// Octets that a softwire may take beside its sessions.
+/// Octets that a softwire may take in addition to its sessions.
 const OCTETS: f64 = 64.0;
 const CREATION: u64 = 0;
 const USE: u64 = 1;
@@ -111,7 +111,8 @@ fn memory_of(flows: &mut Softwires) -> Vec<Figure> {
     let each = octets as f64 / f64::from(count.max(1));
     vec![
         Figure::new("softwires", "", vec![f64::from(count)]),
-        Figure::new("a softwire beside its sessions", "octets", vec![each]).to_reach(Target::AtMost(OCTETS)),
+        Figure::new("a softwire in addition to its sessions", "octets", vec![each])
+            .to_reach(Target::AtMost(OCTETS)),
     ]
 }
 
