@@ -341,4 +341,15 @@ mod tests {
         assert!(!lease.look("b4"));
         assert_eq!(lease.aftr, Some(AftrAt::Address(aftr())));
     }
+
+    #[test]
+    fn a_lease_that_is_no_regular_file_does_not_block() {
+        let path = std::env::temp_dir().join(format!("sixway-fifo-{}", std::process::id()));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "aftr.example\n").unwrap();
+        assert_eq!(read(&path).unwrap(), "aftr.example\n");
+        std::fs::remove_file(&path).unwrap();
+    }
 }
