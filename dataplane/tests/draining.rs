@@ -152,6 +152,7 @@ fn sessions_of_another_process_are_restored_at_addresses_that_the_configuration_
     let host: Ipv4Addr = "10.0.0.1".parse().unwrap();
     let saved = SavedSession {
         softwire: None,
+        local: None,
         protocol: NatProtocol::Udp,
         state: SessionState::Udp,
         inside: Inside(Endpoint6::new(host.to_ipv6_mapped(), 4_000)),

@@ -309,6 +309,7 @@ fn a_session_of_another_process_is_not_a_beginning_and_has_an_end() {
     let (notes, start) = (Notes::of(&mut gateway, true), gateway.now);
     let saved = SavedSession {
         softwire: None,
+        local: None,
         protocol: NatProtocol::Udp,
         state: SessionState::Udp,
         inside: Inside(Endpoint6::new(HOST.parse().unwrap(), 1_000)),

@@ -218,6 +218,21 @@ fn an_unreachable_aftr_is_told_to_the_sender_as_an_unreachable_host() {
 }
 
 #[test]
+fn an_error_about_a_source_that_is_not_of_the_site_is_not_believed() {
+    let mut gateway = with(b4());
+    for source in ["203.0.113.7", FAR] {
+        let forged = out(v4(source, FAR).udp(53, 4_000, &[7; 1_372])).octets();
+        let unreachable = v6("2001:db8:ff::1", LOCAL).icmp(icmp6(1, 0, [0; 4], &forged[..1_232]));
+        gateway.refuses(unreachable, DropReason::ErrorNotForTunnel);
+        let too_big =
+            v6("2001:db8:ff::1", LOCAL).icmp(icmp6(2, 0, 1_280_u32.to_be_bytes(), &forged[..1_232]));
+        gateway.refuses(too_big, DropReason::ErrorNotForTunnel);
+    }
+    gateway.receives(datagram(1_460));
+    assert_eq!(gateway.sent().len(), 1_500, "no narrow path was learnt");
+}
+
+#[test]
 fn errors_of_the_aftr_s_well_known_address_pass() {
     let mut gateway = with(b4());
     let quote = datagram(100).octets();

@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use serde::Serialize;
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
 use sixway_dataplane::nat::{SoftwireNetwork, StateLimits, SubscriberPolicy};
+use sixway_dataplane::source_check::is_martian6;
 use sixway_dataplane::translate::Policy;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
@@ -25,6 +26,9 @@ use crate::translator_prefix::read_prefixes4;
 use crate::tunnel_context::TunnelContext;
 use crate::value::Value;
 use crate::word;
+
+/// Addresses of an AFTR, at most.
+const MOST_ADDRESSES: usize = 256;
 
 /// An AFTR, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,7 +56,7 @@ pub struct Aftr {
     /// Who may answer through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// Softwires at a time, all workers together.
+    /// Softwires at a time. Of several workers each may have twice its share.
     pub max_softwires: u32,
     /// How large the tables may become: all workers' together, but of a subscriber at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
@@ -86,10 +90,17 @@ impl Aftr {
         let TunnelContext { mtu, claims, report, .. } = context;
         let name = section.value("name", report).map(|v| v.text(report));
         let addresses = required(section, "addresses", "[\"2001:db8::a\"]", report).and_then(|v| {
+            let place = v.place.clone();
             let items = v.items();
+            refuse_number(items.len(), &place, report);
             for item in &items {
                 if let Some(address) = item.address6(&mut Report::default()) {
                     claims.v6(Prefix6::holding(address, 128), Owner::TunnelEnd, &item.place);
+                    if is_martian6(address) {
+                        let what =
+                            "is not a valid host address; write a unicast address that is not link-local";
+                        report.fault(&item.place, what);
+                    }
                 }
             }
             items.iter().map(|item| item.address6(report)).collect::<Option<Vec<_>>>()
@@ -97,6 +108,10 @@ impl Aftr {
         let clients = required(section, "clients", "[\"2001:db8:b4::/48\"]", report).and_then(|v| {
             let place = v.place.clone();
             let clients: Option<Vec<_>> = v.items().iter().map(|item| item.prefix6(report)).collect();
+            if clients.as_ref().is_some_and(Vec::is_empty) {
+                report
+                    .fault(&place, "is empty; write the networks of the B4s, such as [\"2001:db8:b4::/48\"]");
+            }
             let own = addresses
                 .iter()
                 .flatten()
@@ -174,7 +189,7 @@ impl Aftr {
             limits: self.limits.of_each_worker(workers),
             // A worker may have more than its share of them.
             max_softwires: if workers > 1 {
-                self.max_softwires / u32::from(workers) * 2
+                self.max_softwires.div_ceil(u32::from(workers)) * 2
             } else {
                 self.max_softwires
             },
@@ -206,6 +221,15 @@ fn required<'a>(
         report.fault(section.place(), format!("has no {key}; write {key} = {such}"));
     }
     value
+}
+
+/// Softwires have a number of their local end in one octet.
+fn refuse_number(addresses: usize, place: &Place, report: &mut Report) {
+    match addresses {
+        0 => report.fault(place, "is empty; write the AFTR's addresses, such as [\"2001:db8::a\"]"),
+        1..=MOST_ADDRESSES => {}
+        _ => report.fault(place, format!("has {addresses} addresses; write {MOST_ADDRESSES} at most")),
+    }
 }
 
 /// Two customers whose networks are parts of one subscriber's prefix would share its limits.

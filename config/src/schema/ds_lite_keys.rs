@@ -119,7 +119,7 @@ pub(crate) const AFTR_KEYS: &[Key] = &[
         "max_softwires",
         Kind::Integer { min: 16, max: 16 << 20 },
         Absent::Default("262144"),
-        "AFTR: maximum number of softwires with bindings, all workers together; less than 64 octets of memory each. A subscriber has 16 at most.",
+        "AFTR: maximum number of softwires with bindings, divided among the workers, of which each may have up to twice its share; less than 64 octets of memory each. A subscriber has 16 at most.",
     ),
     MAX_SESSIONS,
     MAX_BINDINGS,

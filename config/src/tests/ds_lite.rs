@@ -187,3 +187,32 @@ fn faults_of_an_aftr_say_what_is_wrong() {
     fault(&format!("{B4}block_size = 64\n"), "applies only to role = \"aftr\"");
     fault(&format!("{B4}[ds_lite.timeouts]\nicmp_default = \"90 s\"\n"), "applies only to role = \"aftr\"");
 }
+
+#[test]
+fn an_aftr_serves_someone_at_addresses_that_a_host_can_have() {
+    let list = |key: &str, value: &str| {
+        let line =
+            |line: &str| if line.starts_with(key) { format!("{key} = {value}") } else { line.to_owned() };
+        format!("{POOL}{}\n", AFTR.lines().map(line).collect::<Vec<_>>().join("\n"))
+    };
+    for key in ["addresses", "clients"] {
+        fault(&list(key, "[]"), "is empty; write");
+    }
+    for address in ["fe80::1", "ff02::1", "::1", "::"] {
+        fault(&list("addresses", &format!("[\"{address}\"]")), "is not a valid host address");
+    }
+    let many = |count: u16| {
+        let all: Vec<String> = (1..=count).map(|n| format!("\"2001:db8:a::{n:x}\"")).collect();
+        list("addresses", &format!("[{}]", all.join(", ")))
+    };
+    assert_eq!(read(&many(256)).aftrs().next().unwrap().addresses.len(), 256);
+    fault(&many(257), "has 257 addresses; write 256 at most");
+}
+
+#[test]
+fn each_of_many_workers_has_room_for_softwires() {
+    let config = read(&format!("{POOL}{AFTR}max_softwires = 16\n"));
+    let pool = config.pools.first();
+    let most = |workers| config.aftrs().next().unwrap().engine(pool, workers).max_softwires;
+    assert_eq!([1, 2, 16, 64].map(most), [16, 16, 2, 2]);
+}

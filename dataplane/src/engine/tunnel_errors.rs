@@ -150,8 +150,10 @@ impl Engine {
         let tunnel = pair.or_else(|| self.hub_that_sent(error));
         let TunnelAt { id, policy } = tunnel.ok_or(nothing_sent)?;
         if let (Some(inner), Some(_)) = (error.inner(), pair) {
-            let is_sent = with_row_ref!(self.mechanisms, id.kind,
-                row => row.all[usize::from(id.index)].carries_to(inner.destination));
+            let is_sent = with_row_ref!(self.mechanisms, id.kind, row => {
+                let mechanism = &row.all[usize::from(id.index)];
+                mechanism.carries_to(inner.destination) && mechanism.carries_from(inner.source)
+            });
             is_sent.then_some(()).ok_or(nothing_sent)?;
         }
         let remote = error.outer.destination;

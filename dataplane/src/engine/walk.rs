@@ -111,7 +111,7 @@ impl Engine {
         self.pass(id, slot, false, frame, batch)
     }
 
-    /// A reassembled packet. It may be fragmented again whatever its size.
+    /// A reassembled packet. It may be fragmented again whatever its size, but not what is in it if only the tunnel packet was in fragments.
     pub(super) fn walk_whole(
         &mut self,
         slot: &mut Slot,
@@ -128,7 +128,7 @@ impl Engine {
             slot.owner = owner;
             return self.walk(slot, frame, batch);
         };
-        self.pass(id, slot, true, frame, batch)
+        self.pass(id, slot, slot.inner.is_none(), frame, batch)
     }
 
     /// Asks a packet's mechanism and does what it decides.

@@ -77,7 +77,7 @@ pub struct Expired {
 /// A source has at most this part of what is left, where sources share a table.
 const PART_OF_LEFT: usize = 8;
 
-/// A source that has less memory than this may have more as long as there is any left, where sources share a table: a packet or two.
+/// Memory that a source may have as long as there is any left, where sources share a table: a packet or two.
 const LITTLE: usize = 4_096;
 
 /// Who sends the fragments of a table that subscribers share.
@@ -193,8 +193,8 @@ impl Reassembly {
         self.admit_up_to((self.limits.packets_per_source, None), frame, packet, now)
     }
 
-    /// As [`Reassembly::admit`], where subscribers share the table: each has at most an eighth of what is left, in packets and in memory
-    /// (Choudhury and Hahne, 1998). So one that sends few fragments finds room, whatever the others do.
+    /// As [`Reassembly::admit`], where subscribers share the table: each has at most an eighth of what is left, in packets and in memory, but
+    /// always a little (Choudhury and Hahne, 1998). So one that sends few fragments finds room, whatever the others do.
     pub fn admit_shared(
         &mut self,
         sharing: Sharing,
@@ -291,7 +291,7 @@ impl Reassembly {
     fn is_within_share(&self, source: Source, cost: usize) -> bool {
         let has = self.sources.get(&source).map_or(0, |of_source| of_source.memory);
         let left = self.limits.memory.saturating_sub(self.memory);
-        has < LITTLE || has + cost <= left / PART_OF_LEFT
+        has + cost <= (left / PART_OF_LEFT).max(LITTLE)
     }
 
     /// Starts a packet, if the table and its source may have one more.

@@ -113,4 +113,8 @@ impl Mechanism for B4 {
     fn carries_to(&self, destination: IpAddr) -> bool {
         destination.is_ipv4()
     }
+
+    fn carries_from(&self, source: IpAddr) -> bool {
+        self.is_inside(source)
+    }
 }

@@ -267,6 +267,11 @@ pub(crate) trait Mechanism {
         false
     }
 
+    /// Whether packets with this inner source enter it.
+    fn carries_from(&self, _source: IpAddr) -> bool {
+        true
+    }
+
     /// Whether packets to this inner destination go from a hub to that remote end.
     fn sends_to(&self, _destination: Ipv4Addr, _remote: Ipv6Addr) -> bool {
         false

@@ -65,6 +65,11 @@ pub trait InsideKey: Copy + Eq + Ord + fmt::Debug + Send + 'static {
         Self::find_named(named, names)
     }
 
+    /// The endpoint of this name at a worker that does not own it: it may have no name there. Only its address and port are to be asked for.
+    fn of_elsewhere(named: Named) -> Option<Self> {
+        if named.softwire.is_none() { Self::of_mapped(named.inside) } else { None }
+    }
+
     /// Forgets the name of an endpoint if no host with bindings has it.
     fn forget_unused(self, _names: &mut Self::Names) {}
 

@@ -99,6 +99,7 @@ const fn with_inside<I: Copy, J: Copy>(
         protocol: saved.protocol,
         state: saved.state,
         softwire,
+        local: saved.local,
         inside,
         outside: saved.outside,
         remote: saved.remote,

@@ -26,6 +26,8 @@ pub struct SavedSession<I = Endpoint6> {
     pub state: SessionState,
     /// The remote end of the softwire that the inside endpoint is behind.
     pub softwire: Option<Ipv6Addr>,
+    /// The local end of that softwire.
+    pub local: Option<Ipv6Addr>,
     /// Inside endpoint.
     pub inside: Inside<I>,
     /// Outside endpoint.
@@ -128,6 +130,7 @@ impl<I: InsideKey> StateTables<I> {
             protocol: session.protocol,
             state: session.state.answered(),
             softwire: None,
+            local: None,
             inside: session.inside,
             outside: session.outside,
             remote: session.remote,

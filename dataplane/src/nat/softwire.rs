@@ -112,6 +112,11 @@ impl InsideKey for Softwire {
         Some(Self { id: names.intern(named.softwire?)?, endpoint })
     }
 
+    fn of_elsewhere(named: Named) -> Option<Self> {
+        named.softwire?;
+        Some(Self { endpoint: endpoint_of(named)?, ..Self::UNSPECIFIED })
+    }
+
     fn forget_unused(self, names: &mut Softwires) {
         names.forget_unused(self.id);
     }

@@ -34,6 +34,8 @@ pub enum StaticBindingError {
     NotInside,
     /// The inside endpoint is of the other family.
     OtherFamily,
+    /// The table of softwires is full.
+    SoftwireTableFull,
 }
 
 impl fmt::Display for StaticBindingError {
@@ -45,6 +47,7 @@ impl fmt::Display for StaticBindingError {
             Self::TableFull => "the table of bindings is full",
             Self::NotInside => "the inside address is not in the prefixes of `inside`",
             Self::OtherFamily => "the inside address is of the other address family",
+            Self::SoftwireTableFull => "the table of softwires is full",
         })
     }
 }

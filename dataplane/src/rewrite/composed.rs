@@ -1,6 +1,7 @@
 //! Actions of more than one step: a packet leaves a tunnel, is edited and enters another one, in one pass. What it is between two steps
 //! follows from the step before, so that it is not parsed again.
 
+use super::job::segment_payload;
 use super::rewriter::Rewriter;
 use super::work::{Editing, Executed, Work};
 use crate::drop_reason::DropReason;
@@ -10,6 +11,7 @@ use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::translate::header::{next_header_of, protocol_of};
+use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::{Action, Edit, Encap, Next, Outer};
 
 impl Rewriter {
@@ -36,7 +38,7 @@ impl Rewriter {
         let mut executed = Executed::InPlace;
         let before = out.len();
         if let Some(edit) = edit {
-            let limits = self.room_behind(encap, &packet, effects)?;
+            let limits = self.room_behind(encap, (&packet, frame), effects)?;
             let edited = Work { packet: &packet, inner: None, ..*work };
             executed = self.edit::<Editing>((edit, policy), &edited, limits, frame, (out, effects))?;
             if executed == Executed::InPlace {
@@ -65,7 +67,7 @@ impl Rewriter {
     fn room_behind(
         &self,
         encap: Option<Encap>,
-        packet: &Packet,
+        (packet, frame): (&Packet, &Frame),
         effects: &Effects,
     ) -> Result<Limits, DropReason> {
         let Some(encap) = encap else { return Ok(self.writer.limits) };
@@ -76,7 +78,10 @@ impl Rewriter {
                 (mtu4, self.tunnel_mtu(encap.policy, destination))
             }
             // RFC 2473 §7.2, RFC 6333 §6.3: an IPv4 packet that may be fragmented is not; its tunnel packet is.
-            Outer::V6 { .. } if !packet.dont_fragment => (Some(u16::MAX), Some(u16::MAX)),
+            Outer::V6 { .. } if !packet.dont_fragment => {
+                self.refuse_outer_fragments(encap, outer, (packet, frame))?;
+                (Some(u16::MAX), Some(u16::MAX))
+            }
             Outer::V6 { .. } | Outer::Udp4 { .. } => {
                 let mtu = |is_v4| self.tunnel_mtu_ip_in_ip(encap.policy, outer, is_v4);
                 (mtu(true), mtu(false))
@@ -84,6 +89,26 @@ impl Rewriter {
         };
         let mtu = |mtu: Option<u16>| mtu.ok_or(DropReason::NoMechanism);
         Ok(Limits { mtu4: mtu(mtu4)?, mtu6: mtu(mtu6)? })
+    }
+
+    /// Refuses a packet whose tunnel packet would have to be fragmented and may not be, before an octet is changed: the error quotes it as it was sent.
+    fn refuse_outer_fragments(
+        &self,
+        encap: Encap,
+        outer: &Outer,
+        (packet, frame): (&Packet, &Frame),
+    ) -> Result<(), DropReason> {
+        let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
+        if policy.outer_fragments != OuterFragments::Never {
+            return Ok(());
+        }
+        let transport_at = usize::from(packet.transport_at);
+        let payload = packet.length as usize - transport_at;
+        let segment = transport_at + segment_payload(frame, packet, payload)?;
+        // Without DF only the path counts, not the configured MTU.
+        let policy = TunnelPolicy { mtu: TunnelMtu::Dynamic, ..*policy };
+        let most = self.writer.room_ip_in_ip(&policy, outer, true).most;
+        if segment > usize::from(most) { Err(DropReason::OuterTooBig) } else { Ok(()) }
     }
 
     /// Puts the outer header in front of each piece that an edit made. They were cut to fit.

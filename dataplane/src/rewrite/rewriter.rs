@@ -70,6 +70,9 @@ impl Rewriter {
     pub fn expect_softwires(&mut self, softwires: u32, seed: u64) {
         let most = KNOWN_PATHS6.max(softwires as usize / SOFTWIRES_FOR_PATH);
         self.writer.paths6 = PathMtus::new(most, seed);
+        if most > KNOWN_PATHS6 {
+            self.writer.paths6.reserve();
+        }
     }
 
     /// The time of the packets that come next.

@@ -7,7 +7,7 @@ use crate::tunnel::ends::Ends4;
 use crate::verdict::{Next, WorkerId};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// What a translator adds to its NAT: the addresses that it admits, and its edits.
 pub trait AddressPolicy<I: InsideKey>: Mechanism<I> {
@@ -23,6 +23,14 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I> {
     fn takes_site(&self, _site: I::Site) -> bool {
         true
     }
+
+    /// The local end of the softwire that an inside endpoint is behind.
+    fn local_end(&self, _inside: I, _names: &I::Names) -> Option<Ipv6Addr> {
+        None
+    }
+
+    /// Packets to an inside endpoint leave from this local end of its softwire, if there is such an end.
+    fn set_local_end(&self, _inside: I, _local: Ipv6Addr, _names: &mut I::Names) {}
 
     /// This host's IPv4 addresses from now on: no new session leads to one, except to those that the configuration allows.
     fn set_host4(&mut self, host4: &[Ipv4Addr]);

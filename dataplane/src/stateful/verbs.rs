@@ -111,13 +111,18 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn add_static(&mut self, binding: &StaticBinding) -> Result<(), StaticBindingError> {
         let named = binding.named();
         let site = I::site_of(named.site()).ok_or(StaticBindingError::OtherFamily)?;
-        let inside = I::of_named(named, self.nat.names_mut()).ok_or(StaticBindingError::OtherFamily)?;
-        let added = if self.rules.is_host(inside.host()) && self.rules.takes_site(site) {
-            self.nat.add_static(&binding.of_kind(inside))
-        } else {
-            Err(StaticBindingError::NotInside)
-        };
-        // Another worker has it.
+        let elsewhere = I::of_elsewhere(named).ok_or(StaticBindingError::OtherFamily)?;
+        if !self.rules.is_host(elsewhere.host()) || !self.rules.takes_site(site) {
+            return Err(StaticBindingError::NotInside);
+        }
+        let owner = self.ownership().worker_of_inside(site);
+        if !self.nat.is_worker(owner) {
+            self.nat.add_static_of(owner, &binding.of_kind(elsewhere))?;
+            self.note_static(elsewhere.host());
+            return Ok(());
+        }
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(StaticBindingError::SoftwireTableFull)?;
+        let added = self.nat.add_static_of(owner, &binding.of_kind(inside));
         inside.forget_unused(self.nat.names_mut());
         added?;
         self.note_static(inside.host());
@@ -130,9 +135,14 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
-        let inside = I::of_named(binding.named(), self.nat.names_mut())?;
-        let removed = self.nat.remove_static(&binding.of_kind(inside), budget, counters);
-        inside.forget_unused(self.nat.names_mut());
+        let named = binding.named();
+        let owner = self.ownership().worker_of_inside(I::site_of(named.site())?);
+        let inside = if self.nat.is_worker(owner) {
+            I::find_named(named, self.nat.names())?
+        } else {
+            I::of_elsewhere(named)?
+        };
+        let removed = self.nat.remove_static_of(owner, &binding.of_kind(inside), (budget, counters));
         let host = inside.host();
         if removed == Some(true)
             && let Some(count) = self.static_hosts.get_mut(&host)
@@ -281,8 +291,13 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         if site.is_none() {
             return Err(NotAdopted::AddressRefused);
         }
+        let is_known = self.nat.names_site(named.site());
         let inside = I::of_named(named, self.nat.names_mut()).ok_or(NotAdopted::AddressRefused)?;
         let restored = self.nat.restore(&saved.of_kind(inside), &self.rules, now, counters);
+        // What it has sent here already is newer than what is saved.
+        if let (Some(local), Ok(()), false) = (saved.local, restored, is_known) {
+            self.rules.set_local_end(inside, local, self.nat.names_mut());
+        }
         inside.forget_unused(self.nat.names_mut());
         restored
     }
@@ -297,7 +312,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         let mut all = Vec::new();
         let next = self.nat.export(cursor, slots, now, &mut all);
         let names = self.nat.names();
-        saved.extend(all.iter().filter_map(|session| session.mapped(names)));
+        saved.extend(all.iter().filter_map(|session| {
+            let local = self.rules.local_end(session.inside.0, names);
+            Some(SavedSession { local, ..session.mapped(names)? })
+        }));
         next
     }
 

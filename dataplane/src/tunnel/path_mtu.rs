@@ -59,7 +59,7 @@ impl Destination for Ipv6Addr {
 /// Largest packets that paths carry, by destination.
 #[derive(Debug)]
 pub struct PathMtus<A> {
-    /// Reserved when anything is learnt.
+    /// Reserved at the start, or when anything is learnt.
     sets: Box<[[Estimate<A>; WAYS]]>,
     /// How many there are then, a power of two.
     count: usize,
@@ -102,6 +102,11 @@ impl<A: Destination> PathMtus<A> {
         Self { sets: Box::default(), count: sets, hash: FixedState::with_seed(seed), any: false }
     }
 
+    /// Reserves its memory now: a large table would delay the packets behind the first error.
+    pub fn reserve(&mut self) {
+        self.sets = vec![[Estimate::NOTHING; WAYS]; self.count].into_boxed_slice();
+    }
+
     /// The largest packet that reaches `remote`, in octets, if anything is known.
     #[inline]
     pub fn lookup(&self, remote: A, now: Instant) -> Option<u16> {
@@ -122,10 +127,10 @@ impl<A: Destination> PathMtus<A> {
         if mtu < A::LEAST || !is_news {
             return Learnt::Refused;
         }
-        if !self.any {
-            self.sets = vec![[Estimate::NOTHING; WAYS]; self.count].into_boxed_slice();
-            self.any = true;
+        if self.sets.is_empty() {
+            self.reserve();
         }
+        self.any = true;
         let set = self.set(remote);
         let estimate = Estimate { remote, mtu, until: now + LIFETIME };
         let ways = &mut self.sets[set];

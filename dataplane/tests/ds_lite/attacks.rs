@@ -179,3 +179,18 @@ fn fifty_subscribers_that_fill_the_memory_for_fragments_leave_some_to_others() {
     let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, true)).count();
     assert!(passed >= 99, "{passed} of 100");
 }
+
+#[test]
+fn subscribers_with_one_huge_fragment_each_leave_room_to_others() {
+    let mut gateway = gateway(|_| {});
+    // The smaller ones fill the gap that is too small for the huge ones.
+    let huge = std::iter::repeat_n(65_000, 128);
+    let smaller = [30_000, 15_000, 8_000, 4_000, 2_000, 1_000, 504].into_iter().flat_map(|size| [size; 2]);
+    for (n, size) in huge.chain(smaller).enumerate() {
+        let b4 = format!("2001:db8:b4:{:x}00::1", 3 + n);
+        let first = v4(HOST, SERVER).may_fragment().udp(4_001, 53, &vec![7; size]);
+        gateway.receives(up(&b4, first.fragment(n as u32, 0, true).part(0, size)));
+    }
+    let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, true)).count();
+    assert!(passed >= 99, "{passed} of 100");
+}

@@ -186,3 +186,65 @@ fn a_congestion_mark_on_one_fragment_is_on_the_whole() {
     gateway.receives(up(B4, fragments[1].clone().tos(2)).tos(3));
     assert_eq!(gateway.sent()[1] & 3, 3);
 }
+
+#[test]
+fn without_outer_fragments_the_error_quotes_what_was_sent_and_no_host_inside() {
+    use sixway_dataplane::tunnel::OuterFragments;
+    let mut gateway = gateway(|aftr| aftr.tunnel.outer_fragments = OuterFragments::Never);
+    let (outside, port) = opened(&mut gateway, B4);
+    let from_outside = v4(SERVER, &outside).may_fragment().identification(77);
+    let large = from_outside.clone().udp(53, port, &[7; 1_433]);
+    gateway.receives(large.clone());
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::OuterTooBig));
+    let sent = gateway.sent();
+    assert_eq!((sent[20], &sent[16..20]), (3, &large.octets()[12..16]));
+    assert_eq!(support::hex(&sent[28..]), support::hex(&large.octets()[..sent.len() - 28]), "as it was sent");
+    // In fragments it is as large.
+    for (from, to) in [(0, 800), (800, 1_441)] {
+        gateway.receives(large.clone().fragment(78, from, to < 1_441).part(from.into(), to));
+    }
+    let sent = gateway.sent();
+    assert_eq!(
+        (sent[20], &sent[16..20], &sent[44..48]),
+        (3, &large.octets()[12..16], &large.octets()[16..20])
+    );
+    gateway.receives(from_outside.udp(53, port, &[7; 1_432]));
+    assert_eq!(gateway.sent().len(), 1_500);
+}
+
+/// The MTU that an error inside a softwire tells, and what it quotes.
+#[track_caller]
+fn too_big_inside(sent: &[u8]) -> (u16, &[u8]) {
+    assert_eq!((sent[6], sent[60], sent[61]), (4, 3, 4), "{}", support::hex(sent));
+    (u16::from_be_bytes([sent[66], sent[67]]), &sent[68..])
+}
+
+#[test]
+fn a_packet_with_df_in_a_fragmented_tunnel_packet_is_refused_as_it_was_sent() {
+    let mut gateway = support::gateway(|config| {
+        config.limits.mtu4 = 1_400;
+        config.others.push(aftr().into());
+    });
+    let inner = v4(HOST, SERVER).udp(4_001, 53, &[7; 1_400]);
+    for fragment in outer_fragments(&up(B4, inner.clone()), 5, 1_000) {
+        gateway.receives(fragment);
+    }
+    let sent = gateway.sent();
+    let (mtu, quote) = too_big_inside(&sent);
+    assert_eq!((mtu, support::hex(quote)), (1_400, support::hex(&inner.octets()[..quote.len()])));
+    gateway.sends_nothing();
+}
+
+#[test]
+fn a_hairpin_with_df_in_a_fragmented_tunnel_packet_is_told_what_the_softwire_carries() {
+    let mut gateway = gateway(|_| {});
+    let (outside, port) = opened(&mut gateway, NEIGHBOUR);
+    let inner = v4(HOST, &outside).udp(4_001, port, &[7; 1_472]);
+    for fragment in outer_fragments(&up(B4, inner.clone()), 5, 1_000) {
+        gateway.receives(fragment);
+    }
+    let sent = gateway.sent();
+    let (mtu, quote) = too_big_inside(&sent);
+    assert_eq!((mtu, support::hex(quote)), (1_460, support::hex(&inner.octets()[..quote.len()])));
+    gateway.sends_nothing();
+}

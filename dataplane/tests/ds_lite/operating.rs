@@ -136,6 +136,28 @@ fn sessions_go_on_in_another_process_in_their_softwires() {
     after.sends(down(B4, v4(SERVER, HOST).hops(63).udp(53, 4_001, b"answer")));
 }
 
+#[test]
+fn answers_come_from_the_address_that_the_b4_uses_also_in_another_process() {
+    let mut before = gateway(|_| {});
+    before.receives(softwire(B4, OTHER_AFTR, v4(HOST, SERVER).udp(4_001, 53, b"question")));
+    let (outside, port) = source(&before.sent());
+    let (mut saved, now) = (Vec::new(), before.now);
+    before.engine.stateful_at(0).unwrap().0.export(0, 10_000, now, &mut saved);
+    let answer = v4(SERVER, &outside).udp(53, port, b"answer");
+    let inner = v4(SERVER, HOST).hops(63).udp(53, 4_001, b"answer");
+    // There it may have another number, or is not configured any more.
+    let addresses = |all: &[&str]| all.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>();
+    for (configured, from) in [(&[AFTR, "2001:db8:ffff::3", OTHER_AFTR][..], OTHER_AFTR), (&[AFTR][..], AFTR)]
+    {
+        let mut after = gateway(|aftr| aftr.addresses = addresses(configured));
+        let now = after.now;
+        let (translator, counters) = after.engine.stateful_at(0).unwrap();
+        assert_eq!(translator.restore(&saved[0], now, counters), Ok(()));
+        after.receives(answer.clone());
+        after.sends(softwire(from, B4, inner.clone()));
+    }
+}
+
 /// Who began and ended what.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);

@@ -65,6 +65,21 @@ fn answers_come_from_the_address_of_the_aftr_that_the_b4_uses() {
 }
 
 #[test]
+fn a_packet_that_is_refused_does_not_change_the_address_that_answers_come_from() {
+    let mut gateway = gateway(|aftr| aftr.excluded = vec!["198.51.100.0/24".parse().unwrap()]);
+    let (outside, port) = opened(&mut gateway, B4);
+    for refused in [v4(HOST, "198.51.100.1").udp(4_001, 53, b""), v4(HOST, SERVER).tcp(9, 80, ACK, b"")] {
+        gateway.receives(softwire(B4, OTHER_AFTR, refused));
+        assert!(matches!(gateway.last, Verdict::Dropped(_)), "{:?}", gateway.last);
+        while gateway.waiting() > 0 {
+            let _error = gateway.sent();
+        }
+        gateway.receives(v4(SERVER, &outside).udp(53, port, b"answer"));
+        gateway.sends(down(B4, v4(SERVER, HOST).hops(63).udp(53, 4_001, b"answer")));
+    }
+}
+
+#[test]
 fn a_host_reaches_another_one_behind_another_softwire_by_its_outside_address() {
     // RFC 4787 REQ-9, between softwires.
     let mut gateway = gateway(|_| {});

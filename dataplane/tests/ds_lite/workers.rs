@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::{icmp4, icmp6};
 use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding};
+use sixway_dataplane::nat::{Inside, NatProtocol, Outside, StaticBinding, StaticBindingError};
 use sixway_dataplane::{Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -172,4 +172,31 @@ fn a_static_binding_is_at_the_worker_of_its_b4_and_others_keep_nothing_of_it() {
         let softwires = [0, 1].map(|at| workers.engines[at].ds_lite()[0].softwires().len());
         assert_eq!(softwires, if owner == 0 { [1, 0] } else { [0, 1] });
     }
+}
+
+#[test]
+fn a_full_table_of_softwires_at_one_worker_does_not_hinder_static_bindings_of_others() {
+    let mut workers = workers(|aftr| aftr.max_softwires = 1);
+    let [ours, theirs] = workers.b4s();
+    workers.receives(1, up(&theirs, v4(HOST, SERVER).udp(4_001, 53, b"question")));
+    let inside: Ipv4Addr = HOST.parse().unwrap();
+    let door = |b4: &str| StaticBinding {
+        protocol: NatProtocol::Tcp,
+        softwire: b4.parse().ok(),
+        inside: Inside(Endpoint6::new(inside.to_ipv6_mapped(), 80)),
+        outside: Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), 80)),
+    };
+    for _ in 0..2 {
+        for engine in &mut workers.engines {
+            assert_eq!(engine.stateful_at(0).unwrap().0.add_static(&door(&ours)), Ok(()));
+        }
+        for engine in &mut workers.engines {
+            let (translator, counters) = engine.stateful_at(0).unwrap();
+            assert_eq!(translator.remove_static(&door(&ours), 100, counters), Some(true));
+        }
+    }
+    // Where it is full, it says so.
+    let other = theirs.replace("::1", "::2");
+    let refused = workers.engines[1].stateful_at(0).unwrap().0.add_static(&door(&other));
+    assert_eq!(refused, Err(StaticBindingError::SoftwireTableFull));
 }

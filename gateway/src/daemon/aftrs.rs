@@ -3,13 +3,16 @@
 
 use super::name_servers::name_servers;
 use crate::config::{AftrAt, B4, Config};
+use nix::fcntl::OFlag;
 use sixway_control::b4::{AftrAddresses, AftrChoice, AftrQuery, LEASE_SIZE, ReplyFault, aftr_in};
 use sixway_dataplane::Instant;
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::io::Read as _;
 use std::net::{Ipv6Addr, SocketAddr};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -119,10 +122,14 @@ impl Lease {
     }
 }
 
-/// The file as text; octets that are not UTF-8 are in no name.
+/// The file as text; octets that are not UTF-8 are in no name. What is no regular file could block the daemon.
 fn read(path: &Path) -> io::Result<String> {
     let mut octets = Vec::new();
-    std::fs::File::open(path)?.take(LEASE_SIZE as u64).read_to_end(&mut octets)?;
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    file.take(LEASE_SIZE as u64).read_to_end(&mut octets)?;
     Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
@@ -140,14 +147,21 @@ async fn follow(
         let at = by_command.or_else(|| lease.aftr.clone()).or_else(|| b4.aftr.clone());
         let (found, again) = match at {
             Some(AftrAt::Address(address)) => (Ok(vec![address]), None),
-            Some(AftrAt::Name(name)) => match resolve(&name, &b4).await {
-                Ok(found) => (Ok(found.addresses), Some(found.again)),
-                Err(what) => {
-                    let again = retry;
-                    retry = (retry * 2).min(RETRY[1]);
-                    (Err(format!("{name}: {what}")), Some(again))
+            Some(AftrAt::Name(name)) => {
+                let resolved = tokio::select! {
+                    resolved = resolve(&name, &b4) => resolved,
+                    // A command does not wait for a name server.
+                    Ok(()) = told.changed() => continue,
+                };
+                match resolved {
+                    Ok(found) => (Ok(found.addresses), Some(found.again)),
+                    Err(what) => {
+                        let again = retry;
+                        retry = (retry * 2).min(RETRY[1]);
+                        (Err(format!("{name}: {what}")), Some(again))
+                    }
                 }
-            },
+            }
             None => (Err("no lease with an AFTR name yet".to_owned()), None),
         };
         match found {
@@ -326,5 +340,16 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(!lease.look("b4"));
         assert_eq!(lease.aftr, Some(AftrAt::Address(aftr())));
+    }
+
+    #[test]
+    fn a_lease_that_is_no_regular_file_does_not_block() {
+        let path = std::env::temp_dir().join(format!("sixway-fifo-{}", std::process::id()));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "aftr.example\n").unwrap();
+        assert_eq!(read(&path).unwrap(), "aftr.example\n");
+        std::fs::remove_file(&path).unwrap();
     }
 }

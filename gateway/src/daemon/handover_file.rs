@@ -5,8 +5,8 @@
 //!     mechanism 8  protocol 1  state 1  from outside 1  inside 16+2  outside 4+2  remote 4+2  age 8  idle 8  packets 2 × 8  octets 2 × 8
 //! ```
 //!
-//! The mechanism is its identity. In version 3 the remote end of the session's softwire follows, 16 octets, :: for none; it is written if any session
-//! has one, so that others can be read by a process that knows version 2 alone. Version 1 had its place in the configuration instead, in 2 octets: its reader has to know that
+//! The mechanism is its identity. In version 3 the remote and the local end of the session's softwire follow, 16 octets each, :: for none; it is written if
+//! any session has one, so that others can be read by a process that knows version 2 alone. Version 1 had its place in the configuration instead, in 2 octets: its reader has to know that
 //! configuration.
 
 use nix::time::ClockId;
@@ -26,7 +26,7 @@ const RECORD: usize = 89;
 /// Version 3: with softwires.
 const MAGIC_3: [u8; 8] = *b"6way\x03\0\0\0";
 /// Version 3.
-const RECORD_3: usize = RECORD + 16;
+const RECORD_3: usize = RECORD + 32;
 /// Version 1.
 const MAGIC_1: [u8; 8] = *b"6way\x01\0\0\0";
 /// Version 1.
@@ -72,8 +72,9 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
         if let Some(record) = record(handed) {
             out.write_all(&record)?;
             if any_softwire {
-                let softwire = handed.1.softwire.unwrap_or(Ipv6Addr::UNSPECIFIED);
-                out.write_all(&softwire.octets())?;
+                for end in [handed.1.softwire, handed.1.local] {
+                    out.write_all(&end.unwrap_or(Ipv6Addr::UNSPECIFIED).octets())?;
+                }
             }
         }
     }
@@ -157,11 +158,13 @@ fn session(mut rest: &[u8]) -> Option<SavedSession> {
     let mut number64 = || take(&mut rest).map(u64::from_le_bytes);
     let (age, idle) = (Duration::from_nanos(number64()?), Duration::from_nanos(number64()?));
     let (packets, octets) = ([number64()?, number64()?], [number64()?, number64()?]);
-    let softwire = take::<16>(&mut rest).map(Ipv6Addr::from).filter(|remote| !remote.is_unspecified());
+    let mut end = || take::<16>(&mut rest).map(Ipv6Addr::from).filter(|end| !end.is_unspecified());
+    let (softwire, local) = (end(), end());
     Some(SavedSession {
         protocol: NatProtocol::of(number)?,
         state: *STATES.get(usize::from(state))?,
         softwire,
+        local,
         inside: Inside(inside),
         outside: Outside(outside),
         remote,
@@ -192,6 +195,7 @@ mod tests {
         let inside = Endpoint6::new("2001:db8:1::2".parse().unwrap(), 50_122);
         let session = SavedSession {
             softwire: None,
+            local: None,
             protocol,
             state,
             inside: Inside(inside),
@@ -252,10 +256,12 @@ mod tests {
         let plain = handed(NatProtocol::Udp, SessionState::Udp, 1);
         let mut behind = handed(NatProtocol::Tcp, SessionState::Established, 2);
         behind.1.softwire = Some("2001:db8:b4::1".parse().unwrap());
+        behind.1.local = Some("2001:db8:a::2".parse().unwrap());
         write(&path, &[plain, behind]).unwrap();
         assert_eq!(fs::read(&path).unwrap()[..8], MAGIC_3);
-        let softwires: Vec<_> = sessions(&path).into_iter().map(|(_, session)| session.softwire).collect();
-        assert_eq!(softwires, [None, behind.1.softwire]);
+        let ends = |(_, session): Handed| (session.softwire, session.local);
+        let softwires: Vec<_> = sessions(&path).into_iter().map(ends).collect();
+        assert_eq!(softwires, [(None, None), (behind.1.softwire, behind.1.local)]);
         write(&path, &[plain]).unwrap();
         assert_eq!(fs::read(&path).unwrap()[..8], MAGIC);
         fs::remove_file(&path).unwrap();

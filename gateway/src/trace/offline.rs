@@ -129,6 +129,7 @@ fn saved(row: &SessionRow) -> Option<SavedSession> {
     };
     Some(SavedSession {
         softwire: None,
+        local: None,
         protocol,
         state: plain.or(named)?,
         inside: Inside(inside),

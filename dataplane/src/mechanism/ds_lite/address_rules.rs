@@ -3,7 +3,7 @@
 use super::config::AFTR_ADDRESS;
 use crate::drop_reason::DropReason;
 use crate::identity::Identity;
-use crate::nat::{Inside, Mechanism, Outside, Softwire, SoftwireHost};
+use crate::nat::{Inside, Mechanism, Outside, Softwire, SoftwireHost, Softwires};
 use crate::parse::{Addresses, Packet};
 use crate::source_check::{self, is_martian4, is_martian6};
 use crate::stateful::{AddressPolicy, Remotes};
@@ -160,6 +160,16 @@ impl AddressPolicy<Softwire> for AddressRules {
 
     fn takes_site(&self, b4: Ipv6Addr) -> bool {
         self.is_client(b4)
+    }
+
+    fn local_end(&self, inside: Softwire, names: &Softwires) -> Option<Ipv6Addr> {
+        names.ends(inside.id).and_then(|(_, local)| self.address(local))
+    }
+
+    fn set_local_end(&self, inside: Softwire, local: Ipv6Addr, names: &mut Softwires) {
+        if self.addresses.contains(&local) {
+            names.set_local(inside.id, self.number_of(local));
+        }
     }
 
     fn set_host4(&mut self, host4: &[Ipv4Addr]) {

@@ -192,9 +192,11 @@ impl DsLite {
         let outcome = match probe.nat.side {
             // Packets before this one may have ended the softwire, and its number may be another's.
             Side::Inside(inside) if self.nat.names().is(inside.0.id, b4) => {
-                self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
                 let of = (inside, &probe.nat, now);
-                self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?
+                let outcome = self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?;
+                // A packet that is refused moves nothing.
+                self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
+                outcome
             }
             Side::Inside(_) | Side::Outside(_) | Side::Neither => {
                 self.out_of_new_softwire(&arriving, (from, local), now, &mut effects.counters)?
@@ -214,12 +216,14 @@ impl DsLite {
         counters: &mut Counters,
     ) -> Result<Outcome, DropReason> {
         let id = self.nat.names_mut().intern(from.b4).ok_or(DropReason::SoftwireTableFull)?;
-        self.nat.names_mut().set_local(id, self.rules.number_of(local));
         let inside = Inside(Softwire { id, endpoint: from.source });
         let mut probe = crate::nat::Probe::EMPTY;
         self.nat.look_inside(inside, from.remote, from.ports, &mut probe);
         self.nat.warm(&mut probe);
         let outcome = self.nat.outbound(arriving, (inside, &probe, now), &self.rules, counters);
+        if outcome.is_ok() {
+            self.nat.names_mut().set_local(id, self.rules.number_of(local));
+        }
         self.nat.names_mut().forget_unused(id);
         outcome
     }

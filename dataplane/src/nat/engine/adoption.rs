@@ -121,6 +121,7 @@ impl<I: InsideKey> Engine<I> {
             protocol: flow.protocol,
             state,
             softwire: None,
+            local: None,
             inside: Inside(inside),
             outside: flow.outside,
             remote: flow.remote,

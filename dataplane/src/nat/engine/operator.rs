@@ -13,6 +13,7 @@ use crate::nat::sides::{Inside, Outside};
 use crate::nat::static_binding::{StaticBinding, StaticBindingError};
 use crate::nat::subscriber_table::SubscriberRow;
 use crate::nat::timeouts::Clock;
+use crate::verdict::WorkerId;
 use core::time::Duration;
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
@@ -164,8 +165,16 @@ impl<I: InsideKey> Engine<I> {
     /// # Errors
     /// Why it cannot be made.
     pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
+        self.add_static_of(self.worker_of_host(binding.inside.0.host()), binding)
+    }
+
+    /// The same for a host of this worker's; at the others its site may have no name.
+    pub(crate) fn add_static_of(
+        &mut self,
+        owner: WorkerId,
+        binding: &StaticBinding<I>,
+    ) -> Result<(), StaticBindingError> {
         let StaticBinding { protocol, inside, outside, .. } = *binding;
-        let owner = self.worker_of_host(inside.0.host());
         // Every worker knows all of them, also those whose hosts are another worker's.
         let is_known = self.ownership.is_static(protocol, outside);
         if self.worker == owner {
@@ -191,8 +200,18 @@ impl<I: InsideKey> Engine<I> {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool> {
+        self.remove_static_of(self.worker_of_host(binding.inside.0.host()), binding, (budget, counters))
+    }
+
+    /// The same for a host of this worker's; at the others its site may have no name.
+    pub(crate) fn remove_static_of(
+        &mut self,
+        owner: WorkerId,
+        binding: &StaticBinding<I>,
+        (budget, counters): (usize, &mut Counters),
+    ) -> Option<bool> {
         let StaticBinding { protocol, inside, outside, .. } = *binding;
-        if self.worker == self.worker_of_host(inside.0.host()) {
+        if self.worker == owner {
             let slot = self.tables.bindings.find_outside(protocol, outside)?;
             let bound = self.tables.bindings.get(slot);
             if bound.kind() != BindingKind::Static || bound.inside != inside {

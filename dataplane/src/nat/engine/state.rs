@@ -108,6 +108,11 @@ impl<I: InsideKey> Engine<I> {
         self.ownership.worker_of_inside(I::site(host, self.names()))
     }
 
+    /// Whether this is that worker's share.
+    pub(crate) fn is_worker(&self, worker: WorkerId) -> bool {
+        self.worker == worker
+    }
+
     /// How full the tables are.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
