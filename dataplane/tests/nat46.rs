@@ -171,6 +171,8 @@ fn errors_about_a_clients_packets_reach_it_with_what_it_sent() {
     let Nat46 { mut gateway, address, .. } = nat46();
     let sent = v6(IMAGE, SERVER).hops(1).udp(4_000, 33_434, b"probe").octets();
     let quoted = v4(CLIENT, &address).hops(1).udp(4_000, 33_434, b"probe");
+    gateway.receives(v4(CLIENT, &address).hops(2).udp(4_000, 33_434, b"probe"));
+    let _ = gateway.sent();
     // A router on the way has no IPv4 address: the gateway's stands for it.
     gateway.receives(v6("2001:db8:ffff::1", IMAGE).icmp(icmp6(3, 0, [0; 4], &sent)));
     let error = gateway.sent();

@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+/// The end of a file's name until it replaces the former; the process's number follows.
+const FRESH: &str = "mappings-new-";
+
 /// The file as words.
 #[derive(Debug)]
 struct MappingFile(SharedFile);
@@ -39,9 +42,15 @@ impl KeptMappings {
     pub(super) fn create(config: &Config, directory: &Path, seed: [u64; 2]) -> Result<Option<Self>, String> {
         let Some(settings) = config.mapping_settings() else { return Ok(None) };
         let path = directory.join(format!("{}.mappings", config.gateway.name));
-        let fresh = path.with_extension("mappings-new");
-        let file = fs::create_dir_all(directory)
-            .and_then(|()| SharedFile::create(&fresh, Mappings::words(&settings)));
+        // Each process has a file of its own: one that is started by mistake must not replace the file of one that takes over.
+        let fresh = path.with_extension(format!("{FRESH}{}", std::process::id()));
+        remove_abandoned(directory, &format!("{}.{FRESH}", config.gateway.name));
+        // What this process cannot continue rests in its file, too, for those to come.
+        let words = match SharedFile::open(&path) {
+            Ok(other) => Mappings::words_after(&settings, &MappingFile(other), Clock::start().now()),
+            Err(_) => Mappings::words(&settings),
+        };
+        let file = fs::create_dir_all(directory).and_then(|()| SharedFile::create(&fresh, words));
         let (table, fresh) = match file {
             Ok(file) => (Mappings::new(settings, Box::new(MappingFile(file)), seed), Some(fresh)),
             Err(error) => {
@@ -74,6 +83,17 @@ impl KeptMappings {
             && let Err(error) = fs::rename(&fresh, &self.path)
         {
             tracing::warn!("{}: {error}: NAT46's mappings are lost at the next restart", self.path.display());
+        }
+    }
+}
+
+/// Removes files of processes that ended while they started.
+fn remove_abandoned(directory: &Path, start: &str) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(start)?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

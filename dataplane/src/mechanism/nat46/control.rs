@@ -8,8 +8,9 @@ use core::cmp::Reverse;
 use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::sync::atomic::Ordering::Relaxed;
 use foldhash::fast::FixedState;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 /// A record is written again this much later than it left its lists, in seconds: no worker needs as long for a batch.
 const GRACE: u32 = 2;
@@ -75,7 +76,7 @@ impl fmt::Display for MappingRefused {
 enum Due {
     /// A mapping may have ended and rested.
     Record(u32),
-    /// An address that represented another server in the previous process may be given.
+    /// An address that represented another server in an earlier process may be given. There was no room for a record of it.
     Number(u32),
 }
 
@@ -85,14 +86,15 @@ pub(super) struct Control {
     freed: VecDeque<(u32, u32)>,
     /// Records from here on were never used.
     fresh: u32,
-    in_use: u32,
     /// Mappings of each client that has any.
     counts: HashMap<Ipv4Addr, u32, FixedState>,
     dues: BinaryHeap<Reverse<(u32, Due)>>,
     /// Addresses that may be given: of shared mappings those that are not given.
     free: FreeAddresses,
-    /// Addresses that rest from what the previous process gave.
-    resting: HashSet<u32, FixedState>,
+    /// Addresses that could be given at first.
+    gives: u32,
+    /// Addresses that rest from what earlier processes gave, and how many mappings each was in.
+    resting: HashMap<u32, u32, FixedState>,
     hasher: FixedState,
 }
 
@@ -115,18 +117,13 @@ impl Control {
         Self {
             freed: VecDeque::new(),
             fresh: 0,
-            in_use: 0,
             counts: HashMap::with_hasher(hasher.clone()),
             dues: BinaryHeap::new(),
+            gives: free.free(),
             free,
-            resting: HashSet::with_hasher(hasher.clone()),
+            resting: HashMap::with_hasher(hasher.clone()),
             hasher,
         }
-    }
-
-    /// Records in use.
-    pub(super) const fn in_use(&self) -> u32 {
-        self.in_use
     }
 
     /// Addresses that may be given.
@@ -142,22 +139,18 @@ impl Control {
         (is_proven, now): (bool, u32),
         table: &Table<'_>,
     ) -> Result<Mapping, MappingRefused> {
-        let count = self.counts.get(&client).copied().unwrap_or_default();
-        let left = table.records.count() - self.in_use;
-        if left == 0 {
+        let count = self.count(client);
+        let (limit, left) = self.limit_and_left(table);
+        if table.left() == 0 {
             return Err(MappingRefused::TableFull);
         }
-        let (limit, left) = match table.settings.sharing {
-            Sharing::Client => (self.limit_of_client(table.settings), left),
-            Sharing::All => (table.settings.max_per_client, left.min(self.free.free())),
-        };
         if left == 0 {
             return Err(MappingRefused::PoolEmpty);
         }
         if count >= limit {
             return Err(MappingRefused::ClientLimit);
         }
-        if !is_proven && count >= limit.div_ceil(2) {
+        if !is_proven && (count >= limit.div_ceil(2) || self.is_half_used(table)) {
             return Err(MappingRefused::Unproven);
         }
         if count > SHARE.saturating_mul(left) {
@@ -166,11 +159,61 @@ impl Control {
         let key = table.settings.key_of(client);
         let number = self.pick(key, server, table).ok_or(MappingRefused::PoolEmpty)?;
         let slot = self.take_record(now, table.records.count()).ok_or(MappingRefused::TableFull)?;
-        let address = Ipv4Addr::from_bits(table.settings.pool.address().to_bits() + number);
-        let mapping =
-            Mapping { client: key, address, server, used_until: 0, told_until, rest, charged: client };
+        let address = table.address(number);
+        let mapping = Mapping {
+            client: key,
+            address,
+            server,
+            used_until: 0,
+            told_until,
+            rest,
+            charged: client,
+            rests_only: false,
+        };
         self.enter(slot, &mapping, table);
         Ok(mapping)
+    }
+
+    /// A client other than the one that is charged for it lengthens a mapping: it is charged from now on. `false`: it has too many already.
+    pub(super) fn recharge(&mut self, slot: u32, client: Ipv4Addr, table: &Table<'_>) -> bool {
+        let Some(mapping) = table.records.get(slot) else { return false };
+        let (count, other) = (self.count(client), self.count(mapping.charged));
+        let (limit, left) = self.limit_and_left(table);
+        // Who has less than the one that is charged takes nothing from anybody.
+        if count >= limit || (count > SHARE.saturating_mul(left) && count >= other) {
+            return false;
+        }
+        self.discharge(mapping.charged);
+        *self.counts.entry(client).or_default() += 1;
+        table.records.charge(slot, client);
+        true
+    }
+
+    fn count(&self, client: Ipv4Addr) -> u32 {
+        self.counts.get(&client).copied().unwrap_or_default()
+    }
+
+    fn discharge(&mut self, client: Ipv4Addr) {
+        if let Some(count) = self.counts.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&client);
+            }
+        }
+    }
+
+    /// What a client may have at most, and what is left for all.
+    fn limit_and_left(&self, table: &Table<'_>) -> (u32, u32) {
+        match table.settings.sharing {
+            Sharing::Client => (self.limit_of_client(table.settings), table.left()),
+            Sharing::All => (table.settings.max_per_client, table.left().min(self.free.free())),
+        }
+    }
+
+    /// Whether half of what all clients have together is used: the other half is for those who prove who they are.
+    fn is_half_used(&self, table: &Table<'_>) -> bool {
+        let is_shared = table.settings.sharing == Sharing::All;
+        table.left() <= table.settings.max_mappings / 2 || is_shared && self.free.free() <= self.gives / 2
     }
 
     /// What a client may have: of a large pool at most half, so that a free address is found soon.
@@ -215,10 +258,12 @@ impl Control {
     fn enter(&mut self, slot: u32, mapping: &Mapping, table: &Table<'_>) {
         table.records.set(slot, mapping);
         table.lists.add(slot, mapping, table.records);
-        self.in_use += 1;
+        table.records.in_use.fetch_add(1, Relaxed);
         *self.counts.entry(mapping.charged).or_default() += 1;
-        if table.settings.sharing == Sharing::All {
-            self.free.take(table.number(mapping.address));
+        if table.settings.sharing == Sharing::All
+            && let Some(number) = table.number(mapping.address)
+        {
+            self.free.take(number);
         }
         self.dues.push(Reverse((mapping.free_at(), Due::Record(slot))));
     }
@@ -234,10 +279,7 @@ impl Control {
             self.dues.pop();
             match due {
                 Due::Record(slot) => ended += u64::from(self.end(slot, now, table)),
-                Due::Number(number) => {
-                    self.resting.remove(&number);
-                    self.free.give_back(number);
-                }
+                Due::Number(number) => self.release(number, table),
             }
         }
         ended
@@ -250,31 +292,52 @@ impl Control {
             self.dues.push(Reverse((mapping.free_at(), Due::Record(slot))));
             return false;
         }
+        let number = table.number(mapping.address);
+        if mapping.rests_only {
+            table.records.clear(slot);
+            self.freed.push_back((now, slot));
+            number.into_iter().for_each(|number| self.release(number, table));
+            return false;
+        }
         table.lists.remove(slot, &mapping, table.records);
         table.records.clear(slot);
         self.freed.push_back((now, slot));
-        self.in_use -= 1;
-        if let Some(count) = self.counts.get_mut(&mapping.charged) {
-            *count -= 1;
-            if *count == 0 {
-                self.counts.remove(&mapping.charged);
-            }
-        }
+        table.records.in_use.fetch_sub(1, Relaxed);
+        self.discharge(mapping.charged);
         if table.settings.sharing == Sharing::All {
-            self.free.give_back(table.number(mapping.address));
+            number.into_iter().for_each(|number| self.give_back(number, table));
         }
         true
     }
 
-    /// Goes on with a mapping of the previous process; `false`: its address only rests.
+    /// One of the mappings that an address rests for is over.
+    fn release(&mut self, number: u32, table: &Table<'_>) {
+        let Some(mappings) = self.resting.get_mut(&number) else { return };
+        *mappings -= 1;
+        if *mappings == 0 {
+            self.resting.remove(&number);
+            self.give_back(number, table);
+        }
+    }
+
+    /// An address may be given, unless it rests for another reason, or a mapping of all clients has it.
+    fn give_back(&mut self, number: u32, table: &Table<'_>) {
+        let key = MappingKey::Address(Ipv4Addr::UNSPECIFIED, table.address(number));
+        if !self.resting.contains_key(&number) && table.lists.find(key, table.records).is_none() {
+            self.free.give_back(number);
+        }
+    }
+
+    /// Goes on with a mapping of an earlier process; `false`: its address only rests.
     pub(super) fn restore(&mut self, mapping: &Mapping, now: u32, table: &Table<'_>) -> bool {
-        let number = table.number(mapping.address);
-        if now >= mapping.free_at() || !self.free.is_free(number) {
+        let is_free = table.number(mapping.address).is_some_and(|number| self.free.is_free(number));
+        if !is_free || table.left() == 0 {
             return false;
         }
         let key = MappingKey::Server(mapping.client, mapping.server);
         let is_kept = table.settings.key_of(mapping.charged) == mapping.client
             && table.settings.is_client(mapping.charged)
+            && table.settings.is_server(mapping.server)
             && table.settings.statics.iter().all(|(_, server)| *server != mapping.server)
             && table.lists.find(key, table.records).is_none()
             && table
@@ -283,18 +346,27 @@ impl Control {
                 .is_none();
         let slot = if is_kept { self.take_record(now, table.records.count()) } else { None };
         if let Some(slot) = slot {
-            self.enter(slot, mapping, table);
+            self.enter(slot, &Mapping { rests_only: false, ..*mapping }, table);
         }
         slot.is_some()
     }
 
-    /// An address represents no server until then: another process gave it, and its mapping could not go on.
-    pub(super) fn let_rest(&mut self, address: Ipv4Addr, until: u32, table: &Table<'_>) {
-        let number = table.number(address);
-        if self.free.take(number) {
-            self.resting.insert(number);
-            self.dues.push(Reverse((until, Due::Number(number))));
+    /// The address of a mapping of an earlier process, which cannot go on, represents no server until it is free. The record says so to the
+    /// processes to come, of whatever pool they are.
+    pub(super) fn let_rest(&mut self, mapping: &Mapping, now: u32, table: &Table<'_>) {
+        let number = table.number(mapping.address).filter(|number| table.settings.gives(*number));
+        if let Some(number) = number {
+            self.free.take(number);
+            *self.resting.entry(number).or_default() += 1;
         }
+        let due = match self.take_record(now, table.records.count()) {
+            Some(slot) => {
+                table.records.set(slot, &Mapping { rests_only: true, ..*mapping });
+                Some(Due::Record(slot))
+            }
+            None => number.map(Due::Number),
+        };
+        self.dues.extend(due.map(|due| Reverse((mapping.free_at(), due))));
     }
 }
 
@@ -306,8 +378,19 @@ pub(super) struct Table<'t> {
 }
 
 impl Table<'_> {
-    fn number(&self, address: Ipv4Addr) -> u32 {
-        address.to_bits().wrapping_sub(self.settings.pool.address().to_bits())
+    /// The number of an address; `None`: it is not the pool's.
+    fn number(&self, address: Ipv4Addr) -> Option<u32> {
+        let number = address.to_bits().wrapping_sub(self.settings.pool.address().to_bits());
+        self.settings.pool.contains(address).then_some(number)
+    }
+
+    fn address(&self, number: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(self.settings.pool.address().to_bits() + number)
+    }
+
+    /// Mappings that there may be in addition.
+    fn left(&self) -> u32 {
+        self.settings.max_mappings.saturating_sub(self.records.in_use.load(Relaxed))
     }
 }
 

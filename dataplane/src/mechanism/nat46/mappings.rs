@@ -15,7 +15,7 @@
 use super::control::{Control, MappingRefused, Table};
 use super::lists::{Lists, MappingKey};
 use super::records::{self, Mapping, NONE, Records, Words};
-use super::settings::{MARGIN, MappingFault, MappingSettings, REST, Sharing};
+use super::settings::{MARGIN, MappingFault, MappingSettings, REST};
 use crate::instant::Instant;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -33,7 +33,7 @@ const USE_STEP: u32 = 16;
 /// How full the table is, and what happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappingCounts {
-    /// Mappings, live and resting.
+    /// Mappings, live and resting, without what can only rest of an earlier process's.
     pub mappings: u32,
     /// Maximum number of them.
     pub max_mappings: u32,
@@ -125,6 +125,14 @@ impl Mappings {
         Records::words(settings.max_mappings)
     }
 
+    /// The words of a store that also has room for what can only rest of another process's, which may go on for a while.
+    pub fn words_after(settings: &MappingSettings, other: &dyn Words, now: Instant) -> usize {
+        let Some((most, mappings)) = records::left(other) else { return Self::words(settings) };
+        let rests = |it: &&Mapping| it.rests_only && seconds(now) < it.free_at();
+        let resting = u32::try_from(mappings.iter().filter(rests).count()).unwrap_or(u32::MAX);
+        Records::words(settings.max_mappings.saturating_add(most).saturating_add(resting))
+    }
+
     /// A table in memory of its own.
     ///
     /// # Errors
@@ -146,7 +154,7 @@ impl Mappings {
         if let Some(fault) = settings.fault() {
             return Err(fault);
         }
-        let records = Records::new(store, settings.sharing == Sharing::All);
+        let records = Records::new(store, settings.max_mappings);
         let hasher = FixedState::with_seed(seed[0]);
         let (mut server_of_static, mut address_of_static) =
             (HashMap::with_hasher(hasher.clone()), HashMap::with_hasher(hasher));
@@ -156,7 +164,7 @@ impl Mappings {
             address_of_static.entry(*server).or_insert(*address);
         }
         Ok(Self {
-            lists: Lists::new(records.count(), seed),
+            lists: Lists::new(settings.max_mappings, seed),
             control: Mutex::new(Control::new(&settings, seed[1])),
             records,
             server_of_static,
@@ -208,11 +216,17 @@ impl Mappings {
         }
         let key = MappingKey::Address(self.settings.key_of(client), address);
         let (slot, mapping) = self.find(first, key)?;
-        let used = Used { slot, until: mapping.used_until };
+        let used = Used {
+            slot,
+            until: mapping.used_until,
+            told_until: mapping.told_until,
+            charged: mapping.charged,
+        };
         (seconds(now) < mapping.free_at()).then_some((mapping.server, Some(used)))
     }
 
-    /// The address that represents a server for a client, while the mapping is live.
+    /// The address that represents a server for a client, while the client uses it, or somebody does if all share it: what an answer told
+    /// of admits nobody to the client.
     #[inline(always)]
     pub(super) fn address_from(
         &self,
@@ -225,7 +239,7 @@ impl Mappings {
         }
         let key = MappingKey::Server(self.settings.key_of(client), server);
         let (_, mapping) = self.find(first, key)?;
-        (seconds(now) < mapping.end()).then_some(mapping.address)
+        (seconds(now) < mapping.used_until).then_some(mapping.address)
     }
 
     /// A list may have changed since its first record was loaded.
@@ -253,11 +267,29 @@ impl Mappings {
 
     /// The client sent a packet after which it may be silent for `idle` seconds.
     #[inline(always)]
-    pub(super) fn used(&self, used: Used, now: Instant, idle: u32) {
+    pub(super) fn used(&self, used: Used, client: Ipv4Addr, now: Instant, idle: u32) {
         let until = seconds(now).saturating_add(idle);
         if until >= used.until {
-            self.records.use_until(used.slot, until.saturating_add(USE_STEP));
+            if used.charged == client {
+                self.records.use_until(used.slot, until.saturating_add(USE_STEP));
+            } else {
+                self.used_by_another(used, client, (seconds(now), until));
+            }
         }
+    }
+
+    /// A client uses a mapping that counts among another one's. It is charged for what it adds, or adds nothing to what was told.
+    #[cold]
+    fn used_by_another(&self, used: Used, client: Ipv4Addr, (now, until): (u32, u32)) {
+        let until = match self.control.try_lock() {
+            Ok(mut control) => match control.recharge(used.slot, client, &self.table()) {
+                true => until.saturating_add(USE_STEP),
+                false => until.min(used.told_until),
+            },
+            // Somebody answers queries: the next packet is charged.
+            Err(_) => until.min(used.told_until.max(now.saturating_add(MARGIN))),
+        };
+        self.records.use_until(used.slot, until);
     }
 
     /// The server that an address of the pool represents for a client.
@@ -265,9 +297,29 @@ impl Mappings {
         self.server_from(NONE, (client, address), now).map(|(server, _)| server)
     }
 
-    /// The address that represents a server for a client.
+    /// The address that represents a server for a client, while the mapping is live.
     pub fn address_of(&self, client: Ipv4Addr, server: Ipv6Addr, now: Instant) -> Option<Ipv4Addr> {
-        self.address_from(NONE, (client, server), now)
+        let key = MappingKey::Server(self.settings.key_of(client), server);
+        let found = || self.lists.find(key, &self.records);
+        self.static_address(server).or_else(|| {
+            let (_, mapping) = found()?;
+            (seconds(now) < mapping.end()).then_some(mapping.address)
+        })
+    }
+
+    /// For how many more seconds an address that represents a server for a client can represent no other one; `None`: for ever.
+    pub fn certain_for(&self, client: Ipv4Addr, address: Ipv4Addr, now: Instant) -> Option<u32> {
+        if self.static_server(address).is_some() {
+            return None;
+        }
+        let key = MappingKey::Address(self.settings.key_of(client), address);
+        let free_at = self.lists.find(key, &self.records).map_or(0, |(_, mapping)| mapping.free_at());
+        Some(free_at.saturating_sub(seconds(now)))
+    }
+
+    /// Whether a server has a static mapping.
+    pub fn is_static(&self, server: Ipv6Addr) -> bool {
+        self.static_address(server).is_some()
     }
 
     /// Whether a server has a mapping for this client: then another one costs nothing.
@@ -361,26 +413,16 @@ impl Mappings {
 
     /// Goes on with what another process left in its store.
     pub fn restore(&self, store: &dyn Words, now: Instant) -> MappingsKept {
-        let Some((was_shared, mappings)) = records::left(store) else { return MappingsKept::default() };
-        let (now, mut kept) = (seconds(now), MappingsKept::default());
-        let is_alike = was_shared == (self.settings.sharing == Sharing::All);
+        let Some((_, mut mappings)) = records::left(store) else { return MappingsKept::default() };
+        let (now, table) = (seconds(now), self.table());
         let mut control = self.control();
-        let inside = mappings
-            .into_iter()
-            .filter(|mapping| now < mapping.free_at() && self.settings.pool.contains(mapping.address));
-        let (mut ended, table) = (Vec::new(), self.table());
-        for mapping in inside {
-            if is_alike && control.restore(&mapping, now, &table) {
-                kept.kept += 1;
-            } else {
-                ended.push(mapping);
-            }
-        }
-        kept.ended = ended.len() as u64;
-        // The last of those who had an address decides.
-        ended.sort_unstable_by_key(|mapping| core::cmp::Reverse(mapping.free_at()));
-        ended.iter().for_each(|mapping| control.let_rest(mapping.address, mapping.free_at(), &table));
-        kept
+        mappings.retain(|mapping| now < mapping.free_at());
+        // What went on until now comes before what rested already, and may go on again.
+        mappings.sort_by_key(|mapping| mapping.rests_only);
+        let left = mappings.len();
+        mappings.retain(|mapping| !control.restore(mapping, now, &table));
+        mappings.iter().for_each(|mapping| control.let_rest(mapping, now, &table));
+        MappingsKept { kept: (left - mappings.len()) as u64, ended: mappings.len() as u64 }
     }
 
     /// How full the table is, and what happened.
@@ -388,8 +430,8 @@ impl Mappings {
         let mut refused = [0; MappingRefused::ALL.len()];
         refused.iter_mut().zip(&self.refused).for_each(|(number, count)| *number = count.load(Relaxed));
         MappingCounts {
-            mappings: self.control().in_use(),
-            max_mappings: self.records.count(),
+            mappings: self.records.in_use.load(Relaxed),
+            max_mappings: self.settings.max_mappings,
             statics: self.settings.statics.len() as u32,
             made: self.made.load(Relaxed),
             ended: self.ended.load(Relaxed),
@@ -433,12 +475,14 @@ impl Mappings {
 pub(super) struct Used {
     slot: u32,
     until: u32,
+    told_until: u32,
+    charged: Ipv4Addr,
 }
 
 fn row(mapping: &Mapping, now: u32) -> MappingRow {
     let state = match mapping.end().checked_sub(now) {
-        Some(left @ 1..) => MappingState::Live(left),
-        Some(0) | None => MappingState::Resting(mapping.free_at().saturating_sub(now)),
+        Some(left @ 1..) if !mapping.rests_only => MappingState::Live(left),
+        Some(_) | None => MappingState::Resting(mapping.free_at().saturating_sub(now)),
     };
     let client = Some(mapping.client).filter(|client| !client.is_unspecified());
     MappingRow { client, address: mapping.address, server: mapping.server, state }

@@ -1,8 +1,8 @@
 //! The mappings' records: words that every worker reads without a lock, and that may lie in a file which outlives the process.
 //!
 //! ```text
-//!     words  0        1       2        3 … 6    7           8           9     10       11         12
-//!            version  client  address  server   used until  told until  rest  charged  next by P  next by S
+//!     words  0        1       2        3 … 6    7           8           9     10       11         12         13
+//!            version  client  address  server   used until  told until  rest  charged  next by P  next by S  rests only
 //! ```
 //!
 //! A record takes a cache line. It is written while no list contains it, and not before those who may still have found it there have
@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, fence};
 const RECORD: usize = 16;
 /// "nt46", then the version of what follows.
 const MAGIC: u32 = 0x6e74_3436;
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 
 const VERSION: usize = 0;
 const CLIENT: usize = 1;
@@ -28,6 +28,7 @@ const REST: usize = 9;
 const CHARGED: usize = 10;
 /// The next record of the same list: by client and address, by client and server.
 pub(super) const NEXT: [usize; 2] = [11, 12];
+const RESTS_ONLY: usize = 13;
 
 /// No record.
 pub(super) const NONE: u32 = u32::MAX;
@@ -61,6 +62,8 @@ pub struct Mapping {
     pub rest: u32,
     /// The client among whose mappings it counts.
     pub charged: Ipv4Addr,
+    /// It cannot go on as this process is configured: no list contains it, and its address represents nothing until it is free.
+    pub rests_only: bool,
 }
 
 impl Mapping {
@@ -79,6 +82,8 @@ impl Mapping {
 pub(super) struct Records {
     store: Box<dyn Words>,
     count: u32,
+    /// Those that a list contains.
+    pub(super) in_use: AtomicU32,
 }
 
 impl Records {
@@ -88,12 +93,13 @@ impl Records {
     }
 
     /// Empty records, as many as the store has room for.
-    pub(super) fn new(store: Box<dyn Words>, is_shared: bool) -> Self {
+    pub(super) fn new(store: Box<dyn Words>, max_mappings: u32) -> Self {
         let words = store.words();
         let count = (words.len() / RECORD).saturating_sub(1);
-        let header = [MAGIC, LAYOUT, u32::from(is_shared)];
+        let header = [MAGIC, LAYOUT, max_mappings];
         words.iter().zip(header).for_each(|(word, value)| word.store(value, Relaxed));
-        Self { count: u32::try_from(count).unwrap_or(NONE).min(NONE - 1), store }
+        let count = u32::try_from(count).unwrap_or(NONE).min(NONE - 1);
+        Self { count, store, in_use: AtomicU32::new(0) }
     }
 
     /// How many there are.
@@ -133,6 +139,7 @@ impl Records {
         record[TOLD].store(mapping.told_until, Relaxed);
         record[REST].store(mapping.rest, Relaxed);
         record[CHARGED].store(mapping.charged.to_bits(), Relaxed);
+        record[RESTS_ONLY].store(mapping.rests_only.into(), Relaxed);
         record[VERSION].store(version.wrapping_add(1).max(2), Release);
     }
 
@@ -150,6 +157,13 @@ impl Records {
     pub(super) fn use_until(&self, slot: u32, until: u32) {
         if let Some(record) = self.record(slot) {
             record[USED].fetch_max(until, Relaxed);
+        }
+    }
+
+    /// It counts among another client's.
+    pub(super) fn charge(&self, slot: u32, client: Ipv4Addr) {
+        if let Some(record) = self.record(slot) {
+            record[CHARGED].store(client.to_bits(), Relaxed);
         }
     }
 
@@ -174,8 +188,8 @@ impl Records {
     }
 }
 
-/// What a process that has ended left in a store, and whether all clients shared it. `None`: it is not such a store.
-pub(super) fn left(store: &dyn Words) -> Option<(bool, Vec<Mapping>)> {
+/// What a process left in a store, and how many mappings it could have. `None`: it is not such a store.
+pub(super) fn left(store: &dyn Words) -> Option<(u32, Vec<Mapping>)> {
     let words = store.words();
     let word = |at: usize| words.get(at).map(|word| word.load(Relaxed));
     if (word(0)?, word(1)?) != (MAGIC, LAYOUT) {
@@ -183,7 +197,7 @@ pub(super) fn left(store: &dyn Words) -> Option<(bool, Vec<Mapping>)> {
     }
     let records = words.get(RECORD..)?.chunks_exact(RECORD);
     let found = records.filter_map(|record| read(record.first_chunk()?));
-    Some((word(2)? != 0, found.collect()))
+    Some((word(2)?, found.collect()))
 }
 
 #[inline(always)]
@@ -202,6 +216,7 @@ fn read(record: &[AtomicU32; RECORD]) -> Option<Mapping> {
         told_until: word(TOLD),
         rest: word(REST),
         charged: Ipv4Addr::from_bits(word(CHARGED)),
+        rests_only: word(RESTS_ONLY) != 0,
     };
     fence(Acquire);
     (word(VERSION) == version).then_some(mapping)
@@ -225,12 +240,13 @@ mod tests {
             told_until: number + 3,
             rest: number + 4,
             charged: Ipv4Addr::from_bits(number + 5),
+            rests_only: number % 2 == 0,
         }
     }
 
     #[test]
     fn a_record_is_read_as_it_was_written_and_an_empty_one_is_not_read() {
-        let records = Records::new(memory(3), false);
+        let records = Records::new(memory(3), 3);
         assert_eq!((records.count(), records.get(0), records.get(3)), (3, None, None));
         for number in [7, 9] {
             records.set(2, &mapping(number));
@@ -248,11 +264,11 @@ mod tests {
 
     #[test]
     fn what_a_process_left_is_read_from_its_store() {
-        let records = Records::new(memory(3), true);
+        let records = Records::new(memory(3), 2);
         records.set(0, &mapping(1));
         records.set(2, &mapping(2));
         records.clear(0);
-        assert_eq!(left(&*records.store), Some((true, vec![mapping(2)])));
+        assert_eq!(left(&*records.store), Some((2, vec![mapping(2)])));
         assert_eq!(left(&*memory(1)), None);
         assert_eq!(left(&*memory(0)), None);
     }

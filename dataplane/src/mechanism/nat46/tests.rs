@@ -43,7 +43,7 @@ fn at(seconds: u32) -> Instant {
 /// A client sends a UDP packet.
 fn send(table: &Mappings, client: Ipv4Addr, address: Ipv4Addr, now: Instant) -> Option<Ipv6Addr> {
     let (server, used) = table.server_from(table.first_out(client, address), (client, address), now)?;
-    used.into_iter().for_each(|used| table.used(used, now, UDP_IDLE));
+    used.into_iter().for_each(|used| table.used(used, client, now, UDP_IDLE));
     Some(server)
 }
 
@@ -121,7 +121,7 @@ fn a_tcp_connection_may_be_silent_for_two_hours_and_four_minutes() {
     let table = table(settings("192.0.2.0/28", Sharing::Client));
     let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
     let (_, used) = table.server_from(u32::MAX, (client(1), address), at(0)).unwrap();
-    table.used(used.unwrap(), at(0), TCP_IDLE);
+    table.used(used.unwrap(), client(1), at(0), TCP_IDLE);
     assert_eq!(table.address_of(client(1), server(1), at(TCP_IDLE)), Some(address));
     assert_eq!(table.address_of(client(1), server(1), at(TCP_IDLE + 60)), None);
 }

@@ -7,7 +7,9 @@
 
 use super::mappings::Mappings;
 use super::records::NONE;
-use super::settings::{ICMP_IDLE, MappingFault, MappingSettings, TCP_IDLE, TCP_TRANSITORY, UDP_IDLE};
+use super::settings::{
+    ICMP_IDLE, MappingFault, MappingSettings, Sharing, TCP_IDLE, TCP_TRANSITORY, UDP_IDLE,
+};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -27,6 +29,8 @@ use sixway_wire::{Endpoint4, Endpoint6};
 
 /// RFC 9293 §3.1: flags of segments that begin or end a connection.
 const FIN_SYN_RST: u8 = 0b111;
+const SYN: u8 = 1 << 1;
+const ACK: u8 = 1 << 4;
 
 /// The configuration of a NAT46.
 #[derive(Clone)]
@@ -106,7 +110,7 @@ impl Nat46 {
         let (server, used) =
             self.mappings.server_from(first, (source, destination), now).ok_or(DropReason::NoBinding)?;
         if let Some(used) = used {
-            self.mappings.used(used, now, idle(packet));
+            self.mappings.used(used, source, now, idle(packet));
         }
         let edit = Edit::Translate4To6 {
             source: Endpoint6::new(self.prefix.embed_any(source), 0),
@@ -128,6 +132,9 @@ impl Nat46 {
             return Err(DropReason::ProtocolUntranslatable);
         }
         let client = self.client(destination)?;
+        if self.mappings.settings().sharing == Sharing::All && begins_connection(arrival.packet) {
+            return Err(DropReason::NoBinding);
+        }
         let address =
             self.mappings.address_from(first, (client, source), now).ok_or(DropReason::NoBinding)?;
         let edit = Edit::Translate6To4 {
@@ -165,6 +172,8 @@ impl Nat46 {
         if from.address != destination || !self.mappings.settings().is_client(client) {
             return Err(DropReason::QuoteUnusable);
         }
+        // RFC 6052 §3.1: no private address under the well-known prefix.
+        self.prefix.permit(source)?;
         let found = self.mappings.server_from(NONE, (client, destination), now);
         let (server, _) = found.ok_or(DropReason::NoSessionForError)?;
         let quoted = effects.quoted(Quoted::V6 {
@@ -197,7 +206,8 @@ impl Nat46 {
             return Err(DropReason::QuoteUnusable);
         }
         let (client, server) = (self.client(destination)?, to.address);
-        let address = self.mappings.address_of(client, server, now).ok_or(DropReason::NoSessionForError)?;
+        let address = self.mappings.address_from(NONE, (client, server), now);
+        let address = address.ok_or(DropReason::NoSessionForError)?;
         let sender = if source == server { Some(address) } else { self.icmp_source };
         let quoted = effects.quoted(Quoted::V4 {
             source: Endpoint4::new(client, from.port),
@@ -210,6 +220,17 @@ impl Nat46 {
             keep_ports: true,
         };
         Ok(Decision { quoted: Some(quoted), ..Decision::edit(edit, self.policy, Next::Leave) })
+    }
+}
+
+/// Whether it is the first segment of a TCP connection. A mapping of all clients does not say which of them used it.
+#[inline(always)]
+const fn begins_connection(packet: &Packet) -> bool {
+    match packet.transport {
+        Transport::Ports { tcp_flags, .. } => {
+            packet.protocol == protocol::TCP && tcp_flags & (SYN | ACK) == SYN
+        }
+        Transport::IcmpQuery { .. } | Transport::IcmpError { .. } | Transport::Opaque => false,
     }
 }
 
