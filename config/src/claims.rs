@@ -48,6 +48,8 @@ pub(crate) enum Owner {
     TunnelEnd,
     /// A prefix of the mechanism of this section and number.
     Prefix(&'static str, usize),
+    /// The addresses that represent a NAT46's servers.
+    Nat46Pool,
     /// The way to the rest of IPv6.
     WayOut,
     /// The other end of a tunnel, where its packets go.
@@ -181,8 +183,8 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
 
 fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
     use Owner::{
-        Dynamic, Eam, Gateway, Host, IcmpSource, InRealm, Inside, Isatap, Nat64, OuterEnd, Pool, Prefix,
-        Shared, Siit, SixRd, SixToFour, Tunnel, TunnelEnd, WayOut,
+        Dynamic, Eam, Gateway, Host, IcmpSource, InRealm, Inside, Isatap, Nat46Pool, Nat64, OuterEnd, Pool,
+        Prefix, Shared, Siit, SixRd, SixToFour, Tunnel, TunnelEnd, WayOut,
     };
     match (&outer.owner, &inner.owner) {
         (Host(_), Host(_)) => Clash::Tolerated,
@@ -201,7 +203,9 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         // A tunnel's prefixes are routes: what is narrower goes its own way.
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (OuterEnd, other) | (other, OuterEnd) => match other {
-            Pool(_) | Dynamic(_) | Eam(_, true) | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => Clash::Outer,
+            Pool(_) | Dynamic(_) | Eam(_, true) | Nat46Pool | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => {
+                Clash::Outer
+            }
             // Several tunnels may have the same remote end; that it is not this host's is checked with the key.
             OuterEnd | Host(_) | Gateway | Shared(_) | IcmpSource(_) | Eam(_, false) => Clash::Tolerated,
             // Tunnels in tunnels.
@@ -218,7 +222,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             Pool(_) => Clash::HostsOwnPool,
             // One of many: the host itself is not translated, what is behind the other addresses is.
             Eam(_, true) if outer.prefix != inner.prefix => Clash::HostsOwnMinor,
-            Dynamic(_) | Eam(_, true) => Clash::HostsOwn,
+            Dynamic(_) | Nat46Pool | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) | Prefix(..) => Clash::HostsOwnMinor,
             TunnelEnd => Clash::HostsOwnEnd,
         },
@@ -232,8 +236,8 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         // The image of the gateway's own IPv4 address under the prefix, or an address in a mapping: packets to it are the gateway's, not the
         // translator's.
         (Nat64(_) | Siit(_) | Eam(..), Gateway) => Clash::Tolerated,
-        // The dynamic pool leaves out the gateway's own address and the addresses of mappings.
-        (Dynamic(_), Gateway) => Clash::Tolerated,
+        // The dynamic pool leaves out the gateway's own address and the addresses of mappings. So does a NAT46's.
+        (Dynamic(_) | Nat46Pool, Gateway) => Clash::Tolerated,
         (Dynamic(a), Eam(b, _)) if a == b => Clash::Tolerated,
         (Gateway, IcmpSource(_)) | (IcmpSource(_), Gateway) => Clash::Tolerated,
         (IcmpSource(a), IcmpSource(b)) if a != b => Clash::Tolerated,

@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::gateway::{Fragments, Gateway};
-use crate::mechanism::Mechanism;
 use crate::nat44::Nat44;
 use crate::nat44_static::PortlessStatic;
 use crate::nat64::Nat64;
@@ -64,7 +63,7 @@ impl Config {
             nat44: self.nat44_engines(workers),
             fragments: self.fragments.limits(),
             siit: self.siit.iter().map(|siit| siit.engine(&self.gateway)).collect(),
-            others: self.other_engines(workers),
+            others: self.other_engines(workers, now),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
             worker,
@@ -77,9 +76,18 @@ impl Config {
 
 impl Config {
     /// Mechanisms that need nothing but their row of the table, and AFTRs.
-    fn other_engines(&self, workers: u8) -> Vec<MechanismConfig> {
+    fn other_engines(&self, workers: u8, now: &Surroundings) -> Vec<MechanismConfig> {
         let aftrs = self.aftrs().map(|aftr| aftr.engine(self.pool(&aftr.pool), workers).into());
-        self.others.all().into_iter().map(Mechanism::engine).chain(aftrs).collect()
+        let steady = self.others.all().into_iter().filter(|it| it.changing(now).is_none());
+        steady.map(|it| self.with_mappings(it.engine())).chain(aftrs).collect()
+    }
+
+    /// A NAT46's mappings depend on the other sections.
+    fn with_mappings(&self, mut engine: MechanismConfig) -> MechanismConfig {
+        if let (MechanismConfig::Nat46(nat46), Some(settings)) = (&mut engine, self.mapping_settings()) {
+            nat46.mappings = settings;
+        }
+        engine
     }
 
     /// Realms are numbered in their order, which nothing outlives.
@@ -90,7 +98,14 @@ impl Config {
             identity: Identity::of_realm(&realm.nat44.name),
             ..engine(&realm.nat44)
         });
-        self.nat44.iter().map(engine).chain(realms).collect()
+        // Clients of the NAT46 behind the NAT44 reach servers as themselves.
+        let pool = self.nat46().map(|nat46| nat46.pool);
+        let main = self.nat44.iter().map(|nat44| {
+            let mut engine = engine(nat44);
+            engine.except.extend(pool);
+            engine
+        });
+        main.chain(realms).collect()
     }
 }
 
@@ -219,7 +234,7 @@ impl Siit {
 }
 
 impl Translation {
-    fn engine(&self) -> translate::Policy {
+    pub(crate) fn engine(&self) -> translate::Policy {
         translate::Policy {
             traffic_class: self.traffic_class,
             tos: self.tos,

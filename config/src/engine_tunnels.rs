@@ -28,7 +28,8 @@ impl Config {
         let isatap = self.isatap.iter().map(|it| (&*it.name, it.engine(now)));
         let b4s = self.b4s().map(|it| (&*it.name, it.engine(now)));
         let all = configured.chain(six_rd).chain(six_to_four).chain(isatap).chain(b4s);
-        all.filter_map(|(name, config)| Some((name, config?))).collect()
+        let all = all.filter_map(|(name, config)| Some((name, config?)));
+        all.chain(self.others.changing(now)).collect()
     }
 
     /// The gateway's own IPv6 address: as written, else one that a tunnel gives it.

@@ -264,8 +264,8 @@ impl Mechanism for IpInIp {
         self.prefixes.iter().copied().chain([local]).collect()
     }
 
-    fn local(&self) -> Option<IpAddr> {
-        Some(self.local)
+    fn locals(&self) -> Vec<IpAddr> {
+        vec![self.local]
     }
 
     fn serves_ipv4(&self) -> bool {

@@ -23,6 +23,7 @@ use crate::isatap::{Isatap, IsatapRole};
 use crate::mechanism_sections::{default_name, too_many};
 use crate::mechanisms::Mechanisms;
 use crate::nat44::{self, Nat44};
+use crate::nat46_check;
 use crate::nat64::{self, Nat64};
 use crate::own_tunnels;
 use crate::pool::{Pool, ReadPool};
@@ -169,7 +170,7 @@ fn read<'a>(
         report,
     );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
-    let translators = Translators::of(&nat64, &siit);
+    let translators = Translators::of(&nat64, &siit, table.get(schema::NAT46.name).is_some());
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
     claims.check(report);
@@ -223,6 +224,9 @@ fn read<'a>(
         config.check_dns64(&dns64, &written, host, report);
     }
     check_realms(&config, &sections, report);
+    if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
+        nat46_check::check(&config, &section, report);
+    }
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(&config, &written, report);
     let siit = sections.all(&schema::SIIT, &mut Report::default());

@@ -1,12 +1,14 @@
 //! A mechanism that needs nothing of the configuration but its section, and nothing of the host but routes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_wire::Prefix6;
 
 use crate::route::Route;
 use crate::section::Reader;
+use crate::surroundings::Surroundings;
 use crate::tunnel_context::TunnelContext;
 
 /// Such a mechanism.
@@ -24,7 +26,15 @@ pub trait Mechanism {
         None
     }
     /// The addresses at which tunnels end, which this host must not have on an interface.
-    fn local(&self) -> Option<IpAddr> {
+    fn locals(&self) -> Vec<IpAddr> {
+        Vec::new()
+    }
+    /// What its engine is built from at the moment, if that changes while the gateway runs. It is a tunnel then.
+    fn changing(&self, _now: &Surroundings) -> Option<TunnelConfig> {
+        None
+    }
+    /// The IPv4 address that this host has by it, on the device.
+    fn address4(&self, _now: &Surroundings) -> Option<Ipv4Addr> {
         None
     }
     /// Whether hosts with IPv4 addresses send packets to it.

@@ -4,28 +4,38 @@
 use std::net::IpAddr;
 
 use serde::Serialize;
+use sixway_dataplane::engine::TunnelConfig;
 use sixway_wire::Prefix6;
 
 use crate::fault::Report;
+use crate::four_over_six::FourOverSix;
 use crate::ip_in_ip::IpInIp;
 use crate::mechanism::{FromSection, Mechanism};
 use crate::mechanism_sections::{default_name, too_many};
+use crate::nat46::Nat46;
 use crate::npt66::Npt66;
 use crate::route::Route;
-use crate::schema::{IP_IN_IP, NPT66, Section};
+use crate::schema::{FOUR_OVER_SIX, IP_IN_IP, NAT46, NPT66, Section};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
+use crate::surroundings::Surroundings;
 use crate::tunnel_context::TunnelContext;
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Mechanisms {
+    /// The NAT46: first, so that its table follows those of the translators that have sections of their own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    nat46: Vec<Nat46>,
     /// Prefix translators.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     npt66: Vec<Npt66>,
     /// Tunnels of IP in IP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ip_in_ip: Vec<IpInIp>,
+    /// Ends of 4over6 tunnels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub four_over_six: Vec<FourOverSix>,
 }
 
 impl Mechanisms {
@@ -34,15 +44,25 @@ impl Mechanisms {
         sections: impl Fn(&'static Section, &mut Report) -> Vec<Reader<'a>>,
         mut context: TunnelContext,
     ) -> Option<Self> {
+        let nat46 = read_all(&NAT46, sections(&NAT46, context.report), &mut context);
         let npt66 = read_all(&NPT66, sections(&NPT66, context.report), &mut context);
         let ip_in_ip = read_all(&IP_IN_IP, sections(&IP_IN_IP, context.report), &mut context);
-        Some(Self { npt66: npt66?, ip_in_ip: ip_in_ip? })
+        let four_over_six = read_all(&FOUR_OVER_SIX, sections(&FOUR_OVER_SIX, context.report), &mut context);
+        Some(Self { nat46: nat46?, npt66: npt66?, ip_in_ip: ip_in_ip?, four_over_six: four_over_six? })
     }
 
     /// All of them, in the order of the configuration.
     pub fn all(&self) -> Vec<&dyn Mechanism> {
         let npt66 = self.npt66.iter().map(|it| it as &dyn Mechanism);
-        npt66.chain(self.ip_in_ip.iter().map(|it| it as &dyn Mechanism)).collect()
+        let nat46 = self.nat46.iter().map(|it| it as &dyn Mechanism);
+        let ip_in_ip = self.ip_in_ip.iter().map(|it| it as &dyn Mechanism);
+        let four_over_six = self.four_over_six.iter().map(|it| it as &dyn Mechanism);
+        nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).collect()
+    }
+
+    /// The NAT46.
+    pub(crate) fn nat46(&self) -> Option<&Nat46> {
+        self.nat46.first()
     }
 
     /// Whether the list is empty.
@@ -72,7 +92,16 @@ impl Mechanisms {
 
     /// The addresses at which tunnels end, with the tunnels' names.
     pub fn locals(&self) -> Vec<(&str, IpAddr)> {
-        self.all().into_iter().filter_map(|it| Some((it.name(), it.local()?))).collect()
+        let of = |it: &'_ dyn Mechanism| it.locals();
+        self.all()
+            .into_iter()
+            .flat_map(|it| of(it).into_iter().map(move |local| (it.name(), local)))
+            .collect()
+    }
+
+    /// Those that change while the gateway runs, as they are at the moment, with their names.
+    pub(crate) fn changing(&self, now: &Surroundings) -> Vec<(&str, TunnelConfig)> {
+        self.all().into_iter().filter_map(|it| Some((it.name(), it.changing(now)?))).collect()
     }
 
     /// What is routed by its source.

@@ -6,6 +6,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 use crate::config::Config;
 use crate::encapsulation::{Encapsulation, TunnelMtu};
+use crate::four_over_six::FourOverSix;
 use crate::isatap::IsatapRole;
 use crate::nat44::Nat44;
 use crate::route::{DEFAULT_ROUTE6, Route, aggregated};
@@ -64,6 +65,8 @@ pub struct Reach {
     pub rules: Vec<SourceRule>,
     /// Addresses of pools and of tunnels' local ends that others look for on a link.
     pub proxies: Vec<ProxyNeighbour>,
+    /// IPv4 addresses of this host on the device.
+    pub addresses4: Vec<Ipv4Addr>,
 }
 
 impl Config {
@@ -84,6 +87,9 @@ impl Config {
         self.link_reach(now, &mut reach);
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);
+        let lent = self.others.four_over_six.iter().filter_map(FourOverSix::concentrator);
+        reach.blackholes.extend(lent.flat_map(|it| aggregated(it.pool.clone())));
+        reach.addresses4.extend(self.others.all().into_iter().filter_map(|it| it.address4(now)));
         reach.rules = self.others.source_rules();
         reach.rules.extend(self.nat44.iter().flat_map(Nat44::source_rules));
         if !self.tun.routes.auto {
@@ -174,6 +180,7 @@ impl Config {
         let routed = self.used_pools().filter(|pool| !pool.shared);
         reach.blackholes.extend(routed.flat_map(|pool| aggregated(pool.addresses.clone())));
         reach.blackholes.extend(self.siit.iter().filter_map(|siit| siit.dynamic_pool));
+        reach.blackholes.extend(self.nat46().map(|nat46| nat46.pool));
         reach.blackholes.extend(self.own_routes.iter().filter_map(|route| match route {
             Route::V4(prefix) => Some(*prefix),
             Route::V6(_) => None,
@@ -264,6 +271,8 @@ impl Reach {
         self.rules.dedup();
         self.proxies.sort_unstable();
         self.proxies.dedup();
+        self.addresses4.sort_unstable();
+        self.addresses4.dedup();
     }
 }
 

@@ -3,21 +3,33 @@
 use serde::Serialize;
 
 use crate::fault::{Place, Report};
+use crate::host::HostFacts;
 use crate::interface_name::{NO_INTERFACE, is_interface_name};
 use crate::nat44::{Nat44, Nat44Context};
 use crate::nat64::Nat64;
-use crate::section::Reader;
+use crate::section::{Reader, place_of};
 
 /// Routing tables of the kernel that have another purpose: default, main and local.
-const TAKEN_TABLES: std::ops::RangeInclusive<u32> = 253..=255;
+pub const KERNEL_TABLES: std::ops::RangeInclusive<u32> = 253..=255;
+
+/// Where packets of inside hosts are routed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RealmRouting {
+    /// By the table of this number: what comes in by the interfaces of the realm.
+    Table(u32),
+    /// By the VRF of this name: what comes in by its interfaces.
+    Vrf(String),
+}
 
 /// A realm, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Realm {
     /// Its TUN device.
     pub device: String,
-    /// The number of its routing table.
-    pub table: u32,
+    /// Its routing table or VRF.
+    #[serde(flatten)]
+    pub routing: RealmRouting,
     /// Its NAT44.
     #[serde(flatten)]
     pub nat44: Nat44,
@@ -28,17 +40,7 @@ impl Realm {
         let Nat44Context { device: main, realm, host, pools, taken, claims, report } = context;
         let name = section.value("name", &mut Report::default()).and_then(|v| v.text(&mut Report::default()));
         let device = read_device(section, (main, name.as_deref()), report);
-        let table = section.value("table", report).and_then(|v| {
-            let table: u32 = v.integer(report)?;
-            if TAKEN_TABLES.contains(&table) {
-                report.fault(
-                    &v.place,
-                    "is a table of the kernel (default, main or local); write another number",
-                );
-                return None;
-            }
-            Some(table)
-        });
+        let routing = read_routing(section, host, report);
         let before = taken.len();
         let nat44 =
             Nat44::read(section, Nat44Context { device: main, realm, host, pools, taken, claims, report });
@@ -49,13 +51,68 @@ impl Realm {
                 "is shared with this host, whose packets belong to no realm; use a pool that is not shared";
             report.fault(place, what);
         }
-        let nat44 = nat44?;
-        if nat44.interfaces.is_empty() {
+        let (device, routing, nat44) = (device?, routing?, nat44?);
+        let place = place_of(section, "interfaces");
+        let missing = || {
             let key = format!("{}.interfaces", section.place().key).into();
-            let place = Place { key, ..section.place().clone() };
-            report.fault(&place, "is empty; write the interfaces of the inside hosts");
+            Place { key, ..section.place().clone() }
+        };
+        match (&routing, nat44.interfaces.is_empty()) {
+            (RealmRouting::Vrf(vrf), false) => {
+                let what = format!(
+                    "is not used with vrf; remove it, and let the interfaces belong to the VRF (ip link set {} master {vrf})",
+                    nat44.interfaces.first().map_or("lan1", String::as_str)
+                );
+                report.fault(&place, what);
+            }
+            (RealmRouting::Table(_), true) => {
+                report.fault(&missing(), "is empty; write the interfaces of the inside hosts");
+            }
+            (RealmRouting::Vrf(_), true) | (RealmRouting::Table(_), false) => {}
         }
-        Some(Self { device: device?, table: table?, nat44 })
+        Some(Self { device, routing, nat44 })
+    }
+}
+
+/// The routing table or the VRF: one of them.
+fn read_routing(section: &Reader, host: &HostFacts, report: &mut Report) -> Option<RealmRouting> {
+    let (table, vrf) = (section.value("table", report), section.value("vrf", report));
+    match (table, vrf) {
+        (Some(table), None) => {
+            let number: u32 = table.integer(report)?;
+            if KERNEL_TABLES.contains(&number) {
+                let what = "is a table of the kernel (default, main or local); write another number";
+                report.fault(&table.place, what);
+                return None;
+            }
+            Some(RealmRouting::Table(number))
+        }
+        (None, Some(vrf)) => {
+            let name = vrf.text(report)?;
+            if !is_interface_name(&name) || name == "lo" {
+                report.fault(&vrf.place, format!("\"{name}\" {NO_INTERFACE}"));
+                return None;
+            }
+            if !host.interfaces.is_empty() && !host.interfaces.contains(&name) {
+                let what = format!(
+                    "VRF \"{name}\" does not exist; packets of inside hosts are not translated until it appears"
+                );
+                report.warn(&vrf.place, what);
+            }
+            Some(RealmRouting::Vrf(name))
+        }
+        (Some(table), Some(_)) => {
+            report.fault(&table.place, "is not used with vrf: the VRF has its table; remove one of the two");
+            None
+        }
+        (None, None) => {
+            if !section.misspells(&["table", "vrf"]) {
+                let key = format!("{}.table", section.place().key).into();
+                let place = Place { key, ..section.place().clone() };
+                report.fault(&place, "is missing; write table = 101, or vrf = \"name\"");
+            }
+            None
+        }
     }
 }
 
@@ -102,8 +159,14 @@ pub(crate) fn check(
             if other.device == realm.device {
                 fault(format!("device {} is already used", realm.device), Some(place));
             }
-            if other.table == realm.table {
-                fault(format!("table {} is already used", realm.table), Some(place));
+            match &realm.routing {
+                RealmRouting::Table(table) if other.routing == realm.routing => {
+                    fault(format!("table {table} is already used"), Some(place));
+                }
+                RealmRouting::Vrf(vrf) if other.routing == realm.routing => {
+                    fault(format!("VRF {vrf} is already used"), Some(place));
+                }
+                RealmRouting::Table(_) | RealmRouting::Vrf(_) => {}
             }
             for shared in realm.nat44.interfaces.iter().filter(|it| other.nat44.interfaces.contains(it)) {
                 fault(format!("interface {shared} is already used"), Some(place));

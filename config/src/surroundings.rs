@@ -23,6 +23,17 @@ pub struct Surroundings {
     pub aftrs: BTreeMap<String, Ipv6Addr>,
     /// What ISATAP hosts were told, by interface.
     pub learnt: BTreeMap<String, Learnt>,
+    /// Addresses that this host leases over IPv6, by tunnel.
+    pub leases: BTreeMap<String, HostLease>,
+}
+
+/// An address that this host leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostLease {
+    /// The address.
+    pub ipv4: Ipv4Addr,
+    /// Whether the lease is held; else the address was leased before, and is requested again.
+    pub is_held: bool,
 }
 
 /// What an ISATAP host was told.

@@ -37,6 +37,7 @@
 //! ```
 
 pub mod b4;
+pub mod dhcp4o6;
 pub mod dns64;
 pub mod isatap_host;
 mod neighbour_answer;

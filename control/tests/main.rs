@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(clippy::duplicate_mod, reason = "each fuzz target brings what it needs")]
 
+mod dhcp4o6;
 mod dns64;
 mod dns64_upstream;
 mod dns64_words;

@@ -6,6 +6,8 @@
     reason = "a test reads files and the clock"
 )]
 
+#[path = "../../fuzz/targets/dhcp4o6.rs"]
+mod dhcp4o6;
 #[path = "../../fuzz/targets/dns64_answer.rs"]
 mod dns64_answer;
 #[path = "../../fuzz/targets/dns64_resolver.rs"]
@@ -27,6 +29,12 @@ use std::path::Path;
 fn any_octets_are_neighbour_discovery_or_none_and_provoke_nothing_bad() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/neighbour_discovery");
     mutation::replay(Path::new(corpus), 30_000, neighbour_discovery::run);
+}
+
+#[test]
+fn any_octets_are_dhcpv4_over_dhcpv6_or_none_and_no_two_hosts_have_one_address() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dhcp4o6");
+    mutation::replay(Path::new(corpus), 20_000, dhcp4o6::run);
 }
 
 #[test]

@@ -191,6 +191,11 @@ drop_reasons! {
     NoLocator => icmpv6(1, 3),
     /// The tunnel's remote end is not known yet.
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
+    /// The IPv4 destination is not leased to any host, or this host has no lease (RFC 7040 §6).
+    NoLease => icmpv4(3, 1),
+    /// The inner source is not leased to the host that sent the tunnel packet (RFC 7040 §6), or a packet into a tunnel does not have the leased
+    /// address as its source.
+    SourceNotLeased => silent,
     /// The packet would fit the tunnel only in fragments, which the configuration forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
     /// the sender did not set DF.
     OuterTooBig => icmpv4(3, 1) icmpv6(1, 3),
@@ -213,7 +218,8 @@ drop_reasons! {
     SourceInTranslationPrefix => silent,
     /// A packet from outside whose IPv4 source is in the NAT64's own pool: spoofed.
     SourceInPool => silent,
-    /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1).
+    /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1); with NAT46, the address represents no
+    /// server for this client, or the client is not known to have queried for this server.
     NoBinding => icmpv4(3, 1) icmpv6(1, 0),
     /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering). Always so for protocols without ports.
     Filtered => icmpv4(3, 13) icmpv6(1, 1),
@@ -244,7 +250,7 @@ drop_reasons! {
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
     /// Packets from outside created three quarters of the maximum number of sessions. The rest is reserved for inside hosts (RFC 6146 §3.5.1, §5.3).
     OutsideSessionsFull => icmpv4(3, 1) icmpv6(1, 3),
-    /// An ICMP error about a packet without session.
+    /// An ICMP error about a packet without session, or without a mapping of a NAT46.
     NoSessionForError => silent,
 
     // Fragments.

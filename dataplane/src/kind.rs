@@ -179,6 +179,26 @@ kinds! {
         out: "encap" = "Frames encapsulated by the B4 of DS-Lite.",
         in: "decap" = "Frames decapsulated by the B4 of DS-Lite.",
     }
+    /// NAT46: IPv4 hosts reach IPv6 servers by name.
+    Nat46 {
+        name: "nat46",
+        section: "nat46",
+        title: "nat46",
+        number: 12,
+        stateful: false,
+        out: "v6_to_v4" = "Frames of servers translated from IPv6 to IPv4 by NAT46.",
+        in: "v4_to_v6" = "Frames of clients translated from IPv4 to IPv6 by NAT46.",
+    }
+    /// Public 4over6 (RFC 7040).
+    FourOverSix {
+        name: "four_over_six",
+        section: "four_over_six",
+        title: "4over6",
+        number: 11,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by 4over6 tunnels.",
+        in: "decap" = "Frames decapsulated by 4over6 tunnels.",
+    }
 }
 
 impl Kind {
@@ -217,6 +237,8 @@ mod tests {
             (Kind::Nat44, 9),
             (Kind::DsLite, 10),
             (Kind::B4, 13),
+            (Kind::Nat46, 12),
+            (Kind::FourOverSix, 11),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

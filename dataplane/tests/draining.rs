@@ -5,7 +5,7 @@ use crate::support::{Gateway, v4};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::nat::{
-    DrainingRow, Inside, NatProtocol, Outside, SavedSession, SessionState, StaticBinding,
+    DrainingRow, Inside, NatProtocol, Outside, SavedSession, SessionState, StaticBinding, StaticBindingError,
 };
 use sixway_dataplane::{DropReason, Frame, Instant, Outbox, Verdict, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
@@ -52,9 +52,27 @@ fn drain(gateway: &mut Gateway, drains: bool) {
     gateway.engine.stateful_at(0).unwrap().0.drain(old(), drains);
 }
 
+/// The row of the only prefix, from all steps, and how many they are.
+fn whole(engine: &mut Engine, now: Instant) -> (DrainingRow, u32) {
+    let translator = engine.stateful_at(0).unwrap().0;
+    let (mut sum, mut from, mut steps) = (None::<DrainingRow>, Some(0), 0);
+    while let Some(place) = from {
+        let (rows, next) = translator.draining_rows(place, now);
+        for row in rows {
+            let sum = sum.get_or_insert(DrainingRow { bindings: 0, hosts: 0, portless: 0, ..row });
+            assert_eq!(sum.prefix, row.prefix);
+            sum.bindings += row.bindings;
+            sum.hosts += row.hosts;
+            sum.portless += row.portless;
+        }
+        (from, steps) = (next, steps + 1);
+    }
+    (sum.unwrap(), steps)
+}
+
 fn left(gateway: &mut Gateway) -> DrainingRow {
     let now = gateway.now;
-    gateway.engine.stateful_at(0).unwrap().0.draining_rows(now)[0]
+    whole(&mut gateway.engine, now).0
 }
 
 /// A host that has a binding at the address that is to be drained, and that.
@@ -211,8 +229,77 @@ fn static_bindings_are_left_and_counted_once_by_all_workers() {
         }
         assert_eq!((frame.verdict, source(frame.bytes())), (Verdict::Forward, NEW.into()));
     }
-    let rows = workers.iter_mut().map(|engine| engine.stateful_at(0).unwrap().0.draining_rows(now)[0]);
+    let rows = workers.iter_mut().map(|engine| whole(engine, now).0);
     let rows: Vec<_> = rows.collect();
     let sum = |of: fn(&DrainingRow) -> u64| rows.iter().map(of).sum::<u64>();
     assert_eq!((sum(|row| row.bindings), sum(|row| row.hosts)), (1, 1), "{rows:?}");
+}
+
+/// Someone asks again and again how far the draining of a large pool is: no step looks at all of it.
+#[test]
+fn what_is_left_of_a_large_pool_is_counted_in_steps() {
+    let large: Prefix4 = "198.18.0.0/19".parse().unwrap();
+    let mut gateway = gateway(|nat44| {
+        nat44.pool.addresses = vec![large];
+        nat44.limits.sessions = 20_000;
+        nat44.limits.bindings = 20_000;
+        nat44.pool.ports = vec![2_000..=2_000];
+    });
+    // Each address has one port, so that each host opens one more address.
+    for n in 0..5_000_u32 {
+        sends(&mut gateway, &Ipv4Addr::from_bits(0x0a00_0001 + n).to_string(), 4_000);
+    }
+    let now = gateway.now;
+    gateway.engine.stateful_at(0).unwrap().0.drain(large, true);
+    let (row, steps) = whole(&mut gateway.engine, now);
+    assert_eq!((row.bindings, row.hosts, row.portless), (5_000, 5_000, 0));
+    assert!(steps >= 3, "{steps} steps");
+    // A place that is not there any more is the end.
+    let translator = gateway.engine.stateful_at(0).unwrap().0;
+    for from in [1 << 20, u32::MAX] {
+        assert!(translator.draining_rows(from, now).0.is_empty());
+    }
+}
+
+/// Two hosts of different workers: the second one is refused by both, whoever has the port.
+#[test]
+fn the_outside_endpoint_of_another_workers_static_binding_is_in_use_at_every_worker() {
+    let engine = |worker| {
+        let config = EngineConfig {
+            nat44: vec![nat44(|_| {})],
+            worker: WorkerId(worker),
+            workers: 2,
+            seed: [1, 2],
+            worker_key: [3, 5],
+            ..EngineConfig::default()
+        };
+        Engine::new(&config).unwrap()
+    };
+    let mut workers: Vec<Engine> = (0..2).map(engine).collect();
+    let host = |n: u8| Ipv4Addr::new(10, 0, n, 1).to_ipv6_mapped();
+    let of = |worker: u8, workers: &mut [Engine]| {
+        let translator = workers[0].stateful_at(0).unwrap().0;
+        (1..100).map(host).find(|host| translator.worker_of_inside(*host) == WorkerId(worker)).unwrap()
+    };
+    let hosts = [of(0, &mut workers), of(1, &mut workers)];
+    for (first, second, port) in [(0, 1, 2_100), (1, 0, 2_100), (0, 1, 2_200), (1, 0, 2_200)] {
+        let binding = |host| StaticBinding {
+            protocol: NatProtocol::Tcp,
+            softwire: None,
+            inside: Inside(Endpoint6::new(host, 80)),
+            outside: Outside(Endpoint4::new(NEW.parse().unwrap(), port)),
+        };
+        for worker in &mut workers {
+            assert_eq!(worker.stateful_at(0).unwrap().0.add_static(&binding(hosts[first])), Ok(()));
+        }
+        for worker in &mut workers {
+            let refused = worker.stateful_at(0).unwrap().0.add_static(&binding(hosts[second]));
+            assert_eq!(refused, Err(StaticBindingError::OutsideInUse));
+        }
+        for worker in &mut workers {
+            let (translator, counters) = worker.stateful_at(0).unwrap();
+            let removed = translator.remove_static(&binding(hosts[first]), usize::MAX, counters);
+            assert_eq!(removed, Some(true));
+        }
+    }
 }

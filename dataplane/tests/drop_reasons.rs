@@ -9,6 +9,7 @@ use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
+use sixway_dataplane::mechanism::four_over_six::{ConcentratorConfig, FourOverSixConfig, Role};
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -94,6 +95,17 @@ fn tunnel() -> Gateway {
 }
 
 /// The 6to4 relay's address.
+/// A concentrator of 4over6 without bindings.
+fn concentrator() -> Gateway {
+    let role = Role::Concentrator(ConcentratorConfig {
+        addresses: vec!["2001:db8:c::1".parse().unwrap()],
+        lent: vec!["192.0.2.8/29".parse().unwrap()],
+        max_bindings: 1,
+        bindings: Vec::new(),
+    });
+    tunnelling(FourOverSixConfig { role, policy: TunnelPolicy::default() }.into())
+}
+
 const RELAY4: &str = "192.88.99.1";
 
 fn relay() -> Gateway {
@@ -224,6 +236,11 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let config = ConfiguredConfig { remote: None, ..support::configured() };
             let gateway = tunnelling(TunnelConfig::Configured(config));
             (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")]), six)
+        }
+        DropReason::NoLease => (after(concentrator(), [v4(PEER4, "192.0.2.9").udp(1, 2, b"data")]), four),
+        DropReason::SourceNotLeased => {
+            let inner = v4("192.0.2.9", PEER4).udp(1, 2, b"data");
+            (after(concentrator(), [v6(HOST6, "2001:db8:c::1").protocol(4, &inner.octets(), None)]), six)
         }
         DropReason::OuterTooBig => {
             let policy = TunnelPolicy { outer_fragments: OuterFragments::Never, ..TunnelPolicy::default() };

@@ -109,7 +109,7 @@ fn without_an_aftr_senders_are_told_that_the_network_cannot_be_reached() {
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRemote));
     let sent = gateway.sent();
     assert_eq!((sent[20], &sent[16..20]), (3, &[192, 168, 1, 5][..]));
-    // An address that no host can have is not one.
+    // An address that no host can have is not used.
     let mut gateway = with(B4Config { remote: "fe80::1".parse().ok(), ..b4() });
     gateway.receives(v4(LAN, FAR).udp(1, 2, b"data"));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRemote));

@@ -3,7 +3,7 @@
 use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
 use super::thread::{Thread, ThreadParts};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use sixway_control::dns64::{Access, Settings};
+use sixway_control::dns64::{Access, NameMappings, Settings};
 use sixway_link::{Clock, Duty, UdpServer, give_up};
 use std::fmt;
 use std::io::{self, Read};
@@ -31,6 +31,8 @@ pub struct ServiceSettings {
     pub names: Vec<String>,
     /// Whether each query is written to the log.
     pub query_log: bool,
+    /// Names that lead to mappings of a NAT46.
+    pub mappings: Option<NameMappings>,
 }
 
 /// Why the DNS64 cannot start.
@@ -206,6 +208,7 @@ fn parts(
         names: plan.names.clone(),
         streams: Some(streams.clone()),
         query_log: plan.query_log,
+        mappings: plan.mappings.clone(),
     })
 }
 

@@ -8,7 +8,7 @@ use super::report::{Report, SocketCounters};
 use super::servers::Servers;
 use super::ticket::{StreamClients, Ticket};
 use super::watch::{Ready, Watch};
-use sixway_control::dns64::{Asker, Heard, Outcome, Resolver, Settings, Transport};
+use sixway_control::dns64::{Asker, Heard, NameMappings, Outcome, Resolver, Settings, Transport};
 use sixway_dataplane::Instant;
 use sixway_link::Clock;
 use sixway_link::UdpServer;
@@ -43,6 +43,8 @@ pub struct ThreadParts {
     pub streams: Option<mpsc::Sender<UpstreamQuery>>,
     /// Whether each query is written to the log.
     pub query_log: bool,
+    /// Names that lead to mappings of a NAT46.
+    pub mappings: Option<NameMappings>,
 }
 
 /// A DNS thread.
@@ -79,7 +81,7 @@ impl Thread {
         let watch = Watch::new()?;
         watch.add(mailbox.wake().fd(), Ready::Mailbox)?;
         Ok(Self {
-            resolver: Resolver::new(parts.settings, parts.seed, now),
+            resolver: Resolver::new(parts.settings, parts.seed, now).with_mappings(parts.mappings),
             clock,
             servers: Servers::new(parts.sockets, &watch)?,
             watch,

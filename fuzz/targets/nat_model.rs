@@ -5,7 +5,7 @@
 //! checks that it is lawful.
 //!
 //! ```text
-//!   input:  family, filtering, how ports are given (1) · limits (1) · rates (1) · seed (1) · steps
+//!   input:  family, filtering, how ports are given, an exempt subscriber (1) · limits (1) · rates (1) · seed (1) · steps
 //!   step:   8 octets, which `step.rs` reads
 //! ```
 
@@ -54,7 +54,8 @@ fn settings([choice, limits, rates, seed]: [u8; 4]) -> Settings {
     };
     let family = if choice % 2 == 0 { Family::Six } else { Family::Four };
     let workers = if several { 2 } else { 1 };
-    Settings { family, filtering, giving, limits, workers, seed: [seed.into(), 7] }
+    let has_exempt = choice / 32 % 2 == 1;
+    Settings { family, filtering, giving, limits, has_exempt, workers, seed: [seed.into(), 7] }
 }
 
 /// Runs both with what these octets say.
@@ -64,11 +65,6 @@ pub fn run(octets: &[u8]) {
     let mut pair = Pair::new(settings);
     let (steps, _) = steps.as_chunks::<OCTETS>();
     for step in steps {
-        let step = Step::of(*step, settings.in_blocks());
-        let is_static = matches!(step, Step::AddStatic { .. } | Step::RemoveStatic(_));
-        // Which worker a static binding belongs to is another test's.
-        if !(is_static && settings.workers > 1) {
-            pair.step(&step);
-        }
+        pair.step(&Step::of(*step, settings.in_blocks()));
     }
 }

@@ -5,8 +5,8 @@ use sixway::admin::{
 };
 use sixway::view::{
     AddressBlocksRow, BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush,
-    Flushed, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
-    Status, SubscriberRow, Subscribers,
+    Flushed, LeaseRow, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status, SubscriberRow, Subscribers,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -26,6 +26,12 @@ impl Backend for Fake {
             by_worker: vec![1, 2],
             ..CounterRow::default()
         }])
+    }
+    async fn leases(&self) -> Result<Vec<LeaseRow>, AdminError> {
+        Ok(vec![LeaseRow { ipv4: "192.0.2.17".into(), ..LeaseRow::default() }])
+    }
+    async fn end_lease(&self, ipv4: std::net::Ipv4Addr) -> Result<(), AdminError> {
+        Err(AdminError::NotFound(format!("{ipv4} is not leased")))
     }
     async fn live(
         &self,

@@ -121,6 +121,26 @@ fn sessions_stand_in_columns_and_the_last_line_says_how_many_there_are() {
 }
 
 #[test]
+fn mappings_of_nat46_say_which_server_they_lead_to() {
+    let row = BindingRow {
+        mechanism: "nat46".into(),
+        worker: 0,
+        protocol: "any".into(),
+        inside: "10.0.0.5".into(),
+        outside: "192.168.46.7".into(),
+        kind: "dynamic".into(),
+        sessions: 0,
+        server: Some("2001:db8:80::1".into()),
+    };
+    assert_eq!(
+        show::bindings(&Page { rows: vec![row], total: 1, next: None }, Colour::Never),
+        "PROTO  INSIDE    OUTSIDE       KIND     SESSIONS  MECHANISM  WORKER  SERVER\n\
+         any    10.0.0.5  192.168.46.7  dynamic  0         nat46      0       2001:db8:80::1\n\
+         1 of 1\n"
+    );
+}
+
+#[test]
 fn bindings_say_how_they_came_about() {
     let row = BindingRow {
         softwire: None,
@@ -131,6 +151,7 @@ fn bindings_say_how_they_came_about() {
         outside: "192.0.2.1:80".into(),
         kind: "static".into(),
         sessions: 3,
+        server: None,
     };
     assert_eq!(
         show::bindings(&Page { rows: vec![row], total: 1, next: None }, Colour::Never),

@@ -58,6 +58,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("turnserver", "coturn"),
     ("turnutils_natdiscovery", "coturn"),
     ("openvpn", "openvpn"),
+    ("iptables-legacy", "iptables"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

@@ -56,7 +56,7 @@ impl Name {
     }
 
     /// The names of a list; a key that is not written has none.
-    pub(super) fn read_all(value: Option<Value>, report: &mut Report) -> Option<Vec<Self>> {
+    pub(crate) fn read_all(value: Option<Value>, report: &mut Report) -> Option<Vec<Self>> {
         let Some(value) = value else { return Some(Vec::new()) };
         let place = value.place.clone();
         let items = value.items();

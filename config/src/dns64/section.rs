@@ -47,8 +47,8 @@ pub struct Dns64 {
     /// Where clients ask.
     #[serde(flatten)]
     pub listening: Listening,
-    /// Pref64::/n, one AAAA record each; at least one.
-    #[serde(rename = "prefix", serialize_with = "prefixes::many")]
+    /// Pref64::/n, one AAAA record each; none only next to a NAT46.
+    #[serde(rename = "prefix", serialize_with = "prefixes::many", skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<Rfc6052>,
     /// Whether another machine translates them.
     pub translated_elsewhere: bool,

@@ -186,7 +186,7 @@ pub(crate) static POOL: Section = Section {
 };
 
 /// Keys that every translating mechanism has (RFC 7915).
-const TRANSLATION: &[Key] = &[
+pub(super) const TRANSLATION: &[Key] = &[
     key(
         "translate_non_global",
         Kind::Boolean,

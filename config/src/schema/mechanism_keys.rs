@@ -1,7 +1,95 @@
-//! The keys of `[[npt66]]` and `[[ip_in_ip]]`.
+//! The keys of `[nat46]`, `[[npt66]]` and `[[ip_in_ip]]`.
 
 use super::key::{Absent, Kind, Section, Times, key};
+use super::keys::TRANSLATION;
 use super::tunnel_keys::OUTER_HEADER;
+
+/// The keys of `[nat46]`.
+pub(crate) static NAT46: Section = Section {
+    name: "nat46",
+    times: Times::Once,
+    groups: &[
+        &[
+            key("name", Kind::Text, Absent::Means("`nat46`"), "Name in `sixway show` and in metrics."),
+            key(
+                "clients",
+                Kind::Prefixes4,
+                Absent::FaultSuch("[\"10.0.0.0/8\"]"),
+                "IPv4 hosts that may use it: they get addresses of the pool for names of IPv6-only servers, and only their packets are translated.",
+            ),
+            key(
+                "pool",
+                Kind::Prefix4,
+                Absent::FaultSuch("\"192.168.46.0/24\""),
+                "Addresses that represent IPv6 servers. The clients must route them to this machine; they are not used otherwise.",
+            ),
+            key(
+                "prefix",
+                Kind::Prefix6,
+                Absent::FaultSuch("\"2001:db8:46::/96\""),
+                "Prefix of the clients' IPv6 images (RFC 6052), by which servers see them. It must be routed to this machine, and belong to no other mechanism.",
+            ),
+            key(
+                "servers",
+                Kind::Prefixes6,
+                Absent::Default("\"2000::/3\""),
+                "IPv6 addresses that names may lead to. Unique local addresses (fc00::/7) must be written, so that a name of the Internet does not lead into your own networks.",
+            ),
+            key(
+                "exclude_names",
+                Kind::Texts,
+                Absent::Means("none"),
+                "Names at and below which clients get no address of the pool, such as FTP servers, whose protocol has addresses in it.",
+            ),
+            key(
+                "static",
+                Kind::Tables(&NAT46_STATIC),
+                Absent::Means("none"),
+                "Mappings that always exist, for all clients and without a query.",
+            ),
+            key(
+                "mappings",
+                Kind::Choice(&["client", "shared"]),
+                Absent::Default("\"client\""),
+                "Who uses a mapping. `\"client\"`: the client that queried; different clients may have different servers at one address. `\"shared\"`: all clients, where they query through a resolver of their own, so that nobody knows which client a query is for.",
+            ),
+            key(
+                "ttl",
+                Kind::Duration { min: 1, max: 3_600 },
+                Absent::Default("\"2 min\""),
+                "The longest TTL of such an answer. A mapping lives for the TTL and 30 s, and as long as its client sends; its address then rests for the TTL and 2 min.",
+            ),
+            key(
+                "max_mappings",
+                Kind::Integer { min: 16, max: 16 << 20 },
+                Absent::Default("65536"),
+                "Maximum number of mappings, resting ones included; about 100 octets of memory each. When the table is full, new ones are refused and existing ones stay.",
+            ),
+            key(
+                "max_mappings_per_client",
+                Kind::Integer { min: 1, max: 16 << 20 },
+                Absent::Default("1024"),
+                "Maximum number of those of one client. Of a pool of its own with more than 128 addresses, a client uses at most half.",
+            ),
+        ],
+        TRANSLATION,
+    ],
+};
+
+/// `nat46.static`.
+pub(crate) static NAT46_STATIC: Section = Section {
+    name: "nat46.static",
+    times: Times::Several,
+    groups: &[&[
+        key("address", Kind::Address4, Absent::FaultSuch("\"192.168.46.80\""), "An address of the pool."),
+        key(
+            "server",
+            Kind::Address6,
+            Absent::FaultSuch("\"2001:db8:80::80\""),
+            "The server that it represents.",
+        ),
+    ]],
+};
 
 /// The keys of `[[npt66]]`.
 pub(crate) static NPT66: Section = Section {

@@ -4,6 +4,7 @@
 mod advertisement_keys;
 mod dns64_keys;
 mod ds_lite_keys;
+mod four_over_six_keys;
 mod key;
 mod keys;
 mod log_keys;
@@ -19,12 +20,13 @@ pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 pub(crate) use ds_lite_keys::{
     AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, B4_KEYS, DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE_TIMEOUTS,
 };
+pub(crate) use four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
 pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,
 };
 pub(crate) use log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
-pub(crate) use mechanism_keys::{IP_IN_IP, NPT66};
+pub(crate) use mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
 pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;

@@ -25,14 +25,20 @@ pub(crate) static REALM: Section = Section {
             key(
                 "interfaces",
                 Kind::Texts,
-                Absent::FaultSuch("[\"lan1\"]"),
+                Absent::Means("required with `table`; with `vrf`, those of the VRF"),
                 "Interfaces by which packets of inside hosts come in: each belongs to one realm, and all that arrives there is routed by `table`.",
             ),
             key(
                 "table",
                 Kind::Integer { min: 1, max: 4_294_967_294 },
-                Absent::FaultSuch("101"),
+                Absent::Means("required without `vrf`"),
                 "Number of the routing table of the realm, with your routes to the inside hosts. Sixway adds a default route into the device of the realm, and policy rules for `interfaces` and for this device.",
+            ),
+            key(
+                "vrf",
+                Kind::Text,
+                Absent::Means("none"),
+                "In place of `table` and `interfaces`: name of a VRF of the kernel, with the interfaces of the inside hosts and your routes to them. The device of the realm is put into it, and its table gets a default route into the device. The VRF is yours: it is not created or removed.",
             ),
             key(
                 "device",

@@ -3,16 +3,17 @@
 use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 use super::ds_lite_keys::{DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE_TIMEOUTS};
+use super::four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
-use super::mechanism_keys::{IP_IN_IP, NPT66};
+use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 36] = [
+pub(crate) static SECTIONS: [&Section; 40] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -25,6 +26,8 @@ pub(crate) static SECTIONS: [&Section; 36] = [
     &REALM,
     &SIIT,
     &EAM,
+    &NAT46,
+    &NAT46_STATIC,
     &NPT66,
     &SIX_TO_FOUR,
     &SIX_RD,
@@ -36,6 +39,8 @@ pub(crate) static SECTIONS: [&Section; 36] = [
     &DS_LITE_TIMEOUTS,
     &DS_LITE_PORT_TIMEOUT,
     &DS_LITE_STATIC,
+    &FOUR_OVER_SIX,
+    &FOUR_OVER_SIX_STATIC,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

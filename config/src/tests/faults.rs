@@ -21,11 +21,11 @@ fn a_name_that_no_pool_has_is_reported_with_the_one_that_was_meant() {
 fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(NAT64, "prefx = 1", "nat64.prefx  unknown; did you mean `prefix`?");
     fault_in(NAT64, "eam = 1", "nat64.eam  unknown here; `eam` belongs to [siit]");
-    fault_in(NAT64, "[nat46]", "nat46  unknown; did you mean [nat64]?");
+    fault_in(NAT64, "[nat65]", "nat65  unknown; did you mean [nat64]?");
     fault_in(
         NAT64,
         "[[vpn]]",
-        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
+        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [nat46], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [four_over_six], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
     );
 }
 
@@ -52,7 +52,7 @@ fn each_required_key_that_a_section_lacks_is_reported() {
             "sixway.toml:5  pool  has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true",
         ],
     );
-    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [ds_lite], [realm], [router_advertisement], [dns64]";
+    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [four_over_six], [nat46], [ds_lite], [realm], [router_advertisement], [dns64]";
     faults(OWN, &[none]);
     faults("", &[none]);
     faults(

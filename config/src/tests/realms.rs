@@ -1,7 +1,7 @@
 //! `[[realm]]`.
 
 use super::*;
-use crate::Surroundings;
+use crate::{RealmRouting, Surroundings};
 use sixway_dataplane::mechanism::identity::Identity;
 
 fn pool(name: &str, address: &str) -> String {
@@ -30,8 +30,9 @@ fn realms_may_have_the_same_inside_and_have_devices_of_their_own() {
     assert_eq!(config.used_pools().count(), 2);
     let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
     assert_eq!(again, config);
-    let devices: Vec<_> = config.realms.iter().map(|realm| (&*realm.device, realm.table)).collect();
-    assert_eq!(devices, [("sixway0-red", 101), ("sixway0-blue", 102)]);
+    let devices: Vec<_> = config.realms.iter().map(|realm| (&*realm.device, realm.routing.clone())).collect();
+    let table = RealmRouting::Table;
+    assert_eq!(devices, [("sixway0-red", table(101)), ("sixway0-blue", table(102))]);
     let engine = &config.engines([0, 0], &Surroundings::default())[0];
     let realms: Vec<_> = engine.nat44.iter().map(|nat44| (nat44.realm.0, nat44.identity)).collect();
     assert_eq!(realms, [(1, Identity::of_realm("red")), (2, Identity::of_realm("blue"))]);
@@ -93,4 +94,25 @@ fn a_realm_is_not_combined_with_the_main_interfaces_a_shared_pool_or_the_fast_pa
         two().replacen("[\"192.0.2.2\"]", "[\"192.0.2.2\"]\nports = \"61000-65535\"\nshared = true", 1);
     let found = faults(&shared);
     assert!(found.contains("is shared with this host"), "{found}");
+}
+
+#[test]
+fn a_realm_is_in_a_vrf_in_place_of_a_table_and_interfaces() {
+    let blue = |place: &str| two().replacen("interfaces = [\"lan2\"]\ntable = 102", place, 1);
+    let (config, _) = parse(&blue("vrf = \"blue\"")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(config.realms[1].routing, RealmRouting::Vrf("blue".into()));
+    assert!(config.realms[1].nat44.interfaces.is_empty());
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+    for (place, expected) in [
+        ("vrf = \"blue\"\ntable = 102", "is not used with vrf: the VRF has its table"),
+        ("vrf = \"blue\"\ninterfaces = [\"lan2\"]", "ip link set lan2 master blue"),
+        ("vrf = \"a name\"", "not a valid interface name"),
+        ("interfaces = [\"lan2\"]", "write table = 101, or vrf = \"name\""),
+    ] {
+        let found = faults(&blue(place));
+        assert!(found.contains(expected), "{place}: {found}");
+    }
+    let both = blue("vrf = \"x\"").replacen("interfaces = [\"lan1\"]\ntable = 101", "vrf = \"x\"", 1);
+    assert!(faults(&both).contains("VRF x is already used"), "{}", faults(&both));
 }

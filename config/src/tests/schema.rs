@@ -3,6 +3,9 @@
 use super::*;
 use crate::schema::{AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, Kind, SECTIONS, Section, Times};
 
+/// Keys that only a host's end of 4over6 has.
+const OF_HOST_END: [&str; 6] = ["local", "concentrator", "servers", "address", "idle", "destinations"];
+
 /// A good configuration in which one key of a section can be written last.
 fn with(section: &Section, line: &str) -> String {
     let of_aftr = AFTR_KEYS.iter().chain(AFTR_SUBSCRIBER_KEYS).map(|key| key.name);
@@ -45,6 +48,25 @@ fn with(section: &Section, line: &str) -> String {
         "ds_lite" => {
             vec![("role", "\"b4\""), ("interface", "\"eth0\""), ("aftr", "\"aftr.example\"")]
         }
+        "nat46" => vec![
+            ("clients", "\"10.46.0.0/16\""),
+            ("pool", "\"192.168.46.0/24\""),
+            ("prefix", "\"2001:db8:77::/96\""),
+        ],
+        "nat46.static" => vec![("address", "\"192.168.46.80\""), ("server", "\"2001:db8:80::80\"")],
+        "four_over_six" if OF_HOST_END.iter().any(|key| line.starts_with(&format!("{key} "))) => vec![
+            ("role", "\"host\""),
+            ("local", "\"2001:db8:77::1\""),
+            ("concentrator", "\"2001:db8:79::1\""),
+            ("servers", "\"2001:db8:79::2\""),
+        ],
+        "four_over_six" => vec![
+            ("role", "\"concentrator\""),
+            ("addresses", "\"2001:db8:77::1\""),
+            ("pool", "\"10.9.0.0/24\""),
+            ("clients", "\"2001:db8:78::/48\""),
+        ],
+        "four_over_six.static" => vec![("host", "\"2001:db8:78::1\""), ("ipv4", "\"10.9.0.1\"")],
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {

@@ -21,6 +21,7 @@ pub mod cache;
 pub mod compose;
 pub mod key;
 mod local;
+mod mapping;
 pub mod name;
 mod outcome;
 mod policy;
@@ -35,6 +36,7 @@ pub mod upstream;
 pub mod validator;
 
 pub use ask::{Asker, Exchange, Failure, Heard, QueryTransport, Security, Transmit, Transport};
+pub use mapping::{MOST_SERVERS, NameMappings};
 pub use outcome::{Counters, Outcome};
 pub use resolver::Resolver;
 pub use settings::{

@@ -100,6 +100,36 @@ pub(super) fn in_addr_arpa(address: Ipv4Addr) -> ArrayVec<u8, IN_ADDR_OCTETS> {
     name
 }
 
+/// The address of a name under IN-ADDR.ARPA (RFC 1035 §3.5).
+pub(super) fn in_addr_address(name: &[u8]) -> Option<Ipv4Addr> {
+    let mut labels = name.strip_suffix(IN_ADDR_ARPA)?;
+    let mut octets = [0; 4];
+    for octet in octets.iter_mut().rev() {
+        let (length, rest) = labels.split_first()?;
+        let (label, rest) = rest.split_at_checked(usize::from(*length))?;
+        *octet = std::str::from_utf8(label).ok()?.parse().ok()?;
+        labels = rest;
+    }
+    let address = Ipv4Addr::from(octets);
+    // One spelling of each address: no leading zeros, no further labels.
+    (labels.is_empty() && in_addr_arpa(address).as_slice() == name).then_some(address)
+}
+
+/// The name of an IPv6 address, in octets: 32 labels of one digit, and `ip6.arpa`.
+pub(super) const IP6_OCTETS: usize = 74;
+
+/// The name under IP6.ARPA (RFC 3596 §2.5).
+pub(super) fn ip6_arpa(address: Ipv6Addr) -> ArrayVec<u8, IP6_OCTETS> {
+    let mut name = ArrayVec::new();
+    for place in 0..32 {
+        let nibble = (address.to_bits() >> (4 * place)) as u8 & 15;
+        name.push(1);
+        name.push(if nibble < 10 { b'0' + nibble } else { b'a' + nibble - 10 });
+    }
+    name.extend(IP6_ARPA.iter().copied());
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::policy::wire;
@@ -127,6 +157,28 @@ mod tests {
 
     fn six(text: &str) -> Ipv6Addr {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn names_of_both_families_are_written_and_read() {
+        let address = six("4321:0:1:2:3:4:567:89ab");
+        assert_eq!(super::ip6_arpa(address).as_slice(), ip6_arpa(address));
+        assert_eq!(Ip6Name::read(&super::ip6_arpa(address)).unwrap().address(), Some(address));
+        for text in ["0.0.0.0", "192.0.2.10", "10.200.3.255"] {
+            let address: Ipv4Addr = text.parse().unwrap();
+            assert_eq!(in_addr_address(&in_addr_arpa(address)), Some(address), "{text}");
+        }
+        for text in [
+            "1.2.3.in-addr.arpa",
+            "0.1.2.3.4.in-addr.arpa",
+            "01.2.3.4.in-addr.arpa",
+            "1.2.3.256.in-addr.arpa",
+            "1.2.3.+4.in-addr.arpa",
+            "in-addr.arpa",
+            "a.b.c.d.ip6.arpa",
+        ] {
+            assert_eq!(in_addr_address(&wire(text)), None, "{text}");
+        }
     }
 
     #[test]

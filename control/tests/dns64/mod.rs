@@ -7,6 +7,7 @@ mod conserved;
 mod crowds;
 mod dnssec;
 mod faults;
+mod nat46;
 mod patience;
 mod rfc2308;
 mod rfc6147;

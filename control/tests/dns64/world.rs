@@ -5,8 +5,8 @@ use domain::base::{Message, Rtype};
 use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::{
-    Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, Outcome, QueryTransport, Resolver,
-    Reverse, Settings, Stale, SynthesisedTtl, Transmit, Transport, Upstream, Wire,
+    Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, NameMappings, Outcome, QueryTransport,
+    Resolver, Reverse, Settings, Stale, SynthesisedTtl, Transmit, Transport, Upstream, Wire,
 };
 use sixway_dataplane::translate::address::Rfc6052;
 use std::collections::{BTreeMap, VecDeque};
@@ -172,6 +172,12 @@ impl World {
             tickets: 0,
             answered: BTreeMap::new(),
         }
+    }
+
+    /// With a NAT46.
+    pub fn with_mappings(mut self, names: NameMappings) -> Self {
+        self.resolver = self.resolver.with_mappings(Some(names));
+        self
     }
 
     /// With these records: owner, type, TTL, data, as in a zone file.

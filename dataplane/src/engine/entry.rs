@@ -9,12 +9,14 @@ use crate::frame::{Frame, Realm};
 use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::mechanism::ds_lite::DsLite;
+use crate::mechanism::four_over_six::FourOverSix;
 use crate::mechanism::nat44::Nat44;
+use crate::mechanism::nat46::Nat46;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
 use crate::outbox::Outbox;
 use crate::stateful::Stateful;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, WorkerId};
 use core::net::Ipv4Addr;
 
 impl Engine {
@@ -77,6 +79,21 @@ impl Engine {
     /// The stateless translators, in the order of the configuration.
     pub fn siit(&mut self) -> &mut [Siit] {
         &mut self.mechanisms.siit.all
+    }
+
+    /// Which worker this engine belongs to.
+    pub const fn worker(&self) -> WorkerId {
+        self.config.worker
+    }
+
+    /// The NAT46s, in the order of the configuration.
+    pub fn nat46(&mut self) -> &mut [Nat46] {
+        &mut self.mechanisms.nat46.all
+    }
+
+    /// The ends of 4over6 tunnels, in the order of the configuration.
+    pub fn four_over_six(&mut self) -> &mut [FourOverSix] {
+        &mut self.mechanisms.four_over_six.all
     }
 
     /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::pair_ends::is_tunnel_packet;
 use super::slot::Slot;
+use super::tunnel_addresses::TunnelAt;
 use crate::classify::{Owner, TunnelAddress, ownership};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
@@ -186,9 +187,22 @@ impl Engine {
             Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
                 self.tunnel_addresses.may_come_from(address.0, source, &self.mechanisms)
             }
-            outer => self.pair_ends.may_come(outer) || self.path.softwires.sharing(outer, false).is_some(),
+            outer => {
+                self.pair_ends.may_come(outer)
+                    || self.path.softwires.sharing(outer, false).is_some()
+                    || self.comes_to_hub(outer)
+            }
         };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
+    }
+
+    /// Whether a packet came from a known remote end to an address at which tunnels of many remote ends end.
+    fn comes_to_hub(&self, outer: Addresses) -> bool {
+        let Addresses::V6 { source, destination } = outer else { return false };
+        let hub = self.pair_ends.hub(destination.into());
+        hub.is_some_and(|TunnelAt { id, .. }| {
+            with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].knows(source))
+        })
     }
 
     /// The owner of the result of a pass. A prefix that maps every IPv4 address

@@ -17,6 +17,7 @@ use crate::tunnel::path_mtu::Learnt;
 use crate::tunnel::relayed_error::{Says, TunnelError};
 use crate::verdict::Verdict;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use sixway_wire::protocol::IPV4;
 
 /// The effect of a plausible error.
@@ -145,9 +146,10 @@ impl Engine {
         if error.outer.source != Pair::of(packet.addresses).destination {
             return Err(nothing_sent);
         }
-        let tunnel = self.pair_ends.went_through(error.outer, error.is_v4).ok_or(nothing_sent)?;
-        let TunnelAt { id, policy } = tunnel;
-        if let Some(inner) = error.inner() {
+        let pair = self.pair_ends.went_through(error.outer, error.is_v4);
+        let tunnel = pair.or_else(|| self.hub_that_sent(error));
+        let TunnelAt { id, policy } = tunnel.ok_or(nothing_sent)?;
+        if let (Some(inner), Some(_)) = (error.inner(), pair) {
             let is_sent = with_row_ref!(self.mechanisms, id.kind,
                 row => row.all[usize::from(id.index)].carries_to(inner.destination));
             is_sent.then_some(()).ok_or(nothing_sent)?;
@@ -162,6 +164,21 @@ impl Engine {
         let outer = error.outer.header().ok_or(DropReason::QuoteUnusable)?;
         let mtu = self.path.rewriter.tunnel_mtu_ip_in_ip(policy, &outer, error.is_v4);
         Ok(Accepted { mtu: mtu.ok_or(DropReason::NoTunnel)?, learnt })
+    }
+}
+
+impl Engine {
+    /// The mechanism with many remote ends that sends the quoted packet to the quoted outer destination. The inner header must be quoted.
+    fn hub_that_sent(&self, error: &IpInIpError<'_>) -> Option<TunnelAt> {
+        let tunnel = self.pair_ends.hub(error.outer.source).filter(|_| error.is_v4)?;
+        let (IpAddr::V4(destination), IpAddr::V6(remote)) =
+            (error.inner()?.destination, error.outer.destination)
+        else {
+            return None;
+        };
+        let sends = with_row_ref!(self.mechanisms, tunnel.id.kind,
+            row => row.all[usize::from(tunnel.id.index)].sends_to(destination, remote));
+        sends.then_some(tunnel)
     }
 }
 

@@ -267,6 +267,16 @@ pub(crate) trait Mechanism {
         false
     }
 
+    /// Whether packets to this inner destination go from a hub to that remote end.
+    fn sends_to(&self, _destination: Ipv4Addr, _remote: Ipv6Addr) -> bool {
+        false
+    }
+
+    /// Whether this is a remote end of a hub: for fragments, which contain nothing else to check.
+    fn knows(&self, _remote: Ipv6Addr) -> bool {
+        false
+    }
+
     /// The only outer source of a tunnel's packets, if it has one.
     fn remote(&self) -> Option<Ipv4Addr> {
         None
@@ -358,6 +368,11 @@ pub(crate) trait Configured {
     /// Where its tunnels end, if their remote ends are many.
     fn concentrator(&self) -> Option<Concentrator> {
         None
+    }
+
+    /// The IPv6 addresses at which tunnels of many remote ends end, which it tells apart by the packets; they carry IPv4.
+    fn hubs(&self) -> &[Ipv6Addr] {
+        &[]
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

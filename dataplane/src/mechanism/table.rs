@@ -3,7 +3,10 @@
 //! A new mechanism is a kind, a row here, a file or folder in this folder, a section of the configuration and a page of the docs.
 
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
-use super::{b4, configured, ds_lite, ip_in_ip, isatap, nat44, nat64, npt66, siit, six_rd, six_to_four};
+use super::{
+    b4, configured, ds_lite, four_over_six, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd,
+    six_to_four,
+};
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::stateful::Stateful;
@@ -12,7 +15,7 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
 use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::verdict::{MechanismId, PolicyId};
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 pub use crate::kind::Kind;
 
@@ -175,6 +178,10 @@ mechanisms! { $
     DsLite { module: ds_lite, state: DsLite, config: DsLiteConfig }
     /// The B4 of DS-Lite (RFC 6333 §5).
     B4 { module: b4, state: B4, config: B4Config }
+    /// NAT46: IPv4 hosts reach IPv6 servers by name.
+    Nat46 { module: nat46, state: Nat46, config: Nat46Config }
+    /// Public 4over6 (RFC 7040).
+    FourOverSix { module: four_over_six, state: FourOverSix, config: FourOverSixConfig }
 }
 
 impl MechanismConfig {
@@ -206,6 +213,11 @@ impl MechanismConfig {
     /// Where its tunnels end, if their remote ends are many.
     pub fn concentrator(&self) -> Option<Concentrator> {
         self.own().concentrator()
+    }
+
+    /// The IPv6 addresses at which tunnels of many remote ends end.
+    pub fn hubs(&self) -> &[Ipv6Addr] {
+        self.own().hubs()
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

@@ -34,7 +34,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use alloc::sync::Arc;
 use core::net::Ipv4Addr;
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix4};
 
 /// A binding.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +49,9 @@ pub(crate) struct Binding<I> {
     /// Those that keep it: sessions from inside, and those that a packet from inside has answered (RFC 7857 §7).
     pub(super) keeping: u32,
 }
+
+/// Addresses and port blocks that are looked at in a step of counting what is left, and a few more.
+const LOOKED_AT: u32 = 2_048;
 
 const _: () = assert!(size_of::<Binding<Endpoint4>>() == 32);
 
@@ -440,12 +443,31 @@ impl<I: InsideKey> BindingTable<I> {
         true
     }
 
-    /// What is left at addresses that are being drained.
-    pub(crate) fn draining_rows(&self) -> Vec<DrainingRow> {
-        let quarantined = |slot, protocol| self.quarantine.at(slot, protocol, &PortRange::ALL);
-        let mut rows = self.pool.draining_rows(quarantined);
-        self.count_without_hosts(&mut rows);
-        rows
+    /// What is left at addresses that are being drained, of open addresses from a place on; and where to continue. Of each prefix there is a
+    /// row. `not_bound`: endpoints at an address that others count.
+    pub(crate) fn draining_rows(
+        &self,
+        from: u32,
+        not_bound: impl Fn(Ipv4Addr, NatProtocol) -> u32,
+    ) -> (Vec<DrainingRow>, Option<u32>) {
+        let empty = |prefix: &Prefix4| DrainingRow { prefix: *prefix, bindings: 0, hosts: 0, portless: 0 };
+        let mut rows: Vec<_> = self.pool.draining().prefixes().iter().map(empty).collect();
+        let open = if rows.is_empty() { 0 } else { self.pool.open_addresses() };
+        let (mut slot, mut looked_at) = (from, 0);
+        while slot < open && looked_at < LOOKED_AT {
+            let at = PoolSlot(slot);
+            let not_bound = |address, protocol| {
+                self.quarantine.at(at, protocol, &PortRange::ALL) + not_bound(address, protocol)
+            };
+            looked_at += 1;
+            if let Some(row) = self.pool.count_draining(at, not_bound, &mut rows) {
+                let (blocks, without_hosts) = self.without_hosts(at);
+                row.hosts += u64::from(without_hosts);
+                looked_at += blocks;
+            }
+            slot += 1;
+        }
+        (rows, (slot < open).then_some(slot))
     }
 
     /// Endpoints in quarantine.

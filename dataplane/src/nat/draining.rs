@@ -22,6 +22,13 @@ pub struct DrainingRow {
     pub portless: u64,
 }
 
+impl DrainingRow {
+    /// Whether nothing is left.
+    pub const fn is_empty(&self) -> bool {
+        self.bindings == 0 && self.hosts == 0 && self.portless == 0
+    }
+}
+
 impl Draining {
     /// Prefixes of a pool that can be drained at a time; whoever drains refuses further ones.
     pub const MOST: usize = 1_024;
@@ -56,12 +63,12 @@ impl Draining {
 
     /// Drains these addresses too.
     pub fn add(&mut self, prefix: Prefix4) {
-        if self.prefixes.iter().any(|known| covers(*known, prefix)) {
+        if self.find(prefix.address()).is_some_and(|at| covers(self.prefixes[at], prefix)) {
             return;
         }
-        self.prefixes.retain(|known| !covers(prefix, *known));
-        let at = self.prefixes.partition_point(|known| known.address() < prefix.address());
-        self.prefixes.insert(at, prefix);
+        let from = self.prefixes.partition_point(|known| known.address() < prefix.address());
+        let to = self.prefixes.partition_point(|known| known.address() <= prefix.last());
+        self.prefixes.splice(from..to, [prefix]);
     }
 
     /// These addresses are not drained any more.
@@ -69,13 +76,30 @@ impl Draining {
         self.prefixes = self.prefixes.iter().flat_map(|known| without(*known, prefix)).collect();
     }
 
-    /// The parts of these prefixes that are not drained, in order.
+    /// The parts of these prefixes that are not drained, in their order.
     pub fn rest_of(&self, prefixes: &[Prefix4]) -> Vec<Prefix4> {
-        let mut rest = prefixes.to_vec();
-        for drained in &self.prefixes {
-            rest = rest.iter().flat_map(|prefix| without(*prefix, *drained)).collect();
+        let mut rest = Vec::new();
+        for prefix in prefixes {
+            let from = self.prefixes.partition_point(|drained| drained.last() < prefix.address());
+            let to = self.prefixes.partition_point(|drained| drained.address() <= prefix.last());
+            add_rest(*prefix, &self.prefixes[from..to.max(from)], &mut rest);
         }
         rest
+    }
+}
+
+/// Adds the parts of a prefix that are in none of these, each of which has addresses in it. Each is looked at a bounded number of times.
+fn add_rest(prefix: Prefix4, drained: &[Prefix4], rest: &mut Vec<Prefix4>) {
+    match drained {
+        [] => rest.push(prefix),
+        [first, ..] if covers(*first, prefix) => {}
+        _ => {
+            let length = prefix.length() + 1;
+            let upper = Ipv4Addr::from_bits(prefix.address().to_bits() | 1 << (32 - u32::from(length)));
+            let (below, above) = drained.split_at(drained.partition_point(|it| it.address() < upper));
+            add_rest(Prefix4::holding(prefix.address(), length), below, rest);
+            add_rest(Prefix4::holding(upper, length), above, rest);
+        }
     }
 }
 
@@ -130,6 +154,44 @@ mod tests {
         assert_eq!(texts(draining.prefixes()), ["192.0.2.0/29"]);
         draining.remove("192.0.0.0/16".parse().unwrap());
         assert!(draining.is_empty());
+    }
+
+    /// What is drained is the sum of all prefixes, whatever their order; a thousand of them cost no more than each its bits.
+    #[test]
+    fn prefixes_may_come_in_any_order_and_contain_each_other() {
+        let mut random = 1_u32;
+        for _ in 0..200 {
+            let mut draining = Draining::default();
+            let mut all: Vec<Prefix4> = Vec::new();
+            for _ in 0..12 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let address = Ipv4Addr::from_bits(0xc000_0200 | random >> 24);
+                let prefix = Prefix4::holding(address, 25 + (random >> 8 & 7) as u8);
+                if random & 0x1_0000 == 0 {
+                    draining.add(prefix);
+                    all.push(prefix);
+                } else {
+                    draining.remove(prefix);
+                    all = all.iter().flat_map(|known| without(*known, prefix)).collect();
+                }
+                for bits in 0xc000_0200..=0xc000_02ff {
+                    let address = Ipv4Addr::from_bits(bits);
+                    assert_eq!(
+                        draining.contains(address),
+                        all.iter().any(|it| it.contains(address)),
+                        "{address}"
+                    );
+                }
+                let rest = draining.rest_of(&[prefix, Prefix4::holding(Ipv4Addr::new(192, 0, 2, 0), 24)]);
+                let addresses: u64 = rest.iter().map(|it| 1_u64 << (32 - it.length())).sum();
+                let missing = |prefix: Prefix4| {
+                    let all = prefix.address().to_bits()..=prefix.last().to_bits();
+                    all.filter(|bits| !draining.contains(Ipv4Addr::from_bits(*bits))).count() as u64
+                };
+                let pool = Prefix4::holding(Ipv4Addr::new(192, 0, 2, 0), 24);
+                assert_eq!(addresses, missing(prefix) + missing(pool));
+            }
+        }
     }
 
     #[test]

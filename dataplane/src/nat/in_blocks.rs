@@ -4,7 +4,6 @@ use super::binding::BindingTable;
 use super::binding_kind::BindingKind;
 use super::block_policy::{BlockPolicy, MOST_BLOCKS};
 use super::deterministic::Deterministic;
-use super::draining::DrainingRow;
 use super::inside_key::InsideKey;
 use super::not_adopted::NotAdopted;
 use super::pool::PoolSlot;
@@ -432,23 +431,18 @@ impl<I: InsideKey> BindingTable<I> {
         Ok(binding)
     }
 
-    /// Counts the subscribers that have only blocks at addresses that are being drained.
-    pub(super) fn count_without_hosts(&self, rows: &mut [DrainingRow]) {
-        let Some(blocks) = &self.blocks else { return };
-        let draining = self.pool.draining();
-        let has_blocks = |slot: &PoolSlot| blocks.counts_at(*slot).is_some_and(|(given, _)| given > 0);
-        let draining_slots =
-            (0..blocks.open_addresses()).map(PoolSlot).filter(|slot| self.pool.is_draining(*slot));
-        for slot in draining_slots.filter(has_blocks) {
-            let Some(row) = draining.find(self.pool.address_of(slot)).and_then(|at| rows.get_mut(at)) else {
-                continue;
-            };
-            let owners = blocks.at_address(slot).map(|block| (block, blocks.get(block).owner));
-            let without_hosts = owners.filter(|(block, owner)| {
-                self.subscribers.blocks(*owner).first == *block && !self.subscribers.has_hosts(*owner)
-            });
-            row.hosts += without_hosts.count() as u64;
+    /// The blocks that are given at an address, and the subscribers that have only blocks there.
+    pub(super) fn without_hosts(&self, slot: PoolSlot) -> (u32, u32) {
+        let Some(blocks) = &self.blocks else { return (0, 0) };
+        let given = blocks.counts_at(slot).map_or(0, |(given, _)| given);
+        if given == 0 {
+            return (0, 0);
         }
+        let owners = blocks.at_address(slot).map(|block| (block, blocks.get(block).owner));
+        let without_hosts = owners.filter(|(block, owner)| {
+            self.subscribers.blocks(*owner).first == *block && !self.subscribers.has_hosts(*owner)
+        });
+        (given, without_hosts.count() as u32)
     }
 
     fn slot_of_block(&self, block: u32) -> PoolSlot {

@@ -89,6 +89,8 @@ pub use timeouts::{
 };
 
 pub(crate) use engine::Entry;
+pub(crate) use index::Index;
 pub(crate) use keyed::siphash_word;
+pub(crate) use slab::Slab;
 pub(crate) use state_tables::Fired;
 pub(crate) use subscriber_counts::SubscriberCounts;

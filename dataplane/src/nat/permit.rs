@@ -138,6 +138,25 @@ mod tests {
         assert!(!admits(&permits));
     }
 
+    /// Each part of a pair counts to its place in the index: many pairs that differ in one part alone do not meet there.
+    #[test]
+    fn pairs_are_spread_by_each_of_their_parts() {
+        let permits = Permits::new(Filtering::AddressDependent, 4, [1, 2]);
+        let tag = |address: u32, port: u16, remote: u32, protocol| {
+            let outside = Outside(Endpoint4::new(Ipv4Addr::from_bits(address), port));
+            permits.tag(protocol, outside, Ipv4Addr::from_bits(remote))
+        };
+        let of = |tags: Vec<u32>| tags.into_iter().collect::<std::collections::BTreeSet<u32>>().len();
+        let many = || 0..1_000_u32;
+        assert_eq!(of(many().map(|n| tag(0xc000_0200 + n, 2_000, 1, NatProtocol::Udp)).collect()), 1_000);
+        assert_eq!(of(many().map(|n| tag(1, 2_000 + n as u16, 1, NatProtocol::Udp)).collect()), 1_000);
+        assert_eq!(of(many().map(|n| tag(1, 2_000, 0xcb00_7100 + n, NatProtocol::Udp)).collect()), 1_000);
+        assert_eq!(of(NatProtocol::ALL.iter().map(|protocol| tag(1, 2_000, 1, *protocol)).collect()), 3);
+        // Two parts that are exchanged are another pair.
+        assert_ne!(tag(1, 2_000, 2, NatProtocol::Udp), tag(2, 2_000, 1, NatProtocol::Udp));
+        assert_ne!(tag(1, 1, 1, NatProtocol::Tcp), tag(1, 0, 1, NatProtocol::Udp));
+    }
+
     #[test]
     fn a_full_table_lets_nobody_new_in_and_keeps_whom_it_let_in() {
         const MOST: u32 = 64;

@@ -23,7 +23,7 @@ use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 use core::ops::RangeInclusive;
 use sixway_wire::{Endpoint4, Prefix4};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Addresses that are open from the start, at most.
 pub const OPEN_AT_START: u64 = 64;
@@ -37,7 +37,10 @@ const FEW_PREFIXES: usize = 8;
 /// Free ports of an address at which another block is requested: more than a batch of packets needs.
 const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 
-/// Open addresses of a pool whose blocks move, at most: each has ports to be looked at.
+/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are looked at.
+const MOST_PORTS_TO_MOVE: usize = 1 << 20;
+
+/// Open addresses of a pool whose blocks move, at most.
 const MOST_OPEN_TO_MOVE: usize = 1_024;
 
 /// What a pool consists of.
@@ -107,6 +110,8 @@ pub struct Pool {
     untouched: PortPlane,
     pub(super) open: Vec<OpenAddress>,
     slots: BTreeMap<Ipv4Addr, PoolSlot>,
+    /// Endpoints that static bindings have reserved in blocks of other workers, which may become this worker's.
+    strange: BTreeSet<(u16, u32, NatProtocol)>,
     /// By protocol and range: the open addresses that have a free port.
     pub(super) available: [[FreeSet; 2]; 3],
     /// Addresses are opened in the order `origin + n * stride`, which visits each once.
@@ -158,6 +163,7 @@ impl Pool {
             untouched: PortPlane::empty(),
             open: Vec::new(),
             slots: BTreeMap::new(),
+            strange: BTreeSet::new(),
             available: [[set(), set()], [set(), set()], [set(), set()]],
             origin,
             stride,
@@ -346,10 +352,14 @@ impl Pool {
     pub fn reserve(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> Option<PoolSlot> {
         let slot = self.slot_of(outside.0.address)?;
         let range = PortRange::of(outside.0.port);
+        let is_strange = !self.untouched.is_free(outside.0.port) && self.ports.is_free(outside.0.port);
         let plane = self.plane(slot, protocol);
         plane.take(outside.0.port);
         if plane.free(range) == 0 {
             self.available[protocol as usize][range as usize].remove(slot.0);
+        }
+        if is_strange {
+            self.strange.insert((outside.0.port, slot.0, protocol));
         }
         self.took(slot, protocol, outside.0.port);
         Some(slot)
@@ -379,12 +389,15 @@ impl Pool {
         if let Some(slot) = self.slots.get(&address) {
             return Some(*slot);
         }
-        self.contains(address).then(|| self.open_this(address))
+        (self.contains(address) && self.open.len() < MOST_OPEN as usize).then(|| self.open_this(address))
     }
 
     /// Gives an endpoint back that [`Pool::allocate`] or [`Pool::reserve`] took.
     pub fn release(&mut self, slot: PoolSlot, protocol: NatProtocol, port: u16) {
         self.gave_back(slot, protocol, port);
+        if !self.strange.is_empty() {
+            self.strange.remove(&(port, slot.0, protocol));
+        }
         if !self.untouched.is_free(port) {
             return;
         }
@@ -505,7 +518,8 @@ impl Pool {
     /// A block that can be given away: the last one without a taken port. Not of a pool with too many open addresses, where it would take
     /// long: its hosts find ports at another address.
     pub fn spare_block(&self) -> Option<u16> {
-        if self.spare == 0 || self.open.len() > MOST_OPEN_TO_MOVE {
+        let most = MOST_OPEN_TO_MOVE.min(MOST_PORTS_TO_MOVE / usize::from(self.ports_per_block.max(1)));
+        if self.spare == 0 || self.open.len() > most {
             return None;
         }
         (0..self.taken.len() as u16).rev().find(|block| self.is_spare(*block))
@@ -533,6 +547,16 @@ impl Pool {
         self.owned += 1;
         self.spare += u32::from(self.taken[usize::from(block)] == 0);
         self.change_planes(|plane, ports, size| plane.release_block(block, size, ports));
+        // What static bindings have reserved there did not become free.
+        let first = block.saturating_mul(self.ports_per_block);
+        let last = first.saturating_add(self.ports_per_block - 1);
+        let of_block = (first, 0, NatProtocol::Tcp)..=(last, u32::MAX, NatProtocol::Icmp);
+        let reserved: Vec<_> = self.strange.range(of_block).copied().collect();
+        for (port, slot, protocol) in reserved {
+            self.strange.remove(&(port, slot, protocol));
+            self.plane(PoolSlot(slot), protocol).take(port);
+            self.sort_in(slot, protocol);
+        }
     }
 
     /// Changes what is free at all addresses: `change` has a plane, the ports that any worker may give, and the size of blocks.
@@ -644,257 +668,4 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use core::net::Ipv6Addr;
-    use std::collections::{BTreeMap, BTreeSet};
-
-    fn striped(workers: u8) -> Ownership<Ipv6Addr> {
-        Ownership::striped(workers, crate::nat::Spread::new([1, 2], 64))
-    }
-
-    fn pool(addresses: &[&str], ports: RangeInclusive<u16>) -> Pool {
-        pool_of_worker(addresses, ports, 0, 1)
-    }
-
-    fn pool_of_worker(addresses: &[&str], ports: RangeInclusive<u16>, worker: u8, workers: u8) -> Pool {
-        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
-        let config = PoolConfig { addresses, ports: vec![ports] };
-        Pool::new(&config, &striped(workers), WorkerId(worker), [11, 12])
-    }
-
-    #[test]
-    fn a_pool_of_many_prefixes_contains_just_their_addresses() {
-        let texts: Vec<String> = (0..=40).map(|n| format!("192.0.2.{}/{}", n * 4, 30 + n % 3)).collect();
-        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let pool = pool(&texts, 2_000..=2_099);
-        let prefixes: Vec<Prefix4> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        for bits in 0xc000_01f0..=0xc000_030fu32 {
-            let address = Ipv4Addr::from_bits(bits);
-            let expected = prefixes.iter().any(|prefix| prefix.contains(address));
-            assert_eq!(pool.contains(address), expected, "{address}");
-        }
-    }
-
-    #[test]
-    fn what_is_left_anywhere_is_counted_by_range() {
-        let mut pool = pool(&["192.0.2.0/31"], 924..=1_123);
-        let left = |pool: &Pool| PortRange::ALL.map(|range| pool.free_anywhere(NatProtocol::Udp, &[range]));
-        assert_eq!(left(&pool), [200, 200]);
-        let taken: Vec<_> = (0..3).map(|_| pool.allocate(None, NatProtocol::Udp, 5_000).unwrap()).collect();
-        assert_eq!(left(&pool), [200, 197]);
-        pool.allocate(None, NatProtocol::Udp, 80).unwrap();
-        assert_eq!(left(&pool), [199, 197]);
-        taken.iter().for_each(|(slot, outside)| pool.release(*slot, NatProtocol::Udp, outside.0.port));
-        assert_eq!(left(&pool), [199, 200]);
-    }
-
-    #[test]
-    fn every_endpoint_of_the_pool_is_handed_out_once_and_then_none() {
-        let mut pool = pool(&["192.0.2.0/30", "192.0.2.2/32", "198.51.100.7/32"], 2_000..=2_099);
-        let mut seen = BTreeSet::new();
-        for n in 0..500u16 {
-            let (_, outside) = pool.allocate(None, NatProtocol::Tcp, 5_000 + n).unwrap();
-            assert!(pool.contains(outside.0.address) && (2_000..=2_099).contains(&outside.0.port));
-            assert!(seen.insert(outside));
-            assert!(pool.steps() <= 32, "{} steps", pool.steps());
-        }
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 5_000), None);
-        assert!(pool.allocate(None, NatProtocol::Udp, 5_000).is_some(), "each protocol has ports of its own");
-    }
-
-    #[test]
-    fn what_is_released_can_be_had_again() {
-        let mut pool = pool(&["192.0.2.1/32"], 3_000..=3_000);
-        let (slot, outside) = pool.allocate(None, NatProtocol::Udp, 1_234).unwrap();
-        assert_eq!(pool.allocate(None, NatProtocol::Udp, 1_234), None);
-        pool.release(slot, NatProtocol::Udp, outside.0.port);
-        assert_eq!(pool.allocate(None, NatProtocol::Udp, 1_234), Some((slot, outside)));
-    }
-
-    #[test]
-    fn a_paired_host_keeps_its_address_also_when_that_has_no_port_left() {
-        let mut pool = pool(&["192.0.2.0/28"], 4_000..=4_007);
-        let (slot, first) = pool.allocate(None, NatProtocol::Udp, 9_000).unwrap();
-        for n in 1..8 {
-            let (again, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 9_000 + n).unwrap();
-            assert_eq!((again, outside.0.address), (slot, first.0.address));
-        }
-        pool.wants();
-        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), None);
-        assert!(pool.wants(), "its worker asks for more ports");
-        assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some(), "other hosts get other addresses");
-        pool.release(slot, NatProtocol::Udp, first.0.port);
-        assert_eq!(pool.allocate(Some(slot), NatProtocol::Udp, 9_000), Some((slot, first)));
-    }
-
-    #[test]
-    fn a_worker_asks_for_ports_before_an_address_has_none_left() {
-        let mut pool = pool(&["192.0.2.1/32"], 2_000..=2_199);
-        for n in 1..=200u32 {
-            assert!(pool.allocate(None, NatProtocol::Udp, 9_000).is_some());
-            assert_eq!(pool.wants(), 200 - n < RUNNING_OUT, "{n}");
-        }
-    }
-
-    #[test]
-    fn range_and_parity_are_kept_and_a_high_port_never_becomes_well_known() {
-        let mut pool = pool(&["192.0.2.1/32"], 0..=u16::MAX);
-        for inside in [1u16, 2, 53, 1_023, 1_024, 40_001, 65_535] {
-            let (_, outside) = pool.allocate(None, NatProtocol::Udp, inside).unwrap();
-            assert_eq!(PortRange::of(outside.0.port), PortRange::of(inside));
-            assert_eq!(outside.0.port % 2, inside % 2);
-            assert_ne!(outside.0.port, 0);
-        }
-        let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_000..=1_025, 0, 1);
-        let mut high = 0;
-        while pool.allocate(None, NatProtocol::Tcp, 50_000).is_some() {
-            high += 1;
-        }
-        assert_eq!(high, 2);
-        for _ in 0..24 {
-            assert!(pool.allocate(None, NatProtocol::Tcp, 80).is_some());
-        }
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80), None);
-    }
-
-    #[test]
-    fn a_worker_takes_ports_of_its_own_blocks_only() {
-        let ownership = striped(4);
-        let mut pool = pool_of_worker(&["192.0.2.1/32"], 1_024..=65_535, 2, 4);
-        assert_eq!(pool.ports(), 64_512 / 4);
-        for n in 0..64_512 / 4 {
-            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 1_024 + n).unwrap();
-            assert_eq!(ownership.worker_of_block(outside.0.port), WorkerId(2));
-        }
-        assert_eq!(pool.allocate(None, NatProtocol::Udp, 9_999), None);
-    }
-
-    #[test]
-    fn an_address_is_in_use_as_long_as_any_worker_has_a_binding_there() {
-        let mut pools = [0, 1]
-            .map(|worker| pool_of_worker(&["192.0.2.0/31", "198.51.100.7/32"], 1_024..=65_535, worker, 2));
-        let (used, other) = ("198.51.100.7".parse().unwrap(), "192.0.2.0".parse().unwrap());
-        assert!(pools[0].is_in_use(used, NatProtocol::Udp), "what others have is not known yet");
-        let in_use = Arc::new(AddressesInUse::new(3));
-        pools.iter_mut().for_each(|pool| pool.set_in_use(Arc::clone(&in_use)));
-        assert!(!pools[0].is_in_use(used, NatProtocol::Udp));
-        let at = |port| Outside(Endpoint4::new(used, port));
-        let slot = pools[1].reserve(NatProtocol::Udp, at(80)).unwrap();
-        assert!(pools[0].is_in_use(used, NatProtocol::Udp), "with its first one");
-        pools[1].reserve(NatProtocol::Udp, at(81)).unwrap();
-        pools[1].release(slot, NatProtocol::Udp, 81);
-        for pool in &pools {
-            assert!(pool.is_in_use(used, NatProtocol::Udp));
-            assert!(!pool.is_in_use(used, NatProtocol::Tcp) && !pool.is_in_use(other, NatProtocol::Udp));
-        }
-        pools[1].release(slot, NatProtocol::Udp, 80);
-        assert!(pools.iter().all(|pool| !pool.is_in_use(used, NatProtocol::Udp)));
-    }
-
-    #[test]
-    fn a_block_moves_with_all_its_ports_and_back_again() {
-        let mut pools = [0, 1].map(|worker| pool_of_worker(&["192.0.2.0/31"], 61_000..=62_000, worker, 2));
-        let all = |pool: &mut Pool| {
-            let drawn = std::iter::from_fn(|| pool.allocate(None, NatProtocol::Udp, 5_000));
-            drawn.map(|(_, outside)| outside).collect::<BTreeSet<_>>()
-        };
-        let before = pools[0].ports() + pools[1].ports();
-        assert_eq!((before, pools[0].blocks()), (1_001, 16));
-        while let Some(block) = pools[0].spare_block() {
-            pools[0].lose(block);
-            pools[1].gain(block);
-        }
-        assert_eq!((pools[0].owned(), pools[0].spare(), pools[0].ports()), (0, 0, 0));
-        assert_eq!((pools[1].owned(), pools[1].spare(), pools[1].ports()), (16, 16, 1_001));
-        assert!(all(&mut pools[0]).is_empty() && pools[0].wants());
-        assert_eq!(all(&mut pools[1]).len(), 2 * 1_001);
-        assert_eq!((pools[1].spare(), pools[1].spare_block()), (0, None), "no block is free of bindings");
-        let given = pools[1].slots[&"192.0.2.1".parse().unwrap()];
-        for port in 61_056..=61_119 {
-            pools[1].release(given, NatProtocol::Udp, port);
-        }
-        assert_eq!(pools[1].spare_block(), None, "its ports are taken at the other address");
-        let given = pools[1].slots[&"192.0.2.0".parse().unwrap()];
-        for port in 61_056..=61_119 {
-            pools[1].release(given, NatProtocol::Udp, port);
-        }
-        assert_eq!(pools[1].spare_block(), Some(954));
-        pools[1].lose(954);
-        let at = Outside(Endpoint4::new("192.0.2.0".parse().unwrap(), 61_056));
-        let slot = pools[0].reserve(NatProtocol::Tcp, at).unwrap();
-        pools[0].gain(954);
-        assert_eq!((pools[0].spare(), pools[0].owned()), (0, 1), "a port of it is taken");
-        pools[0].release(slot, NatProtocol::Tcp, 61_056);
-        assert_eq!(pools[0].spare(), 1);
-        assert_eq!(all(&mut pools[0]).len(), 2 * 64);
-        assert!(all(&mut pools[1]).is_empty());
-    }
-
-    #[test]
-    fn a_large_pool_costs_little_until_it_is_used_and_then_all_of_it_can_be() {
-        let mut pool = pool(&["10.0.0.0/16"], 5_000..=5_003);
-        assert!(pool.memory() < 500_000, "{} octets", pool.memory());
-        let mut by_address = BTreeMap::<Ipv4Addr, u32>::new();
-        for _ in 0..4_000 {
-            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 7_000).unwrap();
-            *by_address.entry(outside.0.address).or_default() += 1;
-        }
-        assert_eq!(by_address.len(), 1_000);
-    }
-
-    #[test]
-    fn no_address_is_opened_for_well_known_ports_that_none_has_and_of_too_many_no_block_moves() {
-        let mut pool = pool(&["10.0.0.0/16"], 5_000..=5_063);
-        assert!((0..9).all(|_| pool.allocate(None, NatProtocol::Udp, 80).is_some()));
-        assert_eq!(pool.open.len() as u64, OPEN_AT_START);
-        let mut unused = self::pool(&["10.0.0.0/16"], 5_000..=5_063);
-        assert!(unused.spare_block().is_some());
-        while unused.open.len() <= MOST_OPEN_TO_MOVE && unused.open_another() {}
-        assert_eq!((unused.spare(), unused.spare_block()), (2, None));
-    }
-
-    #[test]
-    fn hosts_spread_over_the_addresses_of_a_pool() {
-        let mut pool = pool(&["192.0.2.0/28"], 1_024..=65_535);
-        let mut by_address = BTreeMap::<Ipv4Addr, u32>::new();
-        for _ in 0..1_600 {
-            let (_, outside) = pool.allocate(None, NatProtocol::Udp, 7_000).unwrap();
-            *by_address.entry(outside.0.address).or_default() += 1;
-        }
-        assert_eq!(by_address.len(), 16);
-        assert!(by_address.values().all(|hosts| (50..170).contains(hosts)), "{by_address:?}");
-    }
-
-    #[test]
-    fn a_reserved_endpoint_is_not_handed_out_and_one_outside_the_ports_never_becomes_free() {
-        let mut pool = pool(&["192.0.2.1/32"], 3_000..=3_001);
-        let at = |port| Outside(Endpoint4::new("192.0.2.1".parse().unwrap(), port));
-        let slot = pool.reserve(NatProtocol::Tcp, at(3_000)).unwrap();
-        pool.reserve(NatProtocol::Tcp, at(80)).unwrap();
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 3_000).unwrap().1, at(3_001));
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 3_000), None);
-        pool.release(slot, NatProtocol::Tcp, 80);
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80), None);
-        pool.release(slot, NatProtocol::Tcp, 3_000);
-        assert_eq!(pool.allocate(None, NatProtocol::Tcp, 80).unwrap().1, at(3_000));
-        let foreign = Outside(Endpoint4::new("198.51.100.1".parse().unwrap(), 80));
-        assert_eq!(pool.reserve(NatProtocol::Tcp, foreign), None);
-    }
-
-    #[test]
-    fn an_allocation_stays_bounded_when_one_port_in_a_thousand_is_left() {
-        let mut pool = pool(&["192.0.2.0/31"], 1_024..=65_535);
-        let mut held: Vec<_> = (0..128_895)
-            .map(|n| pool.allocate(None, NatProtocol::Udp, 1_024 + n as u16 / 2).unwrap())
-            .collect();
-        let mut random = Unpredictable::new([1, 1], Purpose::Ports, 9);
-        for _ in 0..20_000 {
-            let at = random.draw() as usize % held.len();
-            let (slot, outside) = held[at];
-            pool.release(slot, NatProtocol::Udp, outside.0.port);
-            held[at] = pool.allocate(None, NatProtocol::Udp, 40_000).unwrap();
-            assert!(pool.steps() <= 40, "{} steps", pool.steps());
-        }
-    }
-}
+mod tests;

@@ -378,12 +378,11 @@ impl PortBlocks {
         if !self.blocks[block].is_unused() {
             return;
         }
-        if self.is_at_draining(block) {
-            // It is returned at the next look: its subscriber is to leave the address.
-            self.prepend_idle(block);
-        } else {
-            self.blocks[block].idle_since = self.second;
-            self.append_idle(block);
+        self.blocks[block].idle_since = self.second;
+        self.append_idle(block);
+        if self.searched == NONE && self.is_at_draining(block) {
+            // It is returned at the next look: its subscriber is to leave the address. A search that goes on comes to it, too.
+            self.searched = block;
         }
     }
 
@@ -499,17 +498,6 @@ impl PortBlocks {
             self.idle_first = block;
         } else {
             self.blocks[last].idle_next = block;
-        }
-        self.idle_count += 1;
-    }
-
-    fn prepend_idle(&mut self, block: u32) {
-        let first = std::mem::replace(&mut self.idle_first, block);
-        (self.blocks[block].idle_next, self.blocks[block].idle_previous) = (first, NONE);
-        if first == NONE {
-            self.idle_last = block;
-        } else {
-            self.blocks[first].idle_previous = block;
         }
         self.idle_count += 1;
     }

@@ -70,7 +70,7 @@ impl InsideKey for Softwire {
         self.endpoint.port
     }
 
-    /// The softwire's remote end; of one that has ended, an address that no host has.
+    /// The softwire's remote end; of one that ended, an address that no host has.
     fn site(host: SoftwireHost, names: &Softwires) -> Ipv6Addr {
         names.remote(host.id).unwrap_or(Ipv6Addr::UNSPECIFIED)
     }

@@ -96,8 +96,9 @@ pub trait Stateful {
     /// See [`crate::nat::Engine::drain`].
     fn drain(&mut self, prefix: Prefix4, drains: bool);
 
-    /// See [`crate::nat::Engine::draining_rows`].
-    fn draining_rows(&self, now: Instant) -> Vec<DrainingRow>;
+    /// See [`crate::nat::Engine::draining_rows`]; a part of each call's has empty rows of all prefixes, those behind it only of those with
+    /// something left.
+    fn draining_rows(&self, from: u32, now: Instant) -> (Vec<DrainingRow>, Option<u32>);
 
     /// See [`crate::nat::Engine::wants_blocks`].
     fn wants_blocks(&mut self) -> bool;

@@ -17,6 +17,9 @@ use crate::verdict::WorkerId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
+/// Places of open addresses are below this, those of sessions of protocols without ports from here on.
+const PORTLESS: u32 = 1 << 31;
+
 impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn identity(&self) -> Identity {
         self.rules.identity()
@@ -147,10 +150,26 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         self.without_ports.drain(self.nat.draining());
     }
 
-    fn draining_rows(&self, now: Instant) -> Vec<DrainingRow> {
-        let portless = self.without_ports.sessions_at(self.nat.draining(), now);
-        let rows = self.nat.draining_rows().into_iter().zip(portless);
-        rows.map(|(row, portless)| DrainingRow { portless, ..row }).collect()
+    fn draining_rows(&self, from: u32, now: Instant) -> (Vec<DrainingRow>, Option<u32>) {
+        let (mut rows, next) = if let Some(slot) = from.checked_sub(PORTLESS) {
+            let (counts, next) = self.without_ports.sessions_at(self.nat.draining(), slot, now);
+            let prefixes = self.nat.draining().prefixes().iter().zip(counts);
+            let row = |(prefix, portless): (&Prefix4, u64)| DrainingRow {
+                prefix: *prefix,
+                bindings: 0,
+                hosts: 0,
+                portless,
+            };
+            (prefixes.map(row).collect(), next.map(|slot| slot.saturating_add(PORTLESS)))
+        } else {
+            let (rows, next) = self.nat.draining_rows(from);
+            let next = next.or((!rows.is_empty()).then_some(PORTLESS));
+            (rows, next)
+        };
+        if from > 0 {
+            rows.retain(|row| !row.is_empty());
+        }
+        (rows, next)
     }
 
     fn wants_blocks(&mut self) -> bool {

@@ -56,8 +56,9 @@ pub trait WithoutPorts {
     /// Hosts get other addresses of the pool than these for new sessions.
     fn drain(&mut self, draining: &Draining);
 
-    /// Live sessions and static bindings at the addresses that are being drained, by their prefixes.
-    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64>;
+    /// Live sessions and static bindings at the addresses that are being drained, by their prefixes: of a bounded number of slots from one on.
+    /// Where to continue; `None`: the end.
+    fn sessions_at(&self, draining: &Draining, from: u32, now: Instant) -> (Vec<u64>, Option<u32>);
 
     /// Ends the sessions of an inside host with a remote host; whether there were any.
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool;
@@ -85,8 +86,8 @@ impl WithoutPorts for () {
 
     fn drain(&mut self, _: &Draining) {}
 
-    fn sessions_at(&self, draining: &Draining, _: Instant) -> Vec<u64> {
-        vec![0; draining.prefixes().len()]
+    fn sessions_at(&self, _: &Draining, _: u32, _: Instant) -> (Vec<u64>, Option<u32>) {
+        (Vec::new(), None)
     }
 
     fn end(&mut self, _: u8, _: Ipv4Addr, _: Ipv4Addr, _: &mut Counters) -> bool {

@@ -122,7 +122,7 @@ fn sessions_go_on_in_another_process_in_their_softwires() {
     assert_eq!(translator.export(0, 10_000, now, &mut saved), None);
     saved.sort_by_key(|session| session.softwire);
     assert_eq!(saved.iter().map(|session| session.softwire).collect::<Vec<_>>(), [b4(B4), b4(NEIGHBOUR)]);
-    // The neighbour is no longer a client.
+    // The neighbour is not a client any more.
     let mut after = gateway(|aftr| aftr.clients = vec!["2001:db8:b4:100::/56".parse().unwrap()]);
     let now = after.now;
     let (translator, counters) = after.engine.stateful_at(0).unwrap();

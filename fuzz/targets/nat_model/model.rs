@@ -168,6 +168,8 @@ pub(crate) struct Model {
     pub(crate) quarantined: Vec<Quarantined>,
     /// How many ports another subscriber got before their time.
     pub(crate) cut_short: u64,
+    /// Static bindings of other workers' hosts, with ports of this one.
+    pub(crate) reserved: Vec<Binding>,
     /// Addresses that no further host gets.
     pub(crate) draining: Vec<Ipv4Addr>,
     /// What subscribers have in addition: rates, and port blocks.
@@ -184,6 +186,7 @@ impl Model {
             homes: BTreeMap::new(),
             quarantined: Vec::new(),
             cut_short: 0,
+            reserved: Vec::new(),
             draining: Vec::new(),
             subscribers: Subscribers::default(),
         }
@@ -211,7 +214,8 @@ impl Model {
     }
 
     pub(crate) fn is_free(&self, protocol: NatProtocol, outside: Endpoint4) -> bool {
-        self.binding_of_outside(protocol, outside).is_none()
+        let is_it = |b: &Binding| b.protocol == protocol && b.outside == outside;
+        self.binding_of_outside(protocol, outside).is_none() && !self.reserved.iter().any(is_it)
     }
 
     pub(crate) fn may_be_given(&self, protocol: NatProtocol, outside: Endpoint4) -> bool {

@@ -13,9 +13,9 @@ use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, SYN, Transport};
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
-use sixway_wire::Prefix4;
 use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Prefix4, Prefix6};
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ impl Real {
                     Nat64Config { filtering, limits, ..Nat64Config::new(prefix, settings.pool()) };
                 config.subscribers.blocks = blocks;
                 config.subscribers.deterministic = deterministic;
+                let exempt = Prefix6::holding(Family::Six.host(1), 64);
+                config.subscribers.exempt.extend(settings.has_exempt.then_some(exempt));
                 Self::Six(Box::new(Nat64::new(&config, PolicyId(0), worker.0, worker.1, seed)))
             }
             Family::Four => {
@@ -65,6 +67,8 @@ impl Real {
                 config.subscribers.bits = settings.family.bits();
                 config.subscribers.blocks = blocks;
                 config.subscribers.deterministic = deterministic;
+                let exempt = Prefix4::holding(Ipv4Addr::new(10, 0, 1, 0), 24);
+                config.subscribers.exempt.extend(settings.has_exempt.then_some(exempt));
                 Self::Four(Box::new(Nat44::keyed(&config, PolicyId(0), worker, seed, [0, 0])))
             }
         }
@@ -365,14 +369,16 @@ impl Pair {
             inside: Inside(inside),
             outside: Outside(outside),
         });
+        // That of another worker's host is made there; here its port is reserved.
+        let is_ours = self.real.seen().worker_of_inside(inside.address) == WorkerId(0);
         let mut faults = Vec::new();
-        if self.model.binding_of_inside(protocol, inside).is_some() {
+        if is_ours && self.model.binding_of_inside(protocol, inside).is_some() {
             faults.push(StaticBindingError::InsideInUse);
         }
         if !self.model.is_free(protocol, outside) {
             faults.push(StaticBindingError::OutsideInUse);
         }
-        if self.model.bindings.len() == self.model.settings.most_bindings() {
+        if is_ours && self.model.bindings.len() == self.model.settings.most_bindings() {
             faults.push(StaticBindingError::TableFull);
         }
         if !self.model.settings.is_ours(outside.port) {
@@ -382,13 +388,29 @@ impl Pair {
             Ok(()) => {
                 assert_eq!(faults, []);
                 self.model.quarantined.retain(|q| !q.is_of(protocol, outside));
-                self.model.bind(Binding { protocol, inside, outside, is_static: true });
+                let binding = Binding { protocol, inside, outside, is_static: true };
+                match is_ours {
+                    true => self.model.bind(binding),
+                    false => {
+                        self.model.reserved.push(binding);
+                        self.model.look_at_blocks();
+                    }
+                }
             }
             Err(fault) => assert!(faults.contains(&fault), "{fault:?} is not of {faults:?}"),
         }
     }
 
     fn remove_static(&mut self, number: u8) {
+        if !self.model.reserved.is_empty() && number % 2 == 1 {
+            let at = usize::from(number) % self.model.reserved.len();
+            let Binding { protocol, inside, outside, .. } = self.model.reserved.remove(at);
+            let binding =
+                StaticBinding { protocol, softwire: None, inside: Inside(inside), outside: Outside(outside) };
+            let counters = &mut self.effects.counters;
+            assert_eq!(self.real.stateful().remove_static(&binding, usize::MAX, counters), Some(true));
+            return;
+        }
         let made: Vec<usize> =
             (0..self.model.bindings.len()).filter(|at| self.model.bindings[*at].is_static).collect();
         if made.is_empty() {

@@ -78,6 +78,8 @@ pub struct Settings {
     pub filtering: Filtering,
     pub giving: Giving,
     pub limits: SubscriberLimits,
+    /// Whether the subscriber of the second host is exempt from them.
+    pub has_exempt: bool,
     /// The workers, of which the first is looked at.
     pub workers: u8,
     pub seed: [u64; 2],
@@ -103,6 +105,11 @@ impl Settings {
 
     pub(crate) fn pool(&self) -> PoolConfig {
         PoolConfig { addresses: vec![Prefix4::holding(POOL[0], 31)], ports: vec![self.ports()] }
+    }
+
+    /// Whether a subscriber is exempt from limits.
+    pub(crate) fn is_exempt(&self, subscriber: u128) -> bool {
+        self.has_exempt && subscriber == self.family.subscriber(self.family.host(1))
     }
 
     pub(crate) fn in_blocks(&self) -> bool {

@@ -130,10 +130,12 @@ impl Model {
             self.settings.most_sessions() - self.sessions.len(),
             self.settings.most_bindings() - self.bindings.len(),
         );
-        let is_limited = is_over(limits.sessions, sessions)
+        let is_over_any = is_over(limits.sessions, sessions)
             || binds
                 && (is_over(limits.bindings, all)
                     || is_over(limits.bindings_of[protocol as usize], bindings[protocol as usize]));
+        // Who is exempt has shares all the same.
+        let is_limited = is_over_any && !self.settings.is_exempt(subscriber);
         let is_shared = !has_share(sessions, left.0) || binds && !has_share(all, left.1);
         let limit = is_limited.then_some(DropReason::SubscriberLimit);
         limit.into_iter().chain(is_shared.then_some(DropReason::SubscriberShare)).collect()
@@ -142,7 +144,7 @@ impl Model {
     /// Whether a packet from inside that needs a session, and perhaps a binding, is over a rate, and whether it may be. It was taken or refused.
     pub(crate) fn over_rates(&mut self, host: Ipv6Addr, binds: bool, is_taken: bool) -> (bool, bool) {
         let subscriber = self.subscriber(host);
-        if !self.is_known(subscriber) && !is_taken {
+        if self.settings.is_exempt(subscriber) || !self.is_known(subscriber) && !is_taken {
             return (false, false);
         }
         let limits = self.settings.limits;
@@ -159,7 +161,8 @@ impl Model {
     /// Whether packets from outside may make one more session of a host.
     pub(crate) fn may_open_from_outside(&self, host: Ipv6Addr) -> bool {
         let (inside, outside) = self.sessions_of(self.subscriber(host));
-        let limit = self.settings.limits.sessions as usize;
+        let is_exempt = self.settings.is_exempt(self.subscriber(host));
+        let limit = if is_exempt { 0 } else { self.settings.limits.sessions as usize };
         let part = (limit / 4).max(1);
         let most = self.settings.most_sessions();
         let from_outside = self.sessions.iter().filter(|session| session.from_outside).count();

@@ -8,12 +8,13 @@ use super::pool_part::{PoolPart, PoolVerb};
 use super::ranking::Ranking;
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
+    LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
     Subscribers,
 };
 use sixway_wire::Prefix6;
 use std::future::Future;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 
@@ -23,6 +24,10 @@ pub trait Backend: Send + Sync + 'static {
     fn status(&self) -> impl Future<Output = Result<Status, AdminError>> + Send;
     /// Every counter.
     fn counters(&self) -> impl Future<Output = Result<Vec<CounterRow>, AdminError>> + Send;
+    /// Leases of concentrators and of this host, as many as a page has.
+    fn leases(&self) -> impl Future<Output = Result<Vec<LeaseRow>, AdminError>> + Send;
+    /// Ends the lease of an address.
+    fn end_lease(&self, ipv4: Ipv4Addr) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Every reason for drops.
     fn drops(&self, detail: Detail) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
     /// Packets as they pass the workers, for this time; an earlier watch ends.

@@ -4,7 +4,7 @@ use super::configuration_file::named_or_default;
 use super::dns64::{self, Dns64Command};
 use super::doctor;
 use super::ds_lite::{self, DsLiteCommand};
-use super::edit::{self, BindingCommand, SessionCommand, SubscriberCommand};
+use super::edit::{self, BindingCommand, LeaseCommand, SessionCommand, SubscriberCommand};
 use super::failure::Failure;
 use super::fast_path::{self, FastPathCommand};
 use super::generate::{self, GenerateArguments};
@@ -62,6 +62,9 @@ enum Command {
     /// End the bindings of a subscriber of a running gateway.
     #[command(subcommand)]
     Subscriber(SubscriberCommand),
+    /// End a lease of a running 4over6 concentrator.
+    #[command(subcommand)]
+    Lease(LeaseCommand),
     /// Drain, add or remove addresses of a pool of a running gateway.
     #[command(subcommand)]
     Pool(PoolCommand),
@@ -174,6 +177,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Binding(command) => edit::binding(command),
         Command::Session(command) => edit::session(command),
         Command::Subscriber(command) => edit::subscriber(command),
+        Command::Lease(command) => edit::lease(command),
         Command::Pool(command) => pool::run(command),
         Command::Show(arguments) => show::run(arguments),
         Command::Trace { config, packet } => {

@@ -8,6 +8,7 @@ use crate::admin::{Client, Named, Ranking};
 use crate::show::plural;
 use crate::view::Ended;
 use clap::{Args, Subcommand};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -72,6 +73,17 @@ pub(super) enum SubscriberCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum LeaseCommand {
+    /// End a lease immediately: the host has to ask for an address again.
+    Release {
+        /// The leased IPv4 address.
+        address: Ipv4Addr,
+        #[command(flatten)]
+        gateway: Socket,
+    },
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Socket {
     /// The admin socket of the gateway; needed if several gateways run on this host.
@@ -124,6 +136,15 @@ pub(super) fn session(command: &SessionCommand) -> Result<(), Failure> {
     ];
     gateway.client()?.delete::<()>("/v1/sessions", &query).map_err(failure)?;
     say(&format!("the session of {protocol} {inside} with {remote} ended"));
+    Ok(())
+}
+
+/// Runs `sixway lease`.
+pub(super) fn lease(command: &LeaseCommand) -> Result<(), Failure> {
+    let LeaseCommand::Release { address, gateway } = command;
+    let query = [("ipv4", Some(address.to_string()))];
+    gateway.client()?.delete::<()>("/v1/leases", &query).map_err(failure)?;
+    say(&format!("the lease of {address} ended"));
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use super::show_arguments::{ShowArguments, ShowKind};
 use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, Page, PoolBlocksRow, PoolRow,
-    RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, LeaseRow, Page, PoolBlocksRow,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +40,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::Config) if !arguments.json => client.text("/v1/config.toml", &[]),
         Some(ShowKind::Config) => {
             arguments.one::<serde_json::Value>(&client, "/v1/config", |value, _| json(value))
+        }
+        Some(ShowKind::Leases) => {
+            arguments.one::<Vec<LeaseRow>>(&client, "/v1/leases", |rows, colour| show::leases(rows, colour))
         }
         Some(ShowKind::SixRd) => {
             arguments.one::<Vec<SixRdRow>>(&client, "/v1/six-rd", |rows, colour| show::six_rd(rows, colour))
@@ -116,6 +119,7 @@ impl ShowArguments {
                 ShowKind::Counters
                 | ShowKind::Drops
                 | ShowKind::Pools
+                | ShowKind::Leases
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
                 | ShowKind::Dns64

@@ -55,6 +55,8 @@ pub(super) enum ShowKind {
     Drops,
     /// Ports of the pools, used and free, by protocol and for the fullest worker.
     Pools,
+    /// Leases of IPv4 addresses over IPv6: those of concentrators, and this host's own.
+    Leases,
     /// 6rd domains and delegated prefixes.
     SixRd,
     /// Router advertisements per link.

@@ -2,17 +2,20 @@
 
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
+use super::lease_keeper;
 use super::reload::Wanted;
 use super::remote_names;
 use super::words;
-use crate::admin::{AdminError, Backend, Filter, LiveFilter, Named, PoolPart, PoolVerb, Query, Ranking};
+use crate::admin::{
+    AdminError, Backend, Filter, LiveFilter, MAX_LIMIT, Named, PoolPart, PoolVerb, Query, Ranking,
+};
 use crate::config::AftrAt;
 use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LiveRow,
-    MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
-    Status, Subscribers,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
+    LiveRow, MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
+    SixRdRow, Status, Subscribers,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -50,6 +53,23 @@ impl Backend for Gateway {
         });
         let fast_path = self.seen();
         Ok(rows.chain(fast_path.iter().flat_map(words::fast_path_counters)).collect())
+    }
+
+    async fn leases(&self) -> Result<Vec<LeaseRow>, AdminError> {
+        Ok(self.lease_rows(MAX_LIMIT))
+    }
+
+    async fn end_lease(&self, ipv4: Ipv4Addr) -> Result<(), AdminError> {
+        match self.leases() {
+            Some(book) if book.end(ipv4) => {
+                lease_keeper::tell(book, self).await;
+                Ok(())
+            }
+            Some(_) => Err(AdminError::NotFound(format!("{ipv4} is not leased"))),
+            None => Err(AdminError::NotFound(
+                "no [four_over_six] with role = \"concentrator\" is configured".into(),
+            )),
+        }
     }
 
     async fn drops(&self, detail: Detail) -> Result<Vec<DropRow>, AdminError> {
@@ -389,7 +409,14 @@ impl Gateway {
     fn binding_row(&self, worker: usize, entry: BindingEntry) -> BindingRow {
         let (inside, outside) = match entry.protocol {
             Some(number) => (words::inside(number, entry.inside), words::end(number, entry.outside)),
-            None => (entry.inside.address.to_string(), entry.outside.address.to_string()),
+            None => {
+                let inside = match entry.inside.address.to_ipv4_mapped() {
+                    Some(client) if client.is_unspecified() => "all".into(),
+                    Some(client) => client.to_string(),
+                    None => entry.inside.address.to_string(),
+                };
+                (inside, entry.outside.address.to_string())
+            }
         };
         BindingRow {
             mechanism: self.mechanism(entry.mechanism),
@@ -400,6 +427,7 @@ impl Gateway {
             outside,
             kind: entry.kind.into(),
             sessions: entry.sessions,
+            server: entry.server.map(|server| server.to_string()),
         }
     }
 
@@ -426,7 +454,8 @@ impl Gateway {
                 );
                 add("pool_blocks_free", "Port blocks that subscribers may get.", table.blocks.free);
             }
-            let translates = mechanism.kind.is_stateful() || mechanism.kind == Kind::Siit;
+            let translates =
+                mechanism.kind.is_stateful() || matches!(mechanism.kind, Kind::Siit | Kind::Nat46);
             if mechanism.kind.is_stateful() {
                 add("sessions", "Live sessions.", table.sessions);
                 add("sessions_capacity", "Maximum number of sessions.", table.sessions_capacity);

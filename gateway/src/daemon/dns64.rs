@@ -10,6 +10,7 @@ use crate::dns64::streams::{StreamContext, StreamFault, Streams};
 use crate::host::{addresses, addresses_now};
 use crate::worker::Clock;
 use sixway_control::dns64::Access;
+use sixway_dataplane::mechanism::nat46::Mappings;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,15 +32,19 @@ pub(super) struct Dns64<'c> {
 }
 
 impl<'c> Dns64<'c> {
-    /// Starts it, if the configuration has one.
+    /// Starts it, if the configuration has one; `mappings` are those of a NAT46.
     ///
     /// # Errors
     /// What could not be had.
-    pub(super) fn start(config: &'c Config, clock: Clock) -> Result<Option<Self>, RunError> {
+    pub(super) fn start(
+        config: &'c Config,
+        clock: Clock,
+        mappings: Option<Arc<Mappings>>,
+    ) -> Result<Option<Self>, RunError> {
         let Some(dns64) = &config.dns64 else { return Ok(None) };
         let (believed, anchors) = AnchorKeeper::load(dns64, clock).map_err(RunError::Dns64)?;
         let access = access(config, &addresses());
-        let Some(plan) = plan(config, access.clone(), believed) else { return Ok(None) };
+        let Some(plan) = plan(config, access.clone(), believed, mappings) else { return Ok(None) };
         let facts = facts(config, &plan);
         // What was started ends when it is dropped.
         let (service, queries) =

@@ -5,9 +5,11 @@ use crate::config::{Config, HostAddress, Surroundings};
 use crate::dns64::ServiceSettings;
 use crate::dns64::streams::{Bounds, StreamSettings, TransportSettings, UpstreamSettings, request};
 use crate::view::Dns64Facts;
-use sixway_control::dns64::{Access, Anchor};
+use sixway_control::dns64::{Access, Anchor, NameMappings};
+use sixway_dataplane::mechanism::nat46::Mappings;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Which clients may query, given these addresses of this host.
 pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
@@ -15,8 +17,18 @@ pub(super) fn access(config: &Config, addresses: &[HostAddress]) -> Access {
 }
 
 /// The settings of the threads.
-pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Option<ServiceSettings> {
+pub(super) fn plan(
+    config: &Config,
+    access: Access,
+    anchors: Vec<Anchor>,
+    mappings: Option<Arc<Mappings>>,
+) -> Option<ServiceSettings> {
     let dns64 = config.dns64.as_ref()?;
+    let mappings = mappings.zip(config.nat46()).map(|(table, nat46)| NameMappings {
+        table,
+        excluded: nat46.excluded(),
+        longest_ttl: u32::try_from(nat46.ttl.as_secs()).unwrap_or(u32::MAX),
+    });
     Some(ServiceSettings {
         settings: config.dns64_settings(access, anchors)?,
         threads: dns64.bounds.threads.into(),
@@ -28,6 +40,7 @@ pub(super) fn plan(config: &Config, access: Access, anchors: Vec<Anchor>) -> Opt
             .map(|it| format!("{} ({})", it.address, it.transport.as_str()))
             .collect(),
         query_log: dns64.query_log,
+        mappings,
     })
 }
 
@@ -68,7 +81,8 @@ pub(super) fn facts(config: &Config, plan: &ServiceSettings) -> Dns64Facts {
     let mut places = with(&listening.listen, "");
     places.extend(with(&listening.listen_tls, " (tls)"));
     places.extend(with(&listening.listen_https, " (https)"));
-    let prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
+    let mut prefixes: Vec<String> = dns64.prefixes.iter().map(|prefix| whose(config, *prefix)).collect();
+    prefixes.extend(config.nat46().map(|nat46| format!("pool {} of {}", nat46.pool, nat46.name)));
     Dns64Facts {
         serves: format!("{} · {}", places.join(", "), prefixes.join(", ")),
         upstreams: plan.names.clone(),

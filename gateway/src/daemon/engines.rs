@@ -2,12 +2,15 @@
 
 use crate::config::{Config, Surroundings};
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::mechanism::MechanismConfig;
+use sixway_dataplane::mechanism::nat46::Mappings;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// An engine for each worker, with tables of their own and the same configuration.
+/// An engine for each worker, with tables of their own and the same configuration; they share the mappings of a NAT46.
 ///
 /// # Errors
 /// What cannot be. The configuration was checked, so that this is a disagreement of ours.
@@ -16,8 +19,16 @@ pub(super) fn engines(
     seed: [u64; 2],
     worker_key: [u64; 2],
     now: &Surroundings,
+    mappings: Option<&Arc<Mappings>>,
 ) -> Result<Vec<Engine>, String> {
-    let engines = config.engines(seed, now).into_iter().map(|config| EngineConfig { worker_key, ..config });
+    let engines = config.engines(seed, now).into_iter().map(|mut config| {
+        for other in &mut config.others {
+            if let MechanismConfig::Nat46(nat46) = other {
+                nat46.table = mappings.cloned();
+            }
+        }
+        EngineConfig { worker_key, ..config }
+    });
     engines.map(|config| Engine::new(&config).map_err(|fault| fault.to_string())).collect()
 }
 

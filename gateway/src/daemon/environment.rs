@@ -6,6 +6,8 @@ use super::facts::Facts;
 use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
 use super::handover_file::Handed;
+use super::kept_mappings::KeptMappings;
+use super::leases::LeaseBook;
 use super::offload::{Begun, FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
@@ -25,6 +27,7 @@ use crate::show::plural;
 use crate::view::Device;
 use crate::worker::{Clock, Translator};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::nat46::Mappings;
 use sixway_link::{Duty, Tun};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -40,12 +43,15 @@ pub(super) struct Environment<'c> {
     pub(super) clock: Clock,
     /// Sessions of the previous process, and those that continue.
     pub(super) sessions: (u64, u64),
+    /// Those of a NAT46.
+    mappings: Option<Arc<Mappings>>,
     pub(super) keeper: Option<Keeper>,
     pub(super) offload: Option<Offload<'c>>,
     /// Why there is none although the configuration asks for one.
     without_fast_path: Option<String>,
     pub(super) event_log: Option<Arc<EventLog>>,
     pub(super) pools: Vec<PoolKeeper>,
+    pub(super) leases: Option<Arc<LeaseBook>>,
     pub(super) tunnels: Tunnels<'c>,
     pub(super) host: Host,
 }
@@ -65,8 +71,12 @@ impl<'c> Environment<'c> {
         let worker_key = engines::worker_key(directory, &config.gateway.name)
             .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let now = crate::host::surroundings();
+        let kept = KeptMappings::create(config, directory, seed).map_err(RunError::Engine)?;
+        let table = kept.as_ref().map(|kept| Arc::clone(kept.table()));
         let mut engines = match config.needs_device() {
-            true => engines::engines(config, seed, worker_key, &now).map_err(RunError::Engine)?,
+            true => {
+                engines::engines(config, seed, worker_key, &now, table.as_ref()).map_err(RunError::Engine)?
+            }
             false => Vec::new(),
         };
         let clock = Clock::start();
@@ -88,6 +98,11 @@ impl<'c> Environment<'c> {
         }
         let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
         let pools = restore_pools(config, &mut engines, clock)?;
+        if let Some(kept) = kept {
+            kept.settle(clock);
+        }
+        let leases = LeaseBook::load(config, &mut engines, clock, seed[0].rotate_left(9) ^ seed[1]);
+        let leases = leases.map_err(|error| RunError::Io("leases".into(), error))?.map(Arc::new);
         let given = inheritance::begin_ledger(start, &mut engines);
         let begin = FastPathStart { config, seed, now: &tunnels.now, clock, ahead };
         let (begun, without_fast_path) = match offload::begin(begin, &mut engines, &mut host).await? {
@@ -104,11 +119,13 @@ impl<'c> Environment<'c> {
             seed,
             clock,
             sessions,
+            mappings: table,
             offload,
             without_fast_path,
             keeper,
             event_log,
             pools,
+            leases,
             tunnels,
             host,
         };
@@ -122,7 +139,9 @@ impl<'c> Environment<'c> {
         threads: &mut Threads,
     ) -> Result<Option<Dns64<'c>>, RunError> {
         let (tunnels, host) = (&mut self.tunnels, &mut self.host);
-        let begun = tunnels.begin(host, &threads.posts).and_then(|()| Dns64::start(config, self.clock));
+        let begun = tunnels
+            .begin(host, &threads.posts)
+            .and_then(|()| Dns64::start(config, self.clock, self.mappings.clone()));
         match begun {
             Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
             Err(_) => {
@@ -204,9 +223,16 @@ impl<'c> Environment<'c> {
 
     async fn stop(&mut self, gateway: Arc<Gateway>, threads: &mut Threads) -> Vec<Handed> {
         self.tunnels.leave();
+        self.finish_leases();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.leave().await
+    }
+
+    fn finish_leases(&self) {
+        if let Some(leases) = &self.leases {
+            leases.finish();
+        }
     }
 
     /// Puts everything back.
@@ -218,6 +244,7 @@ impl<'c> Environment<'c> {
         }
         self.tunnels.send_final_advertisements().await;
         self.tunnels.finish(&mut self.host);
+        self.finish_leases();
         pool_keeper::finish(&mut self.pools, &gateway).await;
         drop(gateway);
         threads.stop();

@@ -7,6 +7,7 @@ use super::drain_log::{DrainLog, Drained};
 use super::exhaustion::ExhaustionLog;
 use super::facts::Facts;
 use super::fast_path_handle::{FastPathHandle, FastPathState};
+use super::leases::LeaseBook;
 
 use super::rates::History;
 use super::refusals::Refusals;
@@ -18,10 +19,10 @@ use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
 use crate::event_log::EventLog;
-use crate::host::{Restored, Watched};
+use crate::host::{Restored, VrfTrouble, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, ReloadRow, RestoredRow, SinkRow};
+use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
@@ -49,6 +50,8 @@ pub struct Gateway {
     restored: Mutex<Restored>,
     /// What the trial of the packet filter found.
     filter_findings: Mutex<Vec<String>>,
+    /// Why realms are not in their VRFs, each with its name.
+    vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
     /// What was told of pools, tables and limits that are used up.
     exhaustion: Mutex<ExhaustionLog>,
     /// What was last seen of sessions and neighbours.
@@ -86,6 +89,10 @@ pub struct Gateway {
     alarms: Mutex<Alarms>,
     /// What was recorded of subscribers that were refused.
     pub(super) refusals: Mutex<Refusals>,
+    /// Leases of concentrators.
+    leases: Option<Arc<LeaseBook>>,
+    /// Leases of this host.
+    own_leases: Mutex<Vec<LeaseRow>>,
 }
 
 impl Gateway {
@@ -104,6 +111,7 @@ impl Gateway {
             tunnels: Mutex::default(),
             restored: Mutex::default(),
             filter_findings: Mutex::default(),
+            vrf_troubles: Mutex::default(),
             exhaustion: Mutex::default(),
             last_look: tokio::sync::Mutex::default(),
             dns64,
@@ -122,7 +130,37 @@ impl Gateway {
             drain_log: Mutex::default(),
             alarms: Mutex::default(),
             refusals: Mutex::default(),
+            leases: None,
+            own_leases: Mutex::default(),
         }
+    }
+
+    /// With these leases.
+    pub(super) fn with_leases(self, leases: Option<Arc<LeaseBook>>) -> Self {
+        Self { leases, ..self }
+    }
+
+    /// The leases of concentrators.
+    pub(super) fn leases(&self) -> Option<&LeaseBook> {
+        self.leases.as_deref()
+    }
+
+    /// Takes note of this host's leases.
+    pub(super) fn note_own_leases(&self, rows: Vec<LeaseRow>) {
+        *self.own_leases.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    }
+
+    /// Leases of concentrators and of this host.
+    pub(super) fn lease_rows(&self, room: usize) -> Vec<LeaseRow> {
+        let mut rows = self.own_leases.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rows.extend(self.leases().map(|book| book.rows(room)).unwrap_or_default());
+        rows
+    }
+
+    /// Whether packets passed 4over6 tunnels lately.
+    pub(super) fn four_over_six_is_used(&self) -> bool {
+        let kind = Kind::FourOverSix;
+        self.history().rate(|counters| counters.passed_total(kind)) > 0.0
     }
 
     /// With this configuration file.
@@ -207,6 +245,16 @@ impl Gateway {
     /// What the trial of the packet filter found.
     pub(super) fn filter_findings(&self) -> Vec<String> {
         self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes note of why realms are not in their VRFs.
+    pub(super) fn note_vrf_troubles(&self, troubles: Vec<(String, VrfTrouble)>) {
+        *self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner) = troubles;
+    }
+
+    /// Why realms are not in their VRFs.
+    pub(super) fn vrf_troubles(&self) -> Vec<(String, VrfTrouble)> {
+        self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What was restored on the host; `None` without a device.
@@ -360,6 +408,12 @@ impl Gateway {
                 sum.blocks = with(sum.blocks, table.blocks);
                 sum.ports_used.iter_mut().zip(table.ports_used).for_each(|(sum, used)| *sum += used);
             }
+        }
+        // Every worker has all bindings of a concentrator.
+        let concentrators = self.facts.mechanisms.iter().zip(&mut sums);
+        for (mechanism, sum) in concentrators.filter(|(it, _)| it.kind == Kind::FourOverSix) {
+            let counts = self.leases().and_then(|book| book.counts(&mechanism.name));
+            (sum.bindings, sum.bindings_capacity) = counts.unwrap_or_default();
         }
         sums
     }

@@ -8,8 +8,9 @@ use crate::admin::{AdminError, Edit, PoolPart, PoolVerb};
 use crate::config::{Config, Pool, Sources};
 use crate::show::plural;
 use crate::view::DrainingRow;
-use crate::worker::{Command, Edited};
+use crate::worker::{Command, Edited, Position};
 use sixway_dataplane::nat::Draining;
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 impl Gateway {
@@ -121,21 +122,34 @@ impl Gateway {
 
     /// What is left at the addresses that are being drained, all workers together.
     pub(super) async fn draining_rows(&self) -> Result<Vec<DrainingRow>, AdminError> {
-        let mut rows: Vec<DrainingRow> = Vec::new();
+        let (mut rows, mut places) = (Vec::<DrainingRow>::new(), BTreeMap::new());
         for worker in 0..self.workers() {
-            for (mechanism, of_worker) in self.ask(worker, Command::Draining).await? {
-                let place = usize::from(mechanism);
-                let Some(translator) = self.facts.translators.get(place) else { continue };
-                let (pool, prefix) = (&translator.pool.name, of_worker.prefix);
-                let at = rows.iter().position(|row| row.pool == *pool && row.prefix == prefix);
-                let at = at.unwrap_or_else(|| {
-                    let (mechanism, pool) = (self.mechanism(mechanism), pool.clone());
-                    rows.push(DrainingRow { mechanism, pool, prefix, bindings: 0, hosts: 0, portless: 0 });
-                    rows.len() - 1
-                });
-                rows[at].bindings += of_worker.bindings;
-                rows[at].hosts += of_worker.hosts;
-                rows[at].portless += of_worker.portless;
+            let mut from = Some(Position::default());
+            while let Some(position) = from {
+                let (part, next) = self.ask(worker, |answer| Command::Draining(position, answer)).await?;
+                for (mechanism, of_worker) in part {
+                    let Some(translator) = self.facts.translators.get(usize::from(mechanism)) else {
+                        continue;
+                    };
+                    let (pool, prefix) = (&translator.pool.name, of_worker.prefix);
+                    let key = (pool.clone(), prefix.address(), prefix.length());
+                    let at = *places.entry(key).or_insert(rows.len());
+                    if at == rows.len() {
+                        let (mechanism, pool) = (self.mechanism(mechanism), pool.clone());
+                        rows.push(DrainingRow {
+                            mechanism,
+                            pool,
+                            prefix,
+                            bindings: 0,
+                            hosts: 0,
+                            portless: 0,
+                        });
+                    }
+                    rows[at].bindings += of_worker.bindings;
+                    rows[at].hosts += of_worker.hosts;
+                    rows[at].portless += of_worker.portless;
+                }
+                from = next;
             }
         }
         Ok(rows)

@@ -42,6 +42,7 @@ impl Gateway {
         found.extend(problems::tables(&status.mechanisms, tables, is_raised));
         found.extend(problems::host(status.host.as_ref().unwrap_or(&HostRow::default())));
         found.extend(problems::packet_filter(&self.filter_findings()));
+        found.extend(problems::vrfs(&self.vrf_troubles()));
         found.extend(status.reload.iter().filter_map(problems::reload));
         found.extend(problems::event_log(&status.event_log));
         found.extend(problems::awaited(&self.tunnels().awaited));

@@ -3,7 +3,7 @@
 
 use super::session_sample::SampleCount;
 use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
-use crate::host::SilentRouter;
+use crate::host::{SilentRouter, VrfTrouble};
 use crate::show::{count, plural};
 use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow};
 use crate::worker::Table;
@@ -129,6 +129,15 @@ pub(super) fn packet_filter(findings: &[String]) -> Vec<ProblemRow> {
         ProblemRow::error(ProblemKind::PacketFilter, text, advice)
     };
     findings.iter().map(row).collect()
+}
+
+/// Realms that are not in their VRFs.
+pub(super) fn vrfs(troubles: &[(String, VrfTrouble)]) -> Vec<ProblemRow> {
+    let row = |(realm, trouble): &(String, VrfTrouble)| {
+        let text = format!("{realm}: {}; its hosts are not translated", trouble.what);
+        ProblemRow::error(ProblemKind::Vrf, text, trouble.advice.clone())
+    };
+    troubles.iter().map(row).collect()
 }
 
 /// A reload that was rolled back.
@@ -493,6 +502,16 @@ mod tests {
         assert!(waits[0].advice.starts_with("configure it on an interface"));
         let router = SilentRouter { address: [192, 0, 2, 1].into(), interface: "eth0".into() };
         assert_eq!(routers(&[router])[0].text, "the router 192.0.2.1 on eth0 does not answer ARP");
+    }
+
+    #[test]
+    fn a_realm_without_its_vrf_is_an_error_with_what_mends_it() {
+        let (what, advice) =
+            ("VRF red does not exist".into(), "ip link add red up type vrf table 101".into());
+        let rows = vrfs(&[("customers".into(), VrfTrouble { what, advice })]);
+        let text = "customers: VRF red does not exist; its hosts are not translated";
+        assert_eq!(said(&rows), [(Severity::Error, text)]);
+        assert!(rows[0].advice.starts_with("ip link add red"));
     }
 
     #[test]

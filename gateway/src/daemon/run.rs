@@ -10,7 +10,7 @@ use super::signals::Signals;
 use super::start::Start;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
-use super::{log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
+use super::{lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
@@ -103,7 +103,8 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     environment.host.started();
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
-    let gateway = gateway.with_event_log(environment.event_log.clone());
+    let gateway =
+        gateway.with_event_log(environment.event_log.clone()).with_leases(environment.leases.clone());
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
     let Environment { host, tunnels, pools, keeper, offload, seed, sessions, .. } = &mut environment;
     let reloads = Reloads::new(start, *seed, &gateway, *sessions);
@@ -120,6 +121,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         () = tunnels.keep(host, &gateway, &mut controlled, offload) => Ending::Whole(Ok(())),
         () = log_listing::keep(&gateway) => Ending::Whole(Ok(())),
         () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
+        () = lease_keeper::keep(&gateway) => Ending::Whole(Ok(())),
     };
     if let Some(dns64) = &mut dns64 {
         dns64.stop();

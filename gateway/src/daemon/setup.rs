@@ -2,7 +2,7 @@
 
 use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
-use crate::config::{Aftr, Config, Nat44, Nat64, ROUTE_METRIC, Realm, Remote, Route, Siit};
+use crate::config::{Aftr, Config, Nat44, Nat64, ROUTE_METRIC, Realm, RealmRouting, Remote, Route, Siit};
 use crate::host::{Forwarding, HostPlan, RealmPlan};
 use crate::show::{count, plural};
 use sixway_dataplane::mechanism::table::Kind;
@@ -47,9 +47,10 @@ pub(super) fn plan(config: &Config, directory: &Path, worker_key: [u64; 2]) -> H
 /// The realms, by the numbers that they have in the engines.
 fn realm_plans(config: &Config) -> Vec<RealmPlan> {
     let plan = |(realm, number): (&Realm, u16)| RealmPlan {
+        name: realm.nat44.name.clone(),
         number,
         device: realm.device.clone(),
-        table: realm.table,
+        routing: realm.routing.clone(),
         interfaces: realm.nat44.interfaces.clone(),
         inside: realm.nat44.inside.clone(),
     };
@@ -70,9 +71,16 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
         kind: Kind::Nat64,
         pool: Some(nat64.pool.clone()),
     });
+    let vrf = |nat44: &Nat44| {
+        let realm = config.realms.iter().find(|realm| realm.nat44.name == nat44.name)?;
+        match &realm.routing {
+            RealmRouting::Vrf(name) => Some(format!(" · VRF {name}")),
+            RealmRouting::Table(_) => None,
+        }
+    };
     let nat44 = config.nat44s().map(|nat44| Mechanism {
         name: nat44.name.clone(),
-        serves: nat44_serves(config, nat44),
+        serves: nat44_serves(config, nat44) + &vrf(nat44).unwrap_or_default(),
         kind: Kind::Nat44,
         pool: Some(nat44.pool.clone()),
     });

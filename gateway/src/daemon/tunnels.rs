@@ -11,6 +11,7 @@ use super::error::RunError;
 use super::filter_trial::FilterTrial;
 use super::gateway::Gateway;
 use super::ingress::{Ingress, tunnel_ends};
+use super::leases::LeaseHosts;
 use super::offload::Offload;
 use super::packet_filter::{self, PacketFilter};
 use super::path_errors::{self, PathErrorRelay};
@@ -23,6 +24,7 @@ use crate::metrics::GatewaySample;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::{RawTunnel, TunnelSender};
+use sixway_wire::protocol::IPV6;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Ipv4Addr;
@@ -48,6 +50,7 @@ pub(super) struct Tunnels<'c> {
     promises: Promises,
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
+    leases: Option<LeaseHosts>,
     packet_filter: PacketFilter,
     filter_trial: FilterTrial,
     /// What the kernel refused, so that it is logged once.
@@ -72,6 +75,7 @@ impl<'c> Tunnels<'c> {
             promises: Promises::load(&config.gateway.name),
             clock: None,
             discovery: None,
+            leases: None,
             packet_filter: PacketFilter::default(),
             filter_trial: FilterTrial::default(),
             trouble: None,
@@ -170,6 +174,7 @@ impl<'c> Tunnels<'c> {
         let mut discovery = Discovery::new(self.config, clock, seed);
         discovery.set(&self.now);
         self.discovery = Some(discovery);
+        self.leases = LeaseHosts::new(self.config, clock, seed.rotate_left(17));
     }
 
     /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
@@ -194,7 +199,14 @@ impl<'c> Tunnels<'c> {
                 seen.learnt.clone_from(discovery.work(&self.senders));
             }
             seen.aftrs = aftrs.in_use();
-            let idle = self.discovery.as_ref().and_then(Discovery::idle);
+            if let Some(leases) = &mut self.leases {
+                seen.leases.clone_from(leases.work());
+            }
+            let idle = [
+                self.discovery.as_ref().and_then(Discovery::idle),
+                self.leases.as_ref().and_then(LeaseHosts::idle),
+            ];
+            let idle = idle.into_iter().flatten().min();
             if seen == self.now {
                 tokio::select! {
                     _ = look.tick() => {
@@ -217,11 +229,7 @@ impl<'c> Tunnels<'c> {
                             found.iter().for_each(|error| discovery.note_path_error(error));
                         }
                     }
-                    Some(packet) = control.recv() => {
-                        if let Some(discovery) = &mut self.discovery {
-                            discovery.receive(&packet);
-                        }
-                    }
+                    Some(packet) = control.recv() => self.receive(packet),
                     () = tokio::time::sleep(idle.unwrap_or(LOOK)) => {}
                 }
             }
@@ -232,6 +240,20 @@ impl<'c> Tunnels<'c> {
                 }
                 self.change(seen, host, gateway).await;
             }
+            if let Some(leases) = &mut self.leases {
+                leases.send_waiting();
+            }
+        }
+    }
+
+    /// A packet that a worker gave to control: neighbour discovery in IPv4, or one that found no lease.
+    fn receive(&mut self, packet: Vec<u8>) {
+        match (&mut self.leases, &mut self.discovery) {
+            (Some(leases), _) if packet.get(9).is_some_and(|protocol| *protocol != IPV6) => {
+                leases.receive(packet)
+            }
+            (_, Some(discovery)) => discovery.receive(&packet),
+            (_, None) => {}
         }
     }
 
@@ -253,6 +275,10 @@ impl<'c> Tunnels<'c> {
 
     fn each_second(&mut self, gateway: &Gateway) {
         self.keep_promises();
+        if let Some(leases) = &mut self.leases {
+            leases.each_second(gateway.four_over_six_is_used());
+            gateway.note_own_leases(leases.rows());
+        }
         let Some(discovery) = &mut self.discovery else { return };
         if gateway.isatap_is_used() {
             discovery.note_traffic();
@@ -312,7 +338,8 @@ impl<'c> Tunnels<'c> {
             self.ingress.steer_to(&addresses, &self.now, host);
         }
         // NAT64s refuse this host's addresses as destinations.
-        if self.config.has_tunnels() || !self.config.nat64.is_empty() || !self.config.ds_lite.is_empty() {
+        let has_ends = self.config.has_tunnels() || !self.config.nat64.is_empty();
+        if has_ends || self.leases.is_some() || !self.config.ds_lite.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
             let own6 = self.config.ipv6_address(&self.now);
@@ -389,6 +416,7 @@ impl<'c> Tunnels<'c> {
             }
         }
         gateway.note_restored(host.restored());
+        gateway.note_vrf_troubles(host.vrf_troubles());
     }
 
     /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.
@@ -457,6 +485,9 @@ impl<'c> Tunnels<'c> {
 
     /// The first part of the end: removes steering and the routes into the device. The raw sockets stay open until this is dropped.
     pub(super) fn finish(&mut self, host: &mut Host) {
+        if let Some(leases) = &mut self.leases {
+            leases.finish();
+        }
         self.ingress.end();
         // What is not removed vanishes with the device, or is in the record.
         let _ = host.reach(&crate::config::Reach::default());

@@ -12,6 +12,7 @@
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     holders.rs        which process has a socket
 //!     event_log.rs      whether the event log's files can be written
+//!     vrfs.rs           VRFs of realms
 //!     upstreams.rs      whether the DNS64's upstreams answer
 //!     packet_filter.rs  whether the packet filter lets the gateway's packets pass: by experiment, in a namespace of its own
 //!     filter_paths.rs   the paths that the gateway's packets take, a packet for each, and the rules that open them
@@ -37,6 +38,7 @@ mod settings;
 mod shared_pools;
 mod trial_packets;
 mod upstreams;
+mod vrfs;
 
 pub use examine::{examine, packet_filter_findings};
 pub use finding::{Finding, Verdict};

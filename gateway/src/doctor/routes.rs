@@ -159,8 +159,10 @@ fn addresses_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
 /// Hosts of a link look for each of its addresses there, and not at their router.
 fn prefixes_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
     let prefixes = config.nat64.iter().map(|nat64| nat64.prefix.prefix());
-    let prefixes: Vec<Prefix6> =
-        prefixes.chain(config.siit.iter().filter_map(|siit| Some(siit.prefix?.prefix()))).collect();
+    let prefixes: Vec<Prefix6> = prefixes
+        .chain(config.siit.iter().filter_map(|siit| Some(siit.prefix?.prefix())))
+        .chain(config.nat46().map(|nat46| nat46.prefix.prefix()))
+        .collect();
     let mut findings = Vec::new();
     for own in facts.addresses.iter().filter(|own| own.interface != config.tun.name) {
         let IpAddr::V6(address) = own.address else { continue };

@@ -1,6 +1,7 @@
 //! Records of IPFIX about what is used up, or nearly (RFC 8158 §4.6.5 to §4.6.8).
 //!
-//! A pool has the number of its translator, from 1 on, in the order of the configuration; 0: it is not known which one.
+//! A pool has the number of its translator, from 1 on, in the order of the configuration; 0: it is not known which one. So has the network that a
+//! subscriber is in (ingressVRFID): realms may have subscribers of the same address.
 
 use super::ipfix_template::Template;
 use super::notice::{AlarmNotice, Notice};
@@ -29,12 +30,13 @@ pub(super) fn data(record: &Record, quotas: &[Quota]) -> Option<(Template, Vec<u
         Event::Limit(reason, _) => limit(reason, quotas, &mut octets)?,
         Event::Notice(Notice::Alarm(alarm)) => of_alarm(alarm, quotas, &mut octets)?,
         Event::Notice(Notice::Subscriber { translator, subscriber, .. }) => {
-            let most = quota(quotas, translator).map_or(0, |(_, quota)| quota.of_subscriber);
+            let (number, most) =
+                quota(quotas, translator).map_or((0, 0), |(number, quota)| (number, quota.of_subscriber));
             octets.push(QUOTA_EXCEEDED);
             octets.extend(MAX_OF_USER.to_be_bytes());
             octets.extend(most.to_be_bytes());
             let address = inside_endpoint::side(subscriber)?.0.address();
-            match address.to_ipv4_mapped() {
+            let template = match address.to_ipv4_mapped() {
                 Some(address) => {
                     octets.extend(address.octets());
                     Template::UserExceeded44
@@ -43,7 +45,10 @@ pub(super) fn data(record: &Record, quotas: &[Quota]) -> Option<(Template, Vec<u
                     octets.extend(address.octets());
                     Template::UserExceeded64
                 }
-            }
+            };
+            // Realms may have subscribers of the same address.
+            octets.extend(number.to_be_bytes());
+            template
         }
         Event::Binding(..)
         | Event::Session(..)
@@ -150,10 +155,11 @@ mod tests {
             let (translator, subscriber) = (translator.into(), subscriber.into());
             octets(Event::Notice(Notice::Subscriber { translator, subscriber, refused: 3 }), &all)
         };
-        let of_user = vec![13, 0, 0, 0, 3, 0, 0, 0, 50, 10, 0, 1, 0];
+        let of_user = vec![13, 0, 0, 0, 3, 0, 0, 0, 50, 10, 0, 1, 0, 0, 0, 0, 2];
         assert_eq!(refused("nat44", "10.0.1.0/24"), Some(of_user));
         let of_user = refused("nat64", "2001:db8::/64").unwrap();
-        assert_eq!((of_user.len(), &of_user[..11]), (25, &[13, 0, 0, 0, 3, 0, 0, 0, 0, 32, 1][..]));
+        assert_eq!((of_user.len(), &of_user[..11]), (29, &[13, 0, 0, 0, 3, 0, 0, 0, 0, 32, 1][..]));
+        assert_eq!(of_user[25..], [0, 0, 0, 1]);
         assert_eq!(refused("gone", "10.0.0.1").unwrap()[5..9], [0; 4]);
     }
 

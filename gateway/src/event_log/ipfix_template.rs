@@ -16,6 +16,7 @@ const POST_DESTINATION_PORT: Element = (228, 2);
 const RANGE_START: Element = (361, 2);
 const RANGE_END: Element = (362, 2);
 const POOL_ID: Element = (283, 4);
+const VRF: Element = (234, 4);
 const QUOTA_EVENT: Element = (466, 4);
 const THRESHOLD_EVENT: Element = (467, 4);
 const MAX_SESSIONS: Element = (471, 4);
@@ -96,8 +97,8 @@ const EXHAUSTED: [Element; 3] = [TIME, NAT_EVENT, POOL_ID];
 /// RFC 8158 §4.6.7.1 to §4.6.7.3.
 const SESSIONS: [Element; 4] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_SESSIONS];
 const BINDINGS: [Element; 4] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_BINDINGS];
-const USER44: [Element; 5] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_OF_USER, SOURCE4];
-const USER64: [Element; 5] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_OF_USER, SOURCE6];
+const USER44: [Element; 6] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_OF_USER, SOURCE4, VRF];
+const USER64: [Element; 6] = [TIME, NAT_EVENT, QUOTA_EVENT, MAX_OF_USER, SOURCE6, VRF];
 /// RFC 8158 §4.6.8.2, and the protocol.
 const HIGH: [Element; 5] = [TIME, NAT_EVENT, THRESHOLD_EVENT, PORTS_HIGH, PROTOCOL];
 /// RFC 8158 §4.6.8.1.

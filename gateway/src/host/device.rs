@@ -7,7 +7,7 @@ use super::inherited::Inherited;
 use super::notrack;
 use super::reach::AppliedReach;
 use super::realm_rules::RealmDevice;
-use super::realms::{RealmDevices, RealmPlan, prepare};
+use super::realms::{RealmDevices, RealmPlan, VrfTrouble, prepare};
 use super::record::{FoundDevice, Leftovers, Record, RecordError, Successor};
 use super::reserved_ports;
 use super::route::Routes;
@@ -153,7 +153,7 @@ impl Host {
                 ..TunConfig::default()
             };
             let settings = device_settings(Path::new(SETTINGS), &realm.device);
-            self.realms.add(realm, (config, plan.mtu, plan.queue_length), settings, record.route_mark())?;
+            self.realms.add(realm, (config, plan.mtu, plan.queue_length), settings, record)?;
         }
         Ok(())
     }
@@ -242,7 +242,7 @@ impl Host {
 
     /// Restores what other programs changed. Whether the packet filter's table and steering may have been removed.
     pub fn inspect(&mut self, filters: &TcFilters, now: Instant) -> Suspicion {
-        let (Some(record), Some((plan, settings, guard))) = (&self.record, &mut self.guarded) else {
+        let (Some(record), Some((plan, settings, guard))) = (&mut self.record, &mut self.guarded) else {
             return Suspicion::default();
         };
         let mut parts = HostParts {
@@ -258,7 +258,14 @@ impl Host {
             record,
             filters,
         };
-        guard.inspect(&mut parts, now)
+        let suspicion = guard.inspect(&mut parts, now);
+        self.realms.inspect((record, guard), suspicion.routing, now);
+        suspicion
+    }
+
+    /// Why realms are not in their VRFs, each with its name.
+    pub fn vrf_troubles(&self) -> Vec<(String, VrfTrouble)> {
+        self.realms.troubles()
     }
 
     /// As [`Self::inspect`], for what others restore: whether they are to.

@@ -22,6 +22,8 @@ pub enum HostError {
     ReadOnly(Vec<String>),
     /// A route cannot be set.
     Route(RouteError),
+    /// A realm cannot be in its VRF: the realm's name, what is wrong, and what to do.
+    Vrf(String, String, String),
     /// An address cannot be added: which, and the error.
     Address(String, String),
     /// The table in the packet filter cannot be made.
@@ -63,6 +65,7 @@ impl fmt::Display for HostError {
                 missing.join(" --sysctl ")
             ),
             Self::Route(error) => error.fmt(f),
+            Self::Vrf(realm, what, advice) => write!(f, "realm {realm}: {what}; {advice}"),
             Self::Address(address, error) => write!(f, "address {address}: {error}"),
             Self::PacketFilter(error) => error.fmt(f),
         }

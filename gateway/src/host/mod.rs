@@ -30,6 +30,7 @@ mod route_lookup;
 mod route_mark;
 mod setting_name;
 mod source_rules;
+mod vrf;
 
 pub use capability::{CAP_NET_ADMIN, has_capability};
 pub use device::{Host, HostPlan};
@@ -44,9 +45,10 @@ pub use next_hops::{SilentRouter, silent_routers};
 pub use nft::NftError;
 pub use notrack::remove as remove_table;
 pub use program::run as run_program;
-pub use realms::RealmPlan;
+pub use realms::{RealmPlan, VrfTrouble};
 pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
 pub use route::RouteError;
 pub use route_lookup::{Hop, default_interfaces, hop};
+pub use vrf::{NoVrf, Vrf, members, vrf, vrf_with};

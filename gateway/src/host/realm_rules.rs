@@ -1,12 +1,14 @@
-//! What realms have in the kernel in addition to their devices: rules (`ip rule`) and routes, as they are made and recorded.
+//! What realms have in the kernel in addition to their devices: rules (`ip rule`) and routes, as they are made and recorded. In a VRF
+//! there are no rules: the kernel's own leads to its table.
 
 use super::kernel::{Refusal, ask, remove_link};
 use super::links::tun_of;
 use super::route_mark::RouteMark;
+use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::route::{RouteAttribute, RouteMessage, RouteType};
 use rtnetlink::packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
-use rtnetlink::{Handle, RouteMessageBuilder};
+use rtnetlink::{Handle, IpVersion, RouteMessageBuilder};
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -64,10 +66,12 @@ impl RealmRule {
         self.table == other.table
     }
 
-    /// Removes the last resort of its table, which outlives the device.
-    pub fn remove_last_resort(&self, mark: RouteMark) {
-        let message = unreachable(self.table, mark);
-        let _gone = ask(|handle: Handle| async move { handle.route().del(message).execute().await });
+    /// Whether it is among those that the kernel has.
+    pub fn is_among(&self, present: &[RuleMessage], mark: RouteMark) -> bool {
+        let wanted = self.message(mark);
+        let has_all =
+            |one: &RuleMessage| wanted.attributes.iter().all(|attribute| one.attributes.contains(attribute));
+        present.iter().any(has_all)
     }
 }
 
@@ -97,6 +101,19 @@ pub(super) fn add_default(table: u32, device: u32, mark: RouteMark) -> Result<()
 /// Makes the rest of a table unreachable.
 pub(super) fn add_last_resort(table: u32, mark: RouteMark) -> Result<(), Refusal> {
     there(add_route(unreachable(table, mark)))
+}
+
+/// Removes the last resort of a table, which outlives the device.
+pub(super) fn remove_last_resort(table: u32, mark: RouteMark) {
+    let message = unreachable(table, mark);
+    let _gone = ask(|handle: Handle| async move { handle.route().del(message).execute().await });
+}
+
+/// The IPv4 rules that the kernel has.
+pub(super) fn present() -> Result<Vec<RuleMessage>, Refusal> {
+    let request =
+        |handle: Handle| async move { handle.rule().get(IpVersion::V4).execute().try_collect().await };
+    ask(request)?.map_err(|error| Refusal::of(&error))
 }
 
 fn add_route(message: RouteMessage) -> Result<(), Refusal> {

@@ -20,4 +20,4 @@ pub use problems::{draining, pool_blocks, pools};
 pub(crate) use quantity::{count, plural};
 pub use sessions::{bindings, sessions, subscribers};
 pub use summary::summary;
-pub use tunnels::{router_advertisements, six_rd};
+pub use tunnels::{leases, router_advertisements, six_rd};

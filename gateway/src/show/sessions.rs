@@ -36,8 +36,10 @@ pub fn sessions(page: &Page<SessionRow>, colour: Colour) -> String {
 
 /// The table of bindings.
 pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
+    let has_servers = page.rows.iter().any(|row| row.server.is_some());
     let has_b4s = page.rows.iter().any(|row| row.softwire.is_some());
     let mut columns = vec!["PROTO", "INSIDE", "OUTSIDE", "KIND", "SESSIONS", "MECHANISM", "WORKER"];
+    columns.extend(has_servers.then_some("SERVER"));
     columns.extend(has_b4s.then_some("SOFTWIRE"));
     let mut table = Table::new(&columns);
     for row in &page.rows {
@@ -50,6 +52,7 @@ pub fn bindings(page: &Page<BindingRow>, colour: Colour) -> String {
             row.mechanism.clone(),
             row.worker.to_string(),
         ];
+        cells.extend(has_servers.then(|| row.server.clone().unwrap_or_default()));
         cells.extend(has_b4s.then(|| softwire(row.softwire.as_deref())));
         table.row(cells);
     }

@@ -3,7 +3,7 @@
 use super::colour::Colour;
 use super::quantity::{count, duration};
 use super::table::Table;
-use crate::view::{AdvertisedRow, RouterAdvertisementRow, SixRdRow};
+use crate::view::{AdvertisedRow, LeaseRow, RouterAdvertisementRow, SixRdRow};
 
 /// The 6rd domains.
 pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
@@ -31,6 +31,24 @@ pub fn six_rd(rows: &[SixRdRow], colour: Colour) -> String {
             or_none(&row.address),
             or_none(&row.delegated),
             relays,
+        ]);
+    }
+    table.text(colour)
+}
+
+/// Leases of IPv4 addresses over IPv6.
+pub fn leases(rows: &[LeaseRow], colour: Colour) -> String {
+    if rows.is_empty() {
+        return "No leases.\n".into();
+    }
+    let mut table = Table::new(&["MECHANISM", "IPV4", "HOST", "STATE", "ENDS IN"]);
+    for row in rows {
+        table.row(vec![
+            row.mechanism.clone(),
+            row.ipv4.clone(),
+            row.host.clone(),
+            row.state.clone(),
+            row.ends_in_seconds.map_or_else(|| "–".into(), duration),
         ]);
     }
     table.text(colour)

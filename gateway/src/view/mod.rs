@@ -16,6 +16,6 @@ pub use problem_rows::{
 };
 pub use rows::{
     AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, Ended, FastPathRow, FastPathShare,
-    Fault, HostRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
+    Fault, HostRow, LeaseRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
     RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };

@@ -56,6 +56,8 @@ problems! {
     PacketFilter = "packet_filter",
     /// The last reload was rolled back to the configuration before it.
     Reload = "reload",
+    /// The VRF of a realm does not exist, is down or cannot be used.
+    Vrf = "vrf",
     /// Other programs change a part of the host again and again, and the gateway left it as it is.
     LeftAlone = "left_alone",
     /// A tunnel, or a pool that follows an interface, waits for an address on an interface.

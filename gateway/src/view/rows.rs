@@ -292,10 +292,13 @@ pub struct BindingRow {
     pub inside: String,
     /// The outside endpoint (T,t), or an address.
     pub outside: String,
-    /// How it came about: `static` or `dynamic`.
+    /// How it came about: `static` or `dynamic`; `remembered` and `resting` of what has ended.
     pub kind: String,
     /// Sessions that use it.
     pub sessions: u64,
+    /// With NAT46, the server that the outside address represents for the inside host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// A subscriber of a stateful translator: a prefix, and what its hosts have together (RFC 6888 REQ-4).
@@ -344,6 +347,21 @@ pub struct Subscribers {
 pub struct Ended {
     /// Bindings, with their sessions.
     pub bindings: u64,
+}
+
+/// A lease of a 4over6 concentrator (RFC 7040), or of this host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeaseRow {
+    /// The mechanism.
+    pub mechanism: String,
+    /// The IPv4 address, or a prefix.
+    pub ipv4: String,
+    /// The host's IPv6 address.
+    pub host: String,
+    /// `static`, `leased`, `offered`, `ended` or `declined`; of this host's own, `held` or `remembered`.
+    pub state: String,
+    /// Seconds until that ends; `None`: no time is set.
+    pub ends_in_seconds: Option<u64>,
 }
 
 /// A page of a table, and the cursor of the next page.

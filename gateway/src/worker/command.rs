@@ -7,10 +7,12 @@ use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, Su
 use super::tunnels::{Inlet, TunnelSet};
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
+use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
 use sixway_dataplane::nat::{AddressBlocks, BlockMove, DrainingRow, SavedSession};
 use sixway_link::Wake;
+use sixway_wire::Prefix4;
 use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
@@ -22,6 +24,11 @@ pub(super) const RING: usize = 64;
 
 /// Port blocks of some addresses, and where to continue.
 pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
+
+/// What is left at addresses that are drained, each with its mechanism, and where to continue.
+pub type DrainingPage = (Vec<(u16, DrainingRow)>, Option<Position>);
+/// What becomes of bindings of a concentrator: a host has the address or prefix, or none.
+pub type LeaseChanges = Arc<[(Prefix4, Option<Binding>)]>;
 
 /// A command to a worker.
 #[derive(Debug)]
@@ -38,14 +45,16 @@ pub enum Command {
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a position, and where to continue.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
-    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
-    Draining(Answer<Vec<(u16, DrainingRow)>>),
+    /// What is left at addresses that stateful mechanisms drain from a position, each with its mechanism, and where to continue.
+    Draining(Position, Answer<DrainingPage>),
     /// Port blocks of addresses from a position, each with its mechanism, and where to continue.
     AddressBlocks(Position, Answer<AddressBlocksPage>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
     /// Replaces the tunnels.
     Tunnels(Arc<TunnelSet>, Answer<()>),
+    /// Changes bindings of the 4over6 concentrator of this index.
+    Leases(u16, LeaseChanges, Answer<()>),
     /// Adds a socket to receive packets from.
     AddInlet(Inlet),
     /// Closes the socket of this address.

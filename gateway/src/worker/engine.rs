@@ -8,7 +8,9 @@ use super::translator::{
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat46::{MappingRow, Mappings};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{
     Changes, DynamicPool, HostRow, Record, Restored, WallClock,
 };
@@ -18,7 +20,8 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
-use sixway_wire::{Endpoint4, Endpoint6, protocol};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, protocol};
+use std::net::Ipv4Addr;
 
 /// Places from here on are those of protocols without ports.
 const PORTLESS: u32 = 1 << 31;
@@ -82,6 +85,12 @@ impl Translator for Engine {
         let mut tables: Vec<Table> = self.stateful().map(|it| table(it)).collect();
         let pools = self.siit().iter_mut().map(|siit| siit.dynamic_pool());
         tables.extend(pools.map(|pool| pool.map_or_else(Table::default, |pool| pool_table(pool))));
+        // All workers have one table: the first one's answer counts.
+        let is_first = self.worker() == WorkerId(0);
+        tables.extend(self.nat46().iter().map(|nat46| match is_first {
+            true => mapping_table(nat46.mappings()),
+            false => Table::default(),
+        }));
         tables
     }
 
@@ -119,7 +128,8 @@ impl Translator for Engine {
     fn bindings(&mut self, scan: Scan<'_>, rows: &mut Vec<BindingEntry>) -> Option<Position> {
         let Scan { from, budget, room, filter, now } = scan;
         let stateful = self.stateful().count();
-        let count = stateful + self.siit().len();
+        let translators = stateful + self.siit().len();
+        let count = translators + self.nat46().len();
         let mechanism = usize::from(from.mechanism);
         let next = if mechanism < stateful {
             let translator = self.stateful().nth(mechanism)?;
@@ -148,6 +158,22 @@ impl Translator for Engine {
                 next
             });
             next.or(translator.without_ports().has_any().then_some(PORTLESS))
+        } else if mechanism >= translators {
+            // One table of all workers, which the first one shows.
+            let is_shown = self.worker() == WorkerId(0) && filter.protocol.is_none();
+            let nat46 = self.nat46().get(mechanism - translators).filter(|_| is_shown);
+            nat46.and_then(|nat46| {
+                let mut found = Vec::new();
+                in_steps(from.slot, budget, room, rows, |slot, slots, rows| {
+                    found.clear();
+                    let next = nat46.mappings().rows(slot, slots, now, &mut found);
+                    let entries = found.iter().map(|row| mapping_entry(from.mechanism, row));
+                    rows.extend(
+                        entries.filter(|entry| filter.admits_binding(0, entry.inside, entry.outside)),
+                    );
+                    next
+                })
+            })
         } else {
             // A host of a dynamic pool has an address for all protocols.
             let pool = pool(self, from.mechanism).filter(|_| filter.protocol.is_none());
@@ -191,11 +217,12 @@ impl Translator for Engine {
         (rows.into_iter().map(|row| row.record).collect(), next)
     }
 
-    fn draining(&mut self, now: Instant) -> Vec<(u16, DrainingRow)> {
-        let rows = self.stateful().zip(0..).flat_map(|(translator, mechanism)| {
-            translator.draining_rows(now).into_iter().map(move |row| (mechanism, row))
-        });
-        rows.collect()
+    fn draining(&mut self, from: Position, now: Instant) -> (Vec<(u16, DrainingRow)>, Option<Position>) {
+        let count = self.stateful().count();
+        let Some(translator) = self.stateful().nth(from.mechanism.into()) else { return (Vec::new(), None) };
+        let (rows, next) = translator.draining_rows(from.slot, now);
+        let rows = rows.into_iter().map(|row| (from.mechanism, row)).collect();
+        (rows, position(from, next, count))
     }
 
     fn address_blocks(&mut self, from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {
@@ -239,6 +266,19 @@ impl Translator for Engine {
     fn set_tunnels(&mut self, set: &TunnelSet) {
         Engine::set_own6(self, set.own6);
         Engine::set_tunnels(self, &set.tunnels, &set.host4, &set.host6);
+    }
+
+    fn change_leases(&mut self, index: u16, changes: &[(Prefix4, Option<Binding>)]) {
+        let Some(concentrator) = self.four_over_six().get_mut(usize::from(index)) else { return };
+        for (ipv4, binding) in changes {
+            // It may have been another host's until now.
+            concentrator.unbind(*ipv4);
+            if let Some(binding) = binding
+                && let Err(fault) = concentrator.bind(*binding)
+            {
+                tracing::warn!("{ipv4} not bound: {fault}");
+            }
+        }
     }
 
     fn learn_path_error(&mut self, error: &[u8], now: Instant) {
@@ -319,6 +359,15 @@ fn table(translator: &dyn Stateful) -> Table {
     }
 }
 
+fn mapping_table(mappings: &Mappings) -> Table {
+    let counts = mappings.counts();
+    Table {
+        bindings: u64::from(counts.mappings) + u64::from(counts.statics),
+        bindings_capacity: u64::from(counts.max_mappings) + u64::from(counts.statics),
+        ..Table::default()
+    }
+}
+
 fn pool_table(pool: &DynamicPool) -> Table {
     let live = u64::from(pool.live());
     Table {
@@ -375,6 +424,7 @@ fn binding_entry(mechanism: u16, row: &BindingRow) -> BindingEntry {
         outside: row.outside.0,
         kind: if row.is_static { "static" } else { "dynamic" },
         sessions: row.sessions.into(),
+        server: None,
     }
 }
 
@@ -387,5 +437,19 @@ fn host_entry(mechanism: u16, host: &HostRow) -> BindingEntry {
         outside: Endpoint4::new(host.record.address, 0),
         kind: if host.live { "dynamic" } else { "remembered" },
         sessions: 0,
+        server: None,
+    }
+}
+
+fn mapping_entry(mechanism: u16, row: &MappingRow) -> BindingEntry {
+    BindingEntry {
+        mechanism,
+        protocol: None,
+        softwire: None,
+        inside: Endpoint6::new(row.client.unwrap_or(Ipv4Addr::UNSPECIFIED).to_ipv6_mapped(), 0),
+        outside: Endpoint4::new(row.address, 0),
+        kind: row.state.name(),
+        sessions: 0,
+        server: Some(row.server),
     }
 }

@@ -21,7 +21,7 @@ mod tunnels;
 
 pub use answer::Answer;
 pub use blocks::{BlockExchange, exchanges};
-pub use command::{Command, Mailbox, Post, Unreachable, mailbox};
+pub use command::{Command, LeaseChanges, Mailbox, Post, Unreachable, mailbox};
 pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};

@@ -57,6 +57,7 @@ pub(super) fn bindings(
             outside,
             kind: "static",
             sessions: 0,
+            server: None,
         })
     });
     rows.extend(admitted);

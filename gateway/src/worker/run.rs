@@ -278,8 +278,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     let wall = self.clock.wall();
                     give(answer, self.translator.pool_hosts(mechanism, from, wall));
                 }
-                Ok(Command::Draining(answer)) => {
-                    give(answer, self.translator.draining(self.clock.now()));
+                Ok(Command::Draining(from, answer)) => {
+                    give(answer, self.translator.draining(from, self.clock.now()));
                 }
                 Ok(Command::AddressBlocks(from, answer)) => {
                     give(answer, self.translator.address_blocks(from));
@@ -289,6 +289,10 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 }
                 Ok(Command::Tunnels(set, answer)) => {
                     self.translator.set_tunnels(&set);
+                    give(answer, ());
+                }
+                Ok(Command::Leases(index, changes, answer)) => {
+                    self.translator.change_leases(index, &changes);
                     give(answer, ());
                 }
                 Ok(Command::AddInlet(inlet)) => self.inlets.push(inlet),

@@ -2,6 +2,7 @@
 
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
+use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::nat::{
@@ -9,7 +10,7 @@ use sixway_dataplane::nat::{
 };
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::net::Ipv6Addr;
 use std::time::Duration;
 
@@ -60,9 +61,10 @@ pub trait Translator: Send + 'static {
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
     /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
-    /// What is left at addresses that stateful mechanisms drain, each with its mechanism.
-    fn draining(&mut self, _now: Instant) -> Vec<(u16, DrainingRow)> {
-        Vec::new()
+    /// What is left at addresses that stateful mechanisms drain, each with its mechanism: a part of it from a position on, and where to
+    /// continue.
+    fn draining(&mut self, _from: Position, _now: Instant) -> (Vec<(u16, DrainingRow)>, Option<Position>) {
+        (Vec::new(), None)
     }
     /// The port blocks of addresses of a stateful mechanism from a position on, and where to continue.
     fn address_blocks(&mut self, _from: Position) -> (Vec<(u16, AddressBlocks)>, Option<Position>) {
@@ -72,6 +74,8 @@ pub trait Translator: Send + 'static {
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
     /// Replaces the tunnels.
     fn set_tunnels(&mut self, set: &TunnelSet);
+    /// Changes bindings of a 4over6 concentrator.
+    fn change_leases(&mut self, _index: u16, _changes: &[(Prefix4, Option<Binding>)]) {}
     /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
     /// ICMP errors about tunnel packets accepted since the last call: the other workers must learn from
@@ -199,6 +203,8 @@ pub struct BindingEntry {
     pub kind: &'static str,
     /// Sessions that use it.
     pub sessions: u64,
+    /// With NAT46, the server that the outside address represents.
+    pub server: Option<Ipv6Addr>,
 }
 
 /// A subscriber.

@@ -84,7 +84,7 @@ fn a_lan_and_this_host_reach_ipv4_by_an_aftr_without_further_settings_and_everyt
         let large = network.on(host, "ping", &["-c", "3", "-i", "0.2", "-W", "2", "-s", "3000", FAR]);
         assert!(String::from_utf8_lossy(&large.stdout).contains(" 0% packet loss"), "{}", show(&network));
     }
-    // The tunnel's MTU is reported to the senders of what may not be fragmented, by the address on the device.
+    // The tunnel's MTU is reported to senders of packets with DF, by the address on the device.
     let said = network.on("client", "ping", &["-c", "2", "-W", "2", "-M", "do", "-s", "1472", FAR]).stdout;
     assert!(String::from_utf8_lossy(&said).contains("mtu = 1460"), "{}", String::from_utf8_lossy(&said));
     let default = network.ip(&["-n", &network.host("gateway"), "route", "show", "default"]);

@@ -5,6 +5,7 @@ mod check;
 mod doctor;
 mod ds_lite;
 mod fast_path;
+mod four_over_six;
 mod identity;
 mod ip_in_ip;
 mod nat44;

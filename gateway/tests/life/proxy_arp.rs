@@ -55,7 +55,7 @@ fn what_others_remove_is_restored_and_a_crash_is_cleaned_up() {
         assert!(start.elapsed() < Duration::from_secs(10), "{}", gateway.said());
         std::thread::sleep(Duration::from_millis(100));
     }
-    assert!(gateway.said().contains("proxy ARP entries"), "{}", gateway.said());
+    assert!(gateway.said().contains("proxy neighbour entries"), "{}", gateway.said());
     gateway.signal("KILL");
     gateway.end();
     assert_eq!(entries(&network), ALL);

@@ -21,6 +21,7 @@ mod nat44;
 mod nat44_own_tunnels;
 mod nat44_portless;
 mod nat44_programs;
+mod nat46;
 mod nat64;
 mod npt66;
 mod package;
@@ -29,6 +30,7 @@ mod peers;
 mod pools;
 mod queues;
 mod realms;
+mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
@@ -201,6 +203,8 @@ fn all() -> Vec<Interop> {
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,
+        realms_in_vrfs::TESTS,
+        nat46::TESTS,
         npt66::TESTS,
         package::TESTS,
         container::TESTS,

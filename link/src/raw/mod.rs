@@ -2,8 +2,10 @@
 
 mod gso;
 mod receive;
+mod sender;
 mod tunnel;
 
 pub use gso::{Reading, reading};
 pub(crate) use receive::Inbox;
+pub use sender::PacketSender;
 pub use tunnel::{RawTunnel, TunnelSender};

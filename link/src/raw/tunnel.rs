@@ -109,7 +109,7 @@ fn bind(fd: BorrowedFd<'_>, address: Ipv4Addr) -> io::Result<()> {
     }
 }
 
-fn send_to(fd: BorrowedFd<'_>, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
+pub(super) fn send_to(fd: BorrowedFd<'_>, inner: &[u8], destination: Ipv4Addr) -> io::Result<()> {
     let to = socket_address4(destination);
     let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     // SAFETY: the packet and the sockaddr_in outlive the call, with their lengths.

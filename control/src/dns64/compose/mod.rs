@@ -10,4 +10,4 @@ mod synthesis;
 
 pub use options::{Embedded, LocalRecord, ResponseOptions};
 pub use responses::{empty, filtered, forwarded, local, renamed, rewritten, unreadable};
-pub use synthesis::synthesised;
+pub use synthesis::{mapped, synthesised};

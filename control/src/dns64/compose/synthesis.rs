@@ -58,10 +58,38 @@ pub fn synthesised(
     made.into()
 }
 
+/// The answer for AAAA as the answer to a query for A: its chain, and at the end of that these addresses, which represent its servers. No TTL
+/// exceeds `ttl`, in seconds.
+pub fn mapped(
+    out: &mut Vec<u8>,
+    query: &Query<'_>,
+    aaaa: &Answer,
+    (addresses, ttl): (&[Ipv4Addr], u32),
+    options: &ResponseOptions<'_>,
+) {
+    let mut message = MessageWriter::begin(out, query, NOERROR, options);
+    Section::of(&mut message, query, aaaa, options).part(Part::Chain);
+    let data = aaaa.raw_records(Part::Data).find(|record| record.rtype == rtype::AAAA);
+    if let Some(record) = data {
+        for address in addresses {
+            message.out.extend_from_slice(aaaa.raw_owner(&record));
+            message.out.extend_from_slice(&fields(rtype::A, &record, ttl, 4));
+            message.out.extend_from_slice(&address.octets());
+            message.count(Part::Data, 1);
+        }
+    }
+    message.finish();
+}
+
 /// Type, class, TTL and length of an AAAA record.
 fn aaaa(record: &RawRecord<'_>, ttl: u32) -> [u8; 10] {
-    let [t0, t1] = rtype::AAAA.to_be_bytes();
+    fields(rtype::AAAA, record, ttl, 16)
+}
+
+/// Type, class, TTL and length of a record that is made of another one.
+fn fields(rtype: u16, record: &RawRecord<'_>, ttl: u32, length: u8) -> [u8; 10] {
+    let [t0, t1] = rtype.to_be_bytes();
     let [c0, c1] = record.class.to_be_bytes();
     let [ttl0, ttl1, ttl2, ttl3] = ttl.to_be_bytes();
-    [t0, t1, c0, c1, ttl0, ttl1, ttl2, ttl3, 0, 16]
+    [t0, t1, c0, c1, ttl0, ttl1, ttl2, ttl3, 0, length]
 }

@@ -16,6 +16,7 @@ pub(in crate::dns64) struct Policy {
     not_synthesised: NotSynthesised,
     prefixes: Vec<Rfc6052>,
     all_prefixes: Vec<Rfc6052>,
+    makes_none: bool,
     pub(super) rules: Rules,
 }
 
@@ -28,6 +29,8 @@ impl Policy {
             not_synthesised: NotSynthesised::new(settings),
             prefixes: settings.prefixes.clone(),
             all_prefixes: all_prefixes(settings),
+            makes_none: settings.prefixes.is_empty()
+                && settings.rules.iter().all(|rule| rule.prefixes.is_empty()),
             rules: Rules::new(&settings.rules),
         }
     }
@@ -65,6 +68,11 @@ impl Policy {
     /// Whether an AAAA record with this address counts as absent (RFC 6147 §5.1.4).
     pub(in crate::dns64) fn excluded(&self, address: Ipv6Addr) -> bool {
         self.exclude.contains6(address)
+    }
+
+    /// Whether there is no prefix, so that AAAA records are never made.
+    pub(in crate::dns64) fn makes_none(&self) -> bool {
+        self.makes_none
     }
 
     /// Whether nothing is excluded, so that no AAAA record needs to be looked at.

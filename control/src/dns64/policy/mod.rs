@@ -14,6 +14,7 @@ mod ruling;
 mod tests;
 
 pub(super) use compiled::Policy;
+pub(super) use names::Names;
 pub(super) use ruling::{Embedded, Ruling};
 #[cfg(test)]
 pub(super) use tests::{settings, wire};

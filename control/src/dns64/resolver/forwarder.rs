@@ -10,6 +10,7 @@ use crate::dns64::ask::{Asker, Exchange, Failure, Heard, Transmit, Transport};
 use crate::dns64::cache::Cache;
 use crate::dns64::compose;
 use crate::dns64::local::Local;
+use crate::dns64::mapping::{MappedNames, NameMappings};
 use crate::dns64::outcome::{Counters, Outcome};
 use crate::dns64::policy::Policy;
 use crate::dns64::query::Query;
@@ -80,9 +81,17 @@ impl<T: Copy> Resolver<T> {
                 local: Local::new(&settings),
                 cache: Cache::new(settings.limits.cache, seed()),
                 failures: Failures::new(seed()),
+                mapped: None,
                 settings,
             },
         }
+    }
+
+    /// Names lead clients of a NAT46 to its mappings.
+    #[must_use]
+    pub fn with_mappings(mut self, names: Option<NameMappings>) -> Self {
+        self.responder.mapped = names.map(MappedNames::new);
+        self
     }
 
     /// A client's query, without a stream's length field. If it can be answered immediately, the answer is written to `answer`, which is cleared

@@ -16,6 +16,7 @@ mod forwarder;
 mod hearing;
 mod info_code;
 mod lookups;
+mod mapping;
 mod ptr;
 mod refusals;
 mod responder;

@@ -4,22 +4,33 @@ use super::super::answer::{Kind, Part, rtype};
 use super::super::compose::{self, LocalRecord};
 use super::super::key::Key;
 use super::super::outcome::Outcome;
-use super::super::reverse::{embedded, in_addr_arpa};
+use super::super::reverse::{embedded, in_addr_address, in_addr_arpa, ip6_arpa};
 use super::super::settings::Reverse;
 use super::responder::{Entry, Evaluation, QueryContext, Responder};
+use std::net::Ipv6Addr;
 
 impl Responder {
-    /// An address of ours is queried under in-addr.arpa, any other as it is.
+    /// The server that the queried address of a NAT46's pool represents for this client.
+    fn mapped_server(&self, case: &QueryContext<'_>, key: &Key) -> Option<Ipv6Addr> {
+        let names = self.mapped.as_ref()?;
+        names.server(case.client, in_addr_address(key.name())?, case.now)
+    }
+
+    /// An address of ours is queried under in-addr.arpa, and one of a NAT46's pool under ip6.arpa, any other as it is.
     pub(super) fn ptr(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         let cname = match self.settings.reverse {
             Reverse::Off | Reverse::Name { .. } => return self.plain(case, key, None, out),
             Reverse::Cname { ttl } => Some(ttl),
             Reverse::Rewrite => None,
         };
-        let Some(address) = embedded(key.name(), self.policy.all_prefixes()) else {
-            return self.plain(case, key, None, out);
+        let (name, cname) = match (self.mapped_server(case, key), &self.mapped) {
+            // The mapping may soon be another server's.
+            (Some(server), Some(names)) => (ip6_arpa(server), cname.map(|ttl| ttl.min(names.longest_ttl))),
+            (Some(_), None) | (None, _) => match embedded(key.name(), self.policy.all_prefixes()) {
+                Some(address) => (in_addr_arpa(address).into_iter().collect(), cname),
+                None => return self.plain(case, key, None, out),
+            },
         };
-        let name = in_addr_arpa(address);
         let key = key.with_name(&name);
         let Entry { answer, stale } = match self.ready(case, &key, out) {
             Ok(entry) => entry,

@@ -51,6 +51,11 @@ impl Responder {
         Self::say(case, REFUSED, (NOT_AUTHORITATIVE, "recursion not desired"), Outcome::Refused, out)
     }
 
+    /// There is a server, and no address that could represent it.
+    pub(super) fn unmapped(case: &QueryContext<'_>, why: &'static str, out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, SERVFAIL, (OTHER, why), Outcome::Unmapped, out)
+    }
+
     /// There is no room to wait.
     pub(super) fn overloaded(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, SERVFAIL, (OTHER, "too many pending queries"), Outcome::Overload, out)

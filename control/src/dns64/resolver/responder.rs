@@ -1,6 +1,6 @@
 //! Where a query is looked at: from what is known at the moment to an answer, or to what must be found out first.
 //!
-//! A look changes nothing but marks of use in the cache, so it can be repeated whenever something more is known; a query that waits is
+//! A look changes nothing but marks of use in the cache, and mappings of a NAT46 are made once for a server, so it can be repeated whenever something more is known; a query that waits is
 //! looked at again and again until it is answered.
 
 use super::super::answer::{Answer, Kind};
@@ -9,6 +9,7 @@ use super::super::cache::Cache;
 use super::super::compose::ResponseOptions;
 use super::super::key::Key;
 use super::super::local::Local;
+use super::super::mapping::MappedNames;
 use super::super::outcome::Outcome;
 use super::super::policy::Policy;
 use super::super::query::{IN, Query};
@@ -116,6 +117,11 @@ impl<'q> QueryContext<'q> {
         self.query.checking_disabled && self.query.dnssec_ok()
     }
 
+    /// Whether it came by a datagram, whose source may be forged.
+    pub(super) fn is_datagram(&self) -> bool {
+        self.limit.is_some()
+    }
+
     /// Class IN, the only one with DNS64 (RFC 6147 §5.1).
     pub(super) fn is_in(&self) -> bool {
         self.query.qclass == IN
@@ -187,6 +193,8 @@ pub(super) struct Responder {
     pub local: Local,
     pub cache: Cache,
     pub failures: Failures,
+    /// Names that lead clients of a NAT46 to its mappings.
+    pub mapped: Option<MappedNames>,
 }
 
 impl Responder {

@@ -34,11 +34,14 @@ enum Basis {
 const WITHOUT_SOA: u32 = 600;
 
 /// Why a client gets a proof that there is no AAAA record, and none that is made.
-const PROOF_INSTEAD: &str = "signed data is not synthesised from with DO=1, as configured";
+pub(super) const PROOF_INSTEAD: &str = "signed data is not synthesised from with DO=1, as configured";
 
 impl Responder {
     /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
     pub(super) fn aaaa(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
+        if self.policy.makes_none() {
+            return self.plain(case, key, None, out);
+        }
         if let Some(why) = self.leaves_alone(case) {
             return self.plain(case, key, Some(why), out);
         }
@@ -89,7 +92,7 @@ impl Responder {
     }
 
     /// Whether a client that wants proofs gets those, and nothing that is made.
-    fn passes_proofs_on(&self, case: &QueryContext<'_>, security: Security) -> bool {
+    pub(super) fn passes_proofs_on(&self, case: &QueryContext<'_>, security: Security) -> bool {
         let wants = case.query.dnssec_ok() && !case.query.checking_disabled;
         wants && self.settings.dnssec.dnssec_ok == DnssecOk::PassOn && security == Security::Secure
     }

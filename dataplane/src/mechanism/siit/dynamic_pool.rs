@@ -15,7 +15,6 @@
 //! Workers share nothing: an address belongs to the worker (its number in the prefix modulo their count), a host to the
 //! worker of its hash, and each worker gives its own addresses to its own hosts.
 
-mod free_addresses;
 mod host_index;
 mod hosts;
 mod record;
@@ -27,13 +26,13 @@ use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::mechanism::contract::BuildFault;
 use crate::nat::SubscriberCounts;
+use crate::translate::address::free_addresses::FreeAddresses;
 use crate::verdict::WorkerId;
 use core::fmt;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use foldhash::quality::FixedState;
-use free_addresses::FreeAddresses;
 use host_index::HostIndex;
 use hosts::{HostId, Hosts};
 use release_wheel::ReleaseWheel;

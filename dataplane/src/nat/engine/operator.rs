@@ -148,15 +148,14 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().draining()
     }
 
-    /// What is left at addresses that are being drained, of this worker.
-    pub fn draining_rows(&self) -> Vec<DrainingRow> {
-        let mut rows = self.tables.bindings.draining_rows();
-        // Their owners count them.
-        for (_, Outside(outside)) in self.reserved.keys() {
-            let row = self.draining().find(outside.address).and_then(|at| rows.get_mut(at));
-            row.into_iter().for_each(|row| row.bindings = row.bindings.saturating_sub(1));
-        }
-        rows
+    /// What is left at addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each prefix
+    /// there is a row.
+    pub fn draining_rows(&self, from: u32) -> (Vec<DrainingRow>, Option<u32>) {
+        self.tables.bindings.draining_rows(from, |address, protocol| {
+            // Their owners count them.
+            let at = |port| (protocol, Outside(Endpoint4::new(address, port)));
+            self.reserved.range(at(0)..=at(u16::MAX)).count() as u32
+        })
     }
 
     /// Creates a static binding. Every worker is asked: that of the inside host makes it, the others send packets there, and the one in whose
@@ -167,12 +166,16 @@ impl<I: InsideKey> Engine<I> {
     pub fn add_static(&mut self, binding: &StaticBinding<I>) -> Result<(), StaticBindingError> {
         let StaticBinding { protocol, inside, outside, .. } = *binding;
         let owner = self.worker_of_host(inside.0.host());
+        // Every worker knows all of them, also those whose hosts are another worker's.
+        let is_known = self.ownership.is_static(protocol, outside);
         if self.worker == owner {
-            self.tables.bind_static(binding, self.clock)?;
-        } else if self.ownership.giver(outside.0) == self.worker {
-            if self.reserved.contains_key(&(protocol, outside)) {
+            if is_known && self.tables.bindings.find_inside(protocol, inside).is_none() {
                 return Err(StaticBindingError::OutsideInUse);
             }
+            self.tables.bind_static(binding, self.clock)?;
+        } else if is_known {
+            return Err(StaticBindingError::OutsideInUse);
+        } else if self.ownership.giver(outside.0) == self.worker {
             let slot = self.tables.reserve(protocol, outside)?;
             self.reserved.insert((protocol, outside), slot);
         }

@@ -2,6 +2,7 @@
 
 use super::{NatProtocol, OPEN_AT_START, Pool, PoolSlot};
 use crate::nat::draining::{Draining, DrainingRow};
+use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
 impl Pool {
@@ -50,22 +51,22 @@ impl Pool {
         *hosts = if is_paired { *hosts + 1 } else { hosts.saturating_sub(1) };
     }
 
-    /// What is left at addresses that are being drained, of this worker. `not_bound`: endpoints of a protocol that are taken at an address
-    /// without a binding.
-    pub fn draining_rows(&self, not_bound: impl Fn(PoolSlot, NatProtocol) -> u32) -> Vec<DrainingRow> {
-        let empty = |prefix: &Prefix4| DrainingRow { prefix: *prefix, bindings: 0, hosts: 0, portless: 0 };
-        let mut rows: Vec<_> = self.draining.prefixes().iter().map(empty).collect();
-        for (slot, open) in self.open.iter().enumerate().filter(|(_, open)| open.is_draining) {
-            let Some(row) = self.draining.find(open.address).and_then(|at| rows.get_mut(at)) else {
-                continue;
-            };
-            for protocol in NatProtocol::ALL {
-                let taken = open.taken_of(protocol);
-                row.bindings += u64::from(taken.saturating_sub(not_bound(PoolSlot(slot as u32), protocol)));
-            }
-            row.hosts += u64::from(open.hosts);
+    /// Adds what is left at an open address that is being drained to the row of its prefix, which is returned. `not_bound`: endpoints of a
+    /// protocol that are taken there without a binding.
+    pub fn count_draining<'r>(
+        &self,
+        slot: PoolSlot,
+        not_bound: impl Fn(Ipv4Addr, NatProtocol) -> u32,
+        rows: &'r mut [DrainingRow],
+    ) -> Option<&'r mut DrainingRow> {
+        let open = self.open.get(slot.0 as usize).filter(|open| open.is_draining)?;
+        let row = self.draining.find(open.address).and_then(|at| rows.get_mut(at))?;
+        for protocol in NatProtocol::ALL {
+            let taken = open.taken_of(protocol);
+            row.bindings += u64::from(taken.saturating_sub(not_bound(open.address, protocol)));
         }
-        rows
+        row.hosts += u64::from(open.hosts);
+        Some(row)
     }
 
     /// Whether the addresses that hosts get have many bindings on average: one more is to be opened.
@@ -83,7 +84,7 @@ mod tests {
     use crate::nat::PortRange;
     use crate::nat::Spread;
     use crate::verdict::WorkerId;
-    use core::net::{Ipv4Addr, Ipv6Addr};
+    use core::net::Ipv6Addr;
     use sixway_wire::Endpoint4;
     use std::collections::BTreeSet;
     use std::ops::RangeInclusive;
@@ -135,7 +136,13 @@ mod tests {
             4,
             "what is taken there is not missing elsewhere"
         );
-        let row = |pool: &Pool| pool.draining_rows(|_, _| 0)[0];
+        let counted = |pool: &Pool, not_bound| {
+            let mut rows =
+                [DrainingRow { prefix: prefix("192.0.2.0/32"), bindings: 0, hosts: 0, portless: 0 }];
+            pool.count_draining(slot, |_, _| not_bound, &mut rows);
+            rows[0]
+        };
+        let row = |pool: &Pool| counted(pool, 0);
         let expected = DrainingRow { prefix: prefix("192.0.2.0/32"), bindings: 1, hosts: 1, portless: 0 };
         assert_eq!(row(&pool), expected);
         let (same, outside) = pool.allocate(Some(slot), NatProtocol::Udp, 5_000).unwrap();
@@ -148,7 +155,21 @@ mod tests {
         assert_eq!(row(&pool), DrainingRow { bindings: 0, hosts: 0, ..expected });
         assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 4);
         assert_eq!(all(&mut pool), (2_000..=2_003).map(|port| (at(1, 0).0.address, port)).collect());
-        assert_eq!(pool.draining_rows(|_, _| 1)[0].bindings, 0);
+        assert_eq!(counted(&pool, 1).bindings, 0);
+        assert_eq!(pool.free_anywhere(NatProtocol::Udp, &PortRange::ALL), 0, "all others are taken");
+    }
+
+    #[test]
+    fn an_address_that_is_drained_has_no_room_for_more_bindings() {
+        let mut pool = pool("192.0.2.0/31", 1_024..=65_535);
+        pool.drain(prefix("192.0.2.0/32"), true);
+        let at = |port| Outside(Endpoint4::new(Ipv4Addr::new(192, 0, 2, 1), port));
+        for port in 1_024..=2_047 {
+            assert!(pool.take(NatProtocol::Udp, at(port)).is_some());
+        }
+        assert!(!pool.is_crowded());
+        assert!(pool.take(NatProtocol::Udp, at(2_048)).is_some());
+        assert!(pool.is_crowded(), "as if it were alone");
     }
 
     #[test]

@@ -568,7 +568,8 @@ fn a_subscriber_that_has_only_blocks_is_counted_where_addresses_are_drained() {
     let bound: Vec<u32> = (0..65).map(|n| table.bind(1, UDP, 5_000 + n).unwrap()).collect();
     let address = table.outside(bound[0]).address;
     let prefix = sixway_wire::Prefix4::holding(address, 32);
-    let left = |table: &Table| table.bindings.draining_rows().iter().map(|it| (it.bindings, it.hosts)).next();
+    let left =
+        |table: &Table| table.bindings.draining_rows(0, |_, _| 0).0.first().map(|it| (it.bindings, it.hosts));
     table.bindings.drain(prefix, true);
     assert_eq!(left(&table), Some((65, 1)), "a host");
     bound.iter().for_each(|it| table.unbind(*it));
@@ -682,6 +683,27 @@ fn a_block_that_becomes_unused_at_a_draining_address_does_not_wait_for_older_one
         bound.iter().partition(|it| table.outside(**it).address == address);
     elsewhere.iter().chain(&there).for_each(|it| table.unbind(*it));
     assert_eq!(table.passes(0), there.len());
+}
+
+/// A block that became unused while its address was drained is as old as that, when the address is not drained any more: it does not stand
+/// before older ones, and is not returned before its time.
+#[test]
+fn after_undraining_unused_blocks_are_returned_in_their_order() {
+    let mut table = table(&config(POLICY, "192.0.2.0/31", 1_024..=65_535));
+    let bound: Vec<u32> = (1..=20).map(|last| table.bind(last, UDP, 5_000).unwrap()).collect();
+    let address = table.outside(bound[0]).address;
+    let prefix = sixway_wire::Prefix4::holding(address, 32);
+    let (there, elsewhere): (Vec<u32>, Vec<u32>) =
+        bound.iter().partition(|it| table.outside(**it).address == address);
+    elsewhere.iter().for_each(|it| table.unbind(*it));
+    assert_eq!(table.passes(4), 0);
+    table.bindings.drain(prefix, true);
+    there.iter().for_each(|it| table.unbind(*it));
+    table.bindings.drain(prefix, false);
+    assert_eq!(table.passes(5), 0, "none has been unused for ten seconds");
+    assert_eq!(table.passes(1), elsewhere.len(), "those that were unused first are returned");
+    assert_eq!(table.passes(3), 0, "the others not before their time");
+    assert_eq!(table.passes(1), there.len());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub mod eam;
 pub mod eam_file;
+pub(crate) mod free_addresses;
 pub mod non_global;
 pub mod rfc6052;
 

@@ -61,6 +61,8 @@ pub struct Suspicion {
     pub steering: bool,
     /// Rules of others in the packet filter.
     pub ruleset: bool,
+    /// Rules and routes.
+    pub routing: bool,
 }
 
 /// Watches the host.
@@ -131,11 +133,12 @@ impl Guard {
             }
             return Suspicion::default();
         }
-        let link = self.link(host, now);
+        let link = self.link((host.name, host.mtu), now);
         // The kernel flushes IPv6 routes where IPv6 is disabled, and may not tell.
         let ipv6 = self.sysctls(host, now);
         let due = now.duration_since(self.compared) >= ROUTES;
-        if link || ipv6 || suspects.routing || std::mem::take(&mut self.suspicious) || due {
+        let routing = link || ipv6 || suspects.routing || std::mem::take(&mut self.suspicious) || due;
+        if routing {
             self.compared = now;
             self.routing(host, now);
         }
@@ -143,6 +146,7 @@ impl Guard {
             packet_filter: suspects.packet_filter || due,
             steering: (suspects.steering || due) && !host.filters.interfaces.is_empty(),
             ruleset: suspects.ruleset,
+            routing,
         }
     }
 
@@ -186,19 +190,18 @@ impl Guard {
         self.restored.left_alone.remove(what);
     }
 
-    /// Whether the device was restored from a state in which the kernel removes its routes.
-    fn link(&mut self, host: &HostParts<'_>, now: Instant) -> bool {
-        let name = host.name;
-        let (up, mtu) = (interface::is_up(name).unwrap_or(true), interface::mtu(name).unwrap_or(host.mtu));
-        if up && mtu == host.mtu {
+    /// Whether a device was restored from a state in which the kernel removes its routes.
+    pub fn link(&mut self, (name, wanted): (&str, u32), now: Instant) -> bool {
+        let (up, mtu) = (interface::is_up(name).unwrap_or(true), interface::mtu(name).unwrap_or(wanted));
+        if up && mtu == wanted {
             self.intact(name);
             return false;
         }
-        let detail = if up { format!("MTU {mtu}, not {}", host.mtu) } else { "it was down".to_owned() };
+        let detail = if up { format!("MTU {mtu}, not {wanted}") } else { "it was down".to_owned() };
         if !self.may_restore(Watched::Device, name, &detail, now) {
             return false;
         }
-        let restored = interface::set_mtu(name, host.mtu).and_then(|()| interface::set_up(name, true));
+        let restored = interface::set_mtu(name, wanted).and_then(|()| interface::set_up(name, true));
         if let Err(error) = restored {
             tracing::error!("{error}");
         }

@@ -53,6 +53,9 @@ pub(super) struct Contents {
     /// Rules of realms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) realm_rules: Vec<RealmRule>,
+    /// Tables of the VRFs of realms: the rest of them is unreachable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) vrf_tables: Vec<u32>,
     /// Addresses for which this host answers ARP requests.
     #[serde(default)]
     pub(super) proxies: Vec<AddedProxy>,
@@ -72,6 +75,7 @@ impl Contents {
             && self.blackholes.is_empty()
             && self.rules.is_empty()
             && self.realm_rules.is_empty()
+            && self.vrf_tables.is_empty()
             && self.addresses.is_empty()
             && self.proxies.is_empty()
             && self.steered.is_empty()

@@ -45,7 +45,7 @@ impl fmt::Display for Leftovers {
             several(self.settings, "a kernel setting", "kernel settings", ["restored", "restored"]),
             several(self.routes, "a route", "routes", removed),
             several(self.addresses, "an address", "addresses", removed),
-            several(self.proxies, "a proxy ARP entry", "proxy ARP entries", removed),
+            several(self.proxies, "a proxy neighbour entry", "proxy neighbour entries", removed),
             several(self.programs, "a steering program", "steering programs", removed),
             self.fast_path.then(|| "the fast path was removed".to_owned()),
             self.device.as_ref().map(|device| format!("{device} was removed")),

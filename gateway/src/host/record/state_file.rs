@@ -15,7 +15,7 @@ use crate::host::kernel::Route6;
 use crate::host::namespace;
 use crate::host::notrack;
 use crate::host::proxy_neighbours;
-use crate::host::realm_rules::{RealmDevice, RealmRule};
+use crate::host::realm_rules::{RealmDevice, RealmRule, remove_last_resort};
 use crate::host::route_mark::RouteMark;
 use crate::host::source_rules::Recorded;
 use nix::fcntl::{Flock, FlockArg};
@@ -309,9 +309,32 @@ impl Record {
         for rule in &gone {
             rule.remove(mark);
             if !wanted.iter().any(|other| other.shares_table(rule)) {
-                rule.remove_last_resort(mark);
+                remove_last_resort(rule.table, mark);
             }
         }
+        if gone.is_empty() { Ok(()) } else { self.write() }
+    }
+
+    /// Notes that the rest of a VRF's table is about to become unreachable.
+    pub(in crate::host) fn vrf_table(&mut self, table: u32) -> Result<(), RecordError> {
+        if self.contents.vrf_tables.contains(&table) {
+            return Ok(());
+        }
+        self.contents.vrf_tables.push(table);
+        self.write()
+    }
+
+    /// Removes what is in tables of VRFs, but for these devices and tables.
+    pub(in crate::host) fn keep_vrf_tables(&mut self, wanted: &[(&str, u32)]) -> Result<(), RecordError> {
+        let mark = self.contents.route_mark;
+        for device in self.inherited_realms() {
+            let strange = |table: &&u32| !wanted.contains(&(&device.name, **table));
+            let tables = self.contents.vrf_tables.iter().filter(strange);
+            tables.for_each(|table| device.remove_default(*table, mark));
+        }
+        let is_wanted = |table: &u32| wanted.iter().any(|(_, other)| other == table);
+        let gone: Vec<u32> = self.contents.vrf_tables.extract_if(.., |table| !is_wanted(table)).collect();
+        gone.iter().for_each(|table| remove_last_resort(*table, mark));
         if gone.is_empty() { Ok(()) } else { self.write() }
     }
 
@@ -441,7 +464,8 @@ impl Record {
             left.routes += contents.rules.iter().rev().filter(|rule| rule.remove(mark)).count();
             contents.rules.iter().for_each(|rule| rule.remove_last_resort(mark));
             left.routes += contents.realm_rules.iter().filter(|rule| rule.remove(mark)).count();
-            contents.realm_rules.iter().for_each(|rule| rule.remove_last_resort(mark));
+            let of_rules = contents.realm_rules.iter().map(|rule| rule.table);
+            of_rules.chain(contents.vrf_tables).for_each(|table| remove_last_resort(table, mark));
             let programs = contents.steered.iter();
             left.programs =
                 programs.filter(|interface| Steering::remove_leftovers(self.name(), interface)).count();

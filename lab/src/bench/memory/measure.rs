@@ -1,7 +1,7 @@
 //! The tables of the engine in memory, one after the other on one thread.
 
 use super::yardstick::Yardstick;
-use super::{ds_lite, nat44, nat64, siit, ten_million, tunnel};
+use super::{ds_lite, nat44, nat46, nat64, siit, ten_million, tunnel};
 use crate::bench::{Options, Section};
 use crate::failure::Result;
 use crate::probe::cpu::pin_thread;
@@ -18,8 +18,9 @@ pub fn run(options: &Options) -> Result<Vec<Section>> {
             let nat44 = nat44::measure(options, &mut yardstick, nat44)?;
             let ds_lite = ds_lite::measure(options, &mut yardstick)?;
             let siit = siit::measure(options, &mut yardstick)?;
+            let nat46 = nat46::measure(options, &mut yardstick)?;
             let tunnel = tunnel::measure(options, &mut yardstick)?;
-            let mut sections = vec![yardstick.section(), siit, nat64, nat44, ds_lite, tunnel];
+            let mut sections = vec![yardstick.section(), siit, nat64, nat44, ds_lite, nat46, tunnel];
             if options.ten_million {
                 sections.push(ten_million::measure(options)?);
             }

@@ -10,6 +10,7 @@ mod engine_bench;
 mod established;
 mod measure;
 mod nat44;
+mod nat46;
 mod nat64;
 mod packets;
 mod siit;

@@ -174,14 +174,15 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick, large: Large) -> Re
 
 /// The slices of a round: what both took, and the median of their ratios.
 #[derive(Default)]
-pub(super) struct Compared {
+pub struct Compared {
     this: Vec<f64>,
     other: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 impl Compared {
-    pub(super) fn push(&mut self, this: &Round, other: &Round) {
+    /// Adds a slice.
+    pub fn push(&mut self, this: &Round, other: &Round) {
         self.this.push(this.nanoseconds());
         self.other.push(other.nanoseconds());
         self.ratios.push(this.nanoseconds() / other.nanoseconds());
@@ -190,20 +191,22 @@ impl Compared {
 
 /// Rounds of a comparison.
 #[derive(Default)]
-pub(super) struct Rounds {
+pub struct Rounds {
     this: Vec<f64>,
     other: Vec<f64>,
     ratios: Vec<f64>,
 }
 
 impl Rounds {
-    pub(super) fn push(&mut self, slices: &Compared) {
+    /// Adds the slices of a round.
+    pub fn push(&mut self, slices: &Compared) {
         self.this.push(median(&slices.this));
         self.other.push(median(&slices.other));
         self.ratios.push(median(&slices.ratios));
     }
 
-    pub(super) fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
+    /// What both took, and the ratio, which is to be `most` at most.
+    pub fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
         vec![
             Figure::new(name, unit, self.this),
             Figure::new(format!("{name}: {other}"), unit, self.other),

@@ -5,18 +5,20 @@
 //! hash decides the order: another process with the same key gives the host the same address.
 //!
 //! The order is that of random times, one for each address, independent and exponentially distributed. They need not be computed one by
-//! one: the earliest time of a prefix is that of one of its halves, each with the same probability, and the other half begins later by an
-//! exponentially distributed time of its own.
+//! one: the earliest time of a prefix is that of one of its sixteen parts, each with the same probability, and the other parts begin later by
+//! exponentially distributed times of their own.
 //!
 //! ```text
 //!     0.0.0.0/0                      0
-//!       ├─ 0.0.0.0/1                 0                       the half with the earliest address
-//!       │    ├─ 0.0.0.0/2            E / 2^30                E: of this host and 0.0.0.0/1, 1 on average
-//!       │    └─ 64.0.0.0/2           0
-//!       └─ 128.0.0.0/1               E / 2^31
+//!       ├─ 0.0.0.0/4                 E / 2^28                E: of this host and 0.0.0.0/4, 1 on average
+//!       ├─ 16.0.0.0/4                0                       the part with the earliest address
+//!       │    ├─ 16.0.0.0/8           0
+//!       │    └─ 17.0.0.0/8           E / 2^24
+//!       └─ 32.0.0.0/4                E / 2^28
 //! ```
 //!
-//! So the first address costs some dozens of steps for each prefix of the pool, however many addresses that has.
+//! So the first address costs some dozens of steps for a pool of one prefix, however many addresses that has, and less than ten for each prefix
+//! of a scattered pool.
 
 use crate::nat::{Draining, siphash_word};
 use alloc::collections::BinaryHeap;
@@ -30,6 +32,10 @@ const TRIED: usize = 64;
 
 /// What the key is for, so that nothing else is hashed alike.
 const PURPOSE: u64 = 0x706f_7274_6c65_7373;
+
+/// Bits by which the parts of a prefix are longer than it, and how many parts that are.
+const PART: u32 = 4;
+const PARTS: u32 = 1 << PART;
 
 /// Bits behind the point of an exponentially distributed time.
 const FRACTION: u32 = 24;
@@ -93,10 +99,16 @@ impl Order<'_> {
     /// Adds a branch: of it, the longest prefix that contains all of its addresses in the pool.
     fn add(&mut self, mut branch: Branch) {
         while !self.is_whole(&branch) {
-            match self.halves(&branch) {
-                [Some(half), None] | [None, Some(half)] => branch = half,
-                [Some(_), Some(_)] | [None, None] => break,
+            // Where the first address is, the last one has to be, too.
+            let child = self.nibble(&branch, self.prefixes[branch.from].address());
+            if self.nibble(&branch, self.prefixes[branch.to - 1].last()) != child {
+                break;
             }
+            branch = Branch {
+                from: branch.from,
+                to: branch.to,
+                ..self.part(&branch, self.random(&branch), child)
+            };
         }
         self.branches.push(Reverse(branch));
     }
@@ -106,25 +118,46 @@ impl Order<'_> {
         self.prefixes[branch.from].length() <= branch.length
     }
 
-    /// The half of a branch with the earliest address, and the other one; each if it contains addresses of the pool.
-    fn halves(&self, branch: &Branch) -> [Option<Branch>; 2] {
-        let Branch { time, first, length: above, from, to } = *branch;
-        let length = above + 1;
-        let random = mixed(self.host, u64::from(first) << 8 | u64::from(length));
-        let middle = first | 1 << (32 - u32::from(length));
-        let split = || {
-            let lower = self.prefixes[from..to].partition_point(|prefix| prefix.address().to_bits() < middle);
-            [(from, from + lower), (from + lower, to)]
+    /// The part of a branch that an address is in.
+    fn nibble(&self, branch: &Branch, address: Ipv4Addr) -> u32 {
+        address.to_bits() >> (32 - u32::from(branch.length) - PART) & (PARTS - 1)
+    }
+
+    /// What decides a branch's parts.
+    fn random(&self, branch: &Branch) -> u64 {
+        mixed(self.host, u64::from(branch.first) << 8 | u64::from(branch.length))
+    }
+
+    /// A part of a branch, with as many prefixes. In units of 2^-56, so that the sum of all levels' times is below 2^64.
+    fn part(&self, branch: &Branch, random: u64, number: u32) -> Branch {
+        let length = branch.length + PART as u8;
+        let later = match (random >> (64 - PART)) as u32 == number {
+            true => 0,
+            false => exponential(mixed(random, u64::from(number))) << length,
         };
-        let [lower, upper] = if self.is_whole(branch) { [(from, to); 2] } else { split() };
-        let (earlier, later) = match random & 1 {
-            0 => ((first, lower), (middle, upper)),
-            _ => ((middle, upper), (first, lower)),
-        };
-        let half =
-            |time, (first, (from, to))| (from < to).then_some(Branch { time, first, length, from, to });
-        // In units of 2^-56, so that the sum of all 32 is below 2^64.
-        [half(time, earlier), half(time + (exponential(random) << length), later)]
+        let first = branch.first | number << (32 - u32::from(length));
+        Branch { time: branch.time + later, first, length, ..*branch }
+    }
+
+    /// Adds the parts of a branch that contain addresses of the pool.
+    fn split(&mut self, branch: &Branch) {
+        let (is_whole, random) = (self.is_whole(branch), self.random(branch));
+        let mut from = branch.from;
+        for number in 0..PARTS {
+            let part = self.part(branch, random, number);
+            if is_whole {
+                self.branches.push(Reverse(part));
+                continue;
+            }
+            let last = part.first | (u64::from(u32::MAX) >> part.length) as u32;
+            let prefixes = &self.prefixes[from..branch.to];
+            let to = from + prefixes.partition_point(|prefix| prefix.address().to_bits() <= last);
+            if from < to {
+                self.add(Branch { from, to, ..part });
+            }
+            // One that goes on behind this part is in the next one, too.
+            from = if from < to && self.prefixes[to - 1].last().to_bits() > last { to - 1 } else { to };
+        }
     }
 }
 
@@ -132,17 +165,13 @@ impl Iterator for Order<'_> {
     type Item = Ipv4Addr;
 
     fn next(&mut self) -> Option<Ipv4Addr> {
-        let mut branch = self.branches.pop()?.0;
-        while branch.length < 32 {
-            let [earlier, later] = self.halves(&branch);
-            later.into_iter().for_each(|later| self.add(later));
-            // Nothing that waits comes before the earlier half.
-            branch = match earlier {
-                Some(earlier) => earlier,
-                None => self.branches.pop()?.0,
-            };
+        loop {
+            let branch = self.branches.pop()?.0;
+            if branch.length == 32 {
+                return Some(Ipv4Addr::from_bits(branch.first));
+            }
+            self.split(&branch);
         }
-        Some(Ipv4Addr::from_bits(branch.first))
     }
 }
 
@@ -251,6 +280,49 @@ mod tests {
         }
         assert_eq!(hosts.len(), 12);
         assert!(hosts.values().all(|count| (880..1_120).contains(count)), "{hosts:?}");
+    }
+
+    /// The branches that are looked into before the first address is known.
+    #[test]
+    fn a_scattered_pool_costs_a_few_steps_for_each_of_its_prefixes() {
+        let scattered: Vec<Prefix4> = (0..1_024_u32)
+            .map(|n| Prefix4::holding(Ipv4Addr::from_bits(n.wrapping_mul(0x9e37_79b1)), 32))
+            .collect();
+        for (prefixes, most) in [(scattered, 2_048), (vec!["10.0.0.0/8".parse().unwrap()], 7)] {
+            let all = OutsideAddresses::new(&prefixes, [1, 2]);
+            for host in 0..20 {
+                let mut order = Order { prefixes: &all.given, host, branches: BinaryHeap::new() };
+                order.add(Branch { time: 0, first: 0, length: 0, from: 0, to: all.given.len() });
+                let mut steps = 0;
+                while let Some(Reverse(branch)) = order.branches.pop().filter(|it| it.0.length < 32) {
+                    order.split(&branch);
+                    steps += 1;
+                }
+                assert!(steps <= most, "{steps} steps");
+            }
+        }
+    }
+
+    /// A large prefix of which some addresses are drained is many small ones.
+    #[test]
+    fn what_a_pool_is_written_as_does_not_matter() {
+        let whole = addresses(&["192.0.2.0/25"], [1, 2]);
+        let halves = addresses(
+            &[
+                "192.0.2.0/27",
+                "192.0.2.32/31",
+                "192.0.2.34/31",
+                "192.0.2.36/30",
+                "192.0.2.40/29",
+                "192.0.2.48/28",
+                "192.0.2.64/26",
+            ],
+            [1, 2],
+        );
+        for n in 0..200 {
+            let host = Ipv4Addr::from_bits(0x0a00_0000 + n);
+            assert!(whole.of(host).eq(halves.of(host)), "{host}");
+        }
     }
 
     #[test]

@@ -17,6 +17,9 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
+/// Slots that are looked at in a step of counting what is left.
+const LOOKED_AT: u32 = 4_096;
+
 /// A packet as it is decided on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passing<'a> {
@@ -252,15 +255,18 @@ impl WithoutPorts for PortlessSessions {
         self.addresses.drain(draining);
     }
 
-    fn sessions_at(&self, draining: &Draining, now: Instant) -> Vec<u64> {
-        let sessions = (0..self.table.slots()).filter_map(|slot| self.table.live(slot, now));
-        let mine = self.by_outside.keys().filter(|_| self.shows_bindings).map(|(_, outside)| outside.0);
+    fn sessions_at(&self, draining: &Draining, from: u32, now: Instant) -> (Vec<u64>, Option<u32>) {
+        let end = from.saturating_add(LOOKED_AT).min(self.table.slots());
+        let sessions = (from..end).filter_map(|slot| self.table.live(slot, now));
+        // With the first ones: they are as many as are written in the configuration.
+        let shows = self.shows_bindings && from == 0;
+        let mine = self.by_outside.keys().filter(|_| shows).map(|(_, outside)| outside.0);
         let mut counts = vec![0; draining.prefixes().len()];
         for address in sessions.map(|session| session.seen.outside).chain(mine) {
             let count = draining.find(address).and_then(|at| counts.get_mut(at));
             count.into_iter().for_each(|count| *count += 1);
         }
-        counts
+        (counts, (end < self.table.slots()).then_some(end))
     }
 
     fn end(&mut self, protocol: u8, inside: Ipv4Addr, remote: Ipv4Addr, counters: &mut Counters) -> bool {

@@ -7,7 +7,7 @@
 //! ```
 
 /// A set of numbers below a size, free ones marked.
-pub(super) struct FreeAddresses {
+pub(crate) struct FreeAddresses {
     /// The bitmap first, then its summaries up to one of a single word.
     levels: Vec<Vec<u64>>,
     size: u32,
@@ -16,7 +16,7 @@ pub(super) struct FreeAddresses {
 
 impl FreeAddresses {
     /// All numbers below `size`, free.
-    pub(super) fn all(size: u32) -> Self {
+    pub(crate) fn all(size: u32) -> Self {
         let mut levels = Vec::new();
         let mut bits = size as usize;
         loop {
@@ -35,17 +35,17 @@ impl FreeAddresses {
     }
 
     /// How many are free.
-    pub(super) const fn free(&self) -> u32 {
+    pub(crate) const fn free(&self) -> u32 {
         self.free
     }
 
     /// Whether this one is free.
-    pub(super) fn is_free(&self, number: u32) -> bool {
+    pub(crate) fn is_free(&self, number: u32) -> bool {
         self.levels[0][number as usize / 64] >> (number % 64) & 1 == 1
     }
 
     /// Takes one that may be free; says whether it was.
-    pub(super) fn take(&mut self, number: u32) -> bool {
+    pub(crate) fn take(&mut self, number: u32) -> bool {
         if !self.is_free(number) {
             return false;
         }
@@ -62,7 +62,7 @@ impl FreeAddresses {
     }
 
     /// Gives one back that was taken.
-    pub(super) fn give_back(&mut self, number: u32) {
+    pub(crate) fn give_back(&mut self, number: u32) {
         debug_assert!(!self.is_free(number));
         self.free += 1;
         let mut at = number as usize;
@@ -73,7 +73,7 @@ impl FreeAddresses {
     }
 
     /// The first free one at or after `start`, or else from the beginning.
-    pub(super) fn next(&self, start: u32) -> Option<u32> {
+    pub(crate) fn next(&self, start: u32) -> Option<u32> {
         if start < self.size {
             self.at_or_after(start as usize).or_else(|| self.at_or_after(0))
         } else {
@@ -98,7 +98,7 @@ impl FreeAddresses {
     }
 
     /// Octets of memory.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         self.levels.iter().map(|words| words.capacity() * 8).sum()
     }
 }

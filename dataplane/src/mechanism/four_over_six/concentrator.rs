@@ -1,0 +1,75 @@
+//! The concentrator, RFC 7040's border relay (§6): packets from IPv4 go to the host that has their destination; packets from a host are taken if
+//! their inner source is the host's.
+
+use super::binding_table::{Binding, BindingTable};
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::parse::{Addresses, Packet};
+use crate::source_check::{self, is_martian4};
+use crate::tunnel::ends::Pair;
+use crate::verdict::{Decision, Outer, PolicyId};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix4;
+
+/// Configuration of a concentrator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConcentratorConfig {
+    /// Its IPv6 addresses, at which hosts' tunnels end; at most 256. Not those of an interface.
+    pub addresses: Vec<Ipv6Addr>,
+    /// IPv4 addresses that are lent or given to hosts.
+    pub lent: Vec<Prefix4>,
+    /// Maximum number of bindings.
+    pub max_bindings: u32,
+    /// Bindings that always exist.
+    pub bindings: Vec<Binding>,
+}
+
+/// A concentrator.
+#[derive(Debug)]
+pub struct Concentrator {
+    addresses: Vec<Ipv6Addr>,
+    pub(super) bindings: BindingTable,
+    policy: PolicyId,
+}
+
+impl Concentrator {
+    pub(super) fn new(config: &ConcentratorConfig, policy: PolicyId, seed: u64) -> Self {
+        let mut bindings = BindingTable::new(config.max_bindings, seed);
+        // `check` tells of those that have no room.
+        let _refused: usize = config.bindings.iter().filter(|it| bindings.insert(**it).is_err()).count();
+        Self { addresses: config.addresses.clone(), bindings, policy }
+    }
+
+    /// A packet to an address that a host may have.
+    #[inline]
+    pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
+        let Addresses::V4 { destination, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
+        let (host, local) = self.bindings.lookup(destination).ok_or(DropReason::NoLease)?;
+        let local = self.addresses.get(usize::from(local)).or(self.addresses.first());
+        let source = *local.ok_or(DropReason::NoLease)?;
+        let outer = effects.outer(Outer::V6 { source, destination: host });
+        Ok(Decision::encap(outer, self.policy))
+    }
+
+    /// A packet that came from a host.
+    #[inline]
+    pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+        source_check::check(inner)?;
+        let Addresses::V4 { source, .. } = inner.addresses else { return Err(DropReason::NoTunnel) };
+        // ICMP errors too, which a translator would let pass.
+        if is_martian4(source) {
+            return Err(DropReason::MartianSource);
+        }
+        // RFC 7040 §6: silently dropped.
+        let host = self.bindings.lookup(source).map(|(host, _)| IpAddr::V6(host));
+        if host != Some(Pair::of(outer.addresses).source) {
+            return Err(DropReason::SourceNotLeased);
+        }
+        Ok(Decision::decap(self.policy))
+    }
+
+    /// Whether packets to this address go to that host.
+    pub(super) fn sends(&self, destination: Ipv4Addr, host: Ipv6Addr) -> bool {
+        self.bindings.lookup(destination).is_some_and(|(bound, _)| bound == host)
+    }
+}

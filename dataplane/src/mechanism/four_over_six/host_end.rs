@@ -1,0 +1,73 @@
+//! A host's end of its tunnel to the concentrator, RFC 7040's customer edge (§5). Packets that find no lease go to control, which takes one.
+
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::parse::{Addresses, Packet};
+use crate::source_check::{self, is_martian4};
+use crate::tunnel::ends::Pair;
+use crate::verdict::{Decision, Next, Outer, PolicyId};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix4;
+
+/// Configuration of a host's end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostEndConfig {
+    /// The host's IPv6 address for the tunnel. Not one of an interface.
+    pub local: Ipv6Addr,
+    /// The concentrator's.
+    pub concentrator: Ipv6Addr,
+    /// IPv4 destinations that are reached through the tunnel.
+    pub prefixes: Vec<Prefix4>,
+    /// The leased address, or an assigned prefix; `None`: there is no lease.
+    pub lease: Option<Prefix4>,
+}
+
+/// A host's end.
+#[derive(Debug)]
+pub struct HostEnd {
+    config: HostEndConfig,
+    policy: PolicyId,
+}
+
+impl HostEnd {
+    pub(super) fn new(config: &HostEndConfig, policy: PolicyId) -> Self {
+        Self { config: config.clone(), policy }
+    }
+
+    /// A packet of the host.
+    pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
+        let HostEndConfig { local, concentrator, lease, .. } = self.config;
+        let Addresses::V4 { source, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
+        let Some(lease) = lease else { return Ok(Decision::keep(Next::Control)) };
+        if !lease.contains(source) {
+            return Err(DropReason::SourceNotLeased);
+        }
+        let outer = effects.outer(Outer::V6 { source: local, destination: concentrator });
+        Ok(Decision::encap(outer, self.policy))
+    }
+
+    /// A packet that came through the tunnel.
+    pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+        source_check::check(inner)?;
+        let Addresses::V4 { source, destination } = inner.addresses else { return Err(DropReason::NoTunnel) };
+        if Pair::of(outer.addresses).source != IpAddr::V6(self.config.concentrator) {
+            return Err(DropReason::NoTunnel);
+        }
+        if is_martian4(source) {
+            return Err(DropReason::MartianSource);
+        }
+        let lease = self.config.lease.ok_or(DropReason::NoLease)?;
+        if lease.contains(source) {
+            return Err(DropReason::SourceNotInTunnel);
+        }
+        if !lease.contains(destination) {
+            return Err(DropReason::DestinationNotInSite);
+        }
+        Ok(Decision::decap(self.policy))
+    }
+
+    /// Whether it sends packets to this destination through the tunnel.
+    pub(super) fn carries_to(&self, destination: Ipv4Addr) -> bool {
+        self.config.prefixes.iter().any(|prefix| prefix.contains(destination))
+    }
+}

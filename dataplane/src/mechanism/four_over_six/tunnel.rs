@@ -1,0 +1,162 @@
+//! Both ends as the engine knows them.
+
+use super::binding_table::{Binding, BindingFault, BindingTable};
+use super::concentrator::{Concentrator, ConcentratorConfig};
+use super::host_end::{HostEnd, HostEndConfig};
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
+use crate::kind::Kind;
+use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism};
+use crate::tunnel::TunnelPolicy;
+use crate::tunnel::ends::TunnelEnds;
+use crate::verdict::{Decision, PolicyId};
+use core::convert::Infallible;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::Prefix4;
+
+/// Which end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The concentrator.
+    Concentrator(ConcentratorConfig),
+    /// A host's.
+    Host(HostEndConfig),
+}
+
+/// Configuration of one end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FourOverSixConfig {
+    /// Which end.
+    pub role: Role,
+    /// Options of the tunnel.
+    pub policy: TunnelPolicy,
+}
+
+enum State {
+    Concentrator(Concentrator),
+    Host(HostEnd),
+}
+
+/// One end.
+pub struct FourOverSix {
+    state: State,
+}
+
+impl FourOverSix {
+    /// The bindings of a concentrator; `None` at a host's end.
+    pub const fn bindings(&self) -> Option<&BindingTable> {
+        match &self.state {
+            State::Concentrator(concentrator) => Some(&concentrator.bindings),
+            State::Host(_) => None,
+        }
+    }
+
+    /// Makes a binding of a concentrator.
+    ///
+    /// # Errors
+    /// Another host has the address, or there is no room: a host's end has none.
+    pub fn bind(&mut self, binding: Binding) -> Result<(), BindingFault> {
+        match &mut self.state {
+            State::Concentrator(concentrator) => concentrator.bindings.insert(binding),
+            State::Host(_) => Err(BindingFault::Full),
+        }
+    }
+
+    /// Ends a binding of a concentrator. Whether there was one.
+    pub fn unbind(&mut self, ipv4: Prefix4) -> bool {
+        match &mut self.state {
+            State::Concentrator(concentrator) => concentrator.bindings.remove(ipv4).is_some(),
+            State::Host(_) => false,
+        }
+    }
+}
+
+impl contract::Configured for FourOverSixConfig {
+    fn claims(&self) -> Claims {
+        let destinations4 = match &self.role {
+            Role::Concentrator(concentrator) => concentrator.lent.clone(),
+            Role::Host(host) => host.prefixes.clone(),
+        };
+        Claims { destinations4, ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+
+    fn ends(&self) -> Option<TunnelEnds> {
+        match &self.role {
+            Role::Concentrator(_) => None,
+            Role::Host(host) => Some(TunnelEnds {
+                local: IpAddr::V6(host.local),
+                remote: Some(IpAddr::V6(host.concentrator)),
+                takes_v4: true,
+                takes_v6: false,
+            }),
+        }
+    }
+
+    fn hubs(&self) -> &[Ipv6Addr] {
+        match &self.role {
+            Role::Concentrator(concentrator) => &concentrator.addresses,
+            Role::Host(_) => &[],
+        }
+    }
+}
+
+impl Build for FourOverSixConfig {
+    type State = FourOverSix;
+    type Fault = Infallible;
+
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<FourOverSix, Infallible> {
+        let state = match &self.role {
+            Role::Concentrator(config) => {
+                State::Concentrator(Concentrator::new(config, policy, context.seed[0] ^ context.seed[1]))
+            }
+            Role::Host(config) => State::Host(HostEnd::new(config, policy)),
+        };
+        Ok(FourOverSix { state })
+    }
+}
+
+impl Mechanism for FourOverSix {
+    const KIND: Kind = Kind::FourOverSix;
+    const COUNTS_HOP: bool = false;
+    type Probe = ();
+    const NO_PROBE: () = ();
+
+    #[inline]
+    fn decide(
+        &mut self,
+        arrival: &Arrival<'_>,
+        (): &(),
+        _now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        match (&self.state, arrival.inner) {
+            (State::Concentrator(concentrator), None) => concentrator.enter(arrival.packet, effects),
+            (State::Concentrator(concentrator), Some(inner)) => concentrator.leave(arrival.packet, inner),
+            (State::Host(host), None) => host.enter(arrival.packet, effects),
+            (State::Host(host), Some(inner)) => host.leave(arrival.packet, inner),
+        }
+    }
+
+    fn carries_to(&self, destination: IpAddr) -> bool {
+        match (&self.state, destination) {
+            (State::Host(host), IpAddr::V4(destination)) => host.carries_to(destination),
+            (State::Concentrator(_), _) | (State::Host(_), IpAddr::V6(_)) => false,
+        }
+    }
+
+    fn sends_to(&self, destination: Ipv4Addr, remote: Ipv6Addr) -> bool {
+        match &self.state {
+            State::Concentrator(concentrator) => concentrator.sends(destination, remote),
+            State::Host(_) => false,
+        }
+    }
+
+    fn knows(&self, remote: Ipv6Addr) -> bool {
+        self.bindings().is_some_and(|bindings| bindings.has_host(remote))
+    }
+}

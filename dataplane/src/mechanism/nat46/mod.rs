@@ -1,0 +1,21 @@
+//! NAT46: IPv4 hosts reach IPv6-only servers by name, the other half of NAT-PT (RFC 2766), without what RFC 4966 retired it for.
+//!
+//! A server's name leads an IPv4 client to an address of a pool, which represents the server's IPv6 address for as long as anyone may use it.
+
+mod control;
+mod lists;
+mod mappings;
+mod records;
+mod settings;
+mod translator;
+
+#[cfg(test)]
+mod tests;
+
+pub use control::MappingRefused;
+pub use mappings::{MappingCounts, MappingRow, MappingState, Mappings, MappingsKept};
+pub use records::Words;
+pub use settings::{
+    MARGIN, MappingFault, MappingSettings, REST, SHORTEST_POOL, Sharing, TCP_IDLE, TCP_TRANSITORY, UDP_IDLE,
+};
+pub use translator::{Nat46, Nat46Config};

@@ -1,0 +1,418 @@
+use super::settings::{TCP_IDLE, UDP_IDLE};
+use super::*;
+use crate::instant::Instant;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::sync::atomic::AtomicU32;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const TTL: u32 = 60;
+
+fn settings(pool: &str, sharing: Sharing) -> MappingSettings {
+    MappingSettings {
+        pool: pool.parse().unwrap(),
+        excluded: Vec::new(),
+        statics: Vec::new(),
+        clients: vec!["10.0.0.0/8".parse().unwrap()],
+        servers: vec!["2000::/3".parse().unwrap()],
+        not_servers: vec!["2001:db8:46::/96".parse().unwrap()],
+        sharing,
+        max_mappings: 4_096,
+        max_per_client: 1_024,
+        by_name: true,
+    }
+}
+
+fn table(settings: MappingSettings) -> Mappings {
+    Mappings::in_memory(settings, [3, 5]).unwrap()
+}
+
+fn client(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0a00_0001 + number)
+}
+
+fn server(number: u32) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0x80, 0, 0, 0, (number >> 16) as u16, number as u16)
+}
+
+fn at(seconds: u32) -> Instant {
+    Instant::from_secs(u64::from(seconds) + 1_000)
+}
+
+/// A client sends a UDP packet.
+fn send(table: &Mappings, client: Ipv4Addr, address: Ipv4Addr, now: Instant) -> Option<Ipv6Addr> {
+    let (server, used) = table.server_from(table.first_out(client, address), (client, address), now)?;
+    used.into_iter().for_each(|used| table.used(used, now, UDP_IDLE));
+    Some(server)
+}
+
+#[test]
+fn each_client_has_its_own_use_of_an_address() {
+    let table = table(settings("192.0.2.0/30", Sharing::Client));
+    let given: Vec<_> = (0..2).map(|n| table.map(client(1), server(n), TTL, at(0)).unwrap()).collect();
+    let others: Vec<_> = (2..4).map(|n| table.map(client(2), server(n), TTL, at(0)).unwrap()).collect();
+    let sorted = |addresses: &[Ipv4Addr]| {
+        let mut addresses = addresses.to_vec();
+        addresses.sort_unstable();
+        addresses
+    };
+    assert_eq!(sorted(&given), ["192.0.2.1", "192.0.2.2"].map(|text| text.parse::<Ipv4Addr>().unwrap()));
+    assert_eq!(sorted(&given), sorted(&others));
+    for (number, address) in (0..).zip(&given) {
+        assert_eq!(table.server_of(client(1), *address, at(0)), Some(server(number)));
+        assert_eq!(table.address_of(client(1), server(number), at(0)), Some(*address));
+        assert_eq!(table.address_of(client(2), server(number), at(0)), None);
+    }
+    assert_eq!(table.map(client(1), server(9), TTL, at(0)), Err(MappingRefused::ClientLimit));
+    assert_eq!(table.server_of(client(3), given[0], at(0)), None, "it was told of nothing");
+}
+
+#[test]
+fn a_shared_mapping_serves_all_clients_and_counts_for_the_first() {
+    let mut settings = settings("192.0.2.0/28", Sharing::All);
+    settings.max_per_client = 2;
+    let table = table(settings);
+    let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
+    for _ in 0..5 {
+        assert_eq!(table.map(client(2), server(1), TTL, at(10)), Ok(address));
+    }
+    assert_eq!(table.server_of(client(3), address, at(0)), Some(server(1)));
+    assert_eq!(table.counts().mappings, 1);
+    table.map(client(1), server(2), TTL, at(0)).unwrap();
+    assert_eq!(table.map(client(1), server(3), TTL, at(0)), Err(MappingRefused::ClientLimit));
+    assert!(table.map(client(2), server(3), TTL, at(0)).is_ok());
+}
+
+#[test]
+fn a_mapping_lives_for_its_ttl_and_a_margin_and_its_address_rests_then() {
+    let table = table(settings("192.0.2.1/32", Sharing::Client));
+    let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
+    let end = TTL + MARGIN;
+    assert_eq!(table.address_of(client(1), server(1), at(end - 1)), Some(address));
+    assert_eq!(table.address_of(client(1), server(1), at(end)), None, "servers reach no one any more");
+    let free = end + TTL + REST;
+    assert_eq!(table.map(client(1), server(2), TTL, at(free - 1)), Err(MappingRefused::ClientLimit));
+    assert_eq!(table.server_of(client(1), address, at(free - 1)), Some(server(1)));
+    assert_eq!(table.server_of(client(1), address, at(free)), None);
+    table.expire(at(free), 10);
+    assert_eq!(table.counts().mappings, 0);
+    assert_eq!(table.map(client(1), server(2), TTL, at(free + 2)), Ok(address));
+}
+
+#[test]
+fn a_client_that_sends_keeps_its_mapping_and_one_that_is_silent_does_not() {
+    let table = table(settings("192.0.2.0/28", Sharing::Client));
+    let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
+    for seconds in (0..20_000).step_by(250) {
+        assert_eq!(send(&table, client(1), address, at(seconds)), Some(server(1)));
+        table.expire(at(seconds), 10);
+    }
+    assert_eq!(table.address_of(client(1), server(1), at(19_750 + UDP_IDLE)), Some(address));
+    let resting = 19_750 + UDP_IDLE + 100;
+    assert_eq!(table.address_of(client(1), server(1), at(resting)), None);
+    // It resumes while its address rests: nobody else can have it.
+    assert_eq!(send(&table, client(1), address, at(resting)), Some(server(1)));
+    assert_eq!(table.address_of(client(1), server(1), at(resting)), Some(address));
+}
+
+#[test]
+fn a_tcp_connection_may_be_silent_for_two_hours_and_four_minutes() {
+    let table = table(settings("192.0.2.0/28", Sharing::Client));
+    let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
+    let (_, used) = table.server_from(u32::MAX, (client(1), address), at(0)).unwrap();
+    table.used(used.unwrap(), at(0), TCP_IDLE);
+    assert_eq!(table.address_of(client(1), server(1), at(TCP_IDLE)), Some(address));
+    assert_eq!(table.address_of(client(1), server(1), at(TCP_IDLE + 60)), None);
+}
+
+#[test]
+fn static_mappings_never_end_and_their_addresses_are_not_given() {
+    let mut settings = settings("192.0.2.0/29", Sharing::Client);
+    settings.statics = vec![("192.0.2.3".parse().unwrap(), server(80))];
+    settings.excluded = vec!["192.0.2.6/32".parse().unwrap()];
+    let table = table(settings);
+    assert_eq!(table.map(client(1), server(80), TTL, at(0)), Ok("192.0.2.3".parse().unwrap()));
+    assert_eq!(table.server_of(client(7), "192.0.2.3".parse().unwrap(), at(1_000_000)), Some(server(80)));
+    assert_eq!(table.address_of(client(7), server(80), at(1_000_000)), Some("192.0.2.3".parse().unwrap()));
+    let mut given: Vec<_> =
+        (0..4).map(|n| table.map(client(1), server(n), TTL, at(0)).unwrap().octets()[3]).collect();
+    given.sort_unstable();
+    assert_eq!(given, [1, 2, 4, 5]);
+    assert_eq!(table.map(client(1), server(4), TTL, at(0)), Err(MappingRefused::ClientLimit));
+}
+
+#[test]
+fn names_lead_only_clients_and_only_to_servers() {
+    let table = table(settings("192.0.2.0/24", Sharing::Client));
+    let outsider = "192.168.1.1".parse().unwrap();
+    assert_eq!(table.map(outsider, server(1), TTL, at(0)), Err(MappingRefused::NotClient));
+    for text in ["fe80::1", "::1", "fd00::1", "2001:db8:46::a00:1", "::ffff:192.0.2.1", "ff02::1"] {
+        let server = text.parse().unwrap();
+        assert_eq!(table.map(client(1), server, TTL, at(0)), Err(MappingRefused::NotServer), "{text}");
+    }
+    assert_eq!(table.counts().refused, [1, 6, 0, 0, 0, 0, 0]);
+}
+
+#[test]
+fn queries_in_a_clients_name_take_no_more_than_half_of_what_it_may_have() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.max_per_client = 20;
+    settings.servers = vec!["::/0".parse().unwrap()];
+    let table = table(settings);
+    let forged = |number| table.map_for(client(1), server(number), (TTL, false), at(0));
+    assert_eq!((0..100).filter(|number| forged(*number).is_ok()).count(), 10);
+    assert_eq!(forged(99), Err(MappingRefused::Unproven));
+    assert!(forged(3).is_ok(), "whoever asks in its name gets what it has");
+    assert_eq!(
+        (100..200).filter(|number| table.map(client(1), server(*number), TTL, at(0)).is_ok()).count(),
+        10
+    );
+    for text in ["fe80::1", "::ffff:192.0.2.1", "::192.0.2.1", "ff02::1", "::1"] {
+        assert!(!table.settings().is_server(text.parse().unwrap()), "{text}, whatever is written");
+    }
+}
+
+#[test]
+fn a_full_table_refuses_and_evicts_nobody() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.max_mappings = 8;
+    let table = table(settings);
+    for number in 0..8 {
+        table.map(client(number), server(number), TTL, at(0)).unwrap();
+    }
+    assert_eq!(table.map(client(9), server(9), TTL, at(100)), Err(MappingRefused::TableFull));
+    assert_eq!(table.counts().mappings, 8);
+    // All of them have rested.
+    let free = 2 * TTL + MARGIN + REST;
+    assert_eq!(
+        table.map(client(9), server(9), TTL, at(free)),
+        Err(MappingRefused::TableFull),
+        "a worker may still look at one"
+    );
+    assert!(table.map(client(9), server(9), TTL, at(free + 2)).is_ok());
+}
+
+/// Clients that want as many servers as there are, and one that wants a few: what the latter is refused, of a thousand.
+fn losses_among_greedy(sharing: Sharing, pool: &str, greedy: u32) -> u32 {
+    let table = table(MappingSettings { max_mappings: 65_536, ..settings(pool, sharing) });
+    let (mut lost, mut next) = (0, 0);
+    for turn in 0..1_000 {
+        for attacker in 0..greedy {
+            for _ in 0..8 {
+                next += 1;
+                let _ = table.map(client(100 + attacker), server(1_000_000 + next), TTL, at(turn));
+            }
+        }
+        // Twenty servers, again and again.
+        lost += u32::from(table.map(client(1), server(turn % 20), TTL, at(turn)).is_err());
+    }
+    lost
+}
+
+#[test]
+fn clients_that_take_all_they_can_do_not_cost_another_one_in_a_hundred() {
+    for greedy in [1, 10, 100] {
+        assert!(losses_among_greedy(Sharing::Client, "192.0.2.0/24", greedy) <= 10, "{greedy}, of their own");
+        assert!(losses_among_greedy(Sharing::All, "10.64.0.0/16", greedy) <= 10, "{greedy}, shared");
+    }
+    assert!(losses_among_greedy(Sharing::Client, "172.16.0.0/12", 100) <= 10);
+}
+
+#[test]
+fn mappings_and_what_rests_survive_the_process() {
+    struct Kept(Arc<[AtomicU32]>);
+    impl Words for Kept {
+        fn words(&self) -> &[AtomicU32] {
+            &self.0
+        }
+    }
+    for sharing in [Sharing::Client, Sharing::All] {
+        let settings = settings("192.0.2.0/28", sharing);
+        let words: Arc<[AtomicU32]> = (0..Mappings::words(&settings)).map(|_| AtomicU32::new(0)).collect();
+        let before = Mappings::new(settings.clone(), Box::new(Kept(Arc::clone(&words))), [1, 2]).unwrap();
+        let addresses: Vec<_> =
+            (0..5).map(|n| before.map(client(1), server(n), TTL, at(0)).unwrap()).collect();
+        send(&before, client(1), addresses[0], at(0));
+        // Killed: nothing is said to it.
+        let after = table(settings.clone());
+        let kept = after.restore(&Kept(Arc::clone(&words)), at(TTL + MARGIN + 5));
+        assert_eq!(kept, MappingsKept { kept: 5, ended: 0 });
+        for (number, address) in (0..).zip(&addresses) {
+            assert_eq!(after.server_of(client(1), *address, at(200)), Some(server(number)));
+            let live = after.address_of(client(1), server(number), at(200)).is_some();
+            assert_eq!(live, number == 0, "only one is in use");
+        }
+        // With the other kind of mappings the addresses rest.
+        let other = match sharing {
+            Sharing::Client => Sharing::All,
+            Sharing::All => Sharing::Client,
+        };
+        let changed = table(MappingSettings { sharing: other, ..settings.clone() });
+        assert_eq!(changed.restore(&Kept(Arc::clone(&words)), at(0)), MappingsKept { kept: 0, ended: 5 });
+        // A client of its own would get no more than its share of what all share.
+        let whose = |number: u32| client(if other == Sharing::All { number } else { 2 });
+        for number in 10..19 {
+            let given = changed.map(whose(number), server(number), TTL, at(0)).unwrap();
+            assert!(!addresses.contains(&given), "{given} rests");
+        }
+        assert!(changed.map(whose(30), server(30), TTL, at(0)).is_err());
+        assert!(changed.map(whose(30), server(30), TTL, at(TTL + MARGIN + UDP_IDLE + TTL + REST)).is_ok());
+        let gone = table(settings);
+        assert_eq!(gone.restore(&Kept(words), at(10_000)), MappingsKept::default());
+    }
+}
+
+#[test]
+fn rows_are_read_some_at_a_time() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.statics = vec![("192.0.2.200".parse().unwrap(), server(80))];
+    let table = table(settings);
+    for number in 0..50 {
+        table.map(client(number % 3), server(number), TTL, at(0)).unwrap();
+    }
+    let (mut rows, mut from) = (Vec::new(), Some(0));
+    while let Some(place) = from {
+        from = table.rows(place, 7, at(100), &mut rows);
+    }
+    assert_eq!(rows.len(), 51);
+    assert_eq!((rows[0].client, rows[0].state), (None, MappingState::Static));
+    assert!(rows[1..].iter().all(|row| row.state == MappingState::Resting(2 * TTL + MARGIN + REST - 100)));
+}
+
+#[test]
+fn workers_find_mappings_while_others_are_added_and_removed() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.max_mappings = 512;
+    let table = Arc::new(table(settings));
+    let kept: Vec<_> =
+        (0..50).map(|n| (n, table.map(client(1), server(n), 1_000_000, at(0)).unwrap())).collect();
+    let reader = Arc::clone(&table);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for turn in 0..2_000 {
+                // Each turn, what earlier ones made has rested.
+                let now = at(turn * 400);
+                for number in 0..100 {
+                    let _ = table.map(client(2 + number % 5), server(1_000 + turn * 7 + number), 1, now);
+                }
+                table.expire(now, 1_000);
+            }
+        });
+        while !writer.is_finished() {
+            for (number, address) in &kept {
+                assert_eq!(reader.server_of(client(1), *address, at(0)), Some(server(*number)));
+                assert_eq!(reader.address_of(client(1), server(*number), at(0)), Some(*address));
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// What a client was told: a slow, obvious account of promises.
+#[derive(Default)]
+struct Promises {
+    /// By client (or all) and address: the server, and until when no other one may have the address.
+    told: BTreeMap<(Ipv4Addr, Ipv4Addr), (Ipv6Addr, u32)>,
+    /// Until when packets must be forwarded.
+    valid: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
+    /// The longest TTL that was told of a server at an address.
+    longest: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Query { client: u32, server: u32, ttl: u32 },
+    Send { client: u32, address: u8 },
+    Pass(u32),
+    Tick,
+    Restart,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let query = (0u32..4, 0u32..40, 0u32..400);
+    prop_oneof![
+        6 => query.prop_map(|(client, server, ttl)| Step::Query { client, server, ttl }),
+        4 => (0u32..4, any::<u8>()).prop_map(|(client, address)| Step::Send { client, address }),
+        4 => prop_oneof![0u32..20, 0u32..500, 0u32..3_000].prop_map(Step::Pass),
+        2 => Just(Step::Tick),
+        1 => Just(Step::Restart),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(sixway_trial::budget(400)))]
+    #[test]
+    fn no_packet_goes_to_another_server_than_its_client_was_told_of(
+        steps in prop::collection::vec(step(), 1..200), shared: bool, length in 28u8..=31, max_mappings in 3u32..60,
+    ) {
+        let sharing = if shared { Sharing::All } else { Sharing::Client };
+        let mut settings = settings(&format!("192.0.2.0/{length}"), sharing);
+        settings.max_mappings = max_mappings;
+        let fresh = || -> Arc<[AtomicU32]> { (0..Mappings::words(&settings)).map(|_| AtomicU32::new(0)).collect() };
+        struct Kept(Arc<[AtomicU32]>);
+        impl Words for Kept {
+            fn words(&self) -> &[AtomicU32] { &self.0 }
+        }
+        let mut words = fresh();
+        let mut table = Mappings::new(settings.clone(), Box::new(Kept(Arc::clone(&words))), [7, 8]).unwrap();
+        let (mut promises, mut now) = (Promises::default(), 0u32);
+        let whose = |number: u32| if shared { Ipv4Addr::UNSPECIFIED } else { client(number) };
+        for step in steps {
+            match step {
+                Step::Query { client: number, server: to, ttl } => {
+                    let Ok(address) = table.map(client(number), server(to), ttl, at(now)) else { continue };
+                    let place = (whose(number), address);
+                    let other = promises.told.get(&place).filter(|(known, _)| *known != server(to));
+                    if let Some((known, until)) = other {
+                        prop_assert!(now >= *until, "{address} was {known}'s until {until}, and it is {now}");
+                    }
+                    // What has rested begins again.
+                    if promises.told.get(&place).is_some_and(|(_, until)| now >= *until) {
+                        promises.longest.remove(&place);
+                        promises.valid.remove(&place);
+                    }
+                    let longest = promises.longest.entry(place).or_default();
+                    *longest = ttl.max(*longest);
+                    let valid = promises.valid.entry(place).or_default();
+                    *valid = (now + ttl).max(*valid);
+                    let rest = *valid + *longest + REST;
+                    promises.told.insert(place, (server(to), rest));
+                }
+                Step::Send { client: number, address } => {
+                    let address = Ipv4Addr::new(192, 0, 2, address & 15);
+                    let place = (whose(number), address);
+                    let sent = send(&table, client(number), address, at(now));
+                    let told = promises.told.get(&place).copied();
+                    if let Some(sent) = sent {
+                        prop_assert_eq!(Some(sent), told.map(|(server, _)| server));
+                        let valid = promises.valid.entry(place).or_default();
+                        *valid = (now + UDP_IDLE).max(*valid);
+                        let rest = *valid + promises.longest[&place] + REST;
+                        promises.told.insert(place, (sent, rest));
+                    } else {
+                        prop_assert!(promises.valid.get(&place).is_none_or(|until| now > *until));
+                    }
+                }
+                Step::Pass(seconds) => now += seconds,
+                Step::Tick => table.expire(at(now), 4),
+                Step::Restart => {
+                    let next = fresh();
+                    let after = Mappings::new(settings.clone(), Box::new(Kept(Arc::clone(&next))), [9, 10]).unwrap();
+                    let kept = after.restore(&Kept(Arc::clone(&words)), at(now));
+                    prop_assert_eq!(kept.ended, 0);
+                    (table, words) = (after, next);
+                }
+            }
+            let counts = table.counts();
+            prop_assert!(counts.mappings <= max_mappings);
+            let mut rows = Vec::new();
+            table.rows(0, 1_000, at(now), &mut rows);
+            prop_assert_eq!(rows.len() as u32, counts.mappings);
+            for row in rows {
+                let client = row.client.unwrap_or(client(0));
+                prop_assert_eq!(table.server_of(client, row.address, at(now)).is_some_and(|server| server != row.server), false);
+            }
+        }
+    }
+}

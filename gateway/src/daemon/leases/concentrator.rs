@@ -1,0 +1,232 @@
+//! A concentrator's leases: by its own server, or from Kea.
+
+use super::file::{LeaseFile, unix};
+use super::kea::{self, KeaFile};
+use crate::config::{Concentrator as Section, FourOverSix};
+use crate::view::LeaseRow;
+use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerSettings};
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::mechanism::four_over_six::Binding;
+use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
+use sixway_wire::{Prefix4, Prefix6};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
+const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
+
+/// What is to become of the binding of an address: a host has it, or none.
+pub(in crate::daemon) type Pending = BTreeMap<Prefix4, Option<Binding>>;
+
+/// A concentrator's leases.
+#[derive(Debug)]
+pub(super) struct Concentrator {
+    pub(super) name: String,
+    /// Its index among the fixed ends of 4over6 tunnels.
+    pub(super) index: u16,
+    pub(super) listen: Vec<Ipv6Addr>,
+    clients: Vec<Prefix6>,
+    most: u32,
+    fixed: Vec<(Ipv6Addr, Prefix4)>,
+    pub(super) server: Server,
+    file: LeaseFile,
+    kea: Option<(KeaFile, BTreeMap<Ipv4Addr, (Binding, u64)>)>,
+    /// What the workers do not know yet.
+    pub(super) pending: Pending,
+    failing: bool,
+}
+
+impl Concentrator {
+    /// With the leases of the time before.
+    ///
+    /// # Errors
+    /// The lease file cannot be read, or is not one.
+    pub(super) fn load(
+        (section, concentrator): (&FourOverSix, &Section),
+        index: u16,
+        gateway: &str,
+        (seed, wall): (u64, WallClock),
+    ) -> io::Result<Self> {
+        let path = section.lease_path(gateway);
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let (file, leases, faults) = LeaseFile::load(&path, wall).map_err(named)?;
+        let mut server = Server::new(settings(section, concentrator), seed);
+        let count = leases.len();
+        let taken = leases.into_iter().filter(|lease| server.restore(*lease)).count();
+        if count + faults > 0 {
+            let refused = count - taken;
+            tracing::info!(
+                "{}: {taken} leases taken up, {refused} not, {faults} invalid lines",
+                path.display()
+            );
+        }
+        let mut made = Self {
+            name: section.name.clone(),
+            index,
+            listen: concentrator.listen.clone(),
+            clients: concentrator.clients.clone(),
+            most: concentrator.max_leases,
+            fixed: section.fixed.iter().map(|fixed| (fixed.host, fixed.ipv4)).collect(),
+            server,
+            file,
+            kea: concentrator.kea_leases.as_deref().map(|path| (KeaFile::new(path), BTreeMap::new())),
+            pending: Pending::new(),
+            failing: false,
+        };
+        made.take_changes(wall);
+        made.look_at_kea(wall);
+        Ok(made)
+    }
+
+    /// Gives an engine the bindings, before its worker runs.
+    pub(super) fn bind(&self, engine: &mut Engine) {
+        let Some(built) = engine.four_over_six().get_mut(usize::from(self.index)) else { return };
+        for binding in self.pending.values().flatten() {
+            if let Err(fault) = built.bind(*binding) {
+                tracing::warn!("{}: {} not bound: {fault}", self.name, binding.ipv4);
+            }
+        }
+    }
+
+    /// Notes what has changed, on disk and for the workers.
+    pub(super) fn take_changes(&mut self, wall: WallClock) {
+        let mut written = Vec::new();
+        while let Some(change) = self.server.poll_change() {
+            match change {
+                Change::Bound(lease) => {
+                    let ipv4 = Prefix4::holding(lease.ipv4, 32);
+                    self.pending.insert(ipv4, Some(Binding { ipv4, host: lease.host, local: 0 }));
+                    written.push(lease);
+                }
+                Change::Ended(lease) => {
+                    self.pending.insert(Prefix4::holding(lease.ipv4, 32), None);
+                    written.push(Lease { state: LeaseState::Ended, until: wall.now, ..lease });
+                }
+            }
+        }
+        let outcome = if self.file.is_long() { self.rewrite(wall) } else { self.file.append(&written, wall) };
+        match outcome {
+            Ok(()) => self.failing = false,
+            Err(_) if self.failing => {}
+            Err(error) => {
+                tracing::error!(
+                    "{}: {error}; leases would not survive a restart",
+                    self.file.path().display()
+                );
+                self.failing = true;
+            }
+        }
+    }
+
+    fn rewrite(&mut self, wall: WallClock) -> io::Result<()> {
+        let leases: Vec<Lease> = self.server.leases_from(Ipv4Addr::UNSPECIFIED).copied().collect();
+        self.file.rewrite(&leases, wall)
+    }
+
+    /// Time passes.
+    pub(super) fn tick(&mut self, wall: WallClock) {
+        self.server.expire(wall.now);
+        self.take_changes(wall);
+        self.look_at_kea(wall);
+    }
+
+    fn look_at_kea(&mut self, wall: WallClock) {
+        let Some((file, known)) = &mut self.kea else { return };
+        let now = wall.unix_seconds;
+        let found = match file.changed() {
+            Ok(Some(text)) => kea::bindings(&text, &self.clients, now),
+            // What is over is over though nobody writes it.
+            Ok(None) if known.values().any(|(_, until)| *until <= now) => {
+                known.iter().filter(|(_, (_, until))| *until > now).map(|(ipv4, one)| (*ipv4, *one)).collect()
+            }
+            Ok(None) => return,
+            Err(error) => {
+                if !self.failing {
+                    tracing::error!("{}: {error}; bindings stay as they are", file.path().display());
+                    self.failing = true;
+                }
+                return;
+            }
+        };
+        for (ipv4, (binding, _)) in known.iter().filter(|(ipv4, _)| !found.contains_key(*ipv4)) {
+            tracing::debug!("{ipv4} is no longer leased");
+            self.pending.insert(binding.ipv4, None);
+        }
+        for (ipv4, (binding, _)) in &found {
+            if known.get(ipv4).is_none_or(|(old, _)| old != binding) {
+                self.pending.insert(binding.ipv4, Some(*binding));
+            }
+        }
+        *known = found;
+    }
+
+    /// Ends the lease of an address. Whether there was one.
+    pub(super) fn end(&mut self, ipv4: Ipv4Addr, wall: WallClock) -> bool {
+        let ended = self.server.end(ipv4, wall.now);
+        self.take_changes(wall);
+        ended
+    }
+
+    /// Bindings, and the most of them.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        let kea = self.kea.as_ref().map_or(0, |(_, known)| known.len());
+        (self.fixed.len() as u64 + u64::from(self.server.bound()) + kea as u64, self.most.into())
+    }
+
+    /// All leases, static ones first, at most `room`.
+    pub(super) fn rows(&self, wall: WallClock, room: usize) -> Vec<LeaseRow> {
+        let row = |ipv4: String, host: Ipv6Addr, state: &str, ends_in_seconds| LeaseRow {
+            mechanism: self.name.clone(),
+            ipv4,
+            host: host.to_string(),
+            state: state.into(),
+            ends_in_seconds,
+        };
+        let fixed = self.fixed.iter().map(|(host, ipv4)| {
+            let ipv4 = if ipv4.length() == 32 { ipv4.address().to_string() } else { ipv4.to_string() };
+            row(ipv4, *host, "static", None)
+        });
+        let leases = self.server.leases_from(Ipv4Addr::UNSPECIFIED).map(|lease| {
+            let (state, ends) = match lease.state {
+                LeaseState::Offered => ("offered", true),
+                LeaseState::Bound => ("leased", true),
+                LeaseState::Ended => ("ended", false),
+                LeaseState::Declined => ("declined", true),
+            };
+            let left = ends.then(|| unix(lease.until, wall).saturating_sub(wall.unix_seconds));
+            row(lease.ipv4.to_string(), lease.host, state, left)
+        });
+        let kea = self.kea.iter().flat_map(|(_, known)| known).map(|(ipv4, (binding, until))| {
+            row(ipv4.to_string(), binding.host, "leased", Some(until.saturating_sub(wall.unix_seconds)))
+        });
+        fixed.chain(leases).chain(kea).take(room).collect()
+    }
+
+    /// Writes the leases a last time.
+    pub(super) fn finish(&mut self, wall: WallClock) {
+        self.take_changes(wall);
+        if self.kea.is_none()
+            && let Err(error) = self.rewrite(wall)
+        {
+            tracing::error!("{}: {error}", self.file.path().display());
+        }
+    }
+}
+
+fn settings(section: &FourOverSix, concentrator: &Section) -> ServerSettings {
+    let single = section.fixed.iter().filter(|fixed| fixed.ipv4.length() == 32);
+    let wide = section.fixed.iter().filter(|fixed| fixed.ipv4.length() < 32);
+    ServerSettings {
+        id: SERVER_ID,
+        pool: concentrator.pool.clone(),
+        fixed: single.map(|fixed| (fixed.host, fixed.ipv4.address())).collect(),
+        reserved: wide.map(|fixed| fixed.ipv4).collect(),
+        clients: concentrator.clients.clone(),
+        client_bits: concentrator.client_prefix,
+        leases_per_client: concentrator.leases_per_client,
+        max_leases: concentrator.max_leases.saturating_sub(section.fixed.len() as u32),
+        lease_time: concentrator.lease_time,
+        queries_per_second: concentrator.queries_per_second,
+    }
+}

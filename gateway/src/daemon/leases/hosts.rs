@@ -1,0 +1,320 @@
+//! Addresses that this host leases over IPv6: taken at the first IPv4 packet, returned after silence (RFC 7040, as DSTM did it).
+//!
+//! A packet that finds no lease comes to control. It waits here until there is one, and is sent again then. The address of the last lease stays on
+//! the device, so that programs have a source address; it is requested again, which takes one round trip.
+
+use super::file::{instant, unix};
+use super::finished::finished;
+use crate::config::{Config, FourOverSix, HostEnd, HostLease};
+use crate::view::LeaseRow;
+use crate::worker::Clock;
+use sixway_control::Instant;
+use sixway_control::dhcp4o6::{
+    CLIENT_PORT, Client, ClientEvent, ClientSettings, ClientState, Held, SERVER_PORT,
+};
+use sixway_link::PacketSender;
+use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+/// Packets that wait for a lease; further ones are dropped.
+const WAITING: usize = 64;
+/// How long they wait.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the socket is looked at while an answer is awaited.
+const AWAITING: Duration = Duration::from_millis(5);
+
+/// All of this host's leases.
+pub(in crate::daemon) struct LeaseHosts {
+    clock: Clock,
+    hosts: Vec<Host>,
+    socket: Option<UdpServer>,
+    sender: Option<PacketSender>,
+    arrivals: Arrivals,
+    leases: BTreeMap<String, HostLease>,
+    trouble: bool,
+}
+
+struct Host {
+    name: String,
+    client: Client,
+    tunnel: Ipv6Addr,
+    servers: Vec<Ipv6Addr>,
+    idle: Option<Duration>,
+    file: PathBuf,
+    /// When a packet passed last.
+    used: Instant,
+    waiting: VecDeque<(Instant, Vec<u8>)>,
+}
+
+impl LeaseHosts {
+    /// Those of a configuration; `None`: there are none.
+    pub(in crate::daemon) fn new(config: &Config, clock: Clock, seed: u64) -> Option<Self> {
+        let sections = config.others.four_over_six.iter();
+        let sections = sections.filter_map(|section| Some((section, section.host()?)));
+        let leasing = sections.filter(|(_, end)| end.address.is_none());
+        let hosts: Vec<Host> = leasing
+            .zip(0..)
+            .map(|((section, end), number)| {
+                Host::new((section, end), &config.gateway.name, clock, seed ^ number)
+            })
+            .collect();
+        (!hosts.is_empty()).then(|| Self {
+            clock,
+            hosts,
+            socket: None,
+            sender: None,
+            arrivals: Arrivals::new(),
+            leases: BTreeMap::new(),
+            trouble: false,
+        })
+    }
+
+    /// Answers are read, what is due is sent. Returns the leases.
+    pub(in crate::daemon) fn work(&mut self) -> &BTreeMap<String, HostLease> {
+        let now = self.clock.now();
+        if self.open().is_none() {
+            return &self.leases;
+        }
+        self.hear(now);
+        let mut departures = Departures::new();
+        for host in &mut self.hosts {
+            while let Some(message) = host.client.poll_transmit(now) {
+                for server in &host.servers {
+                    if departures.is_full() {
+                        break;
+                    }
+                    let room = departures.room();
+                    room.clear();
+                    room.extend(&message);
+                    let peer = SocketAddr::from((*server, SERVER_PORT));
+                    departures.push(Path { peer, local: None, interface: 0 });
+                }
+            }
+            while let Some(event) = host.client.poll_event() {
+                host.note(event, self.clock);
+            }
+            host.waiting.retain(|(since, _)| now.since(*since) < PATIENCE);
+            match host.client.remembered() {
+                Some(ipv4) => {
+                    let lease = HostLease { ipv4, is_held: host.client.held().is_some() };
+                    self.leases.insert(host.name.clone(), lease);
+                }
+                None => drop(self.leases.remove(&host.name)),
+            }
+        }
+        if let Some(socket) = self.socket.as_mut().filter(|_| !departures.is_empty()) {
+            socket.send(&mut departures);
+        }
+        &self.leases
+    }
+
+    fn open(&mut self) -> Option<()> {
+        if self.socket.is_none() {
+            let local = SocketAddr::from((Ipv6Addr::UNSPECIFIED, CLIENT_PORT));
+            let opened = UdpServer::open(local, 1).and_then(|mut all| Ok((all.pop(), PacketSender::open()?)));
+            match opened {
+                Ok((socket, sender)) => (self.socket, self.sender) = (socket, Some(sender)),
+                Err(error) if !self.trouble => {
+                    tracing::error!(
+                        "no lease can be taken: UDP port {CLIENT_PORT}: {error}; it is tried again"
+                    );
+                    self.trouble = true;
+                }
+                Err(_) => {}
+            }
+        }
+        self.socket.as_ref().map(drop)
+    }
+
+    fn hear(&mut self, now: Instant) {
+        let Some(socket) = &mut self.socket else { return };
+        while let Ok(1..) = socket.receive(&mut self.arrivals) {
+            for (path, octets) in self.arrivals.iter() {
+                let (IpAddr::V6(source), SERVER_PORT) = (path.peer.ip(), path.peer.port()) else { continue };
+                for host in self.hosts.iter_mut().filter(|host| host.servers.contains(&source)) {
+                    if let Err(why) = host.client.handle_response(now, octets) {
+                        tracing::debug!("{}: response of {source} ignored: {why:?}", host.name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet that found no lease: it waits, and one is taken.
+    pub(in crate::daemon) fn receive(&mut self, mut packet: Vec<u8>) {
+        let now = self.clock.now();
+        let Some((source, _)) = finished(&mut packet) else { return };
+        // Of several hosts on one machine, the one that had the source.
+        let several = self.hosts.len() > 1;
+        let host = self.hosts.iter_mut().find(|host| !several || host.client.remembered() == Some(source));
+        let Some(host) = host else { return };
+        host.used = now;
+        host.client.want(now);
+        if host.waiting.len() < WAITING {
+            host.waiting.push_back((now, packet));
+        }
+    }
+
+    /// The engines know of the leases: the packets that waited for them go on.
+    pub(in crate::daemon) fn send_waiting(&mut self) {
+        let Some(sender) = &self.sender else { return };
+        for host in &mut self.hosts {
+            let Some(held) = host.client.held() else { continue };
+            for (_, mut packet) in host.waiting.drain(..) {
+                let Some((source, destination)) = finished(&mut packet) else { continue };
+                if source != held.ipv4 {
+                    continue;
+                }
+                if let Err(error) = sender.send(&packet, destination) {
+                    tracing::debug!("{}: {error}", host.name);
+                }
+            }
+        }
+    }
+
+    /// Each second: whether packets passed. A lease that nobody needs is returned.
+    pub(in crate::daemon) fn each_second(&mut self, is_used: bool) {
+        let now = self.clock.now();
+        for host in &mut self.hosts {
+            if is_used {
+                host.used = now;
+            }
+            let Some(idle) = host.idle else {
+                host.client.want(now);
+                continue;
+            };
+            if host.client.held().is_some() && now.since(host.used) >= idle {
+                tracing::info!("{}: released after {} s without packets", host.name, idle.as_secs());
+                host.client.release(now);
+            }
+        }
+    }
+
+    /// The time until [`Self::work`] is to be called.
+    pub(in crate::daemon) fn idle(&self) -> Option<Duration> {
+        let now = self.clock.now();
+        let of = |host: &Host| match host.client.state() {
+            ClientState::Idle | ClientState::Bound(_) => host.client.poll_timeout().map(|at| at.since(now)),
+            ClientState::Rebooting(_)
+            | ClientState::Selecting
+            | ClientState::Requesting(..)
+            | ClientState::Renewing(_)
+            | ClientState::Rebinding(_) => Some(AWAITING),
+        };
+        self.hosts.iter().filter_map(of).min()
+    }
+
+    /// How they are.
+    pub(in crate::daemon) fn rows(&self) -> Vec<LeaseRow> {
+        let now = self.clock.now();
+        let row = |host: &Host| {
+            let ipv4 = host.client.remembered()?;
+            let held = host.client.held();
+            Some(LeaseRow {
+                mechanism: host.name.clone(),
+                ipv4: ipv4.to_string(),
+                host: host.tunnel.to_string(),
+                state: if held.is_some() { "held" } else { "remembered" }.into(),
+                ends_in_seconds: held.map(|held| held.times[2].since(now).as_secs()),
+            })
+        };
+        self.hosts.iter().filter_map(row).collect()
+    }
+
+    /// At the end: leases are returned.
+    pub(in crate::daemon) fn finish(&mut self) {
+        let now = self.clock.now();
+        self.hosts.iter_mut().for_each(|host| host.client.release(now));
+        self.work();
+    }
+}
+
+impl Host {
+    fn new((section, end): (&FourOverSix, &HostEnd), gateway: &str, clock: Clock, seed: u64) -> Self {
+        let file = section.lease_path(gateway);
+        let now = clock.now();
+        let settings = ClientSettings { tunnel: end.local, client_id: client_id(&section.name, end.local) };
+        let known = fs::read_to_string(&file).ok().and_then(|text| read(&text, clock));
+        let mut client = Client::new(settings, known.map(|held| held.ipv4), seed);
+        match known {
+            Some(held) => client.restore(held, now),
+            // One lease shows which address this host may ask for again.
+            None => client.want(now),
+        }
+        Self {
+            name: section.name.clone(),
+            client,
+            tunnel: end.local,
+            servers: end.servers.clone(),
+            idle: end.idle,
+            file,
+            used: now,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn note(&mut self, event: ClientEvent, clock: Clock) {
+        match event {
+            ClientEvent::Bound(ipv4, until) => {
+                let left = until.since(clock.now()).as_secs();
+                tracing::info!("{}: {ipv4} leased for {left} s", self.name);
+            }
+            ClientEvent::Lost => tracing::info!("{}: no lease", self.name),
+        }
+        if let Err(error) = self.write(clock) {
+            tracing::error!("{}: {error}", self.file.display());
+        }
+    }
+
+    fn write(&self, clock: Clock) -> io::Result<()> {
+        let wall = clock.wall();
+        let text = match (self.client.held(), self.client.remembered()) {
+            (Some(held), _) => {
+                let [t1, t2, end] = held.times.map(|at| unix(at, wall));
+                format!("{} {} {t1} {t2} {end}\n", held.ipv4, held.server)
+            }
+            (None, Some(ipv4)) => format!("{ipv4} 0.0.0.0 0 0 0\n"),
+            (None, None) => String::new(),
+        };
+        replace(&self.file, &text)
+    }
+}
+
+fn replace(path: &FilePath, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let mut name = path.to_path_buf().into_os_string();
+    name.push(".new");
+    let fresh = PathBuf::from(name);
+    let mut file = fs::File::create(&fresh)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&fresh, path)
+}
+
+fn read(text: &str, clock: Clock) -> Option<Held> {
+    let mut words = text.split_whitespace();
+    let (ipv4, server): (Ipv4Addr, Ipv4Addr) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let wall = clock.wall();
+    let mut time = || Some(instant(words.next()?.parse().ok()?, wall));
+    Some(Held { ipv4, server, times: [time()?, time()?, time()?] })
+}
+
+/// RFC 4361 §6.1: type 255, an IAID of the tunnel's name, and a DUID of this machine (RFC 6355).
+fn client_id(name: &str, tunnel: Ipv6Addr) -> Vec<u8> {
+    let iaid =
+        name.bytes().fold(0x811c_9dc5_u32, |hash, octet| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193));
+    let machine = fs::read_to_string("/etc/machine-id").ok();
+    let machine = machine.and_then(|text| u128::from_str_radix(text.trim(), 16).ok());
+    let mut id = vec![255];
+    id.extend(iaid.to_be_bytes());
+    id.extend([0, 4]);
+    id.extend(machine.unwrap_or_else(|| tunnel.to_bits()).to_be_bytes());
+    id
+}

@@ -1,0 +1,11 @@
+//! Leases of IPv4 addresses over IPv6 (RFC 7040, RFC 7341): what concentrators lend, and what this host takes.
+
+mod book;
+mod concentrator;
+mod file;
+mod finished;
+mod hosts;
+mod kea;
+
+pub(super) use book::LeaseBook;
+pub(super) use hosts::LeaseHosts;

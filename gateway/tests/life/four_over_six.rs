@@ -1,0 +1,183 @@
+//! 4over6, ours against ours: a host takes a lease at its first packet, packets pass, the lease survives restarts and ends after silence.
+
+use super::network::{Network, Running, SIXWAY};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// The gateway's concentrator, and the server's end of a tunnel.
+fn concentrator(network: &Network, more: &str) -> String {
+    let file = network.directory.join("hub.leases");
+    format!(
+        "[four_over_six]\nrole = \"concentrator\"\naddresses = \"2001:db8:c::1\"\npool = \"198.51.100.16/29\"\nclients = [\"2001:db8:99::/64\", \"2001:db8:b::/64\"]\nclient_prefix = 48\nlease_file = {file:?}\n{more}"
+    )
+}
+
+fn host(network: &Network, more: &str) -> String {
+    let file = network.directory.join("host.leases");
+    format!(
+        "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:99:b::1\"\nconcentrator = \"2001:db8:c::1\"\ndestinations = \"10.1.0.0/24\"\nlease_file = {file:?}\n{more}"
+    )
+}
+
+const SERVERS: &str = "servers = \"2001:db8:99::1\"\n";
+
+/// Addresses and routes between the two; the client has IPv4.
+fn prepare(network: &Network) {
+    let on = |host: &str, words: &str| {
+        let host = network.host(host);
+        let all: Vec<&str> = ["-n", &host].into_iter().chain(words.split(' ')).collect();
+        network.ip(&all);
+    };
+    on("gateway", "address add 10.1.0.1/24 dev in0");
+    on("gateway", "address add 2001:db8:99::1/64 dev out0 nodad");
+    on("gateway", "route add 2001:db8:99:b::1 via 2001:db8:99::2");
+    on("server", "address add 2001:db8:99::2/64 dev eth0 nodad");
+    on("server", "route add 2001:db8:c::1 via 2001:db8:99::1");
+    on("client", "address add 10.1.0.2/24 dev eth0");
+    on("client", "route add default via 10.1.0.1");
+}
+
+fn wide(text: &str) -> String {
+    text.replace("\"2001:db8:99::/64\", \"2001:db8:b::/64\"", "\"2001:db8:99::/48\"")
+}
+
+/// What a gateway shows.
+fn show(socket: PathBuf, what: &str) -> String {
+    let output = Command::new(SIXWAY).args(["show", what, "--socket"]).arg(socket).output().unwrap();
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+}
+
+fn host_shows(network: &Network) -> String {
+    show(network.directory.join("server.sock"), "leases")
+}
+
+#[track_caller]
+fn await_that(what: impl Fn() -> bool, said: impl Fn() -> String) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !what() {
+        assert!(Instant::now() < patience, "{}", said());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn stop(mut running: Running) {
+    running.signal("TERM");
+    assert_eq!(running.end(), 0, "{}", running.said());
+}
+
+#[test]
+fn a_host_takes_a_lease_at_its_first_packet_and_returns_it_after_silence() {
+    let network = Network::build();
+    prepare(&network);
+    let (settings, routes) = (network.settings(), network.routes());
+    let gateway = network.start(&wide(&concentrator(&network, "")));
+    let peer = network.start_peer("server", &host(&network, &format!("{SERVERS}idle = \"10 s\"\n")));
+    // The first lease shows which address the host may ask for again.
+    await_that(
+        || host_shows(&network).contains("held"),
+        || host_shows(&network) + &peer.said() + &gateway.said(),
+    );
+    let leased = "198.51.100.16";
+    assert!(host_shows(&network).contains(leased), "{}", host_shows(&network));
+    network.ping_from("server", "10.1.0.2");
+    network.ping(leased);
+    assert!(network.show(&["leases"]).contains("leased"), "{}", network.show(&["leases"]));
+    // Silence.
+    await_that(|| host_shows(&network).contains("remembered"), || host_shows(&network) + &peer.said());
+    await_that(|| network.show(&["leases"]).contains("ended"), || network.show(&["leases"]));
+    // The first packet waits for the lease, and none is lost.
+    network.ping_from("server", "10.1.0.2");
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
+    let large = network.on("server", "ping", &["-c", "3", "-i", "0.2", "-W", "2", "-s", "3000", "10.1.0.2"]);
+    let said = String::from_utf8_lossy(&large.stdout).into_owned();
+    assert!(said.contains(" 0% packet loss"), "{said}{}", network.show(&["drops"]));
+    stop(peer);
+    await_that(|| network.show(&["leases"]).contains("ended"), || network.show(&["leases"]));
+    stop(gateway);
+    assert_eq!((network.routes(), network.settings()), (routes, settings));
+}
+
+#[test]
+fn leases_survive_who_takes_over_and_a_restart_of_either_end() {
+    let network = Network::build();
+    prepare(&network);
+    let hub = wide(&concentrator(&network, ""));
+    let mut first = network.start(&hub);
+    let text = host(&network, SERVERS);
+    let mut peer = network.start_peer("server", &text);
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
+    network.ping_from("server", "10.1.0.2");
+    let second = network.start_with(&hub, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    network.ping("198.51.100.16");
+    // As if the power had failed: nothing is returned.
+    second.signal("KILL");
+    let mut second = second;
+    second.end();
+    let third = network.start(&hub);
+    await_that(|| network.show(&["leases"]).contains("198.51.100.16"), || third.said());
+    network.ping("198.51.100.16");
+    peer.signal("KILL");
+    peer.end();
+    let again = network.start_peer("server", &text);
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &again.said());
+    network.ping_from("server", "10.1.0.2");
+    assert!(!network.show(&["leases"]).contains("198.51.100.17"), "{}", network.show(&["leases"]));
+}
+
+#[test]
+fn an_operator_ends_a_lease_and_the_host_cannot_send_with_it() {
+    let network = Network::build();
+    prepare(&network);
+    let _gateway = network.start(&wide(&concentrator(&network, "")));
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
+    let release = |address: &str| {
+        let command = Command::new(SIXWAY)
+            .args(["lease", "release", address, "--socket"])
+            .arg(network.socket())
+            .output()
+            .unwrap();
+        (command.status.success(), String::from_utf8_lossy(&command.stderr).into_owned())
+    };
+    assert_eq!(release("198.51.100.16"), (true, String::new()));
+    assert!(release("198.51.100.16").1.contains("is not leased"));
+    network.on("server", "ping", &["-c", "1", "-W", "1", "10.1.0.2"]);
+    assert!(network.show(&["drops"]).contains("SourceNotLeased"), "{}", network.show(&["drops"]));
+}
+
+#[test]
+fn a_static_lease_needs_no_server() {
+    let network = Network::build();
+    prepare(&network);
+    let fixed =
+        "listen = []\n[[four_over_six.static]]\nhost = \"2001:db8:99:b::1\"\nipv4 = \"198.51.100.20\"\n";
+    let _gateway = network.start(&wide(&concentrator(&network, fixed)));
+    let _peer = network.start_peer("server", &host(&network, "address = \"198.51.100.20\"\n"));
+    network.ping_from("server", "10.1.0.2");
+    network.ping("198.51.100.20");
+    assert!(network.show(&["leases"]).contains("static"), "{}", network.show(&["leases"]));
+}
+
+#[test]
+fn the_lease_file_of_kea_makes_bindings() {
+    let network = Network::build();
+    prepare(&network);
+    let kea = network.directory.join("kea.csv");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let head = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context\n";
+    let row = |state: u8| {
+        let host = "20:01:0d:b8:00:99:00:0b:00:00:00:00:00:00:00:01";
+        format!("198.51.100.21,{host},ff:00,3600,{},1,0,0,,{state},\n", now + 3_600)
+    };
+    std::fs::write(&kea, format!("{head}{}", row(0))).unwrap();
+    let _gateway = network.start(&wide(&concentrator(&network, &format!("kea_leases = {kea:?}\n"))));
+    let _peer = network.start_peer("server", &host(&network, "address = \"198.51.100.21\"\n"));
+    network.ping_from("server", "10.1.0.2");
+    // Kea appends; the last row of an address counts.
+    std::fs::write(&kea, format!("{head}{}{}", row(0), row(2))).unwrap();
+    await_that(|| !network.show(&["leases"]).contains("198.51.100.21"), || network.show(&["leases"]));
+    let lost = network.on("server", "ping", &["-c", "1", "-W", "1", "10.1.0.2"]);
+    assert!(!lost.status.success());
+}
