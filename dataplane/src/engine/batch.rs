@@ -127,7 +127,7 @@ impl Engine {
     #[inline(always)]
     fn run(&mut self, id: MechanismId, run: &[Slot], stride: &mut [Frame], batch: &mut Batch<'_>) {
         let index = usize::from(id.index);
-        with_row!(self.mechanisms, id.kind, row => row.prepare(index, run));
+        with_row!(self.mechanisms, id.kind, row => row.begin(index, run));
         let mut rest = run;
         while !rest.is_empty() {
             let first = run.len() - rest.len();
@@ -162,12 +162,17 @@ impl Engine {
 }
 
 impl<M: Mechanism> Row<M> {
-    /// Begins the lookups of a run.
+    /// Begins the lookups of a run, if there are any.
     #[inline(always)]
-    fn prepare(&mut self, index: usize, run: &[Slot]) {
-        if M::STAGES == 0 {
-            return;
+    fn begin(&mut self, index: usize, run: &[Slot]) {
+        if M::STAGES > 0 {
+            self.prepare(index, run);
         }
+    }
+
+    /// The same. A function of its own, called once for a run: what it needs would fill the caller's registers.
+    #[inline(never)]
+    fn prepare(&mut self, index: usize, run: &[Slot]) {
         if self.probes.is_empty() {
             self.probes.resize(STRIDE, M::NO_PROBE);
         }
@@ -182,8 +187,7 @@ impl<M: Mechanism> Row<M> {
         }
     }
 
-    /// Looks a packet up, decides and executes it; whether it has its verdict. Where there is something to look up it is a function of its own,
-    /// which leaves the others more registers.
+    /// Looks a packet up, decides and executes it; whether it has its verdict.
     #[inline(always)]
     fn one(
         &mut self,
@@ -192,14 +196,14 @@ impl<M: Mechanism> Row<M> {
         frame: &mut Frame,
         (path, batch): (&mut Path, &mut Batch<'_>),
     ) -> bool {
-        if M::STAGES > 0 {
-            return self.one_looked_up(index, slot, frame, (path, batch));
+        if M::APART {
+            return self.one_apart(index, slot, frame, (path, batch));
         }
         path.step(&mut self.all[usize::from(index)], slot.subject(&M::NO_PROBE), frame, batch)
     }
 
     #[inline(never)]
-    fn one_looked_up(
+    fn one_apart(
         &mut self,
         index: u16,
         slot: &Slot,

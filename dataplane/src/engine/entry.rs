@@ -129,7 +129,7 @@ impl Engine {
         self.mechanisms.expire(now, EXPIRED_AT_ONCE, &mut self.path.effects);
         let mut batch = Batch { now, out };
         self.path.send_generated(&mut batch);
-        if self.fragment_tables().iter().any(|table| !table.is_empty()) || self.realms.hold_fragments() {
+        if self.hold_fragments() {
             self.expire_fragments(&mut batch);
         }
     }

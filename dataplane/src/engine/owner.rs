@@ -172,10 +172,17 @@ impl Engine {
             }
             (outer, inside) => {
                 let tunnel = self.pair_ends.came_through(outer, inside);
-                tunnel.or_else(|| self.path.softwires.came_through(outer, inside))
+                tunnel.or_else(|| self.came_from_one_of_many(outer, inside))
             }
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
+    }
+
+    /// The same for tunnels of many remote ends: a function of its own, which leaves more registers to other packets.
+    #[inline(never)]
+    fn came_from_one_of_many(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
+        let (Addresses::V6 { destination, .. }, Addresses::V4 { .. }) = (outer, inner) else { return None };
+        self.pair_ends.hub(destination).or_else(|| self.path.softwires.came_through(outer))
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
@@ -199,7 +206,7 @@ impl Engine {
     /// Whether a packet came from a known remote end to an address at which tunnels of many remote ends end.
     fn comes_to_hub(&self, outer: Addresses) -> bool {
         let Addresses::V6 { source, destination } = outer else { return false };
-        let hub = self.pair_ends.hub(destination.into());
+        let hub = self.pair_ends.hub(destination);
         hub.is_some_and(|TunnelAt { id, .. }| {
             with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].knows(source))
         })

@@ -83,14 +83,12 @@ impl PairEnds {
     pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
         let Pair { source, destination } = Pair::of(outer);
         let is_v4 = matches!(inner, Addresses::V4 { .. });
-        let exact = self.went_through(Pair { source: destination, destination: source }, is_v4);
-        if is_v4 { exact.or_else(|| self.hub(destination)) } else { exact }
+        self.went_through(Pair { source: destination, destination: source }, is_v4)
     }
 
     /// The mechanism whose tunnels of many remote ends end at an address.
     #[inline]
-    pub(super) fn hub(&self, address: IpAddr) -> Option<TunnelAt> {
-        let IpAddr::V6(address) = address else { return None };
+    pub(super) fn hub(&self, address: Ipv6Addr) -> Option<TunnelAt> {
         self.hubs.iter().find(|(hub, _)| *hub == address).map(|(_, tunnel)| *tunnel)
     }
 

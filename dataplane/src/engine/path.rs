@@ -89,8 +89,8 @@ impl Path {
         };
         match verdict {
             Ok(verdict) => self.conclude(verdict, frame),
-            // The sender of what came out of a softwire is inside; tunnels that do not translate answer no one there.
-            Err(reason) if M::KIND.is_stateful() => {
+            // The sender of what came out of a softwire is inside; other tunnels answer no one there.
+            Err(reason) if M::KIND == Kind::DsLite => {
                 self.refuse_with(reason, frame, Some((packet, inner)), batch);
             }
             Err(reason) => self.refuse(reason, frame, Some(packet), batch),
@@ -181,7 +181,7 @@ impl Path {
         }
     }
 
-    /// Counts a drop, and sends the ICMP error of the reason, if it has one.
+    /// Counts a drop, and sends the ICMP error of the reason, if it has one: of a packet in its first pass that did not come out of a softwire.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(
@@ -191,10 +191,12 @@ impl Path {
         packet: Option<&Packet>,
         batch: &mut Batch<'_>,
     ) {
-        self.refuse_with(reason, frame, packet.map(|packet| (packet, None)), batch);
+        if let Some(tunnel) = self.count_refused(reason, frame) {
+            self.answer(reason, frame, (packet, tunnel), batch);
+        }
     }
 
-    /// The same with the packet inside, of one that came through a tunnel.
+    /// The same, of any packet: `packet` is with the one inside, if it came through a tunnel.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse_with(
@@ -204,20 +206,39 @@ impl Path {
         packet: Option<(&Packet, Option<&Packet>)>,
         batch: &mut Batch<'_>,
     ) {
+        let Some(tunnel) = self.count_refused(reason, frame) else { return };
         let (packet, inner) = (packet.map(|(packet, _)| packet), packet.and_then(|(_, inner)| inner));
+        if !self.softwires.is_empty() && self.is_refused_inside(reason, frame, (packet, inner), tunnel, batch)
+        {
+            self.original.packet = None;
+            return;
+        }
+        self.answer(reason, frame, (packet, tunnel), batch);
+    }
+
+    /// Counts a drop; unless it is silent, the MTU of the tunnel for which the packet was too big, if that is why.
+    #[inline(always)]
+    fn count_refused(&mut self, reason: DropReason, frame: &mut Frame) -> Option<Option<u16>> {
         frame.verdict = Verdict::Dropped(reason);
         self.effects.counters.drop_frames(reason, 1);
         let tunnel = self.rewriter.tunnel_too_small();
         // Most drops are silent, such as those of packets to ports without a binding.
         if reason.is_silent() {
             self.original.packet = None;
-            return;
+            return None;
         }
-        if !self.softwires.is_empty() && self.is_refused_inside(reason, frame, (packet, inner), tunnel, batch)
-        {
-            self.original.packet = None;
-            return;
-        }
+        Some(tunnel)
+    }
+
+    /// Sends the ICMP error of a drop to the sender of the packet as it came.
+    #[inline(always)]
+    fn answer(
+        &mut self,
+        reason: DropReason,
+        frame: &Frame,
+        (packet, tunnel): (Option<&Packet>, Option<u16>),
+        batch: &mut Batch<'_>,
+    ) {
         let original = &self.original.packet;
         let mtu = |packet| match tunnel {
             Some(mtu) => mtu.into(),
@@ -225,7 +246,7 @@ impl Path {
         };
         let (frame, packet) = match original {
             Some(_) => (&self.original.frame, original.as_ref()),
-            None => (&*frame, packet),
+            None => (frame, packet),
         };
         let detail = match packet {
             Some(packet) if reason == DropReason::PacketTooBig => IcmpDetail::Mtu(mtu(packet)),

@@ -50,13 +50,10 @@ impl SoftwireEnds {
         self.0.iter().find(is_its).filter(|_| !is_martian6(source))
     }
 
-    /// The mechanism that a packet belongs to; inside it is IPv4. Not inlined: the path of other tunnels' packets keeps its registers.
-    #[inline(never)]
-    pub(super) fn came_through(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
-        match inner {
-            Addresses::V4 { .. } => self.of(outer).map(|(_, tunnel)| *tunnel),
-            Addresses::V6 { .. } => None,
-        }
+    /// The mechanism that a packet of IPv4 in IPv6 belongs to.
+    #[inline(always)]
+    pub(super) fn came_through(&self, outer: Addresses) -> Option<TunnelAt> {
+        self.of(outer).map(|(_, tunnel)| *tunnel)
     }
 
     /// Whose fragments these are; `None`: no client's. `is_inner`: they are inside the softwire, where each has addresses of its own.

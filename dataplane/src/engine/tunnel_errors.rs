@@ -172,7 +172,8 @@ impl Engine {
 impl Engine {
     /// The mechanism with many remote ends that sends the quoted packet to the quoted outer destination. The inner header must be quoted.
     fn hub_that_sent(&self, error: &IpInIpError<'_>) -> Option<TunnelAt> {
-        let tunnel = self.pair_ends.hub(error.outer.source).filter(|_| error.is_v4)?;
+        let IpAddr::V6(local) = error.outer.source else { return None };
+        let tunnel = self.pair_ends.hub(local).filter(|_| error.is_v4)?;
         let (IpAddr::V4(destination), IpAddr::V6(remote)) =
             (error.inner()?.destination, error.outer.destination)
         else {

@@ -135,6 +135,15 @@ impl Engine {
         ]
     }
 
+    /// Whether a fragment waits in any table. Where there are no softwires none waits in theirs.
+    #[inline]
+    pub(super) fn hold_fragments(&self) -> bool {
+        let [inside, outside, outer, peer, of_softwires @ ..] = self.fragment_tables();
+        [inside, outside, outer, peer].iter().any(|table| !table.is_empty())
+            || !self.path.softwires.is_empty() && of_softwires.iter().any(|table| !table.is_empty())
+            || self.realms.hold_fragments()
+    }
+
     /// Drops fragments whose reassembly timed out, a bounded number of them.
     #[cold]
     pub(super) fn expire_fragments(&mut self, batch: &mut Batch<'_>) {

@@ -83,6 +83,7 @@ impl Build for B4Config {
 impl Mechanism for B4 {
     const KIND: Kind = Kind::B4;
     const COUNTS_HOP: bool = false;
+    const APART: bool = true;
     type Probe = ();
     const NO_PROBE: () = ();
 

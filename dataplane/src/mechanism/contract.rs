@@ -183,6 +183,8 @@ pub(crate) trait Mechanism {
     const QUOTES: Quotes = Quotes::None;
     /// Number of dependent lookups.
     const STAGES: usize = 0;
+    /// Whether a packet alone is processed in a function of its own: that leaves more registers to the other mechanisms.
+    const APART: bool = Self::STAGES > 0;
     /// The state of a packet's lookup.
     type Probe: Copy;
     /// An empty probe.

@@ -88,6 +88,8 @@ macro_rules! mechanisms {
         #[derive(Default)]
         pub(crate) struct Mechanisms {
             $(pub(crate) $module: Row<$module::$state>,)+
+            /// The kinds of which there was one, one bit each: most are never looked at.
+            present: u64,
         }
 
         impl Mechanisms {
@@ -105,14 +107,17 @@ macro_rules! mechanisms {
                         self.$module.all.len() - 1
                     })+
                 };
+                self.present |= 1 << config.kind() as u64;
                 Ok(MechanismId { kind: config.kind(), index: index as u16 })
             }
 
             /// Ends what is due, examining at most `budget` entries of each table.
             #[inline]
             pub(crate) fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
-                $(for mechanism in &mut self.$module.all {
-                    Mechanism::expire(mechanism, now, budget, effects);
+                $(if self.present >> Kind::$kind as u64 & 1 == 1 {
+                    for mechanism in &mut self.$module.all {
+                        Mechanism::expire(mechanism, now, budget, effects);
+                    }
                 })+
             }
 

@@ -1,6 +1,7 @@
 //! Actions of more than one step: a packet leaves a tunnel, is edited and enters another one, in one pass. What it is between two steps
 //! follows from the step before, so that it is not parsed again.
 
+use super::decap::traffic_class;
 use super::job::segment_payload;
 use super::rewriter::Rewriter;
 use super::work::{Editing, Executed, Work};
@@ -31,9 +32,9 @@ impl Rewriter {
             if encap.is_none() && work.decision.next == Next::Leave && !work.pass.reassembled {
                 self.refuse_too_big(inner)?;
             }
-            self.decap(frame, (work.packet, inner), policy, &mut effects.counters)?;
+            self.decap_to_edit(frame, (work.packet, inner), policy, &mut effects.counters)?;
             packet = *inner;
-            packet.traffic_class = traffic_class(frame);
+            packet.traffic_class = traffic_class(frame.bytes());
         }
         let mut executed = Executed::InPlace;
         let before = out.len();
@@ -131,15 +132,6 @@ impl Rewriter {
     }
 }
 
-/// The Traffic Class or TOS of the packet in a frame.
-fn traffic_class(frame: &Frame) -> u8 {
-    match frame.bytes() {
-        [first, second, ..] if first >> 4 == 6 => first << 4 | second >> 4,
-        [_, second, ..] => *second,
-        [..] => 0,
-    }
-}
-
 /// What a packet is after it was edited in place.
 fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReason> {
     if let Transport::IcmpError { .. } = packet.transport {
@@ -168,7 +160,7 @@ fn image(edit: Edit, packet: &Packet, frame: &Frame) -> Result<Packet, DropReaso
     Ok(Packet {
         addresses,
         protocol,
-        traffic_class: traffic_class(frame),
+        traffic_class: traffic_class(frame.bytes()),
         hops: hops(frame),
         transport_at: front as u16,
         length: frame.len() as u32,
@@ -208,7 +200,7 @@ mod tests {
         (six[0], six[1], six[7], six[8]) = (0x6b, 0x90, 44, 0x20);
         for (octets, ttl) in [(four, 33), (six, 44)] {
             let frame = Frame::holding(&octets);
-            assert_eq!((traffic_class(&frame), hops(&frame)), (0xb9, ttl));
+            assert_eq!((traffic_class(frame.bytes()), hops(&frame)), (0xb9, ttl));
             assert_eq!(dont_fragment(&frame), ttl == 44, "DF is clear in the IPv4 packet");
         }
         let mut four = v4("10.0.0.1", "10.0.0.2", 17, &[0; 8]);

@@ -7,7 +7,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::parse::{self, Addresses, Packet, SYN, Transport};
-use crate::tunnel::{TunnelPolicy, ecn};
+use crate::tunnel::ecn;
 use crate::verdict::{Outer, PolicyId};
 use sixway_wire::Endpoint4;
 use sixway_wire::checksum::{self, Sum};
@@ -24,12 +24,8 @@ impl Rewriter {
         policy: PolicyId,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let &TunnelPolicy { clamp_mss, copies_dscp_out, .. } =
-            self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
-        let mut traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
-        if copies_dscp_out {
-            traffic_class = outer.traffic_class & !ecn::ECN | traffic_class & ecn::ECN;
-        }
+        let clamp_mss = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?.clamp_mss;
+        let traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
         frame.truncate(usize::from(outer.transport_at) + inner.length as usize);
         frame.resize_front(outer.transport_at.into(), 0)?;
         frame.offload.transport = inner.transport_at;
@@ -43,6 +39,23 @@ impl Rewriter {
             self.clamp_arrived(frame, (outer, inner), policy);
         }
         Ok(Executed::InPlace)
+    }
+
+    /// The same for what is edited or answered behind its tunnel: it gets the DSCP of the outer packet if the tunnel's policy says so.
+    pub fn decap_to_edit(
+        &mut self,
+        frame: &mut Frame,
+        (outer, inner): (&Packet, &Packet),
+        policy: PolicyId,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        let decapsulated = self.decap(frame, (outer, inner), policy, counters)?;
+        let copies = self.tunnels.get(usize::from(policy.0)).is_some_and(|tunnel| tunnel.copies_dscp_out);
+        if copies && (outer.traffic_class ^ inner.traffic_class) & !ecn::ECN != 0 {
+            let congestion = traffic_class(frame.bytes()) & ecn::ECN;
+            set_traffic_class(frame.bytes_mut(), outer.traffic_class & !ecn::ECN | congestion);
+        }
+        Ok(decapsulated)
     }
 
     /// Lowers the MSS option of a SYN that came out of a tunnel: what the hosts here may send back has to fit too.
@@ -72,6 +85,15 @@ fn back(outer: &Packet) -> Outer {
             Outer::Udp4 { source: Endpoint4::new(destination, to), destination: Endpoint4::new(source, from) }
         }
         (Addresses::V4 { source, destination }, _) => Outer::V4 { source: destination, destination: source },
+    }
+}
+
+/// The Traffic Class or TOS of a packet.
+pub(super) fn traffic_class(octets: &[u8]) -> u8 {
+    match octets {
+        [first, second, ..] if first >> 4 == 6 => first << 4 | second >> 4,
+        [_, second, ..] => *second,
+        [..] => 0,
     }
 }
 

@@ -124,6 +124,7 @@ impl Build for FourOverSixConfig {
 impl Mechanism for FourOverSix {
     const KIND: Kind = Kind::FourOverSix;
     const COUNTS_HOP: bool = false;
+    const APART: bool = true;
     type Probe = ();
     const NO_PROBE: () = ();
 
