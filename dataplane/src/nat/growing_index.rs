@@ -1,9 +1,9 @@
 //! An index whose memory follows what is in it: most sites fill a small part of their tables. A small index is in the CPU's caches as a whole,
 //! whatever the tables' bounds are.
 //!
-//! When an [`Index`] is full another one of four times the size takes its place, of twice the size where that is much memory. The entries move with the next insertions, a few with each, so that
-//! none of these takes long. Behind [`DOUBLED`] entries the next one has all the room there may be: its memory is touched as it fills, and
-//! giving a still larger one back would take the operating system too long.
+//! When an [`Index`] is full another one of four times the size takes its place, of twice the size where that is much memory. The entries move
+//! with the next insertions, a few with each, so that none of these takes long. Behind [`DOUBLED`] entries the next one has all the room there
+//! may be: its memory is touched as it fills, and giving a still larger one back would take the operating system too long.
 
 use super::index::Index;
 use super::slab::NONE;
@@ -261,8 +261,8 @@ mod tests {
                 rooms.push(index.room);
             }
         }
-        let doubled: Vec<u32> = (8..=20).map(|bits| 1 << bits).collect();
-        assert_eq!(rooms, [doubled, vec![most]].concat());
+        let fourfold: Vec<u32> = (8..=18).step_by(2).map(|bits| 1 << bits).collect();
+        assert_eq!(rooms, [fourfold, vec![1 << 19, DOUBLED, most]].concat());
     }
 
     #[test]

@@ -255,8 +255,8 @@ fn of_pieces_that_a_tunnel_refuses_none_leaves() {
     let (packet, mut effects) = (seal(packet), Effects::default());
     let [source, destination] = endpoints(NEW, [NEW_PORT, 80]);
     let edit = Some(Edit::Renumber4 { source, destination, keep_ports: false });
-    let ends =
-        Outer::V6 { source: "2001:db8::1".parse().unwrap(), destination: "2001:db8::2".parse().unwrap() };
+    let [local, remote] = endpoints(OLD, [OLD_PORT, 3_544]);
+    let ends = Outer::Udp4 { source: local, destination: remote };
     // What the tunnel carries has to be cut outside, which is not done to pieces.
     let policy = TunnelPolicy { mtu: crate::tunnel::TunnelMtu::Static(1_480), ..TunnelPolicy::default() };
     let mut rewriter = rewriter(1_500);
