@@ -147,7 +147,7 @@ impl FromSection for Nat46 {
         let prefix = section.value("prefix", report).and_then(|v| {
             let prefix = read_prefix(&v, non_global, report)?;
             claims.v6(prefix.prefix(), Owner::Prefix("nat46", 0), &v.place);
-            let refused = clients.iter().flatten().find(|it| prefix.permit(it.address()).is_err());
+            let refused = clients.iter().flatten().find(|it| prefix.permit(it.address()).is_err() || prefix.permit(it.last()).is_err());
             if let Some(refused) = refused {
                 let what = "clients there would have no IPv6 image; write a prefix of your own network, which is routed to this machine";
                 report.fault(&v.place, format!("is the well-known prefix, and {refused} of nat46.clients is not global (RFC 6052 §3.1): {what}"));
@@ -208,7 +208,11 @@ fn read_static(
         let server = row.value("server", report).and_then(|v| {
             let server = v.address6(report)?;
             let is_image = prefix.is_some_and(|prefix| prefix.contains(server));
-            if is_martian6(server) || is_image {
+            if read.iter().any(|other| other.server == server) {
+                let what = "its packets can have one source only; remove one of the two";
+                report.fault(&v.place, format!("{server} already has a static mapping: {what}"));
+            }
+            if is_martian6(server) || is_image || server.to_ipv4().is_some() {
                 report.fault(&v.place, format!("{server} is not a server's address; write an IPv6 unicast address outside nat46.prefix"));
             }
             Some(server)

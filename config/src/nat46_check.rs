@@ -35,6 +35,17 @@ impl Config {
 /// What the NAT46 and the rest of the configuration lack of one another.
 pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
     let Some(nat46) = config.nat46() else { return };
+    for mapping in &nat46.static_mappings {
+        let place = place_of(section, "static");
+        if config.gateway.ipv4_address == Some(mapping.address) {
+            let what = "packets to it are the gateway's; choose another address of the pool";
+            report.fault(&place, format!("{} is gateway.ipv4_address: {what}", mapping.address));
+        }
+        if config.gateway.ipv6_address == Some(mapping.server) {
+            let what = "the gateway is no server; write another one, or remove the mapping";
+            report.fault(&place, format!("{} is gateway.ipv6_address: {what}", mapping.server));
+        }
+    }
     match &config.dns64 {
         None if nat46.static_mappings.is_empty() => {
             let what =

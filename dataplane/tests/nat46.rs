@@ -166,6 +166,45 @@ fn packets_keep_a_mapping_and_without_them_it_ends_on_both_sides() {
     drops(&mut gateway, v4(CLIENT, &address).udp(1, 2, b"data"), DropReason::NoBinding);
 }
 
+/// After each packet of the client the server reaches it for so long, and not much longer.
+#[test]
+fn each_kind_of_packet_keeps_a_mapping_for_its_own_time() {
+    type Make = fn(Build) -> Build;
+    let kinds: [(Make, u64); 5] = [
+        (|packet| packet.tcp(1, 2, 0x02, b""), 240),
+        (|packet| packet.tcp(1, 2, 0x10, b""), 7_440),
+        (|packet| packet.tcp(1, 2, 0x11, b""), 240),
+        (|packet| packet.udp(1, 2, b""), 300),
+        (|packet| packet.echo(1, 2, b""), 60),
+    ];
+    for (make, seconds) in kinds {
+        let Nat46 { mut gateway, address, .. } = nat46();
+        drops(&mut gateway, v6(SERVER, IMAGE).udp(2, 1, b"early"), DropReason::NoBinding);
+        gateway.receives(make(v4(CLIENT, &address)));
+        let _ = gateway.sent();
+        gateway.waits(Duration::from_secs(seconds - 2));
+        gateway.receives(v6(SERVER, IMAGE).udp(2, 1, b"data"));
+        gateway.sends(v4(&address, CLIENT).hops(63).udp(2, 1, b"data"));
+        gateway.waits(Duration::from_secs(30));
+        drops(&mut gateway, v6(SERVER, IMAGE).udp(2, 1, b"late"), DropReason::NoBinding);
+    }
+}
+
+#[test]
+fn a_server_of_a_shared_mapping_opens_no_tcp_connection() {
+    let Nat46 { mut gateway, mappings, address } = nat46_with(|config| {
+        let settings = settings(Sharing::All);
+        config.table = Some(Arc::new(Mappings::in_memory(settings.clone(), [1, 2]).unwrap()));
+        config.mappings = settings;
+    });
+    assert_eq!(mappings.settings().sharing, Sharing::All);
+    gateway.receives(v4(CLIENT, &address).tcp(1, 2, 0x02, b""));
+    let _ = gateway.sent();
+    drops(&mut gateway, v6(SERVER, IMAGE).tcp(2, 9, 0x02, b""), DropReason::NoBinding);
+    gateway.receives(v6(SERVER, IMAGE).tcp(2, 1, 0x12, b""));
+    assert_eq!(gateway.sent()[12..16], address.parse::<Ipv4Addr>().unwrap().octets());
+}
+
 #[test]
 fn errors_about_a_clients_packets_reach_it_with_what_it_sent() {
     let Nat46 { mut gateway, address, .. } = nat46();

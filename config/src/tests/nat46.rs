@@ -59,6 +59,18 @@ fn what_cannot_work_is_said_with_what_mends_it() {
             "203.0.113.7 is this host's own address on eth0",
         ),
         (with("192.168.46.80", "192.168.47.80"), "192.168.47.80 is not in nat46.pool"),
+        (
+            with(
+                "server = \"2001:db8:80::80\" }",
+                "server = \"2001:db8:80::80\" }, { address = \"192.168.46.81\", server = \"2001:db8:80::80\" }",
+            ),
+            "2001:db8:80::80 already has a static mapping",
+        ),
+        (
+            with("192.168.46.0/24", "192.0.2.0/24").replace("192.168.46.80", "192.0.2.254"),
+            "192.0.2.254 is gateway.ipv4_address",
+        ),
+        (with("2001:db8:80::80", "::ffff:192.0.2.1"), "is not a server's address"),
         (with("2001:db8:80::80", "2001:db8:46::80"), "write an IPv6 unicast address outside nat46.prefix"),
         (with("2001:db8:46::/96", "64:ff9b::/96"), "write a prefix of your own network"),
         (with("2001:db8:46::/96", "2001:db8:46::/80"), "prefix"),

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Servers of a name that a client gets addresses for: a second one where the first does not answer, and no more of what is scarce.
 pub const MOST_SERVERS: usize = 2;
 
+/// Addresses of a name that are looked at: an answer of 64 KiB has more.
+const MOST_LOOKED_AT: usize = 64;
+
 /// The addresses that one answer has.
 pub type MappedAddresses = ArrayVec<Ipv4Addr, MOST_SERVERS>;
 
@@ -59,7 +62,10 @@ impl MappedNames {
     ) -> ArrayVec<Ipv6Addr, MOST_SERVERS> {
         let (mut known, mut others) =
             (ArrayVec::<_, MOST_SERVERS>::new(), ArrayVec::<_, MOST_SERVERS>::new());
-        for server in addresses {
+        for server in addresses.take(MOST_LOOKED_AT) {
+            if known.is_full() {
+                break;
+            }
             let list = if self.table.knows(client, server) { &mut known } else { &mut others };
             if self.leads_to(server) && !list.contains(&server) {
                 let _ = list.try_push(server);
@@ -69,8 +75,7 @@ impl MappedNames {
     }
 
     fn leads_to(&self, server: Ipv6Addr) -> bool {
-        let settings = self.table.settings();
-        settings.is_server(server) || settings.statics.iter().any(|(_, known)| *known == server)
+        self.table.is_static(server) || self.table.settings().is_server(server)
     }
 
     /// Whether a name, in wire form, is at or below one that leads to no mapping: the end of a chain, too.
@@ -100,12 +105,14 @@ impl MappedNames {
         if mapped.is_empty() { Err(refused) } else { Ok(mapped) }
     }
 
-    /// The server that an address represents for a client.
-    pub(super) fn server(&self, client: IpAddr, address: Ipv4Addr, now: Instant) -> Option<Ipv6Addr> {
+    /// The server that an address represents for a client, and for how many seconds one may say so.
+    pub(super) fn server(&self, client: IpAddr, address: Ipv4Addr, now: Instant) -> Option<(Ipv6Addr, u32)> {
         let IpAddr::V4(client) = client.to_canonical() else { return None };
         if !self.table.settings().pool.contains(address) || !self.table.settings().is_client(client) {
             return None;
         }
-        self.table.server_of(client, address, now)
+        let server = self.table.server_of(client, address, now)?;
+        let certain = self.table.certain_for(client, address, now).unwrap_or(u32::MAX);
+        Some((server, certain.min(self.longest_ttl)))
     }
 }

@@ -222,6 +222,20 @@ fn a_client_with_many_mappings_proves_by_tcp_that_it_asks_itself() {
     assert_eq!(nat46.world.counters().of(Outcome::Truncated), 1);
 }
 
+/// Queries in the names of many clients, whose sources are forged.
+#[test]
+fn a_flood_in_the_names_of_others_leaves_half_of_the_table_to_who_proves_itself() {
+    let mut nat46 = nat46_with(settings(), MappingSettings { max_mappings: 20, ..mapping_settings() });
+    nat46.world.add(&ZONE);
+    for number in 0..50 {
+        let got = nat46.ask(Ipv4Addr::new(10, 1, 0, number), "v6.test", "A", PLAIN);
+        assert_eq!((got.truncated, got.answer.len()), (number >= 10, usize::from(number < 10)), "{got:?}");
+    }
+    assert!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).truncated);
+    nat46.transport = Transport::Tcp;
+    assert_eq!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).answer.len(), 1);
+}
+
 #[test]
 fn a_chain_to_an_excluded_name_leads_nowhere() {
     let mut nat46 = nat46();
@@ -342,8 +356,8 @@ fn an_address_of_the_pool_has_its_servers_name() {
     let got = nat46.ask(CLIENT, &reverse, "PTR", PLAIN);
     assert_eq!(
         got.answer,
-        [format!("{reverse}. 120 IN CNAME {name}."), format!("{name}. 500 IN PTR v6.test.")],
-        "{got:?}"
+        [format!("{reverse}. 120 IN CNAME {name}."), format!("{name}. 120 IN PTR v6.test.")],
+        "no longer than the address is certainly this server's: {got:?}"
     );
     assert_eq!(nat46.world.counters().of(Outcome::Reverse), 1);
     // It is nothing to another client.
@@ -354,8 +368,13 @@ fn an_address_of_the_pool_has_its_servers_name() {
     assert_eq!(rewriting.table.map(CLIENT, six("2001:db8:80::1"), 60, now), Ok(address));
     assert_eq!(
         rewriting.ask(CLIENT, &reverse, "PTR", PLAIN).answer,
-        [format!("{reverse}. 500 IN PTR v6.test.")]
+        [format!("{reverse}. 120 IN PTR v6.test.")]
     );
+    // The mapping's last seconds.
+    rewriting.world.jump(Duration::from_secs(260));
+    let got = rewriting.ask(CLIENT, &reverse, "PTR", PLAIN);
+    let ttl: u32 = got.answer[0].split(' ').nth(1).and_then(|it| it.parse().ok()).expect("a TTL");
+    assert!((5..=10).contains(&ttl), "{got:?}");
 }
 
 #[test]

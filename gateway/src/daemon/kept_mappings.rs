@@ -121,14 +121,22 @@ mod tests {
         let config = Config::parse("f", TEXT, &Default::default(), &mut no_file).unwrap().0;
         let create = || KeptMappings::create(&config, &directory, [1, 2]).unwrap().unwrap();
         let clock = Clock::start();
+        // One process ended while it started, and another one is starting.
+        fs::create_dir_all(&directory).unwrap();
+        let (abandoned, other) = (
+            directory.join(format!("sixway.{FRESH}{}", u32::MAX)),
+            directory.join(format!("sixway.{FRESH}1")),
+        );
+        [&abandoned, &other].into_iter().for_each(|path| fs::write(path, "").unwrap());
         let first = create();
+        assert!(!abandoned.exists() && other.exists());
         let table = Arc::clone(first.table());
         first.settle(clock);
         let (client, server) = (Ipv4Addr::new(10, 0, 0, 5), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
         let address = table.map(client, server, 60, clock.now()).unwrap();
         let failed = create();
         drop(failed);
-        assert!(!directory.join("sixway.mappings-new").exists());
+        assert!(!directory.join(format!("sixway.{FRESH}{}", std::process::id())).exists());
         // Killed: its table is not told.
         let second = create();
         let after = Arc::clone(second.table());

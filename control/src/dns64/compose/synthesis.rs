@@ -58,8 +58,8 @@ pub fn synthesised(
     made.into()
 }
 
-/// The answer for AAAA as the answer to a query for A: its chain, and at the end of that these addresses, which represent its servers. No TTL
-/// exceeds `ttl`, in seconds.
+/// The answer for AAAA as the answer to a query for A: its chain, and at the end of that these addresses, which represent its servers. Their
+/// TTL is `ttl`, in seconds; the chain has its own.
 pub fn mapped(
     out: &mut Vec<u8>,
     query: &Query<'_>,

@@ -10,8 +10,8 @@ use super::responder::{Entry, Evaluation, QueryContext, Responder};
 use std::net::Ipv6Addr;
 
 impl Responder {
-    /// The server that the queried address of a NAT46's pool represents for this client.
-    fn mapped_server(&self, case: &QueryContext<'_>, key: &Key) -> Option<Ipv6Addr> {
+    /// The server that the queried address of a NAT46's pool represents for this client, and for how long it may be said.
+    fn mapped_server(&self, case: &QueryContext<'_>, key: &Key) -> Option<(Ipv6Addr, u32)> {
         let names = self.mapped.as_ref()?;
         names.server(case.client, in_addr_address(key.name())?, case.now)
     }
@@ -23,11 +23,11 @@ impl Responder {
             Reverse::Cname { ttl } => Some(ttl),
             Reverse::Rewrite => None,
         };
-        let (name, cname) = match (self.mapped_server(case, key), &self.mapped) {
-            // The mapping may soon be another server's.
-            (Some(server), Some(names)) => (ip6_arpa(server), cname.map(|ttl| ttl.min(names.longest_ttl))),
-            (Some(_), None) | (None, _) => match embedded(key.name(), self.policy.all_prefixes()) {
-                Some(address) => (in_addr_arpa(address).into_iter().collect(), cname),
+        let (name, cname, bound) = match self.mapped_server(case, key) {
+            // The address may soon be another server's.
+            Some((server, bound)) => (ip6_arpa(server), cname.map(|ttl| ttl.min(bound)), Some(bound)),
+            None => match embedded(key.name(), self.policy.all_prefixes()) {
+                Some(address) => (in_addr_arpa(address).into_iter().collect(), cname, None),
                 None => return self.plain(case, key, None, out),
             },
         };
@@ -36,7 +36,10 @@ impl Responder {
             Ok(entry) => entry,
             Err(look) => return look,
         };
-        let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
+        let mut options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
+        if let Some(bound) = bound {
+            options.ttl = Some(options.ttl.unwrap_or_else(|| answer.left(case.now)).min(bound));
+        }
         if answer.kind() != Kind::Data {
             compose::renamed(out, case.query, answer, &options);
             return Evaluation::said(match answer.kind() {

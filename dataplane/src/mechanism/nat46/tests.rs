@@ -309,6 +309,123 @@ fn workers_find_mappings_while_others_are_added_and_removed() {
     });
 }
 
+/// A store that outlives its table.
+struct Store(Arc<[AtomicU32]>);
+
+impl Words for Store {
+    fn words(&self) -> &[AtomicU32] {
+        &self.0
+    }
+}
+
+fn memory(words: usize) -> Arc<[AtomicU32]> {
+    (0..words).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// The next process, with these settings.
+fn succeed(
+    settings: &MappingSettings,
+    words: &Arc<[AtomicU32]>,
+    now: Instant,
+) -> (Mappings, Arc<[AtomicU32]>, MappingsKept) {
+    let former = Store(Arc::clone(words));
+    let next = memory(Mappings::words_after(settings, &former, now));
+    let table = Mappings::new(settings.clone(), Box::new(Store(Arc::clone(&next))), [9, 10]).unwrap();
+    let kept = table.restore(&former, now);
+    (table, next, kept)
+}
+
+/// Settings with which some of the mappings, or all, cannot go on.
+fn changed(settings: &MappingSettings, which: u8) -> MappingSettings {
+    let mut changed = settings.clone();
+    match which {
+        0 => changed.pool = "198.51.100.0/28".parse().unwrap(),
+        1 => changed.max_mappings = 1,
+        2 => changed.servers = Vec::new(),
+        _ if changed.sharing == Sharing::All => changed.sharing = Sharing::Client,
+        _ => changed.sharing = Sharing::All,
+    }
+    changed
+}
+
+#[test]
+fn what_was_told_rests_through_several_restarts_and_comes_back_with_the_former_settings() {
+    for (sharing, which) in [(Sharing::Client, 0), (Sharing::All, 1), (Sharing::Client, 2), (Sharing::All, 3)]
+    {
+        let mut settings = settings("192.0.2.0/29", sharing);
+        let words = memory(Mappings::words(&settings));
+        let first = Mappings::new(settings.clone(), Box::new(Store(Arc::clone(&words))), [1, 2]).unwrap();
+        let told: Vec<_> = (0..4).map(|n| first.map(client(1), server(n), TTL, at(0)).unwrap()).collect();
+        let others = changed(&settings, which);
+        let (_, words, _) = succeed(&others, &words, at(10));
+        let (_, words, kept) = succeed(&others, &words, at(20));
+        assert_eq!(kept.kept + kept.ended, 4, "{sharing:?} {which}");
+        // With settings that forbid those servers, their addresses are given to nobody.
+        let forbidden = settings.servers.clone();
+        settings.servers = vec!["2001:db8:99::/48".parse().unwrap()];
+        let (resting, words, kept) = succeed(&settings, &words, at(30));
+        assert_eq!((kept.kept, kept.ended), (0, 4));
+        for number in 0..2 {
+            let server = Ipv6Addr::new(0x2001, 0xdb8, 0x99, 0, 0, 0, 0, number);
+            let given = resting.map(client(2), server, TTL, at(30)).unwrap();
+            assert!(!told.contains(&given), "{given} rests");
+        }
+        settings.servers = forbidden;
+        let (last, ..) = succeed(&settings, &words, at(40));
+        for (number, address) in (0..).zip(&told) {
+            assert_eq!(
+                last.server_of(client(1), *address, at(40)),
+                Some(server(number)),
+                "{sharing:?} {which}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_name_alone_admits_no_server_to_a_client() {
+    for sharing in [Sharing::Client, Sharing::All] {
+        let table = table(settings("192.0.2.0/28", sharing));
+        let address = table.map(client(1), server(1), TTL, at(0)).unwrap();
+        let admitted = |now| table.address_from(u32::MAX, (client(1), server(1)), now);
+        assert_eq!(admitted(at(1)), None, "it was only told of");
+        send(&table, client(1), address, at(2));
+        assert_eq!(admitted(at(3)), Some(address));
+    }
+}
+
+#[test]
+fn a_client_that_lengthens_what_others_made_is_charged_for_it() {
+    let mut settings = settings("192.0.2.0/24", Sharing::All);
+    settings.max_per_client = 20;
+    let table = table(settings);
+    let made: Vec<_> = (0..100).map(|n| table.map(client(n), server(n), TTL, at(0)).unwrap()).collect();
+    for address in &made {
+        assert!(send(&table, client(200), *address, at(10)).is_some(), "its packets pass all the same");
+    }
+    let end = TTL + MARGIN;
+    let live = (0..100).filter(|n| table.address_of(client(1), server(*n), at(end + 1)).is_some()).count();
+    assert_eq!(live, 20, "what it may have");
+    // It may have no more, and those who made them are free of them.
+    assert_eq!(table.map(client(200), server(500), TTL, at(10)), Err(MappingRefused::ClientLimit));
+    // Who uses what it made itself is not concerned.
+    send(&table, client(50), made[50], at(20));
+    assert!(table.address_of(client(50), server(50), at(20 + UDP_IDLE)).is_some());
+}
+
+#[test]
+fn unproven_queries_leave_half_of_the_table_and_of_a_shared_pool() {
+    let mut small = settings("192.0.2.0/24", Sharing::Client);
+    small.max_mappings = 100;
+    for (settings, most) in [(small, 50), (settings("192.0.2.0/24", Sharing::All), 127)] {
+        let table = table(settings);
+        let forged = |n| table.map_for(client(n), server(n), (TTL, false), at(0));
+        assert_eq!((0..1_000).filter(|n| forged(*n).is_ok()).count(), most);
+        assert_eq!(forged(2_000), Err(MappingRefused::Unproven));
+        assert!(table.map(client(3_000), server(3_000), TTL, at(0)).is_ok(), "who is proven gets one");
+    }
+}
+
 /// What a client was told: a slow, obvious account of promises.
 #[derive(Default)]
 struct Promises {
@@ -322,11 +439,20 @@ struct Promises {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Query { client: u32, server: u32, ttl: u32 },
-    Send { client: u32, address: u8 },
+    Query {
+        client: u32,
+        server: u32,
+        ttl: u32,
+    },
+    Send {
+        client: u32,
+        address: u8,
+    },
     Pass(u32),
     Tick,
     Restart,
+    /// Another configuration, and the former again.
+    RollBack(u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -337,6 +463,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => prop_oneof![0u32..20, 0u32..500, 0u32..3_000].prop_map(Step::Pass),
         2 => Just(Step::Tick),
         1 => Just(Step::Restart),
+        1 => (0u8..4).prop_map(Step::RollBack),
     ]
 }
 
@@ -349,13 +476,8 @@ proptest! {
         let sharing = if shared { Sharing::All } else { Sharing::Client };
         let mut settings = settings(&format!("192.0.2.0/{length}"), sharing);
         settings.max_mappings = max_mappings;
-        let fresh = || -> Arc<[AtomicU32]> { (0..Mappings::words(&settings)).map(|_| AtomicU32::new(0)).collect() };
-        struct Kept(Arc<[AtomicU32]>);
-        impl Words for Kept {
-            fn words(&self) -> &[AtomicU32] { &self.0 }
-        }
-        let mut words = fresh();
-        let mut table = Mappings::new(settings.clone(), Box::new(Kept(Arc::clone(&words))), [7, 8]).unwrap();
+        let mut words = memory(Mappings::words(&settings));
+        let mut table = Mappings::new(settings.clone(), Box::new(Store(Arc::clone(&words))), [7, 8]).unwrap();
         let (mut promises, mut now) = (Promises::default(), 0u32);
         let whose = |number: u32| if shared { Ipv4Addr::UNSPECIFIED } else { client(number) };
         for step in steps {
@@ -397,9 +519,13 @@ proptest! {
                 Step::Pass(seconds) => now += seconds,
                 Step::Tick => table.expire(at(now), 4),
                 Step::Restart => {
-                    let next = fresh();
-                    let after = Mappings::new(settings.clone(), Box::new(Kept(Arc::clone(&next))), [9, 10]).unwrap();
-                    let kept = after.restore(&Kept(Arc::clone(&words)), at(now));
+                    let (after, next, kept) = succeed(&settings, &words, at(now));
+                    prop_assert_eq!(kept.ended, 0);
+                    (table, words) = (after, next);
+                }
+                Step::RollBack(which) => {
+                    let (_, between, _) = succeed(&changed(&settings, which), &words, at(now));
+                    let (after, next, kept) = succeed(&settings, &between, at(now));
                     prop_assert_eq!(kept.ended, 0);
                     (table, words) = (after, next);
                 }
