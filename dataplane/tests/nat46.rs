@@ -183,8 +183,8 @@ fn each_kind_of_packet_keeps_a_mapping_for_its_own_time() {
         gateway.receives(make(v4(CLIENT, &address)));
         let _ = gateway.sent();
         gateway.waits(Duration::from_secs(seconds - 2));
-        gateway.receives(v6(SERVER, IMAGE).udp(2, 1, b"data"));
-        gateway.sends(v4(&address, CLIENT).hops(63).udp(2, 1, b"data"));
+        gateway.receives(v6(SERVER, IMAGE).udp(2, 1, &[7; 1_300]));
+        gateway.sends(v4(&address, CLIENT).hops(63).udp(2, 1, &[7; 1_300]));
         gateway.waits(Duration::from_secs(30));
         drops(&mut gateway, v6(SERVER, IMAGE).udp(2, 1, b"late"), DropReason::NoBinding);
     }
