@@ -122,7 +122,7 @@ impl Lease {
     }
 }
 
-/// The file as text; octets that are not UTF-8 are in no name. What is no regular file could block the daemon.
+/// The file as text; octets that are not UTF-8 are in no name. What is not a regular file could block the daemon.
 fn read(path: &Path) -> io::Result<String> {
     let mut octets = Vec::new();
     let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
