@@ -52,7 +52,7 @@ fn each_required_key_that_a_section_lacks_is_reported() {
             "sixway.toml:5  pool  has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true",
         ],
     );
-    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [four_over_six], [nat46], [ds_lite], [realm], [router_advertisement], [dns64]";
+    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [ds_lite], [nat46], [four_over_six], [realm], [router_advertisement], [dns64]";
     faults(OWN, &[none]);
     faults("", &[none]);
     faults(

@@ -26,6 +26,13 @@ fn prepare(network: &Network) {
     on("server", "address add 198.51.100.7/32 dev lo");
     on("client", "address add 10.1.0.2/24 dev eth0");
     on("client", "route add default via 10.1.0.1");
+    // Until duplicate address detection is over, the server has no source for its neighbour solicitations.
+    let patience = Instant::now() + Duration::from_secs(10);
+    let tentative = || network.ip(&["-n", &network.host("server"), "-6", "address", "show", "tentative"]);
+    while !tentative().trim().is_empty() {
+        assert!(Instant::now() < patience, "{}", tentative());
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// The AFTR, as far as a tunnel without a NAT is one.

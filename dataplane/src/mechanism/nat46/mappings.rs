@@ -216,12 +216,7 @@ impl Mappings {
         }
         let key = MappingKey::Address(self.settings.key_of(client), address);
         let (slot, mapping) = self.find(first, key)?;
-        let used = Used {
-            slot,
-            until: mapping.used_until,
-            told_until: mapping.told_until,
-            charged: mapping.charged,
-        };
+        let used = Used { slot, until: mapping.used_until, charged: mapping.charged };
         (seconds(now) < mapping.free_at()).then_some((mapping.server, Some(used)))
     }
 
@@ -265,31 +260,34 @@ impl Mappings {
         self.address_of_static.get(&server).copied()
     }
 
-    /// The client sent a packet after which it may be silent for `idle` seconds.
+    /// The client sends a packet after which it may be silent for `idle` seconds. Whether it may: the address represents this server at least as
+    /// long.
     #[inline(always)]
-    pub(super) fn used(&self, used: Used, client: Ipv4Addr, now: Instant, idle: u32) {
+    #[must_use]
+    pub(super) fn used(&self, used: Used, client: Ipv4Addr, now: Instant, idle: u32) -> bool {
         let until = seconds(now).saturating_add(idle);
-        if until >= used.until {
-            if used.charged == client {
-                self.records.use_until(used.slot, until.saturating_add(USE_STEP));
-            } else {
-                self.used_by_another(used, client, (seconds(now), until));
-            }
+        if until < used.until {
+            return true;
         }
+        if used.charged != client {
+            return self.used_by_another(used, client, until);
+        }
+        self.records.use_until(used.slot, until.saturating_add(USE_STEP));
+        true
     }
 
-    /// A client uses a mapping that counts among another one's. It is charged for what it adds, or adds nothing to what was told.
+    /// A client uses a mapping that counts among another one's. It is charged for what it adds; who has too many already may not use it.
     #[cold]
-    fn used_by_another(&self, used: Used, client: Ipv4Addr, (now, until): (u32, u32)) {
-        let until = match self.control.try_lock() {
-            Ok(mut control) => match control.recharge(used.slot, client, &self.table()) {
-                true => until.saturating_add(USE_STEP),
-                false => until.min(used.told_until),
-            },
+    fn used_by_another(&self, used: Used, client: Ipv4Addr, until: u32) -> bool {
+        let may = match self.control.try_lock() {
+            Ok(mut control) => control.recharge(used.slot, client, &self.table()),
             // Somebody answers queries: the next packet is charged.
-            Err(_) => until.min(used.told_until.max(now.saturating_add(MARGIN))),
+            Err(_) => true,
         };
-        self.records.use_until(used.slot, until);
+        if may {
+            self.records.use_until(used.slot, until.saturating_add(USE_STEP));
+        }
+        may
     }
 
     /// The server that an address of the pool represents for a client.
@@ -475,7 +473,6 @@ impl Mappings {
 pub(super) struct Used {
     slot: u32,
     until: u32,
-    told_until: u32,
     charged: Ipv4Addr,
 }
 

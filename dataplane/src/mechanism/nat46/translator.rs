@@ -109,8 +109,8 @@ impl Nat46 {
         self.prefix.permit(source)?;
         let (server, used) =
             self.mappings.server_from(first, (source, destination), now).ok_or(DropReason::NoBinding)?;
-        if let Some(used) = used {
-            self.mappings.used(used, source, now, idle(packet));
+        if used.is_some_and(|used| !self.mappings.used(used, source, now, idle(packet))) {
+            return Err(DropReason::NoBinding);
         }
         let edit = Edit::Translate4To6 {
             source: Endpoint6::new(self.prefix.embed_any(source), 0),
