@@ -216,7 +216,8 @@ impl Mappings {
         }
         let key = MappingKey::Address(self.settings.key_of(client), address);
         let (slot, mapping) = self.find(first, key)?;
-        let used = Used { slot, until: mapping.used_until, charged: mapping.charged };
+        let used =
+            Used { slot, until: mapping.used_until, live_until: mapping.end(), charged: mapping.charged };
         (seconds(now) < mapping.free_at()).then_some((mapping.server, Some(used)))
     }
 
@@ -260,8 +261,7 @@ impl Mappings {
         self.address_of_static.get(&server).copied()
     }
 
-    /// The client sends a packet after which it may be silent for `idle` seconds. Whether it may: the address represents this server at least as
-    /// long.
+    /// The client sends a packet after which it may be silent for `idle` seconds. Whether the packet may pass.
     #[inline(always)]
     #[must_use]
     pub(super) fn used(&self, used: Used, client: Ipv4Addr, now: Instant, idle: u32) -> bool {
@@ -270,15 +270,16 @@ impl Mappings {
             return true;
         }
         if used.charged != client {
-            return self.used_by_another(used, client, until);
+            return self.used_by_another(used, client, (seconds(now), until));
         }
         self.records.use_until(used.slot, until.saturating_add(USE_STEP));
         true
     }
 
-    /// A client uses a mapping that counts among another one's. It is charged for what it adds; who has too many already may not use it.
+    /// A client uses a mapping that counts among another one's, and is charged for what it adds. Who has too many already adds nothing, and resumes
+    /// nothing that rests: the address could represent another server while the client goes on.
     #[cold]
-    fn used_by_another(&self, used: Used, client: Ipv4Addr, until: u32) -> bool {
+    fn used_by_another(&self, used: Used, client: Ipv4Addr, (now, until): (u32, u32)) -> bool {
         let may = match self.control.try_lock() {
             Ok(mut control) => control.recharge(used.slot, client, &self.table()),
             // Somebody answers queries: the next packet is charged.
@@ -287,7 +288,7 @@ impl Mappings {
         if may {
             self.records.use_until(used.slot, until.saturating_add(USE_STEP));
         }
-        may
+        may || now < used.live_until
     }
 
     /// The server that an address of the pool represents for a client.
@@ -473,6 +474,7 @@ impl Mappings {
 pub(super) struct Used {
     slot: u32,
     until: u32,
+    live_until: u32,
     charged: Ipv4Addr,
 }
 
