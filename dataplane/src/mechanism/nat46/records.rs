@@ -240,7 +240,7 @@ mod tests {
             told_until: number + 3,
             rest: number + 4,
             charged: Ipv4Addr::from_bits(number + 5),
-            rests_only: number % 2 == 0,
+            rests_only: number.is_multiple_of(2),
         }
     }
 
