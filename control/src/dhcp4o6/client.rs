@@ -313,7 +313,7 @@ impl Client {
         }
     }
 
-    /// Renews a lease, or has it no more.
+    /// Renews a lease, or reports that it has ended.
     fn renew(&mut self, held: Held, now: Instant) -> Option<Vec<u8>> {
         let [_, rebinding, end] = held.times;
         if now >= end {

@@ -34,6 +34,6 @@ pub struct Lease {
 pub enum Change {
     /// A host has an address, or has it for longer.
     Bound(Lease),
-    /// It has it no more.
+    /// The lease has ended.
     Ended(Lease),
 }

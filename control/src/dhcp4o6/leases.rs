@@ -36,7 +36,7 @@ pub(super) struct Leases {
     share: u32,
     share_bits: u8,
     most: usize,
-    /// Ended leases, the oldest first; some are no more.
+    /// Ended leases, the oldest first; some have been removed already.
     ended: VecDeque<(u32, Instant)>,
     due: BTreeSet<(Instant, u32)>,
     pub(super) changes: VecDeque<Change>,

@@ -8,7 +8,7 @@ use sixway_dataplane::mechanism::nat46::{MappingRefused, Mappings};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// Servers of a name that a client gets addresses for: a second one where the first does not answer, and no more of what is scarce.
+/// Servers of a name that a client gets addresses for: a second one for when the first does not answer; addresses of the pool are scarce.
 pub const MOST_SERVERS: usize = 2;
 
 /// Addresses of a name that are looked at: an answer of 64 KiB has more.

@@ -25,7 +25,7 @@ pub struct Vrf {
 pub enum NoVrf {
     /// No interface has this name.
     Absent,
-    /// There is none, and the kernel cannot have any.
+    /// It is missing, and the kernel does not support VRFs.
     Unsupported,
     /// An interface of another kind has this name.
     OtherKind,

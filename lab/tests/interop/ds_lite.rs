@@ -129,7 +129,7 @@ fn everything_passes() -> Result<()> {
     for pair in ["2001:db8:99::b4 > 2001:db8:a::1: IP ", "2001:db8:a::1 > 2001:db8:99::b4: IP "] {
         assert!(said.contains(pair), "no {pair}:\n{said:.3000}");
     }
-    // Forty octets more, and no more: there is no option.
+    // Exactly forty octets more: there is no option.
     assert!(!said.contains("DSTOPT"), "{said:.3000}");
     let said = outside.end()?;
     assert!(

@@ -405,9 +405,9 @@ fn a_client_that_lengthens_what_others_made_is_charged_for_it() {
     let end = TTL + MARGIN;
     let live = (0..100).filter(|n| table.address_of(client(1), server(*n), at(end + 1)).is_some()).count();
     assert_eq!(live, 20, "what it may have");
-    // It may have no more, and those who made them are free of them.
+    // It has reached its limit, and those who made them are no longer charged.
     assert_eq!(table.map(client(200), server(500), TTL, at(10)), Err(MappingRefused::ClientLimit));
-    // What rests is not resumed by who may have no more.
+    // A client at its limit does not resume what rests.
     let rests = |n: &usize| table.address_of(client(1), server(*n as u32), at(end + 1)).is_none();
     let resting = (0..100).find(rests).unwrap();
     assert_eq!(send(&table, client(200), made[resting], at(end + 1)), None);
