@@ -59,6 +59,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("turnutils_natdiscovery", "coturn"),
     ("openvpn", "openvpn"),
     ("iptables-legacy", "iptables"),
+    ("kea-dhcp4", "kea-dhcp4-server"),
+    ("kea-dhcp6", "kea-dhcp6-server"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

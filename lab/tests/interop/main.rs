@@ -14,6 +14,7 @@ mod ds_lite;
 mod event_log;
 mod experiments;
 mod fast_path;
+mod four_over_six;
 mod ip_in_ip;
 mod kernel;
 mod life;
@@ -219,6 +220,7 @@ fn all() -> Vec<Interop> {
     let busy = [
         ip_in_ip::TESTS,
         ds_lite::TESTS,
+        four_over_six::TESTS,
         super_frames::TESTS,
         &tunnels::tests(),
         &dns64::tests(),
