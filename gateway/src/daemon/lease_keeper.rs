@@ -124,6 +124,10 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 
 /// Gives the workers what they do not know. What one did not get is given again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
+    let notices = book.take_notices();
+    if let Some(events) = gateway.event_log() {
+        notices.into_iter().for_each(|notice| events.lease(notice));
+    }
     for (place, index, pending) in book.take_pending() {
         let changes: LeaseChanges = pending.iter().map(|(ipv4, binding)| (*ipv4, *binding)).collect();
         let mut whole = true;

@@ -50,7 +50,8 @@ pub(super) fn data(record: &Record, quotas: &[Quota]) -> Option<(Template, Vec<u
             octets.extend(number.to_be_bytes());
             template
         }
-        Event::Binding(..)
+        Event::Notice(Notice::Lease(_))
+        | Event::Binding(..)
         | Event::Session(..)
         | Event::Portless(..)
         | Event::Block(..)

@@ -43,7 +43,7 @@ mod who;
 
 pub use check::faults_of;
 pub use listing::Listed;
-pub use notice::{AlarmNotice, Notice};
+pub use notice::{AlarmNotice, LeaseNotice, Notice};
 pub use port_block::PortMapping;
 pub use quota::Quota;
 pub use recorder::{EventLog, Source};

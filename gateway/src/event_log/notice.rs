@@ -1,7 +1,10 @@
-//! Records about what is used up, or nearly: alarms, and subscribers that were refused. Both are rare by the way they are made: an alarm has a
-//! gap between its thresholds, and a subscriber has a record a minute at most.
+//! Records that the workers do not write. Alarms, and subscribers that were refused: both are rare by the way they are made. An alarm has a gap
+//! between its thresholds, and a subscriber has a record a minute at most. Leases: a client prefix begins few of them, by its rate of queries.
 
+use super::record::Phase;
+use sixway_wire::Prefix4;
 use std::io::Write as _;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 
 /// What is used up, or nearly.
@@ -18,6 +21,43 @@ pub enum Notice {
         /// New sessions and bindings refused since the last record of it.
         refused: u64,
     },
+    /// A lease of 4over6.
+    Lease(LeaseNotice),
+}
+
+/// A lease that begins, ends, or was there before this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseNotice {
+    /// Which.
+    pub(super) phase: Phase,
+    /// The concentrator's name.
+    pub(super) concentrator: Arc<str>,
+    /// What is leased.
+    pub(super) ipv4: Prefix4,
+    /// To whom.
+    pub(super) host: Ipv6Addr,
+}
+
+impl LeaseNotice {
+    /// A host has this from now on.
+    pub const fn begun(concentrator: Arc<str>, ipv4: Prefix4, host: Ipv6Addr) -> Self {
+        Self { phase: Phase::Created, concentrator, ipv4, host }
+    }
+
+    /// It has it no longer.
+    pub const fn ended(concentrator: Arc<str>, ipv4: Prefix4, host: Ipv6Addr) -> Self {
+        Self { phase: Phase::Deleted, concentrator, ipv4, host }
+    }
+
+    /// It had it before this process.
+    pub const fn continues(concentrator: Arc<str>, ipv4: Prefix4, host: Ipv6Addr) -> Self {
+        Self { phase: Phase::Continues, concentrator, ipv4, host }
+    }
+
+    /// What is leased: an address, or a prefix.
+    fn outside(&self) -> String {
+        if self.ipv4.length() == 32 { self.ipv4.address().to_string() } else { self.ipv4.to_string() }
+    }
 }
 
 /// An alarm that is raised or cleared.
@@ -42,6 +82,11 @@ impl Notice {
             Self::Alarm(AlarmNotice { is_raised: true, .. }) => "alarm_raised",
             Self::Alarm(AlarmNotice { is_raised: false, .. }) => "alarm_cleared",
             Self::Subscriber { .. } => "subscriber_refused",
+            Self::Lease(lease) => match lease.phase {
+                Phase::Created => "lease_created",
+                Phase::Deleted => "lease_deleted",
+                Phase::Continues => "lease_continues",
+            },
         }
     }
 
@@ -61,6 +106,13 @@ impl Notice {
                 ",\"translator\":{},\"subscriber\":{},\"count\":{refused}",
                 quoted(translator),
                 quoted(subscriber)
+            ),
+            Self::Lease(lease) => write!(
+                out,
+                ",\"translator\":{},\"subscriber\":\"{}\",\"outside\":\"{}\"",
+                quoted(&lease.concentrator),
+                lease.host,
+                lease.outside()
             ),
         };
     }
@@ -88,6 +140,20 @@ impl Notice {
                 ),
                 format!("{translator}: {refused} new sessions or bindings of {subscriber} were refused"),
             ),
+            Self::Lease(lease) => {
+                let LeaseNotice { phase, concentrator, host, .. } = lease;
+                let outside = lease.outside();
+                let what = match phase {
+                    Phase::Created => "is leased to",
+                    Phase::Deleted => "is no longer leased to",
+                    Phase::Continues => "was and is leased to",
+                };
+                let named = escaped(concentrator);
+                (
+                    format!(" translator=\"{named}\" subscriber=\"{host}\" outside=\"{outside}\""),
+                    format!("{concentrator}: {outside} {what} {host}"),
+                )
+            }
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What the log says, and its lines of JSON.
 
-use super::notice::{AlarmNotice, Notice};
+use super::notice::{AlarmNotice, LeaseNotice, Notice};
 use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
 use crate::inside_endpoint;
 use serde::Deserialize;
 use sixway_dataplane::nat::NatProtocol;
-use sixway_wire::{Endpoint4, Endpoint6};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::io::Write as _;
 use std::net::{Ipv6Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -246,6 +246,15 @@ impl Record {
                 subscriber: line.subscriber.as_deref()?.into(),
                 refused: line.count?,
             }),
+            (name, "lease") => {
+                let outside = line.outside?;
+                let ipv4 =
+                    outside.parse().ok().or_else(|| Some(Prefix4::holding(outside.parse().ok()?, 32)))?;
+                let (concentrator, host) = (line.translator.as_deref()?.into(), line.subscriber.as_deref()?);
+                let host = host.parse().ok()?;
+                let phase = Event::phase(name)?;
+                Event::Notice(Notice::Lease(LeaseNotice { phase, concentrator, ipv4, host }))
+            }
             (name, "binding") => Event::Binding(Event::phase(name)?, binding()?),
             (name, "session") => {
                 let remote = match line.remote {
@@ -379,6 +388,11 @@ pub(super) mod tests {
         }
     }
 
+    fn lease(phase: Phase, ipv4: &str) -> LeaseNotice {
+        let host = "2001:db8:99:b::1".parse().unwrap();
+        LeaseNotice { phase, concentrator: "hub".into(), ipv4: ipv4.parse().unwrap(), host }
+    }
+
     #[test]
     fn the_time_of_a_long_line_is_known_from_its_beginning() {
         let record = Record { micros: 1_763_640_000_123_456, event: Event::Mapping(mapping(true)) };
@@ -456,6 +470,9 @@ pub(super) mod tests {
                 subscriber: "2001:db8:1:2::/64".into(),
                 refused: 12,
             }),
+            Event::Notice(Notice::Lease(lease(Phase::Created, "192.0.2.1/32"))),
+            Event::Notice(Notice::Lease(lease(Phase::Deleted, "192.0.2.8/29"))),
+            Event::Notice(Notice::Lease(lease(Phase::Continues, "192.0.2.1/32"))),
         ];
         for event in events {
             let record = Record { micros: 1_763_640_000_123_456, event };

@@ -5,7 +5,7 @@ use super::clock_watch::ClockWatch;
 use super::continuing::Continuing;
 use super::file_sink::FileSink;
 use super::listing::{Listed, Listing};
-use super::notice::Notice;
+use super::notice::{LeaseNotice, Notice};
 use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
 use super::quota::Quota;
@@ -53,6 +53,7 @@ pub struct EventLog {
     notes: SyncSender<Record>,
     parts: SyncSender<Part>,
     limits: bool,
+    leases: bool,
     /// Whether the bindings are to be listed again.
     due: Arc<AtomicBool>,
     /// When the end began.
@@ -158,7 +159,16 @@ impl EventLog {
         let thread = BoundedThread::start(move || recorder.run(began, first, &stops));
         let thread = Mutex::new(Some(thread.map_err(|error| format!("log: no thread: {error}"))?));
         let limits = config.has(LoggedEvent::Limits);
-        Ok(Self { states, notes: note, parts: part, limits, due, stop, thread })
+        Ok(Self {
+            states,
+            notes: note,
+            parts: part,
+            limits,
+            leases: config.has_bindings(),
+            due,
+            stop,
+            thread,
+        })
     }
 
     /// A limit was reached: packets were dropped for this reason.
@@ -171,10 +181,20 @@ impl EventLog {
         self.tell_of_limits(Event::Notice(notice));
     }
 
-    fn tell_of_limits(&self, event: Event) {
-        if !self.limits {
-            return;
+    /// A lease begins or ends: it is a binding of a whole address.
+    pub fn lease(&self, lease: LeaseNotice) {
+        if self.leases {
+            self.tell(Event::Notice(Notice::Lease(lease)));
         }
+    }
+
+    fn tell_of_limits(&self, event: Event) {
+        if self.limits {
+            self.tell(event);
+        }
+    }
+
+    fn tell(&self, event: Event) {
         let record = Record { micros: micros(), event };
         if self.notes.try_send(record).is_err()
             && let Some(workers) = self.states.first()

@@ -7,6 +7,7 @@
 //! Its structured data has the enterprise number for documentation (RFC 5612): Sixway has none of its own.
 
 use super::encode::Encode;
+use super::notice::Notice;
 use super::port_block::{Lists, PortBlock, PortMapping, ROOM_OF_MESSAGE};
 use super::record::{Binding, Event, Record, time_text};
 use crate::config::Facility;
@@ -42,8 +43,12 @@ impl Syslog {
 
     fn message(&mut self, record: &Record) -> Vec<u8> {
         let severity = match record.event {
-            Event::Lost(..) | Event::Stepped(_) | Event::Limit(..) | Event::Notice(_) => WARNING,
-            Event::Binding(..)
+            Event::Notice(Notice::Alarm(_) | Notice::Subscriber { .. })
+            | Event::Lost(..)
+            | Event::Stepped(_)
+            | Event::Limit(..) => WARNING,
+            Event::Notice(Notice::Lease(_))
+            | Event::Binding(..)
             | Event::Session(..)
             | Event::Portless(..)
             | Event::Block(..)

@@ -148,6 +148,33 @@ fn an_operator_ends_a_lease_and_the_host_cannot_send_with_it() {
 }
 
 #[test]
+fn the_event_log_says_who_had_an_address_and_a_renewal_is_not_logged() {
+    let network = Network::build();
+    prepare(&network);
+    let log = network.directory.join("leases.log");
+    let more = format!(
+        "[[four_over_six.static]]\nhost = \"2001:db8:99:b::9\"\nipv4 = \"198.51.100.20\"\n[log]\nevents = \"bindings\"\n[log.file]\npath = {log:?}\n"
+    );
+    let gateway = network.start(&wide(&concentrator(&network, &more)));
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
+    stop(peer);
+    await_that(|| network.show(&["leases"]).contains("ended"), || network.show(&["leases"]));
+    stop(gateway);
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.contains("\"lease_")).collect();
+    let said = |event: &str, host: &str, ipv4: &str| {
+        let fields = format!("\"event\":\"lease_{event}\",\"translator\":\"four_over_six\"");
+        let whose = format!("\"subscriber\":\"{host}\",\"outside\":\"{ipv4}\"");
+        lines.iter().filter(|line| line.contains(&fields) && line.contains(&whose)).count()
+    };
+    assert_eq!(said("continues", "2001:db8:99:b::9", "198.51.100.20"), 1, "{text}");
+    assert_eq!(said("created", "2001:db8:99:b::1", "198.51.100.16"), 1, "{text}");
+    assert_eq!(said("deleted", "2001:db8:99:b::1", "198.51.100.16"), 1, "{text}");
+    assert_eq!(lines.len(), 3, "{text}");
+}
+
+#[test]
 fn a_static_lease_needs_no_server() {
     let network = Network::build();
     prepare(&network);

@@ -2,6 +2,7 @@
 
 use super::concentrator::{Concentrator, Pending};
 use crate::config::Config;
+use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
 use crate::worker::Clock;
 use sixway_control::dhcp4o6::SERVER_PORT;
@@ -84,6 +85,11 @@ impl LeaseBook {
         let mut all = self.all();
         let with = all.iter_mut().enumerate().filter(|(_, one)| !one.pending.is_empty());
         with.map(|(place, one)| (place, one.index, std::mem::take(&mut one.pending))).collect()
+    }
+
+    /// What the event log does not know yet.
+    pub(in crate::daemon) fn take_notices(&self) -> Vec<LeaseNotice> {
+        self.all().iter_mut().flat_map(|one| std::mem::take(&mut one.notices)).collect()
     }
 
     /// A worker did not get these: they are given again, unless there are newer ones.

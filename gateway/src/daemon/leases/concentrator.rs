@@ -3,6 +3,7 @@
 use super::file::{LeaseFile, unix};
 use super::kea::{self, KeaBindings, KeaFile};
 use crate::config::{Concentrator as Section, FourOverSix};
+use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
 use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerSettings};
 use sixway_dataplane::engine::Engine;
@@ -12,6 +13,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
@@ -35,6 +37,10 @@ pub(super) struct Concentrator {
     /// What the workers do not know yet.
     pub(super) pending: Pending,
     failing: bool,
+    /// What each host has, as the event log knows it.
+    known: BTreeMap<Prefix4, Ipv6Addr>,
+    /// What the event log does not know yet.
+    pub(super) notices: Vec<LeaseNotice>,
 }
 
 impl Concentrator {
@@ -73,9 +79,16 @@ impl Concentrator {
             kea: concentrator.kea_leases.as_deref().map(|path| (KeaFile::new(path), BTreeMap::new())),
             pending: Pending::new(),
             failing: false,
+            known: BTreeMap::new(),
+            notices: Vec::new(),
         };
         made.take_changes(wall);
         made.look_at_kea(wall);
+        let name: Arc<str> = made.name.as_str().into();
+        let fixed = made.fixed.iter().map(|(host, ipv4)| (*ipv4, *host));
+        let all = fixed.chain(made.known.iter().map(|(ipv4, host)| (*ipv4, *host)));
+        made.notices =
+            all.map(|(ipv4, host)| LeaseNotice::continues(Arc::clone(&name), ipv4, host)).collect();
         Ok(made)
     }
 
@@ -96,11 +109,11 @@ impl Concentrator {
             match change {
                 Change::Bound(lease) => {
                     let ipv4 = Prefix4::holding(lease.ipv4, 32);
-                    self.pending.insert(ipv4, Some(Binding { ipv4, host: lease.host, local: 0 }));
+                    self.change(ipv4, Some(Binding { ipv4, host: lease.host, local: 0 }));
                     written.push(lease);
                 }
                 Change::Ended(lease) => {
-                    self.pending.insert(Prefix4::holding(lease.ipv4, 32), None);
+                    self.change(Prefix4::holding(lease.ipv4, 32), None);
                     written.push(Lease { state: LeaseState::Ended, until: wall.now, ..lease });
                 }
             }
@@ -117,6 +130,22 @@ impl Concentrator {
                 self.failing = true;
             }
         }
+    }
+
+    /// Notes what becomes of an address, for the workers and the event log. A renewal is nothing new to the latter.
+    fn change(&mut self, ipv4: Prefix4, binding: Option<Binding>) {
+        self.pending.insert(ipv4, binding);
+        let host = binding.map(|binding| binding.host);
+        let former = match host {
+            Some(host) => self.known.insert(ipv4, host),
+            None => self.known.remove(&ipv4),
+        };
+        if former == host {
+            return;
+        }
+        let name: Arc<str> = self.name.as_str().into();
+        self.notices.extend(former.map(|host| LeaseNotice::ended(Arc::clone(&name), ipv4, host)));
+        self.notices.extend(host.map(|host| LeaseNotice::begun(name, ipv4, host)));
     }
 
     fn rewrite(&mut self, wall: WallClock) -> io::Result<()> {
@@ -149,16 +178,18 @@ impl Concentrator {
                 return;
             }
         };
+        let mut changes = Vec::new();
         for (ipv4, (binding, _)) in known.iter().filter(|(ipv4, _)| !found.contains_key(*ipv4)) {
             tracing::debug!("{ipv4} is no longer leased");
-            self.pending.insert(binding.ipv4, None);
+            changes.push((binding.ipv4, None));
         }
         for (ipv4, (binding, _)) in &found {
             if known.get(ipv4).is_none_or(|(old, _)| old != binding) {
-                self.pending.insert(binding.ipv4, Some(*binding));
+                changes.push((binding.ipv4, Some(*binding)));
             }
         }
         *known = found;
+        changes.into_iter().for_each(|(ipv4, binding)| self.change(ipv4, binding));
     }
 
     /// Ends the lease of an address. Whether there was one.
