@@ -169,7 +169,7 @@ fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl EventLog {
-    pub(crate) fn read(section: &Reader, has_nat: bool, report: &mut Report) -> Option<Self> {
+    pub(crate) fn read(section: &Reader, has_bindings: bool, report: &mut Report) -> Option<Self> {
         let events = read_events(section, report);
         let file = match section.sections("file", &LOG_FILE, report).first() {
             Some(written) => EventLogFile::read(written, report).map(Some),
@@ -184,7 +184,7 @@ impl EventLog {
         if is_silent {
             report.fault(section.place(), "writes nothing; add [log.file], [[log.syslog]] or [[log.ipfix]]");
         }
-        if !has_nat {
+        if !has_bindings {
             report.warn(section.place(), "logs nothing: there is neither [nat64] nor [nat44]; remove it");
         }
         let syslog: Option<Vec<_>> = syslog.iter().map(|row| SyslogServer::read(row, report)).collect();

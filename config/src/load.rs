@@ -166,7 +166,13 @@ fn read<'a>(
     let fast_path = read_fast_path(&sections, device, host, report);
     let event_log = read_event_log(
         &sections,
-        !nat64.is_empty() || nat44.is_some() || !realms.is_empty() || has_aftr(&ds_lite),
+        !nat64.is_empty()
+            || nat44.is_some()
+            || !realms.is_empty()
+            || has_aftr(&ds_lite)
+            || others
+                .as_ref()
+                .is_some_and(|it| it.four_over_six.iter().any(|end| end.concentrator().is_some())),
         report,
     );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);

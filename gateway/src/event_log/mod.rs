@@ -24,6 +24,7 @@ mod ipfix_template;
 mod json_lines;
 mod listing;
 mod notice;
+mod phase;
 mod port_block;
 mod portless;
 mod quota;

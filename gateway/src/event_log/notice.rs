@@ -1,7 +1,7 @@
 //! Records that the workers do not write. Alarms, and subscribers that were refused: both are rare by the way they are made. An alarm has a gap
 //! between its thresholds, and a subscriber has a record a minute at most. Leases: a client prefix begins few of them, by its rate of queries.
 
-use super::record::Phase;
+use super::phase::Phase;
 use sixway_wire::Prefix4;
 use std::io::Write as _;
 use std::net::Ipv6Addr;

@@ -1,5 +1,7 @@
 //! What the log says, and its lines of JSON.
 
+pub(super) use super::phase::Phase;
+
 use super::notice::{AlarmNotice, LeaseNotice, Notice};
 use super::port_block::{PortBlock, PortMapping};
 use super::portless::Portless;
@@ -48,15 +50,6 @@ pub(super) enum Event {
     Limit(Arc<str>, u64),
     /// Something is used up, or nearly.
     Notice(Notice),
-}
-
-/// Beginning or end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Created,
-    Deleted,
-    /// It was there before this process.
-    Continues,
 }
 
 /// A binding.
