@@ -24,12 +24,12 @@ pub(super) enum OuterHeader {
 impl HeaderWriter {
     pub(super) fn outer_header_4(
         &mut self,
-        outer: Outer,
+        outer: &Outer,
         policy: &TunnelPolicy,
-        packet: &Packet,
+        (packet, hops): (&Packet, u8),
         segments: u32,
     ) -> Option<OuterHeader> {
-        let (source, destination, ports) = match outer {
+        let (source, destination, ports) = match *outer {
             Outer::V4 { source, destination } => (source, destination, None),
             Outer::Udp4 { source, destination } => {
                 (source.address, destination.address, Some((source.port, destination.port)))
@@ -44,7 +44,7 @@ impl HeaderWriter {
             dont_fragment: packet.dont_fragment && ports.is_none(),
             more_fragments: false,
             offset: 0,
-            ttl: policy.ttl.of(packet.hops),
+            ttl: policy.ttl.of(hops),
             protocol: if ports.is_some() { UDP } else { protocol_of(packet) },
             source,
             destination,
@@ -114,6 +114,7 @@ impl OuterHeader {
     }
 
     /// Writes it to the start of a packet, the `number`th of those that a GSO packet became.
+    #[inline(always)]
     pub(super) fn write(&self, octets: &mut [u8], number: usize) {
         let length = (octets.len() - self.uncounted()) as u16;
         match self {
@@ -143,18 +144,19 @@ impl OuterHeader {
     }
 }
 
+#[inline(always)]
 pub(super) fn outer_header_6(
-    outer: Outer,
+    outer: &Outer,
     policy: &TunnelPolicy,
-    packet: &Packet,
+    (packet, hops): (&Packet, u8),
     limit: Option<u8>,
 ) -> Option<OuterHeader> {
-    let Outer::V6 { source, destination } = outer else { return None };
+    let Outer::V6 { source, destination } = *outer else { return None };
     let header = Ipv6Header {
         traffic_class: policy.outer_traffic_class(packet.traffic_class),
         payload_length: 0,
         next_header: protocol_of(packet),
-        hop_limit: policy.ttl.of(packet.hops),
+        hop_limit: policy.ttl.of(hops),
         source,
         destination,
     };

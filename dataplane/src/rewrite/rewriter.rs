@@ -146,6 +146,9 @@ impl Rewriter {
         out: &mut Outbox,
         effects: &mut Effects,
     ) -> Result<Executed, DropReason> {
+        if E::TUNNELS {
+            return self.execute_in_tunnels(work, frame, out, effects);
+        }
         match work.decision.action {
             Action { decap: None, edit: Some(edit), policy, encap: None } => {
                 self.edit::<E>((edit, policy), work, self.writer.limits, frame, (out, effects))
@@ -226,7 +229,7 @@ impl Rewriter {
             ),
             (outer, _) => {
                 let outer = *outer;
-                self.writer.encap_ip_in_ip(outer, policy, frame, packet, (out, &mut effects.counters))
+                self.writer.encap_ip_in_ip(&outer, policy, frame, packet, (out, &mut effects.counters))
             }
         }
     }
