@@ -134,11 +134,13 @@ impl HeaderWriter {
         let (front, mtu) = match *outer {
             // RFC 2003 §3.1: an inner DF is kept; without it routers on the way may fragment.
             Outer::V4 { .. } | Outer::Udp4 { .. } => {
-                (self.outer_header_4(outer, policy, (packet, hops), segments), self.limits.mtu4)
+                let front = self.outer_header_4(outer, policy, (packet, hops), segments);
+                (front.ok_or(DropReason::NoMechanism)?, self.limits.mtu4)
             }
-            Outer::V6 { .. } => (outer_header_6(outer, policy, (packet, hops), limit), room.path),
+            Outer::V6 { source, destination } => {
+                (outer_header_6((source, destination), policy, (packet, hops), limit), room.path)
+            }
         };
-        let front = front.ok_or(DropReason::NoMechanism)?;
         let length = front.length() + segment;
         if length > usize::from(mtu) && policy.outer_fragments == OuterFragments::Never {
             return Err(DropReason::OuterTooBig);

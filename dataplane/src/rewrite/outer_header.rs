@@ -10,6 +10,7 @@ use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::TunnelPolicy;
 use crate::verdict::Outer;
+use core::net::Ipv6Addr;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, UDP_HEADER, UdpHeader};
 
@@ -146,12 +147,11 @@ impl OuterHeader {
 
 #[inline(always)]
 pub(super) fn outer_header_6(
-    outer: &Outer,
+    (source, destination): (Ipv6Addr, Ipv6Addr),
     policy: &TunnelPolicy,
     (packet, hops): (&Packet, u8),
     limit: Option<u8>,
-) -> Option<OuterHeader> {
-    let Outer::V6 { source, destination } = *outer else { return None };
+) -> OuterHeader {
     let header = Ipv6Header {
         traffic_class: policy.outer_traffic_class(packet.traffic_class),
         payload_length: 0,
@@ -160,7 +160,7 @@ pub(super) fn outer_header_6(
         source,
         destination,
     };
-    Some(OuterHeader::V6 { header, limit })
+    OuterHeader::V6 { header, limit }
 }
 
 const fn protocol_of(packet: &Packet) -> u8 {
