@@ -29,6 +29,7 @@ use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::Outer;
+use core::net::Ipv6Addr;
 use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, UDP_HEADER};
 
@@ -105,6 +106,21 @@ impl HeaderWriter {
         let limit = self.limit_of(outer, policy, frame, is_v4)?;
         let room = self.room_with_limit(policy, outer, limit, is_v4);
         self.encap_in_room(outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
+    }
+
+    /// The same of IPv4 in IPv6, the most frequent case: compiled for it alone.
+    #[inline(never)]
+    pub(super) fn encap_4_in_6(
+        &mut self,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (policy, packet): (&TunnelPolicy, &Packet),
+        frame: &mut Frame,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        let (outer, limit) = (Outer::V6 { source, destination }, policy.encapsulation_limit);
+        let room = self.room_with_limit(policy, &outer, limit, true);
+        self.encap_in_room(&outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
     }
 
     /// The same, where it is known what the tunnel carries and which encapsulation limit the packet gets. Its hop limit is `hops`: the packet

@@ -227,6 +227,13 @@ impl Rewriter {
                 out,
                 &mut effects.counters,
             ),
+            (&Outer::V6 { source, destination }, Addresses::V4 { .. }) => self.writer.encap_4_in_6(
+                (source, destination),
+                (policy, packet),
+                frame,
+                out,
+                &mut effects.counters,
+            ),
             (outer, _) => {
                 let outer = *outer;
                 self.writer.encap_ip_in_ip(&outer, policy, frame, packet, (out, &mut effects.counters))
