@@ -82,7 +82,7 @@ macro_rules! prefix {
             /// Whether the address lies in the prefix.
             #[inline]
             pub const fn contains(self, address: $address) -> bool {
-                (address.to_bits() ^ self.bits) & self.mask() == 0
+                (address.to_bits() ^ self.bits).leading_zeros() >= self.length as u32
             }
 
             /// Whether the two prefixes share an address.

@@ -2,22 +2,27 @@
 
 use crate::packets::{in_ipv4, in_ipv6, udp4, udp6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::b4::B4Config;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
+use sixway_dataplane::mechanism::four_over_six::{Binding, ConcentratorConfig, FourOverSixConfig, Role};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
+use sixway_dataplane::mechanism::nat46::{MappingSettings, Mappings, Nat46Config, Sharing};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
+use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
-use sixway_dataplane::tunnel::TunnelPolicy;
+use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Frame, Instant, Offload, Outbox};
+use sixway_wire::Prefix4;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The names of the cases whose instructions are counted.
-pub const COUNTED: [&str; 13] = [
+pub const COUNTED: [&str; 19] = [
     "siit-6to4",
     "siit-4to6",
     "nat64-6to4",
@@ -31,6 +36,12 @@ pub const COUNTED: [&str; 13] = [
     "6in4-decap",
     "aftr-out",
     "aftr-in",
+    "b4-encap",
+    "b4-decap",
+    "4over6-encap",
+    "4over6-decap",
+    "nat46-4to6",
+    "nat46-6to4",
 ];
 /// The names of those that only take time: they execute the same instructions and wait for memory.
 pub const TIMED: [&str; 12] = [
@@ -58,6 +69,8 @@ const HOSTS6: u128 = 0x2001_0db8_0001 << 80;
 const SIIT_PREFIX: u128 = 0x2001_0db8_0064 << 80;
 const NAT64_PREFIX: u128 = 0x0064_ff9b << 96;
 const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
+const B4: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xb4);
+const NAT46_PREFIX: u128 = 0x2001_0db8_0046 << 80;
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 /// An address of the pool that no host has.
@@ -116,10 +129,41 @@ impl Case {
                 let wrap = |flow| in_ipv4(&udp6(far(flow), host6(flow)), REMOTE, LOCAL);
                 (tunnel(), flows.map(wrap).collect(), 64)
             }
+            "b4-encap" => (b4(), flows.map(|flow| udp4(host4(flow), server4(flow))).collect(), 84),
+            "b4-decap" => {
+                let wrap = |flow| in_ipv6(&udp4(server4(flow), host4(flow)), AFTR, B4);
+                (b4(), flows.map(wrap).collect(), 44)
+            }
+            "4over6-encap" => {
+                (four_over_six(), flows.map(|flow| udp4(server4(flow), host4(flow))).collect(), 84)
+            }
+            "4over6-decap" => {
+                let wrap = |flow| in_ipv6(&udp4(host4(flow), server4(flow)), host6(flow).0, AFTR);
+                (four_over_six(), flows.map(wrap).collect(), 44)
+            }
+            "nat46-4to6" => {
+                let (engine, addresses) = nat46();
+                let towards = |flow| towards46(&addresses, flow);
+                (engine, flows.map(towards).collect(), 64)
+            }
+            "nat46-6to4" => {
+                let image = |flow| {
+                    (Ipv6Addr::from_bits(NAT46_PREFIX | u128::from(client46(flow).0.to_bits())), port(flow))
+                };
+                let back = |flow| udp6((host6(flow).0, 53), image(flow));
+                let (mut engine, addresses) = nat46();
+                flows.clone().for_each(|flow| used46(&mut engine, &towards46(&addresses, flow)));
+                (engine, flows.map(back).collect(), 44)
+            }
             _ => return None,
         };
         Some(Self { engine, packets, length: Some(length), warming })
     }
+}
+
+/// A client of the NAT46, with sixteen servers.
+fn client46(flow: u32) -> (Ipv4Addr, u16) {
+    (host4(flow / PER_HOST).0, port(flow))
 }
 
 fn port(flow: u32) -> u16 {
@@ -274,4 +318,65 @@ fn tunnel() -> Engine {
     };
     let tunnels = vec![TunnelConfig::Configured(tunnel)];
     Engine::new(&EngineConfig { tunnels, seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+/// As a softwire carries packets.
+fn softwire_policy() -> TunnelPolicy {
+    TunnelPolicy { mtu: TunnelMtu::Dynamic, encapsulation_limit: None, ..TunnelPolicy::default() }
+}
+
+fn b4() -> Engine {
+    let inside = vec![Prefix4::holding(Ipv4Addr::from_bits(HOSTS4), 8)];
+    let b4 = B4Config { local: B4, remote: Some(AFTR), inside, policy: softwire_policy() };
+    let tunnels = vec![TunnelConfig::B4(b4)];
+    Engine::new(&EngineConfig { tunnels, seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+/// A concentrator with a binding for each flow.
+fn four_over_six() -> Engine {
+    let binding = |flow| Binding { ipv4: Prefix4::holding(host4(flow).0, 32), host: host6(flow).0, local: 0 };
+    let concentrator = ConcentratorConfig {
+        addresses: vec![AFTR],
+        lent: vec![Prefix4::holding(Ipv4Addr::from_bits(HOSTS4), 8)],
+        max_bindings: 1 << 16,
+        bindings: (0..FLOWS).map(binding).collect(),
+    };
+    let ends = FourOverSixConfig { role: Role::Concentrator(concentrator), policy: softwire_policy() };
+    Engine::new(&EngineConfig { others: vec![ends.into()], seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+/// The same flows with a mapping each, and the address that each mapping has.
+fn nat46() -> (Engine, Vec<Ipv4Addr>) {
+    let mappings = MappingSettings {
+        pool: "198.18.0.0/16".parse().unwrap(),
+        excluded: Vec::new(),
+        statics: Vec::new(),
+        clients: vec!["10.0.0.0/8".parse().unwrap()],
+        servers: vec!["2000::/3".parse().unwrap()],
+        not_servers: Vec::new(),
+        sharing: Sharing::Client,
+        max_mappings: 1 << 16,
+        max_per_client: 1_024,
+        by_name: true,
+    };
+    let table = Mappings::in_memory(mappings.clone(), [1, 2]).unwrap();
+    let map = |flow| table.map(client46(flow).0, host6(flow).0, 1 << 30, Instant(0)).ok().unwrap();
+    let addresses = (0..FLOWS).map(map).collect();
+    let prefix = rfc6052(NAT46_PREFIX, true);
+    let nat46 = Nat46Config { prefix, table: Some(Arc::new(table)), mappings, policy: Policy::default() };
+    let config = EngineConfig { others: vec![nat46.into()], seed: [1, 2], ..EngineConfig::default() };
+    (Engine::new(&config).unwrap(), addresses)
+}
+
+/// A client's packet to a server.
+fn towards46(addresses: &[Ipv4Addr], flow: u32) -> Vec<u8> {
+    udp4(client46(flow), (addresses[flow as usize], 53))
+}
+
+/// A mapping is used: then its server may send.
+fn used46(engine: &mut Engine, packet: &[u8]) {
+    let mut frame = Frame::with_capacity(2_048);
+    frame.fill(packet, Offload::default());
+    engine.process(std::slice::from_mut(&mut frame), Instant::from_secs(1_000), &mut Outbox::new(64));
+    assert!(frame.verdict.leaves(), "not translated");
 }

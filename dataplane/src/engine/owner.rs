@@ -172,7 +172,12 @@ impl Engine {
             }
             (outer, inside) => {
                 let tunnel = self.pair_ends.came_through(outer, inside);
-                tunnel.or_else(|| self.came_from_one_of_many(outer, inside))
+                match (tunnel, outer, inside) {
+                    (None, Addresses::V6 { source, destination }, Addresses::V4 { .. }) => {
+                        self.came_from_one_of_many(source, destination)
+                    }
+                    (tunnel, ..) => tunnel,
+                }
             }
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
@@ -180,9 +185,9 @@ impl Engine {
 
     /// The same for tunnels of many remote ends: a function of its own, which leaves more registers to other packets.
     #[inline(never)]
-    fn came_from_one_of_many(&self, outer: Addresses, inner: Addresses) -> Option<TunnelAt> {
-        let (Addresses::V6 { destination, .. }, Addresses::V4 { .. }) = (outer, inner) else { return None };
-        self.pair_ends.hub(destination).or_else(|| self.path.softwires.came_through(outer))
+    fn came_from_one_of_many(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        let softwire = || self.path.softwires.came_through(Addresses::V6 { source, destination });
+        self.pair_ends.hub(destination).or_else(softwire)
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.

@@ -14,7 +14,7 @@ use crate::mechanism::contract::{Arrival, Mechanism};
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, Packet};
 use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail, IcmpErrors};
-use crate::rewrite::{Editing, Edits, Executed, Pass, Renumbering, Rewriter, Translating, Work};
+use crate::rewrite::{Editing, Edits, Executed, Pass, Renumbering, Rewriter, Translating, Tunnelling, Work};
 use crate::verdict::{Decision, Edit, Next, Outer, Verdict};
 use sixway_wire::IPV6_MIN_MTU;
 
@@ -69,20 +69,13 @@ impl Path {
                     return false;
                 }
                 let pass = Pass { decrement: M::COUNTS_HOP, reassembled: false };
-                if M::KEEPS_FAMILY {
-                    self.execute::<Renumbering>(
-                        M::KIND,
-                        &Work { decision, packet, inner, pass },
-                        frame,
-                        batch,
-                    )
+                let work = Work { decision, packet, inner, pass };
+                if M::RENUMBERS_IN_TUNNELS {
+                    self.execute::<Tunnelling>(M::KIND, &work, frame, batch)
+                } else if M::KEEPS_FAMILY {
+                    self.execute::<Renumbering>(M::KIND, &work, frame, batch)
                 } else {
-                    self.execute::<Translating>(
-                        M::KIND,
-                        &Work { decision, packet, inner, pass },
-                        frame,
-                        batch,
-                    )
+                    self.execute::<Translating>(M::KIND, &work, frame, batch)
                 }
             }
             Err(reason) => Err(*reason),

@@ -44,7 +44,7 @@ impl SoftwireEnds {
     fn of(&self, outer: Addresses) -> Option<&(Concentrator, TunnelAt)> {
         let Addresses::V6 { source, destination } = outer else { return None };
         let is_its = |(concentrator, _): &&(Concentrator, TunnelAt)| {
-            concentrator.locals.contains(&destination)
+            concentrator.locals.iter().any(|local| local.to_bits() == destination.to_bits())
                 && concentrator.clients.iter().any(|prefix| prefix.contains(source))
         };
         self.0.iter().find(is_its).filter(|_| !is_martian6(source))

@@ -37,6 +37,8 @@ pub(super) struct HostAddresses {
     outside: Vec<Prefix4>,
     /// Of IPv6, ascending.
     addresses6: Vec<Ipv6Addr>,
+    /// One bit for each value of [`bit6`]: most other addresses need no search.
+    bits6: u64,
 }
 
 impl HostAddresses {
@@ -54,12 +56,13 @@ impl HostAddresses {
         addresses6.extend(config.all().filter_map(|one| one.concentrator()).flat_map(|ends| ends.locals));
         addresses6.extend(config.all().flat_map(|one| one.hubs().to_vec()));
         addresses6.sort_unstable();
+        let bits6 = addresses6.iter().fold(0, |bits, address| bits | bit6(*address));
         addresses.sort_unstable();
         addresses.dedup();
         let last_bits = addresses.iter().fold(0, |bits, address| bits | 1 << (address.to_bits() % 64));
         let nats = config.nat44.iter().filter(|nat44| nat44.translate_own_tunnels);
         let outside = nats.flat_map(|nat44| nat44.pool.addresses.iter().copied()).collect();
-        Self { addresses, last_bits, outside, addresses6 }
+        Self { addresses, last_bits, outside, addresses6, bits6 }
     }
 
     /// Whether the address is this host's: a tunnel packet to it would loop, and one from it is spoofed
@@ -70,7 +73,13 @@ impl HostAddresses {
     }
 
     /// The same of an IPv6 address.
+    #[inline(always)]
     pub(super) fn has6(&self, address: Ipv6Addr) -> bool {
+        self.bits6 & bit6(address) != 0 && self.is_among6(address)
+    }
+
+    #[inline(never)]
+    fn is_among6(&self, address: Ipv6Addr) -> bool {
         self.addresses6.binary_search(&address).is_ok()
     }
 
@@ -95,6 +104,14 @@ impl HostAddresses {
             Addresses::V6 { source, .. } => self.has6(source),
         }
     }
+}
+
+/// One of 64 bits, by all bits of an address.
+#[inline(always)]
+const fn bit6(address: Ipv6Addr) -> u64 {
+    let bits = address.to_bits();
+    let words = (bits >> 64) as u64 ^ (bits as u64).rotate_left(32);
+    1 << (words.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58)
 }
 
 /// A tunnel of a local address.

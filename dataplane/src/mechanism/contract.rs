@@ -177,6 +177,8 @@ pub(crate) trait Mechanism {
     const NAMES_REST: bool = false;
     /// Whether a packet's family stays: the address that changes tells the direction.
     const KEEPS_FAMILY: bool = false;
+    /// Whether what it renumbers comes out of a tunnel or goes into one.
+    const RENUMBERS_IN_TUNNELS: bool = false;
     /// Whether packets from outside may not use its IPv4 destinations as sources.
     const OWNS_SOURCES: bool = false;
     /// What it needs of the packet that an ICMP error quotes.

@@ -12,8 +12,8 @@ use super::{Addresses, Fragment, Packet, transport};
 use crate::drop_reason::DropReason;
 use core::net::Ipv6Addr;
 use sixway_wire::protocol::{
-    AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, ICMPV6, MOBILITY, ROUTING, SHIM6, TCP,
-    UDP,
+    AUTHENTICATION, DESTINATION_OPTIONS, FRAGMENT, HIP, HOP_BY_HOP, ICMPV6, IPV4, MOBILITY, ROUTING, SHIM6,
+    TCP, UDP,
 };
 use sixway_wire::{FRAGMENT_HEADER, IPV6_HEADER as HEADER};
 
@@ -108,7 +108,7 @@ pub(super) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
     let length = HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
     let packet = bytes.get(..length).ok_or(DropReason::Truncated)?;
     let next = header[6];
-    let chain = if matches!(next, UDP | TCP | ICMPV6) {
+    let chain = if matches!(next, UDP | TCP | ICMPV6 | IPV4) {
         Chain { protocol: next, at: HEADER, ..Chain::default() }
     } else {
         walk(packet)?

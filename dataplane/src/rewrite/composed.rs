@@ -2,6 +2,7 @@
 //! follows from the step before, so that it is not parsed again.
 
 use super::decap::traffic_class;
+use super::ip_in_ip::IpInIpRoom;
 use super::job::segment_payload;
 use super::rewriter::Rewriter;
 use super::work::{Editing, Executed, Work};
@@ -12,7 +13,7 @@ use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::parse::{self, Addresses, IPV4_HEADER, IPV6_HEADER, Packet, Transport};
 use crate::translate::header::{next_header_of, protocol_of};
-use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
+use crate::tunnel::{OuterFragments, TunnelPolicy};
 use crate::verdict::{Action, Edit, Encap, Next, Outer};
 
 impl Rewriter {
@@ -42,7 +43,7 @@ impl Rewriter {
             let limits = self.room_behind(encap, (&packet, frame), effects)?;
             let edited = Work { packet: &packet, inner: None, ..*work };
             executed = self.edit::<Editing>((edit, policy), &edited, limits, frame, (out, effects))?;
-            if executed == Executed::InPlace {
+            if executed == Executed::InPlace && encap.is_some() {
                 packet = image(edit, &packet, frame)?;
             }
         }
@@ -54,7 +55,8 @@ impl Rewriter {
     }
 
     /// Refuses what leaves a tunnel, may not be fragmented and is too large for the next link, before an octet is changed.
-    fn refuse_too_big(&mut self, inner: &Packet) -> Result<(), DropReason> {
+    #[inline(always)]
+    pub(super) fn refuse_too_big(&mut self, inner: &Packet) -> Result<(), DropReason> {
         let mtu4 = self.writer.limits.mtu4;
         let is_v4 = matches!(inner.addresses, Addresses::V4 { .. });
         if is_v4 && inner.dont_fragment && inner.length > mtu4.into() {
@@ -80,7 +82,10 @@ impl Rewriter {
             }
             // RFC 2473 §7.2, RFC 6333 §6.3: an IPv4 packet that may be fragmented is not; its tunnel packet is.
             Outer::V6 { .. } if !packet.dont_fragment => {
-                self.refuse_outer_fragments(encap, outer, (packet, frame))?;
+                let index = usize::from(encap.policy.0);
+                let policy = self.tunnels.get(index).ok_or(DropReason::NoMechanism)?;
+                let room = self.writer.room_ip_in_ip(policy, outer, true);
+                self.refuse_outer_fragments(policy, room, (packet, frame))?;
                 (Some(u16::MAX), Some(u16::MAX))
             }
             Outer::V6 { .. } | Outer::Udp4 { .. } => {
@@ -93,13 +98,13 @@ impl Rewriter {
     }
 
     /// Refuses a packet whose tunnel packet would have to be fragmented and may not be, before an octet is changed: the error quotes it as it was sent.
-    fn refuse_outer_fragments(
+    #[inline(always)]
+    pub(super) fn refuse_outer_fragments(
         &self,
-        encap: Encap,
-        outer: &Outer,
+        policy: &TunnelPolicy,
+        room: IpInIpRoom,
         (packet, frame): (&Packet, &Frame),
     ) -> Result<(), DropReason> {
-        let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
         if policy.outer_fragments != OuterFragments::Never {
             return Ok(());
         }
@@ -107,9 +112,7 @@ impl Rewriter {
         let payload = packet.length as usize - transport_at;
         let segment = transport_at + segment_payload(frame, packet, payload)?;
         // Without DF only the path counts, not the configured MTU.
-        let policy = TunnelPolicy { mtu: TunnelMtu::Dynamic, ..*policy };
-        let most = self.writer.room_ip_in_ip(&policy, outer, true).most;
-        if segment > usize::from(most) { Err(DropReason::OuterTooBig) } else { Ok(()) }
+        if segment > usize::from(room.whole) { Err(DropReason::OuterTooBig) } else { Ok(()) }
     }
 
     /// Puts the outer header in front of each piece that an edit made. They were cut to fit.

@@ -42,6 +42,7 @@ impl Rewriter {
     }
 
     /// The same for what is edited or answered behind its tunnel: it gets the DSCP of the outer packet if the tunnel's policy says so.
+    #[inline(always)]
     pub fn decap_to_edit(
         &mut self,
         frame: &mut Frame,

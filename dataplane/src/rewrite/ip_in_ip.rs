@@ -29,6 +29,7 @@ use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::Outer;
+use core::net::Ipv6Addr;
 use sixway_wire::IPV6_MIN_MTU;
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, UDP_HEADER};
 
@@ -39,6 +40,8 @@ pub(super) struct IpInIpRoom {
     pub(super) most: u16,
     /// The largest inner packet whose outer packet is not fragmented.
     pub(super) uncut: u16,
+    /// The largest inner packet that the path carries whole, whatever the configured MTU.
+    pub(super) whole: u16,
     /// The largest outer packet: larger ones are fragmented.
     path: u16,
 }
@@ -46,7 +49,20 @@ pub(super) struct IpInIpRoom {
 impl HeaderWriter {
     /// What a tunnel of this policy carries behind an outer header: of a packet that is IPv4 with DF, or of one that is IPv6 (RFC 2473 §7,
     /// RFC 2003 §5.1).
+    #[inline]
     pub(super) fn room_ip_in_ip(&self, policy: &TunnelPolicy, outer: &Outer, is_v4: bool) -> IpInIpRoom {
+        self.room_with_limit(policy, outer, policy.encapsulation_limit, is_v4)
+    }
+
+    /// The same, of a packet whose outer header has this encapsulation limit.
+    #[inline(always)]
+    pub(super) fn room_with_limit(
+        &self,
+        policy: &TunnelPolicy,
+        outer: &Outer,
+        limit: Option<u8>,
+        is_v4: bool,
+    ) -> IpInIpRoom {
         let path4 = |remote| {
             let path = self.paths.path(remote, self.limits.mtu4, self.now);
             path.max(LEAST_UNCUT.min(self.limits.mtu4))
@@ -56,7 +72,7 @@ impl HeaderWriter {
             Outer::Udp4 { destination, .. } => (path4(destination.address), IPV4_HEADER + UDP_HEADER),
             Outer::V6 { destination, .. } => {
                 let path = self.paths6.path(destination, self.limits.mtu6, self.now);
-                let options = policy.encapsulation_limit.map_or(0, |_| ENCAPSULATION_LIMIT_HEADER);
+                let options = limit.map_or(0, |_| ENCAPSULATION_LIMIT_HEADER);
                 (path.max(IPV6_MIN_MTU as u16), IPV6_HEADER + options)
             }
         };
@@ -70,7 +86,7 @@ impl HeaderWriter {
             TunnelMtu::Static(mtu) => mtu,
             TunnelMtu::Dynamic => whole,
         };
-        IpInIpRoom { most: most.max(least), uncut: most.min(whole), path }
+        IpInIpRoom { most: most.max(least), uncut: most.min(whole), whole, path }
     }
 
     /// Puts a packet into a tunnel packet.
@@ -80,7 +96,7 @@ impl HeaderWriter {
     #[inline(never)]
     pub(super) fn encap_ip_in_ip(
         &mut self,
-        outer: Outer,
+        outer: &Outer,
         policy: &TunnelPolicy,
         frame: &mut Frame,
         packet: &Packet,
@@ -88,11 +104,40 @@ impl HeaderWriter {
     ) -> Result<Executed, DropReason> {
         let is_v4 = matches!(packet.addresses, Addresses::V4 { .. });
         let limit = self.limit_of(outer, policy, frame, is_v4)?;
+        let room = self.room_with_limit(policy, outer, limit, is_v4);
+        self.encap_in_room(outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
+    }
+
+    /// The same of IPv4 in IPv6, the most frequent case: compiled for it alone.
+    #[inline(never)]
+    pub(super) fn encap_4_in_6(
+        &mut self,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (policy, packet): (&TunnelPolicy, &Packet),
+        frame: &mut Frame,
+        out: &mut Outbox,
+        counters: &mut Counters,
+    ) -> Result<Executed, DropReason> {
+        let (outer, limit) = (Outer::V6 { source, destination }, policy.encapsulation_limit);
+        let room = self.room_with_limit(policy, &outer, limit, true);
+        self.encap_in_room(&outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
+    }
+
+    /// The same, where it is known what the tunnel carries and which encapsulation limit the packet gets. Its hop limit is `hops`: the packet
+    /// may have been renumbered.
+    #[inline(always)]
+    pub(super) fn encap_in_room(
+        &mut self,
+        outer: &Outer,
+        (policy, limit, room): (&TunnelPolicy, Option<u8>, IpInIpRoom),
+        frame: &mut Frame,
+        (packet, hops): (&Packet, u8),
+        (out, counters): (&mut Outbox, &mut Counters),
+    ) -> Result<Executed, DropReason> {
+        let is_v4 = matches!(packet.addresses, Addresses::V4 { .. });
         let transport_at = usize::from(packet.transport_at);
         let payload = packet.length as usize - transport_at;
         let segment = transport_at + segment_payload(frame, packet, payload)?;
-        let policy = &TunnelPolicy { encapsulation_limit: limit, ..*policy };
-        let room = self.room_ip_in_ip(policy, &outer, is_v4);
         let may_be_cut = is_v4 && !packet.dont_fragment;
         if !may_be_cut && segment > usize::from(room.most) {
             self.too_big_for = Some(room.most);
@@ -102,14 +147,16 @@ impl HeaderWriter {
             None => 1,
             Some(_) => frame.segment_count(transport_at, payload),
         };
-        let (front, mtu) = match outer {
+        let (front, mtu) = match *outer {
             // RFC 2003 §3.1: an inner DF is kept; without it routers on the way may fragment.
             Outer::V4 { .. } | Outer::Udp4 { .. } => {
-                (self.outer_header_4(outer, policy, packet, segments), self.limits.mtu4)
+                let front = self.outer_header_4(outer, policy, (packet, hops), segments);
+                (front.ok_or(DropReason::NoMechanism)?, self.limits.mtu4)
             }
-            Outer::V6 { .. } => (outer_header_6(outer, policy, packet, limit), room.path),
+            Outer::V6 { source, destination } => {
+                (outer_header_6((source, destination), policy, (packet, hops), limit), room.path)
+            }
         };
-        let front = front.ok_or(DropReason::NoMechanism)?;
         let length = front.length() + segment;
         if length > usize::from(mtu) && policy.outer_fragments == OuterFragments::Never {
             return Err(DropReason::OuterTooBig);
@@ -120,7 +167,7 @@ impl HeaderWriter {
         if policy.clamp_mss {
             clamp(frame, packet, transport_at, room.uncut.saturating_sub(if is_v4 { 40 } else { 60 }));
         }
-        let family = match outer {
+        let family = match *outer {
             Outer::V4 { .. } | Outer::Udp4 { .. } => Family::V4,
             Outer::V6 { destination, .. } if length > usize::from(mtu) => {
                 Family::V6 { identification: self.identifications.reserve6(destination, segments) }
@@ -145,9 +192,10 @@ impl HeaderWriter {
     }
 
     /// The encapsulation limit of the outer header (RFC 2473 §4.1.1).
+    #[inline(always)]
     fn limit_of(
         &mut self,
-        outer: Outer,
+        outer: &Outer,
         policy: &TunnelPolicy,
         frame: &Frame,
         is_v4: bool,

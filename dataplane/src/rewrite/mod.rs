@@ -6,6 +6,7 @@ pub mod decap;
 pub mod echo;
 mod encap;
 pub mod icmp_error;
+mod in_tunnels;
 mod ip_in_ip;
 mod job;
 mod mss;
@@ -20,4 +21,4 @@ mod v6_to_v4;
 mod work;
 
 pub use rewriter::Rewriter;
-pub use work::{Editing, Edits, Executed, Pass, Renumbering, Translating, Work};
+pub use work::{Editing, Edits, Executed, Pass, Renumbering, Translating, Tunnelling, Work};

@@ -10,6 +10,7 @@ use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::TunnelPolicy;
 use crate::verdict::Outer;
+use core::net::Ipv6Addr;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, UDP_HEADER, UdpHeader};
 
@@ -24,12 +25,12 @@ pub(super) enum OuterHeader {
 impl HeaderWriter {
     pub(super) fn outer_header_4(
         &mut self,
-        outer: Outer,
+        outer: &Outer,
         policy: &TunnelPolicy,
-        packet: &Packet,
+        (packet, hops): (&Packet, u8),
         segments: u32,
     ) -> Option<OuterHeader> {
-        let (source, destination, ports) = match outer {
+        let (source, destination, ports) = match *outer {
             Outer::V4 { source, destination } => (source, destination, None),
             Outer::Udp4 { source, destination } => {
                 (source.address, destination.address, Some((source.port, destination.port)))
@@ -44,7 +45,7 @@ impl HeaderWriter {
             dont_fragment: packet.dont_fragment && ports.is_none(),
             more_fragments: false,
             offset: 0,
-            ttl: policy.ttl.of(packet.hops),
+            ttl: policy.ttl.of(hops),
             protocol: if ports.is_some() { UDP } else { protocol_of(packet) },
             source,
             destination,
@@ -114,6 +115,7 @@ impl OuterHeader {
     }
 
     /// Writes it to the start of a packet, the `number`th of those that a GSO packet became.
+    #[inline(always)]
     pub(super) fn write(&self, octets: &mut [u8], number: usize) {
         let length = (octets.len() - self.uncounted()) as u16;
         match self {
@@ -143,22 +145,22 @@ impl OuterHeader {
     }
 }
 
+#[inline(always)]
 pub(super) fn outer_header_6(
-    outer: Outer,
+    (source, destination): (Ipv6Addr, Ipv6Addr),
     policy: &TunnelPolicy,
-    packet: &Packet,
+    (packet, hops): (&Packet, u8),
     limit: Option<u8>,
-) -> Option<OuterHeader> {
-    let Outer::V6 { source, destination } = outer else { return None };
+) -> OuterHeader {
     let header = Ipv6Header {
         traffic_class: policy.outer_traffic_class(packet.traffic_class),
         payload_length: 0,
         next_header: protocol_of(packet),
-        hop_limit: policy.ttl.of(packet.hops),
+        hop_limit: policy.ttl.of(hops),
         source,
         destination,
     };
-    Some(OuterHeader::V6 { header, limit })
+    OuterHeader::V6 { header, limit }
 }
 
 const fn protocol_of(packet: &Packet) -> u8 {

@@ -146,6 +146,9 @@ impl Rewriter {
         out: &mut Outbox,
         effects: &mut Effects,
     ) -> Result<Executed, DropReason> {
+        if E::TUNNELS {
+            return self.execute_in_tunnels(work, frame, out, effects);
+        }
         match work.decision.action {
             Action { decap: None, edit: Some(edit), policy, encap: None } => {
                 self.edit::<E>((edit, policy), work, self.writer.limits, frame, (out, effects))
@@ -224,9 +227,16 @@ impl Rewriter {
                 out,
                 &mut effects.counters,
             ),
+            (&Outer::V6 { source, destination }, Addresses::V4 { .. }) => self.writer.encap_4_in_6(
+                (source, destination),
+                (policy, packet),
+                frame,
+                out,
+                &mut effects.counters,
+            ),
             (outer, _) => {
                 let outer = *outer;
-                self.writer.encap_ip_in_ip(outer, policy, frame, packet, (out, &mut effects.counters))
+                self.writer.encap_ip_in_ip(&outer, policy, frame, packet, (out, &mut effects.counters))
             }
         }
     }

@@ -125,10 +125,15 @@ pub(super) fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox
 }
 
 /// Finishes the checksum, for no fragment holds all that it covers.
+#[inline(always)]
 pub(super) fn finish(frame: &mut Frame) {
-    if frame.offload.checksum == Checksum::Complete {
-        return;
+    if frame.offload.checksum != Checksum::Complete {
+        finish_partial(frame);
     }
+}
+
+#[cold]
+fn finish_partial(frame: &mut Frame) {
     frame.offload.checksum = Checksum::Complete;
     if let Ok(Packet { transport_at, protocol, fragment: None, .. }) = parse(frame.bytes()) {
         transport::finish(&mut frame.bytes_mut()[usize::from(transport_at)..], protocol);

@@ -27,6 +27,8 @@ pub trait Edits {
     const TRANSLATE: bool;
     /// Whether headers get other addresses of their family.
     const RENUMBER: bool;
+    /// Whether what is edited comes out of a tunnel or goes into one.
+    const TUNNELS: bool = false;
 }
 
 /// Headers are translated.
@@ -34,6 +36,9 @@ pub struct Translating;
 
 /// Headers are renumbered.
 pub struct Renumbering;
+
+/// Headers are renumbered behind a tunnel, or in front of one.
+pub struct Tunnelling;
 
 /// Any edit.
 pub struct Editing;
@@ -46,6 +51,12 @@ impl Edits for Translating {
 impl Edits for Renumbering {
     const TRANSLATE: bool = false;
     const RENUMBER: bool = true;
+}
+
+impl Edits for Tunnelling {
+    const TRANSLATE: bool = false;
+    const RENUMBER: bool = true;
+    const TUNNELS: bool = true;
 }
 
 impl Edits for Editing {

@@ -7,6 +7,7 @@ mod figure;
 mod memory;
 mod options;
 mod relay;
+mod softwires;
 mod suite;
 mod wire;
 

@@ -35,6 +35,8 @@ pub enum Part {
     Wire,
     /// Real packets through a 6to4 relay; needs root
     Relay,
+    /// Real packets through DS-Lite, 4over6 and NAT46; needs root
+    Softwires,
     /// The fast path compared with the kernel and peers; needs root
     Fastpath,
     /// DNS64 compared with other resolvers; needs root

@@ -56,6 +56,7 @@ impl Build for DsLiteConfig {
 impl Mechanism for DsLite {
     const KIND: Kind = Kind::DsLite;
     const WHOLE: bool = true;
+    const RENUMBERS_IN_TUNNELS: bool = true;
     const OWNS_SOURCES: bool = true;
     const QUOTES: Quotes = Quotes::Ports;
     const STAGES: usize = 2;

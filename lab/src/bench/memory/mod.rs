@@ -8,6 +8,7 @@ mod cpu_time;
 mod ds_lite;
 mod engine_bench;
 mod established;
+mod lent;
 mod measure;
 mod nat44;
 mod nat46;

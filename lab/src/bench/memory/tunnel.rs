@@ -1,6 +1,9 @@
 //! A configured tunnel of IPv6 in IPv4, and a B4's softwire of IPv4 in IPv6: into each and out of it, in turn.
 
 use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
+use super::established::SLICE;
+use super::lent::Lent;
+use super::nat44::{Compared, Rounds};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
 use super::softwire::Softwire;
 use super::yardstick::{Unit, Yardstick, figures as figures_of};
@@ -15,6 +18,9 @@ const FLOWS: u32 = 1_024;
 const PASSES: usize = 64;
 /// What a packet may cost, in checksums and copies of as many octets.
 const MOST: f64 = 15.0;
+/// What a packet may cost a B4, and a concentrator of 4over6, in packets of 6in4.
+const B4: f64 = 1.1;
+const LEASED: f64 = 1.2;
 const LOCAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 const HERE: u128 = 0x2001_0db8_0001 << 80;
@@ -53,33 +59,48 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
     let mut softwire = Softwire::make(&order[..FLOWS as usize])?;
+    let mut lent = Lent::make(&order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
-        options.say(&format!("memory: tunnel, batches of {batch}"));
+        options.say(&format!("memory: tunnels, batches of {batch}"));
         let (mut encap, mut decap) = (Vec::new(), Vec::new());
-        let (mut to_aftr, mut from_aftr) = (Vec::new(), Vec::new());
+        let mut rounds: [Rounds; 4] = Default::default();
         for _ in 0..options.repeats() {
             let write = |number, octets: &mut _| write6(&flow(number, false), octets);
             encap.push(machine.measure(&order, batch, write, yardstick)?);
-            let write = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
-            decap.push(machine.measure(&order, batch, write, yardstick)?);
-            to_aftr.push(softwire.encap(&order, batch, yardstick)?);
-            from_aftr.push(softwire.decap(&order, batch, yardstick)?);
+            let back = |number, octets: &mut _| write6_in4(&flow(number, true), REMOTE, LOCAL, octets);
+            decap.push(machine.measure(&order, batch, back, yardstick)?);
+            let mut slices: [Compared; 4] = Default::default();
+            for slice in order.chunks(SLICE) {
+                let into = machine.measure(slice, batch, write, yardstick)?;
+                slices[0].push(&softwire.encap(slice, batch, yardstick)?, &into);
+                slices[1].push(&lent.encap(slice, batch, yardstick)?, &into);
+                let out = machine.measure(slice, batch, back, yardstick)?;
+                slices[2].push(&softwire.decap(slice, batch, yardstick)?, &out);
+                slices[3].push(&lent.decap(slice, batch, yardstick)?, &out);
+            }
+            rounds.iter_mut().zip(&slices).for_each(|(rounds, slices)| rounds.push(slices));
         }
-        for (way, rounds) in [
-            ("into the tunnel", encap),
-            ("out of the tunnel", decap),
-            ("into a B4's softwire", to_aftr),
-            ("out of a B4's softwire", from_aftr),
-        ] {
+        for (way, rounds) in [("into the tunnel", encap), ("out of the tunnel", decap)] {
             let name = format!("{way}, batches of {batch}");
             figures.extend(figures_of(&name, "ns/packet", &rounds, Some((MOST, Unit::Copy))));
         }
+        let ways = [
+            ("into a B4's softwire", B4),
+            ("into 4over6's tunnels", LEASED),
+            ("out of a B4's softwire", B4),
+            ("out of 4over6's tunnels", LEASED),
+        ];
+        for ((way, most), rounds) in ways.into_iter().zip(rounds) {
+            let name = format!("{way}, batches of {batch}");
+            figures.extend(rounds.figures(&name, "6in4", "ns/packet", most));
+        }
     }
     Ok(Section {
-        title: "6in4 and DS-Lite's B4 in memory",
+        title: "6in4, DS-Lite's B4 and 4over6 in memory",
         how: format!(
-            "A configured tunnel (64 octets inside, 84 outside) and a B4 (44 and 84), in turn; UDP with 16 octets of payload, {FLOWS} flows in random order; parse to finished \
-             packet, the search for segments to join and expiry included."
+            "A configured tunnel (64 octets inside, 84 outside), a B4 and a concentrator of 4over6 with a host for each flow (44 and 84), in turn, in slices \
+             of 4,096 packets; UDP with 16 octets of payload, {FLOWS} flows in random order; parse to finished packet, the search for segments to join and \
+             expiry included. A ratio is the median of the slices' own."
         ),
         figures,
         skipped: Vec::new(),
