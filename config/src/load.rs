@@ -176,7 +176,9 @@ fn read<'a>(
         report,
     );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
-    let translators = Translators::of(&nat64, &siit, table.get(schema::NAT46.name).is_some());
+    let has_b4 = ds_lite.iter().flatten().any(|it| matches!(it, DsLite::B4(_)));
+    let needs_no_prefix = has_b4 || table.get(schema::NAT46.name).is_some();
+    let translators = Translators::of(&nat64, &siit, needs_no_prefix);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
     claims.check(report);

@@ -60,6 +60,11 @@ impl Mechanisms {
         nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).collect()
     }
 
+    /// Tunnels of IP in IP.
+    pub fn ip_in_ip(&self) -> &[IpInIp] {
+        &self.ip_in_ip
+    }
+
     /// The NAT46.
     pub(crate) fn nat46(&self) -> Option<&Nat46> {
         self.nat46.first()

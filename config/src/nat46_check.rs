@@ -45,6 +45,23 @@ pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
             let what = "the gateway is no server; write another one, or remove the mapping";
             report.fault(&place, format!("{} is gateway.ipv6_address: {what}", mapping.server));
         }
+        let nat64 = config.nat64.iter().map(|it| (it.prefix, &it.name));
+        let siit = config.siit.iter().filter_map(|it| Some((it.prefix?, &it.name)));
+        if let Some((prefix, name)) = nat64.chain(siit).find(|(prefix, _)| prefix.contains(mapping.server)) {
+            let what = "it is the image of an IPv4 address; write that server's own IPv6 address, or remove the mapping";
+            let of = prefix.prefix();
+            report.fault(&place, format!("{} is under {of} of {name}: {what}", mapping.server));
+        }
+    }
+    if nat46.servers.is_empty() && nat46.static_mappings.is_empty() {
+        let what = "no name leads to a server; write their prefixes, or remove the key for all global unicast addresses";
+        report.warn(
+            &place_of(section, "servers"),
+            format!("is empty, and there are no static mappings: {what}"),
+        );
+    } else if nat46.servers.is_empty() && config.dns64.is_some() {
+        let what = "no name leads to a server, only static mappings are used";
+        report.warn(&place_of(section, "servers"), format!("is empty: {what}"));
     }
     match &config.dns64 {
         None if nat46.static_mappings.is_empty() => {

@@ -19,14 +19,14 @@ pub(crate) struct Translators {
     nat64: usize,
     /// Whether all could be read: else more is not said of them.
     known: bool,
-    /// Whether there is a NAT46, for which the DNS64 answers without a prefix.
-    nat46: bool,
+    /// Whether the DNS64 answers without a prefix: for the clients of a NAT46, or behind a B4, where all hosts reach IPv4.
+    needs_no_prefix: bool,
     /// The IPv4 addresses that they refuse.
     excluded: Vec<(Prefix6, Vec<Prefix4>)>,
 }
 
 impl Translators {
-    pub fn of(nat64: &[Option<Nat64>], siit: &[Option<Siit>], nat46: bool) -> Self {
+    pub fn of(nat64: &[Option<Nat64>], siit: &[Option<Siit>], needs_no_prefix: bool) -> Self {
         let stateful = nat64.iter().flatten().map(|nat64| nat64.prefix);
         let stateless = siit.iter().flatten().filter_map(|siit| siit.prefix);
         let refused = (nat64.iter().flatten().map(|it| (it.prefix.prefix(), it.exclude_ipv4.clone()))).chain(
@@ -35,7 +35,7 @@ impl Translators {
         Self {
             prefixes: stateful.chain(stateless).collect(),
             nat64: nat64.len(),
-            nat46,
+            needs_no_prefix,
             excluded: refused.filter(|(_, addresses)| !addresses.is_empty()).collect(),
             known: nat64.iter().all(Option::is_some) && siit.iter().all(Option::is_some),
         }
@@ -77,7 +77,7 @@ impl TranslatorContext<'_> {
             return self.read_all(written, report);
         }
         let Some(first) = self.translators.prefixes.first() else {
-            if self.translators.nat46 {
+            if self.translators.needs_no_prefix {
                 return Some(Vec::new());
             }
             if self.translators.known {

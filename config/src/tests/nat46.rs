@@ -113,3 +113,55 @@ fn what_clients_lack_is_warned_of() {
     let ownless = warned(&format!("{NAT46}{DNS}"));
     assert!(ownless.contains("gateway.ipv4_address"), "the source of errors of routers: {ownless}");
 }
+
+#[test]
+fn a_static_server_under_a_translators_prefix_is_a_fault_and_no_servers_are_a_warning() {
+    let nat64 = "[nat64]\nprefix = \"2001:db8:80::/96\"\npool = \"main\"\n";
+    let faults = parse(&format!("{OWN}{POOL}{nat64}{NAT46}")).map(|_| ()).unwrap_err().to_string();
+    let expected = "2001:db8:80::80 is under 2001:db8:80::/96 of nat64: it is the image of an IPv4 address";
+    assert!(faults.contains(expected), "{faults}");
+    let warned = |text: &str| {
+        let (_, warnings) = parse(text).unwrap_or_else(|faults| panic!("{faults}"));
+        warnings.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let none = NAT46.replace("exclude_names", "servers = []\nexclude_names");
+    assert!(
+        warned(&format!("{OWN}{none}{DNS}")).contains("nat46.servers  is empty: no name leads to a server")
+    );
+    let neither = none.replace("static =", "# static =");
+    assert!(warned(&format!("{OWN}{neither}{DNS}")).contains("is empty, and there are no static mappings"));
+}
+
+#[test]
+fn behind_a_b4_a_dns64_needs_no_prefix_and_no_other_translator() {
+    let b4 = "[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\naftr = \"2001:db8:a::1\"\n";
+    let dns = DNS.replace("203.0.113.7", "2001:db8:ffff::7");
+    let (config, _) = parse(&format!("{OWN}{b4}{dns}")).unwrap_or_else(|faults| panic!("{faults}"));
+    assert!(config.dns64.is_some());
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}")).0;
+    assert_eq!(again, config);
+}
+
+#[test]
+fn no_answer_leads_to_an_address_that_is_not_a_servers() {
+    let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"main\"\n";
+    let text = format!("{OWN}{POOL}{nat64}{NAT46}{DNS}");
+    let (config, _) = parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
+    let own = config.gateway.ipv6_address.unwrap();
+    let settings = config.mapping_settings().unwrap();
+    assert!(settings.is_server("2001:db8:1::1".parse().unwrap()));
+    let bogus = [
+        "::",
+        "::1",
+        "::ffff:198.51.100.1",
+        "fe80::1",
+        "fd00::1",
+        "ff02::1",
+        "ff0e::1",
+        "2001:db8:64::c633:6401",
+        "2001:db8:46::a00:1",
+    ];
+    for address in bogus.iter().map(|text| text.parse().unwrap()).chain([own]) {
+        assert!(!settings.is_server(address), "{address}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What the host is, read once.
 
-use crate::config::{Config, HostAddress, Route, Siit, SixRdRole, SixToFourRole};
+use super::softwires::{Softwire, softwires};
+use crate::config::{Config, HostAddress, RealmRouting, Route, Siit, SixRdRole, SixToFourRole};
 use crate::host::{Hop, default_interfaces, hop};
 use sixway_wire::Prefix6;
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// An address of the IPv4 Internet, of a network for documentation: only its route is of interest.
 pub(super) const REMOTE4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 77);
 /// The same of IPv6.
-const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77);
+pub(super) const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77);
 
 /// What the host is.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,10 @@ pub(super) struct Facts {
     pub inside: Vec<(Ipv6Addr, String)>,
     /// For each SIIT, a host with a mapping.
     pub mapped: Vec<Option<Mapped>>,
+    /// Tunnels of DS-Lite, of 4over6 and of IP in IP.
+    pub softwires: Vec<Softwire>,
+    /// The interfaces of each realm's VRF.
+    pub members: BTreeMap<String, Vec<String>>,
 }
 
 /// A host with an explicit address mapping.
@@ -65,23 +70,25 @@ impl Facts {
         let host = crate::host::host_facts();
         let uplink4 = hop(IpAddr::V4(REMOTE4));
         let uplink6 = hop(IpAddr::V6(REMOTE6));
-        let first = |route: &Route| match route {
-            Route::V4(prefix) => IpAddr::V4(prefix.address()),
-            Route::V6(prefix) => IpAddr::V6(prefix.address()),
-        };
-        let routes = config.routes().into_iter().map(|route| (route, hop(first(&route)))).collect();
+        let routes = config.routes().into_iter().map(|route| (route, hop(destination(route)))).collect();
         let with_ipv4 = host.addresses.iter().find(|own| {
             own.interface != device && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
         });
         let uplink = uplink4.as_ref().map(|hop| hop.interface.clone()).filter(|name| *name != device);
+        // A B4's LAN has IPv4, and is not the way to the Internet.
+        let with_ipv4 = with_ipv4.filter(|_| config.b4s().next().is_none());
         let outside = uplink.or_else(|| Some(with_ipv4?.interface.clone()));
-        let inside = inside_hosts(config, &host.addresses, &device, outside.as_deref());
+        let of_ipv6 = uplink6.as_ref().map(|hop| hop.interface.as_str());
+        let behind = outside.as_deref().or(of_ipv6);
+        let inside = inside_hosts(config, &host.addresses, &device, behind);
         let mtus = host.interfaces.iter();
         let mtus = mtus.filter_map(|name| Some((name.clone(), sixway_link::interface::mtu(name).ok()?)));
         Self {
             defaults4: default_interfaces(),
             mtus: mtus.collect(),
             mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
+            softwires: softwires(config, &host.addresses, REMOTE6),
+            members: members(config, &host.interfaces),
             outside,
             is_running: host.interfaces.contains(&device),
             addresses: host.addresses,
@@ -91,6 +98,33 @@ impl Facts {
             inside,
         }
     }
+}
+
+/// A destination of a route that no shorter one of this host leads to: the first address of the whole family is not one.
+pub(super) fn destination(route: Route) -> IpAddr {
+    match route {
+        Route::V4(prefix) if prefix.address().is_unspecified() && prefix.contains(REMOTE4) => {
+            IpAddr::V4(REMOTE4)
+        }
+        Route::V4(prefix) if prefix.address().is_unspecified() => IpAddr::V4(prefix.last()),
+        Route::V4(prefix) => IpAddr::V4(prefix.address()),
+        Route::V6(prefix) if prefix.address().is_unspecified() => IpAddr::V6(REMOTE6),
+        Route::V6(prefix) => IpAddr::V6(prefix.address()),
+    }
+}
+
+/// The interfaces of each realm's VRF, by sysfs.
+fn members(config: &Config, interfaces: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for realm in &config.realms {
+        let RealmRouting::Vrf(vrf) = &realm.routing else { continue };
+        let own = interfaces.iter().filter(|name| {
+            let master = std::fs::read_link(format!("/sys/class/net/{name}/master"));
+            **name != realm.device && master.is_ok_and(|master| master.ends_with(vrf))
+        });
+        members.insert(vrf.clone(), own.cloned().collect());
+    }
+    members
 }
 
 /// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces. `outside`: the uplink, behind

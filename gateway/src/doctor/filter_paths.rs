@@ -2,6 +2,7 @@
 
 use super::facts::{Facts, REMOTE4};
 use super::probe::{Packet, Plan};
+use super::routes::has_outside4;
 use super::trial_packets::{
     Endpoint6, fragmentation_needed, ipv4, ipv6, packet_too_big, tcp4, tcp6, udp4, udp6,
 };
@@ -12,11 +13,15 @@ use sixway_wire::{Prefix4, Prefix6, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 mod nat44;
+mod nat46;
+mod softwires;
 
 /// Marks begin here.
 const FIRST_MARK: u16 = 40_000;
 /// A server's port.
 const HTTPS: u16 = 443;
+/// What hosts inside talk to: routed into the device, as rules by source do with any destination. Of TEST-NET-2, as what others try.
+const REMOTE_OF_INSIDE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 78);
 /// More hosts, mappings and tunnels of a kind take the same paths.
 const TRIED: usize = 8;
 /// More packets would take too long where all are dropped.
@@ -61,7 +66,8 @@ struct Translated<'t> {
 struct Paths<'c> {
     config: &'c Config,
     facts: &'c Facts,
-    uplink: String,
+    /// Towards the IPv4 Internet.
+    uplink: Option<String>,
     device: String,
     plan: Plan,
     rules: Vec<PathRule>,
@@ -74,11 +80,14 @@ pub(super) fn plan(
     facts: &Facts,
     rules: Vec<(Vec<String>, String)>,
 ) -> Option<(Plan, Vec<PathRule>)> {
-    let (uplink, device) = (facts.outside.clone()?, config.tun.name.clone());
+    if lacks_a_link(config, facts) {
+        return None;
+    }
+    let (uplink, device) = (facts.outside.clone(), config.tun.name.clone());
     let plan = Plan { rules, ..Plan::default() };
     let mut paths = Paths { config, facts, uplink, device, plan, rules: Vec::new(), mark: FIRST_MARK };
     paths.interfaces();
-    paths.plan.routes.push((format!("{REMOTE4}/32"), paths.uplink.clone()));
+    paths.plan.routes.extend(paths.uplink.iter().map(|uplink| (format!("{REMOTE4}/32"), uplink.clone())));
     for (host, lan) in &facts.inside {
         paths.plan.routes.push((format!("{host}/128"), lan.clone()));
     }
@@ -88,6 +97,13 @@ pub(super) fn plan(
     if let Some(nat44) = &config.nat44 {
         paths.nat44(nat44);
     }
+    for (index, realm) in config.realms.iter().enumerate().take(TRIED) {
+        paths.realm(index, realm);
+    }
+    if let Some(nat46) = config.nat46() {
+        paths.nat46(nat46);
+    }
+    paths.softwires();
     for (index, siit) in config.siit.iter().enumerate().take(TRIED) {
         paths.siit(index, siit);
     }
@@ -103,6 +119,15 @@ pub(super) fn plan(
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
 }
 
+/// Whether packets of a mechanism would leave by a link that is not known: half a trial would say that all is well.
+fn lacks_a_link(config: &Config, facts: &Facts) -> bool {
+    let needs_softwire = config.b4s().next().is_some() || !facts.softwires.is_empty();
+    let has_softwire = facts.softwires.iter().any(|it| it.link.is_some());
+    (facts.outside.is_none() && (has_outside4(config) || config.has_tunnels()))
+        || (facts.uplink6.is_none() && config.nat46().is_some())
+        || (needs_softwire && !has_softwire)
+}
+
 impl Paths<'_> {
     /// The device, the uplinks and the interfaces inside, with this host's addresses there.
     fn interfaces(&mut self) {
@@ -114,13 +139,15 @@ impl Paths<'_> {
             !own.address.is_loopback() && listened.any(|at| at.ip() == own.address)
         });
         let listening = listening.map(|own| own.interface.as_str());
-        let inside4: Vec<_> = self.config.nat44.iter().flat_map(|nat44| self.inside4(nat44)).collect();
-        let inside4 = inside4.iter().map(|(_, lan)| lan.as_str());
+        let links = self.links4();
+        let softwires = facts.softwires.iter().filter_map(|it| it.link.as_deref());
         let mut names: Vec<&str> = inside
-            .chain(inside4)
+            .chain(links.iter().map(String::as_str))
+            .chain(softwires)
             .chain(mapped)
             .chain(listening)
-            .chain([self.uplink.as_str(), &self.device])
+            .chain(self.uplink.as_deref())
+            .chain([self.device.as_str()])
             .collect();
         names.sort_unstable();
         names.dedup();
@@ -131,6 +158,18 @@ impl Paths<'_> {
             let own = own.map(|own| format!("{}/{}", own.address, own.length));
             self.plan.interfaces.push((name.to_owned(), own.collect()));
         }
+    }
+
+    /// Interfaces of mechanisms whose hosts have IPv4 addresses.
+    fn links4(&self) -> Vec<String> {
+        let config = self.config;
+        let of = |hosts: Vec<(Ipv4Addr, String)>| hosts.into_iter().map(|(_, lan)| lan);
+        let nat44 = config.nat44.iter().flat_map(|it| of(self.hosts4(&it.inside, &it.interfaces)));
+        let b4s = config.b4s().flat_map(|it| of(self.hosts4(&it.inside, &[])));
+        let all = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
+        let tunnelled = config.others.ip_in_ip().iter().flat_map(|_| of(self.hosts4(&all, &[])));
+        let all = nat44.chain(b4s).chain(tunnelled);
+        all.chain(self.links_of_realms()).chain(self.links_of_nat46()).collect()
     }
 
     fn next(&mut self) -> u16 {
@@ -203,7 +242,9 @@ impl Paths<'_> {
 
     /// Which translator, if there are several.
     fn suffix(&self, name: &str) -> String {
-        match self.config.nat64.len() + self.config.siit.len() + usize::from(self.config.nat44.is_some()) {
+        let config = self.config;
+        let others = config.aftrs().count() + config.others.four_over_six.len() + config.nat46().iter().len();
+        match config.nat64.len() + config.siit.len() + config.nat44s().count() + others {
             0 | 1 => String::new(),
             _ => format!(" ({name})"),
         }
@@ -221,7 +262,7 @@ impl Paths<'_> {
     /// Between the device and the IPv4 Internet, both ways, and an error from there. The source and its port are a host's outside; `pool`
     /// are the destinations of what comes back, empty if it is steered, before any rule sees it.
     fn outside4(&mut self, suffix: &str, outside: (Ipv4Addr, u16), pool: &[Prefix4]) {
-        let (device, uplink) = (self.device.clone(), self.uplink.clone());
+        let (device, Some(uplink)) = (self.device.clone(), self.uplink.clone()) else { return };
         let about = tcp4(self.mark, outside, (REMOTE4, HTTPS), SYN);
         let mark = self.next();
         let out = tcp4(mark, outside, (REMOTE4, HTTPS), SYN);
@@ -286,7 +327,7 @@ impl Paths<'_> {
     }
 
     fn outer(&mut self, local: Option<Ipv4Addr>) {
-        let (device, uplink) = (self.device.clone(), self.uplink.clone());
+        let (device, Some(uplink)) = (self.device.clone(), self.uplink.clone()) else { return };
         let rule = path(&device, &uplink, false, "").only_protocol_41();
         let Some(local) = local.filter(|_| !self.rules.iter().any(|one| one.name == rule.name)) else {
             return;

@@ -5,6 +5,7 @@
 //!     facts.rs          what the host is, read once
 //!     routes.rs         default routes, uplinks, routes into the device, pools on a link
 //!     shared_pools.rs   addresses of shared pools, and the uplink
+//!     softwires.rs      tunnels of DS-Lite, of 4over6 and of IP in IP
 //!     settings.rs       forwarding, reverse path filters
 //!     mtu.rs            MTUs of the device, the links and the tunnels
 //!     ports.rs          services at ports of a shared pool
@@ -36,6 +37,7 @@ mod program;
 mod routes;
 mod settings;
 mod shared_pools;
+mod softwires;
 mod trial_packets;
 mod upstreams;
 mod vrfs;

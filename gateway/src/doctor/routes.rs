@@ -1,7 +1,8 @@
 //! Routes: to the Internets, into the device, and those that neighbours need.
 
-use super::facts::Facts;
+use super::facts::{Facts, REMOTE6, destination};
 use super::finding::Finding;
+use super::softwires::Softwire;
 use crate::config::{Config, Route};
 use crate::host::Hop;
 use sixway_wire::{Prefix4, Prefix6};
@@ -20,7 +21,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
 
 fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if config.translates() || config.routes_ipv4() {
+    if has_outside4(config) {
         findings.push(match &facts.uplink4 {
             Some(Hop { interface, .. }) if *interface == config.tun.name => Finding::warning(
                 CHECK,
@@ -35,14 +36,52 @@ fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
             ),
         });
     }
-    if (config.translates() || config.routes_ipv6()) && facts.uplink6.is_none() {
-        findings.push(Finding::warning(
+    findings.extend(facts.softwires.iter().map(softwire));
+    match &facts.uplink6 {
+        Some(Hop { interface, .. }) if config.nat46().is_some() => {
+            findings.push(Finding::fine(CHECK, format!("IPv6's default route leads to {interface}")));
+        }
+        Some(_) => {}
+        None if config.nat46().is_some() => findings.push(Finding::fault(
             CHECK,
-            "there is no IPv6 default route: hosts inside reach IPv4 only",
-            "ip -6 route add default via ROUTER dev UPLINK, if this host has an IPv6 uplink; else [[dns64.rule]] synthesis = \"always\", so that names lead to the translator only",
-        ));
+            "there is no IPv6 default route: the clients of the NAT46 reach no server",
+            "ip -6 route add default via ROUTER dev UPLINK, unless all servers have routes of their own",
+        )),
+        None if config.translates() || (config.routes_ipv6() && facts.softwires.is_empty()) => {
+            findings.push(Finding::warning(
+                CHECK,
+                "there is no IPv6 default route: hosts inside reach IPv4 only",
+                "ip -6 route add default via ROUTER dev UPLINK, if this host has an IPv6 uplink; else [[dns64.rule]] synthesis = \"always\", so that names lead to the translator only",
+            ));
+        }
+        None => {}
     }
     findings
+}
+
+/// Whether a mechanism's packets leave to the IPv4 Internet. Those of a B4 and of tunnels leave by the link towards their other end, those
+/// of a NAT46 to IPv6.
+pub(super) fn has_outside4(config: &Config) -> bool {
+    let is_concentrator = config.others.four_over_six.iter().any(|it| it.concentrator().is_some());
+    config.translates() || config.has_nat44() || config.aftrs().next().is_some() || is_concentrator
+}
+
+/// The way to a tunnel's other end.
+fn softwire(it: &Softwire) -> Finding {
+    let Softwire { name, remote, whose, .. } = it;
+    match (&it.link, *remote == IpAddr::V6(REMOTE6)) {
+        (Some(link), _) => Finding::fine(CHECK, format!("{name}: packets to the {whose} leave by {link}")),
+        (None, true) => Finding::fault(
+            CHECK,
+            format!("{name}: there is no IPv6 default route towards the {whose}"),
+            "ip -6 route add default via ROUTER dev UPLINK",
+        ),
+        (None, false) => Finding::fault(
+            CHECK,
+            format!("{name}: there is no route to {remote} of the {whose}"),
+            format!("ip route add {remote} via ROUTER dev UPLINK, or a default route"),
+        ),
+    }
 }
 
 fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
@@ -60,10 +99,18 @@ fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
     for (route, hop) in &facts.routes {
         match hop {
             Some(Hop { interface, .. }) if interface == device => {}
+            // RFC 6333 §5.6: native IPv4 has precedence.
+            Some(Hop { interface, .. }) if is_default4(*route) && config.b4s().next().is_some() => {
+                findings.push(Finding::warning(
+                    CHECK,
+                    format!("IPv4's default route leads to {interface}, and has precedence over the B4's: the softwire carries nothing"),
+                    "remove it, unless this is meant: ip route show default",
+                ));
+            }
             Some(Hop { interface, .. }) => findings.push(Finding::fault(
                 CHECK,
                 format!("packets to {route} go to {interface}, not to {device}"),
-                format!("remove the other route: ip route get {}", first(*route)),
+                format!("remove the other route: ip route get {}", destination(*route)),
             )),
             None => findings.push(Finding::fault(
                 CHECK,
@@ -78,11 +125,8 @@ fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-fn first(route: Route) -> IpAddr {
-    match route {
-        Route::V4(prefix) => IpAddr::V4(prefix.address()),
-        Route::V6(prefix) => IpAddr::V6(prefix.address()),
-    }
+fn is_default4(route: Route) -> bool {
+    matches!(route, Route::V4(prefix) if prefix.length() == 0)
 }
 
 /// Addresses of a pool that are on a link are asked for by ARP, and nobody answers; the router's own is never ours.

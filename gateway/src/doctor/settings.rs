@@ -52,7 +52,17 @@ fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) 
     };
     let strictest = filter("all").unwrap_or(0).max(filter(device).unwrap_or(0));
     // 2 is loose: whatever has a route passes, and pools have one.
-    if (config.translates() || config.routes_ipv4()) && strictest == 1 {
+    let by_device = facts.uplink4.as_ref().is_some_and(|hop| hop.interface == device);
+    let has_routed_sources = match (config.b4s().next(), config.nat46()) {
+        // Sources of the Internet, and the default route leads there.
+        (Some(_), _) => by_device,
+        // Sources of the pool.
+        (None, Some(_)) => true,
+        (None, None) => false,
+    };
+    let has_others = config.translates() || config.has_nat44() || config.aftrs().next().is_some();
+    let is_loose_needed = has_others || (config.routes_ipv4() && !has_routed_sources);
+    if is_loose_needed && strictest == 1 {
         findings.push(Finding::fault(
             "reverse path",
             format!("the reverse path filter at {device} is strict: translated packets have sources that are not routed there"),

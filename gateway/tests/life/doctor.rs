@@ -422,3 +422,127 @@ fn the_rules_of_a_table_that_a_process_owns_are_tried() {
     let _ = owner.wait();
     assert!(status == 1 && said.contains("inet owned forward drops"), "{said}");
 }
+
+/// Addresses and routes of the gateway for mechanisms over IPv6, without an IPv4 uplink; the client has IPv4 unless it is not told.
+fn ipv6_only_uplink(network: &Network, words: &[&str]) {
+    let host = network.host("gateway");
+    let all = ["address del 203.0.113.1/24 dev out0", "address add 2001:db8:99::1/64 dev out0 nodad"];
+    let default = "-6 route add default via 2001:db8:99::2";
+    for words in all.iter().chain(words).chain([&default]) {
+        let all: Vec<&str> = ["-n", &host].into_iter().chain(words.split(' ')).collect();
+        network.ip(&all);
+    }
+}
+
+/// What the whole of it says about checks other than `mtu`, and the exit status.
+fn all(network: &Network) -> (String, i32) {
+    let file = network.directory.join("gateway.toml");
+    let output = network.on("gateway", SIXWAY, &["doctor", "-c", file.to_str().unwrap()]);
+    (String::from_utf8_lossy(&output.stdout).into_owned(), output.status.code().unwrap())
+}
+
+const DROPS: &str =
+    "table inet filter { chain forward { type filter hook forward priority 0; policy drop; }; }";
+
+/// A host whose filter drops by default: each of these paths is named, and the rules that are named open all of them.
+#[track_caller]
+fn a_default_drop_is_found_and_opened(network: &Network, paths: &[&str]) {
+    let (said, status) = all(network);
+    assert!(!said.contains("FAULT") && !said.contains("warning") && status == 0, "{said}");
+    rules(network, DROPS);
+    let (said, status) = doctor(network, "packet filter");
+    assert!(status == 1 && said.contains("packet filter: inet filter forward drops "), "{said}");
+    for path in paths {
+        assert!(said.contains(path), "{path}: {said}");
+    }
+    for _ in 0..3 {
+        let (said, _) = doctor(network, "packet filter");
+        mend(network, &said);
+    }
+    let (said, status) = doctor(network, "packet filter");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
+}
+
+#[test]
+fn a_b4_with_an_ipv6_only_uplink_is_fine_and_its_paths_are_opened_by_the_rules_that_are_named() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0"]);
+    let section = "[ds_lite]\nrole = \"b4\"\ninterface = \"out0\"\naftr = \"2001:db8:a::1\"\n";
+    let _gateway = network.start_peer("gateway", section);
+    let (said, _) = doctor(&network, "routes");
+    assert!(said.contains("ok           routes: ds_lite: packets to the AFTR leave by out0"), "{said}");
+    a_default_drop_is_found_and_opened(
+        &network,
+        &[
+            "IPv4 in IPv6 from sixway0 to out0",
+            "IPv4 in IPv6 from out0 to sixway0",
+            "IPv4 packets from in0 to sixway0",
+            "IPv4 packets from sixway0 to in0",
+            "iifname \"out0\" oifname \"sixway0\" meta l4proto { 4, ipv6-icmp } accept",
+        ],
+    );
+}
+
+#[test]
+fn a_native_default_route_next_to_a_b4_is_a_warning() {
+    let network = Network::build();
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0", "route add default via 10.1.0.2"]);
+    let section = "[ds_lite]\nrole = \"b4\"\ninterface = \"out0\"\naftr = \"2001:db8:a::1\"\n";
+    let _gateway = network.start_peer("gateway", section);
+    let (said, _) = doctor(&network, "routes");
+    let expected = "warning      routes: IPv4's default route leads to in0, and has precedence over the B4's";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn a_b4_without_a_route_to_its_aftr_is_a_fault() {
+    let network = Network::build();
+    let section = "[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\naftr = \"2001:db8:a::1\"\n";
+    let _gateway = network.start_peer("gateway", section);
+    let (said, status) = doctor(&network, "routes");
+    assert!(
+        status == 1 && said.contains("ds_lite: there is no route to 2001:db8:a::1 of the AFTR"),
+        "{said}"
+    );
+    assert!(!said.contains("there is no IPv4 default route"), "{said}");
+}
+
+#[test]
+fn a_nat46_with_an_ipv6_only_uplink_is_fine_and_its_paths_are_opened_by_the_rules_that_are_named() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0"]);
+    let section = "[nat46]\nclients = [\"10.1.0.0/24\"]\npool = \"192.168.46.0/24\"\nprefix = \"2001:db8:46::/96\"\ntranslate_non_global = true\n[[nat46.static]]\naddress = \"192.168.46.1\"\nserver = \"2001:db8:99::2\"\n";
+    let _gateway = network.start(section);
+    a_default_drop_is_found_and_opened(
+        &network,
+        &[
+            "IPv4 packets from in0 to sixway0",
+            "IPv4 packets from sixway0 to in0",
+            "IPv6 packets from sixway0 to out0",
+            "IPv6 packets from out0 to sixway0",
+            "iifname \"out0\" oifname \"sixway0\" ip6 daddr 2001:db8:46::/96 accept",
+        ],
+    );
+}
+
+#[test]
+fn an_aftr_is_fine_and_its_paths_are_opened_by_the_rules_that_are_named() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "route", "add", "default", "via", "203.0.113.2"]);
+    network.ip(&["-n", &host, "route", "add", "2001:db8:b4::/48", "via", "2001:db8:1::2"]);
+    let section = "[[pool]]\nname = \"public\"\naddresses = [\"192.0.2.0/28\"]\n[ds_lite]\nrole = \"aftr\"\naddresses = [\"2001:db8:a::1\"]\nclients = [\"2001:db8:b4::/48\"]\npool = \"public\"\n";
+    let _gateway = network.start(section);
+    a_default_drop_is_found_and_opened(
+        &network,
+        &[
+            "IPv4 in IPv6 from sixway0 to in0",
+            "IPv4 in IPv6 from in0 to sixway0",
+            "IPv4 packets from sixway0 to out0",
+            "IPv4 packets from out0 to sixway0",
+        ],
+    );
+}

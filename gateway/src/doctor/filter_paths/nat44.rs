@@ -1,22 +1,26 @@
-//! The paths of a NAT44's packets.
+//! The paths of a NAT44's packets, and of others' hosts with IPv4 addresses.
 
 use super::super::trial_packets::{fragmentation_needed, tcp4};
-use super::{HTTPS, Paths, TRIED, neighbour, path};
-use crate::config::Nat44;
+use super::{HTTPS, PathRule, Paths, REMOTE_OF_INSIDE, TRIED, neighbour, path};
+use crate::config::{Nat44, Realm, RealmRouting};
 use sixway_dataplane::parse::{ACK, SYN};
+use sixway_wire::Prefix4;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What hosts inside talk to: routed into the device, as rules by source do with any destination. Of TEST-NET-2, as what others try.
-const REMOTE_OF_INSIDE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 78);
-
 impl Paths<'_> {
-    /// Interfaces with inside hosts, and one of these at each.
-    pub(super) fn inside4(&self, nat44: &Nat44) -> Vec<(Ipv4Addr, String)> {
-        let named = |interface: &String| nat44.interfaces.is_empty() || nat44.interfaces.contains(interface);
+    /// Interfaces with inside hosts, and one of these at each. `interfaces` empty: all but the tunnels' links.
+    pub(super) fn hosts4(&self, within: &[Prefix4], interfaces: &[String]) -> Vec<(Ipv4Addr, String)> {
+        let is_link = |name: &String| self.facts.softwires.iter().any(|it| it.link.as_ref() == Some(name));
+        let named = |interface: &String| match interfaces {
+            [] => !is_link(interface),
+            some => some.contains(interface),
+        };
         let hosts = self.facts.addresses.iter().filter_map(|own| match own.address {
-            IpAddr::V4(address) if own.length <= 30 && own.interface != self.device => {
+            IpAddr::V4(address)
+                if own.length <= 30 && own.interface != self.device && !address.is_loopback() =>
+            {
                 let host = neighbour(address);
-                let is_inside = nat44.inside.iter().any(|prefix| prefix.contains(host));
+                let is_inside = within.iter().any(|prefix| prefix.contains(host));
                 (is_inside && named(&own.interface)).then(|| (host, own.interface.clone()))
             }
             IpAddr::V4(_) | IpAddr::V6(_) => None,
@@ -24,34 +28,101 @@ impl Paths<'_> {
         hosts.take(TRIED).collect()
     }
 
+    /// Between hosts and the device, both ways, and an error towards the host.
+    pub(super) fn inner4(&mut self, suffix: &str, within: &[Prefix4], names: &[String], remote: Ipv4Addr) {
+        let device = self.device.clone();
+        self.plan.routes.push((format!("{remote}/32"), device.clone()));
+        for (host, lan) in self.hosts4(within, names) {
+            // Between the same interfaces: once.
+            if !self.rules.iter().any(|rule| rule.name == path(&lan, &device, false, suffix).name) {
+                self.between(suffix, (host, &lan, &lan), &device, remote);
+            }
+        }
+    }
+
+    /// `from` and `lan`: what the interface of a host is called when its packets come in, and when they leave.
+    fn between(
+        &mut self,
+        suffix: &str,
+        (host, from, lan): (Ipv4Addr, &str, &str),
+        device: &str,
+        remote: Ipv4Addr,
+    ) {
+        self.plan.routes.push((format!("{host}/32"), lan.to_owned()));
+        let mark = self.next();
+        let about = tcp4(mark, (host, mark), (remote, HTTPS), SYN);
+        self.try_path(path(from, device, false, suffix), from, Some(device), mark, about.clone());
+        let mark = self.next();
+        let back = tcp4(mark, (remote, mark), (host, mark), SYN | ACK);
+        let rule = path(device, lan, false, suffix);
+        let within = self.try_path(rule, device, Some(lan), mark, back);
+        let mark = self.next();
+        let error = fragmentation_needed(mark, (remote, host), &about);
+        let rule: PathRule = path(device, lan, false, suffix);
+        let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
+        self.try_path(rule, device, Some(lan), mark, error);
+    }
+
     pub(super) fn nat44(&mut self, nat44: &Nat44) {
+        let device = self.device.clone();
+        let suffix = self.suffix(&nat44.name);
+        self.plan.routes.push((format!("{REMOTE_OF_INSIDE}/32"), device.clone()));
+        for (host, lan) in self.hosts4(&nat44.inside, &nat44.interfaces) {
+            self.between(&suffix, (host, &lan, &lan), &device, REMOTE_OF_INSIDE);
+        }
+        self.outside_of(nat44, &suffix);
+    }
+
+    fn outside_of(&mut self, nat44: &Nat44, suffix: &str) {
         let Some(pool) = self.config.pool(&nat44.pool) else { return };
         let (Some(first), Some(ports)) = (pool.addresses.first(), pool.ports.ranges().first()) else {
             return;
         };
-        let device = self.device.clone();
-        if !pool.shared {
-            let routes = pool.addresses.iter().map(|prefix| (prefix.to_string(), device.clone()));
-            self.plan.routes.extend(routes);
+        let addresses = if pool.shared { Vec::new() } else { pool.addresses.clone() };
+        let routes = addresses.iter().map(|prefix| (prefix.to_string(), self.device.clone()));
+        self.plan.routes.extend(routes.collect::<Vec<_>>());
+        self.outside4(suffix, (first.address(), *ports.end()), &addresses);
+    }
+
+    /// The hosts of a realm and its device; with a VRF, packets come in by the VRF. Each realm has a destination of its own: in the trial all
+    /// are routed by one table.
+    pub(super) fn realm(&mut self, index: usize, realm: &Realm) {
+        let suffix = self.suffix(&realm.nat44.name);
+        let remote = Ipv4Addr::from_bits(REMOTE_OF_INSIDE.to_bits() + 1 + index as u32);
+        self.plan.routes.push((format!("{remote}/32"), realm.device.clone()));
+        for (host, lan) in self.hosts_of(realm) {
+            let (from, device) = match &realm.routing {
+                RealmRouting::Vrf(vrf) => (vrf.as_str(), realm.device.as_str()),
+                RealmRouting::Table(_) => (lan.as_str(), realm.device.as_str()),
+            };
+            // Of two realms' hosts with the same address, one can be tried.
+            if !self.plan.routes.iter().any(|(to, _)| *to == format!("{host}/32")) {
+                self.between(&suffix, (host, from, &lan), device, remote);
+            }
         }
-        self.plan.routes.push((format!("{REMOTE_OF_INSIDE}/32"), device.clone()));
-        let suffix = self.suffix(&nat44.name);
-        for (host, lan) in self.inside4(nat44) {
-            self.plan.routes.push((format!("{host}/32"), lan.clone()));
-            let mark = self.next();
-            let about = tcp4(mark, (host, mark), (REMOTE_OF_INSIDE, HTTPS), SYN);
-            self.try_path(path(&lan, &device, false, &suffix), &lan, Some(&device), mark, about.clone());
-            let mark = self.next();
-            let back = tcp4(mark, (REMOTE_OF_INSIDE, mark), (host, mark), SYN | ACK);
-            let rule = path(&device, &lan, false, &suffix);
-            let within = self.try_path(rule, &device, Some(&lan), mark, back);
-            let mark = self.next();
-            let error = fragmentation_needed(mark, (REMOTE_OF_INSIDE, host), &about);
-            let rule = path(&device, &lan, false, &suffix);
-            let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
-            self.try_path(rule, &device, Some(&lan), mark, error);
+        self.outside_of(&realm.nat44, &suffix);
+    }
+
+    fn hosts_of(&self, realm: &Realm) -> Vec<(Ipv4Addr, String)> {
+        match &realm.routing {
+            RealmRouting::Table(_) => self.hosts4(&realm.nat44.inside, &realm.nat44.interfaces),
+            RealmRouting::Vrf(vrf) => {
+                let members = self.facts.members.get(vrf).cloned().unwrap_or_default();
+                if members.is_empty() { Vec::new() } else { self.hosts4(&realm.nat44.inside, &members) }
+            }
         }
-        let pool = if pool.shared { Vec::new() } else { pool.addresses.clone() };
-        self.outside4(&suffix, (first.address(), *ports.end()), &pool);
+    }
+
+    /// The interfaces of realms: devices, VRFs, and those of hosts.
+    pub(super) fn links_of_realms(&self) -> Vec<String> {
+        let of = |realm: &Realm| {
+            let vrf = match &realm.routing {
+                RealmRouting::Vrf(vrf) => Some(vrf.clone()),
+                RealmRouting::Table(_) => None,
+            };
+            let hosts = self.hosts_of(realm).into_iter().map(|(_, lan)| lan);
+            hosts.chain(vrf).chain([realm.device.clone()]).collect::<Vec<_>>()
+        };
+        self.config.realms.iter().flat_map(of).collect()
     }
 }

@@ -183,3 +183,61 @@ fn every_path_of_a_nat44_is_tried_where_its_inside_hosts_are() {
     let (_, elsewhere) = tried(&format!("{NAT44}interfaces = [\"lan1\"]\n"), &facts);
     assert_eq!(names(&elsewhere), expected[3..]);
 }
+
+fn softwire(local: &str, remote: &str) -> crate::doctor::softwires::Softwire {
+    crate::doctor::softwires::Softwire {
+        name: "tunnel".into(),
+        local: local.parse().unwrap(),
+        remote: remote.parse().unwrap(),
+        whose: "remote",
+        link: Some("wan0".into()),
+        has_ipv4: true,
+        has_ipv6: false,
+    }
+}
+
+#[test]
+fn every_path_of_a_b4_is_tried_without_an_ipv4_uplink() {
+    let text = "[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\naftr = \"2001:db8:a::1\"\n";
+    let softwires = vec![softwire("2001:db8:99::b4", "2001:db8:a::1")];
+    let (_, paths) = tried(text, &Facts { outside: None, softwires, ..facts() });
+    let expected = [
+        "IPv4 in IPv6 from sixway0 to wan0",
+        "IPv4 in IPv6 from wan0 to sixway0",
+        "Packet Too Big from wan0 to sixway0",
+        "IPv4 packets from lan0 to sixway0",
+        "IPv4 packets from sixway0 to lan0",
+        "Fragmentation Needed from sixway0 to lan0",
+    ];
+    assert_eq!(names(&paths), expected);
+    assert_eq!(
+        paths[0].iptables,
+        "-i sixway0 -o wan0 -p 4 -j ACCEPT\n-i sixway0 -o wan0 -p ipv6-icmp -j ACCEPT"
+    );
+}
+
+#[test]
+fn outer_and_inner_packets_of_ip_in_ip_are_tried() {
+    let text = "[ip_in_ip]\nlocal = \"192.0.2.77\"\nremote = \"198.51.100.7\"\nprefixes = \"10.7.0.0/16\"\n";
+    let softwires = vec![softwire("192.0.2.77", "198.51.100.7")];
+    let (_, paths) = tried(text, &Facts { softwires, ..facts() });
+    let expected = ["IPv4 in IPv4 from sixway0 to wan0", "IPv4 in IPv4 from wan0 to sixway0"];
+    assert_eq!(names(&paths)[..2], expected);
+    assert!(names(&paths).contains(&"IPv4 packets from lan0 to sixway0"), "{paths:?}");
+}
+
+#[test]
+fn a_concentrators_pool_and_hosts_of_a_realm_are_tried() {
+    let hub = "[four_over_six]\nrole = \"concentrator\"\naddresses = \"2001:db8:c::1\"\npool = \"198.51.100.16/29\"\nclients = \"2001:db8:b::/64\"\n";
+    let softwires = vec![softwire("2001:db8:c::1", "2001:db8:b::5157")];
+    let (_, paths) = tried(hub, &Facts { softwires, ..facts() });
+    assert_eq!(names(&paths)[3..], TRANSLATED[3..]);
+    assert_eq!(paths[4].iptables, "-i eth0 -o sixway0 -d 198.51.100.16/29 -j ACCEPT");
+    let realm = format!(
+        "{}[[realm]]\nname = \"red\"\ntable = 100\ninterfaces = [\"lan0\"]\ninside = [\"10.0.0.0/8\"]\npool = \"main\"\n",
+        NAT44.split("[nat44]").next().unwrap()
+    );
+    let (plan, paths) = tried(&realm, &facts());
+    assert_eq!(names(&paths)[0], "IPv4 packets from lan0 to sixway0-red");
+    assert!(plan.interfaces.iter().any(|(name, _)| name == "sixway0-red"), "{:?}", plan.interfaces);
+}
