@@ -52,7 +52,6 @@ impl HostAddresses {
             }
         }
         addresses6.extend(config.all().filter_map(|one| one.concentrator()).flat_map(|ends| ends.locals));
-        addresses6.extend(config.all().flat_map(|one| one.hubs().to_vec()));
         addresses6.sort_unstable();
         addresses.sort_unstable();
         addresses.dedup();
