@@ -473,6 +473,7 @@ impl FourOverSix {
                 addresses: it.addresses.clone(),
                 lent: it.pool.clone(),
                 max_bindings: it.max_leases,
+                client_bits: it.client_prefix,
                 bindings: self
                     .fixed
                     .iter()

@@ -101,6 +101,7 @@ fn concentrator() -> Gateway {
         addresses: vec!["2001:db8:c::1".parse().unwrap()],
         lent: vec!["192.0.2.8/29".parse().unwrap()],
         max_bindings: 1,
+        client_bits: 56,
         bindings: Vec::new(),
     });
     tunnelling(FourOverSixConfig { role, policy: TunnelPolicy::default() }.into())

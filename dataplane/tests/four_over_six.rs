@@ -35,6 +35,7 @@ fn concentrator(max_bindings: u32) -> FourOverSixConfig {
         addresses: vec![HUB.parse().unwrap(), HUB2.parse().unwrap()],
         lent: vec!["192.0.2.16/28".parse().unwrap()],
         max_bindings,
+        client_bits: 56,
         bindings: vec![binding("192.0.2.17/32", A6, 0), binding("192.0.2.18/32", B6, 1)],
     });
     FourOverSixConfig { role, policy: policy() }
@@ -295,17 +296,12 @@ fn inner_fragments_pass_both_ways_as_they_are() {
     }
 }
 
-#[test]
-fn a_host_that_floods_with_fragments_takes_nothing_from_another_host() {
-    let mut gateway = hub();
-    for identification in 0..20_000_u32 {
-        let part = v6(A6, HUB).fragment(identification, 0, true).protocol(4, &[7; 1_200], None);
-        gateway.receives(part);
-    }
+/// Sends `count` packets of host B, each in two fragments. Number of packets that were lost.
+fn lost_of_fragmented(gateway: &mut Gateway, count: u32) -> usize {
     let whole = v6(B6, HUB).protocol(4, &large(B4, SERVER, 1_480).octets(), None).octets();
     let payload = &whole[40..];
     let mut lost = 0;
-    for identification in 0..200 {
+    for identification in 0..count {
         for (from, to) in [(0, 800), (800, payload.len())] {
             let part = v6(B6, HUB).fragment(identification, from as u16, to < payload.len());
             gateway.receives(part.protocol(4, &payload[from..to], None));
@@ -315,7 +311,42 @@ fn a_host_that_floods_with_fragments_takes_nothing_from_another_host() {
             gateway.sent();
         }
     }
-    assert!(lost <= 2, "{lost} of 200 packets were lost");
+    lost
+}
+
+#[test]
+fn a_host_that_floods_with_fragments_takes_nothing_from_another_host() {
+    let mut gateway = hub();
+    for identification in 0..20_000_u32 {
+        let part = v6(A6, HUB).fragment(identification, 0, true).protocol(4, &[7; 1_200], None);
+        gateway.receives(part);
+    }
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+    assert_eq!(lost_of_fragmented(&mut gateway, 200), 0);
+}
+
+#[test]
+fn while_one_client_fills_the_reassembly_table_another_clients_fragments_lose_nothing() {
+    let mut gateway = hub();
+    // Four leases of one client, each in a /64 of its own.
+    let hosts: Vec<String> = (0..4).map(|n| format!("2001:db8:a:{n:x}::9")).collect();
+    for (n, host) in hosts.iter().enumerate() {
+        let leased = binding(&format!("192.0.2.{}/32", 20 + n), host, 0);
+        gateway.engine.four_over_six()[0].bind(leased).unwrap();
+    }
+    // Packets that never become complete: large ones, and then ones of a single fragment for what the last large one left.
+    let sizes = [1_400, 704, 200, 8].into_iter().flat_map(|size| [(1, size); 28]);
+    let packets = std::iter::repeat_n((43, 1_400), 144).chain(sizes);
+    let mut refused = 0;
+    for (n, (pieces, size)) in packets.enumerate() {
+        for piece in 0..pieces {
+            let part = v6(&hosts[n % 4], HUB).fragment(n as u32, piece * 1_400, true);
+            gateway.receives(part.protocol(4, &vec![7; size], None));
+            refused += u32::from(gateway.last == Verdict::Dropped(DropReason::FragmentMemory));
+        }
+    }
+    assert!(refused > 0, "the client sends more than it has room for");
+    assert_eq!(lost_of_fragmented(&mut gateway, 200), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::b4::B4Config;
+use sixway_dataplane::mechanism::ds_lite::{AFTR_ADDRESS, DsLiteConfig};
 use sixway_dataplane::source_check::is_martian6;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
@@ -25,17 +26,6 @@ use crate::value::Value;
 
 /// Metric of the default route into the device: native IPv4 has precedence (RFC 6333 §5.6).
 pub const ROUTE_METRIC: u32 = 30_000;
-
-/// RFC 6333 §5.7: the AFTR's address.
-const WELL_KNOWN_AFTR: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
-
-/// RFC 6333 §11: sources that every AFTR takes.
-const INSIDE: [(Ipv4Addr, u8); 4] = [
-    (Ipv4Addr::new(10, 0, 0, 0), 8),
-    (Ipv4Addr::new(172, 16, 0, 0), 12),
-    (Ipv4Addr::new(192, 168, 0, 0), 16),
-    (Ipv4Addr::new(192, 0, 0, 0), 29),
-];
 
 /// Where the AFTR is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -180,7 +170,7 @@ impl B4 {
         }
         claims.v4(Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0), Owner::WayOut, section.place());
         let inside = match section.value("inside", report) {
-            None => Some(INSIDE.map(|(network, length)| Prefix4::holding(network, length)).to_vec()),
+            None => Some(DsLiteConfig::inside_by_default()),
             written => read_list(written, |item, report| item.prefix4(report), report),
         };
         let ipv4_address =
@@ -322,7 +312,7 @@ fn read_interface(value: &Value, identifier: u64, host: &HostFacts, report: &mut
 
 fn read_ipv4(value: &Value, inside: Option<&[Prefix4]>, report: &mut Report) -> Option<Ipv4Addr> {
     let address = value.address4(report)?;
-    if address == WELL_KNOWN_AFTR {
+    if address == AFTR_ADDRESS {
         report.fault(&value.place, "is the AFTR's; write 192.0.0.2 (RFC 6333 §5.7)");
         return None;
     }

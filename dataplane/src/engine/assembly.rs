@@ -90,8 +90,6 @@ struct Routes {
     pair_tunnels: Vec<(TunnelEnds, TunnelAt)>,
     /// Softwires, with their local ends.
     concentrators: Vec<(Concentrator, TunnelAt)>,
-    /// Addresses at which tunnels of many remote ends end.
-    hubs: Vec<(Ipv6Addr, TunnelAt)>,
 }
 
 impl Routes {
@@ -105,7 +103,6 @@ impl Routes {
         self.tunnels.extend(config.local().map(|local| (tunnel, local)));
         self.pair_tunnels.extend(config.ends().map(|ends| (ends, tunnel)));
         self.concentrators.extend(config.concentrator().map(|ends| (ends, tunnel)));
-        self.hubs.extend(config.hubs().iter().map(|hub| (*hub, tunnel)));
     }
 }
 
@@ -194,7 +191,7 @@ impl Engine {
     /// Steers to the mechanisms.
     fn steer(&mut self, routes: Routes) {
         let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, .. } = routes;
-        let Routes { pair_tunnels, concentrators, hubs, .. } = routes;
+        let Routes { pair_tunnels, concentrators, .. } = routes;
         // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
         // tables.
         self.names4.extend(self.sure4.take());
@@ -204,7 +201,7 @@ impl Engine {
         }
         self.tunnel_addresses =
             TunnelAddresses::new(tunnels.into_iter(), &self.mechanisms, self.config.seed[1]);
-        self.pair_ends = PairEnds::new(&pair_tunnels, hubs, self.config.seed[1]);
+        self.pair_ends = PairEnds::new(&pair_tunnels, self.config.seed[1]);
         self.pair_ends.locals4().iter().for_each(|address| self.tunnel_addresses.add_address(*address));
         if self.translates_tunnels {
             let six_in_four = self.tunnel_addresses.all().collect();

@@ -8,7 +8,7 @@
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
 //!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
-//!     softwires      IPv4 behind many remote ends
+//!     softwire_ends  IPv4 behind many remote ends                      softwires  what an AFTR's need in addition
 //!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 

@@ -174,7 +174,7 @@ impl Engine {
                 let tunnel = self.pair_ends.came_through(outer, inside);
                 match (tunnel, outer, inside) {
                     (None, Addresses::V6 { source, destination }, Addresses::V4 { .. }) => {
-                        self.came_from_one_of_many(source, destination)
+                        self.came_out_of_softwire(source, destination)
                     }
                     (tunnel, ..) => tunnel,
                 }
@@ -183,11 +183,10 @@ impl Engine {
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
 
-    /// The same for tunnels of many remote ends: a function of its own, which leaves more registers to other packets.
+    /// The same for softwires: a function of its own, which leaves more registers to other packets.
     #[inline(never)]
-    fn came_from_one_of_many(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
-        let softwire = || self.path.softwires.came_through(Addresses::V6 { source, destination });
-        self.pair_ends.hub(destination).or_else(softwire)
+    fn came_out_of_softwire(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        self.path.softwires.came_through(Addresses::V6 { source, destination })
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
@@ -199,22 +198,14 @@ impl Engine {
             Addresses::V4 { source, .. } if packet.protocol == IPV6 => {
                 self.tunnel_addresses.may_come_from(address.0, source, &self.mechanisms)
             }
+            outer if self.pair_ends.may_come(outer) => true,
             outer => {
-                self.pair_ends.may_come(outer)
-                    || self.path.softwires.sharing(outer, false).is_some()
-                    || self.comes_to_hub(outer)
+                let TunnelAt { id, .. } =
+                    self.path.softwires.came_through(outer).ok_or(DropReason::NoTunnel)?;
+                return with_row_ref!(self.mechanisms, id.kind, row => row.may_hold(id.index, packet));
             }
         };
         if may { Ok(()) } else { Err(DropReason::NoTunnel) }
-    }
-
-    /// Whether a packet came from a known remote end to an address at which tunnels of many remote ends end.
-    fn comes_to_hub(&self, outer: Addresses) -> bool {
-        let Addresses::V6 { source, destination } = outer else { return false };
-        let hub = self.pair_ends.hub(destination);
-        hub.is_some_and(|TunnelAt { id, .. }| {
-            with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].knows(source))
-        })
     }
 
     /// The owner of the result of a pass. A prefix that maps every IPv4 address

@@ -20,17 +20,11 @@ pub(super) struct PairEnds {
     one: Option<(Key, TunnelAt)>,
     locals4: Vec<Ipv4Addr>,
     locals6: Vec<Ipv6Addr>,
-    /// Addresses at which tunnels of many remote ends end; they carry IPv4.
-    hubs: Vec<(Ipv6Addr, TunnelAt)>,
 }
 
 impl PairEnds {
     /// Those of these tunnels; of two with the same ends and the same family inside, the first.
-    pub(super) fn new(
-        tunnels: &[(TunnelEnds, TunnelAt)],
-        hubs: Vec<(Ipv6Addr, TunnelAt)>,
-        seed: u64,
-    ) -> Self {
+    pub(super) fn new(tunnels: &[(TunnelEnds, TunnelAt)], seed: u64) -> Self {
         let mut made = Self { tunnels: HashMap::with_hasher(FixedState::with_seed(seed)), ..Self::default() };
         for (ends, tunnel) in tunnels {
             match ends.local {
@@ -46,12 +40,6 @@ impl PairEnds {
                 }
             }
         }
-        for (hub, _) in &hubs {
-            if !made.locals6.contains(hub) {
-                made.locals6.push(*hub);
-            }
-        }
-        made.hubs = hubs;
         made.one = made.tunnels.iter().next().map(|(key, tunnel)| (*key, *tunnel));
         made
     }
@@ -84,12 +72,6 @@ impl PairEnds {
         let Pair { source, destination } = Pair::of(outer);
         let is_v4 = matches!(inner, Addresses::V4 { .. });
         self.went_through(Pair { source: destination, destination: source }, is_v4)
-    }
-
-    /// The mechanism whose tunnels of many remote ends end at an address.
-    #[inline]
-    pub(super) fn hub(&self, address: Ipv6Addr) -> Option<TunnelAt> {
-        self.hubs.iter().find(|(hub, _)| *hub == address).map(|(_, tunnel)| *tunnel)
     }
 
     /// The tunnel that packets go through; `outer` is as this end writes it.

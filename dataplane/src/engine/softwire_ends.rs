@@ -1,7 +1,8 @@
-//! Where softwires end: the local addresses, and the prefixes of their remote ends (RFC 6333).
+//! Where softwires end, tunnels of IPv4 in IPv6 with many remote ends (RFC 6333, RFC 7040): the local addresses, and the prefixes of their remote ends.
 
 use super::tunnel_addresses::TunnelAt;
 use crate::fragment::Sharing;
+use crate::kind::Kind;
 use crate::parse::{Addresses, Packet};
 use crate::source_check::is_martian6;
 use crate::tunnel::ends::{Concentrator, Pair};
@@ -71,10 +72,11 @@ impl SoftwireEnds {
         self.of(came).map(|(_, tunnel)| *tunnel)
     }
 
-    /// The way back for a packet that came out of a softwire.
+    /// The way back for a packet that came out of an AFTR's softwire: other mechanisms answer no one there.
     pub(super) fn back(&self, outer: &Packet) -> Option<Back> {
         let Addresses::V6 { source, destination } = outer.addresses else { return None };
-        let (concentrator, tunnel) = self.of(outer.addresses)?;
+        let of = self.of(outer.addresses);
+        let (concentrator, tunnel) = of.filter(|(_, tunnel)| tunnel.id.kind == Kind::DsLite)?;
         Some(Back {
             outer: Outer::V6 { source: destination, destination: source },
             policy: tunnel.policy,

@@ -1,4 +1,4 @@
-//! Softwires: tunnels of IPv4 in IPv6 whose remote ends are known by their prefixes alone (RFC 6333). What they need in addition to other tunnels:
+//! Softwires of an AFTR (RFC 6333): what they need in addition to those of other mechanisms, which translate nothing.
 //!
 //! ```text
 //!     ICMP errors about what came out of one     go back into it, from 192.0.0.1         refuse_inside
@@ -157,11 +157,12 @@ impl Engine {
         with_row_ref!(self.mechanisms, id.kind, row => row.all[usize::from(id.index)].worker_of(&from_client, None))
     }
 
-    /// The softwires that an ICMPv6 error is about, if it is about one.
+    /// The AFTR whose softwire an ICMPv6 error is about, if it is about one.
     pub(super) fn softwire_of(&self, error: &IpInIpError<'_>, packet: &Packet) -> Option<TunnelAt> {
         let is_ours = error.is_v4 && error.outer.source == Pair::of(packet.addresses).destination;
-        let tunnel = self.path.softwires.went_through(error.outer).filter(|_| is_ours)?;
-        self.pair_ends.went_through(error.outer, true).is_none().then_some(tunnel)
+        let tunnel = self.path.softwires.went_through(error.outer)?;
+        let is_ours = is_ours && tunnel.id.kind == Kind::DsLite;
+        (is_ours && self.pair_ends.went_through(error.outer, true).is_none()).then_some(tunnel)
     }
 
     /// An ICMPv6 error about a packet that was sent into a softwire (RFC 2473 §8). It is believed if the packet belongs to a session: whoever does

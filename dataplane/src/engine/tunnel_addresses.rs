@@ -54,7 +54,6 @@ impl HostAddresses {
             }
         }
         addresses6.extend(config.all().filter_map(|one| one.concentrator()).flat_map(|ends| ends.locals));
-        addresses6.extend(config.all().flat_map(|one| one.hubs().to_vec()));
         addresses6.sort_unstable();
         let bits6 = addresses6.iter().fold(0, |bits, address| bits | bit6(*address));
         addresses.sort_unstable();

@@ -147,7 +147,7 @@ impl Engine {
             return Err(nothing_sent);
         }
         let pair = self.pair_ends.went_through(error.outer, error.is_v4);
-        let tunnel = pair.or_else(|| self.hub_that_sent(error));
+        let tunnel = pair.or_else(|| self.softwire_that_sent(error));
         let TunnelAt { id, policy } = tunnel.ok_or(nothing_sent)?;
         if let (Some(inner), Some(_)) = (error.inner(), pair) {
             let is_sent = with_row_ref!(self.mechanisms, id.kind, row => {
@@ -170,17 +170,16 @@ impl Engine {
 }
 
 impl Engine {
-    /// The mechanism with many remote ends that sends the quoted packet to the quoted outer destination. The inner header must be quoted.
-    fn hub_that_sent(&self, error: &IpInIpError<'_>) -> Option<TunnelAt> {
-        let IpAddr::V6(local) = error.outer.source else { return None };
-        let tunnel = self.pair_ends.hub(local).filter(|_| error.is_v4)?;
-        let (IpAddr::V4(destination), IpAddr::V6(remote)) =
+    /// The mechanism that sends the quoted packet into the softwire of the quoted outer destination. The inner header must be quoted.
+    fn softwire_that_sent(&self, error: &IpInIpError<'_>) -> Option<TunnelAt> {
+        let tunnel = self.path.softwires.went_through(error.outer).filter(|_| error.is_v4)?;
+        let (IpAddr::V4(destination), IpAddr::V6(client)) =
             (error.inner()?.destination, error.outer.destination)
         else {
             return None;
         };
         let sends = with_row_ref!(self.mechanisms, tunnel.id.kind,
-            row => row.all[usize::from(tunnel.id.index)].sends_to(destination, remote));
+            row => row.all[usize::from(tunnel.id.index)].sends_to(destination, client));
         sends.then_some(tunnel)
     }
 }

@@ -274,7 +274,7 @@ impl<M: Mechanism> Row<M> {
         M::WHOLE
     }
 
-    fn may_hold(&self, index: u16, packet: &Packet) -> Result<(), DropReason> {
+    pub(super) fn may_hold(&self, index: u16, packet: &Packet) -> Result<(), DropReason> {
         self.all[usize::from(index)].may_hold(packet)
     }
 

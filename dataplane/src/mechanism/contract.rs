@@ -207,7 +207,8 @@ pub(crate) trait Mechanism {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason>;
 
-    /// Whether a fragment may be held until its packet is complete: one that no session could take only fills the table.
+    /// Whether a fragment, also one of a softwire's packet, may be held until its packet is complete: one that no session and no client could take
+    /// only fills the table.
     ///
     /// # Errors
     /// Why not.
@@ -276,13 +277,8 @@ pub(crate) trait Mechanism {
         true
     }
 
-    /// Whether packets to this inner destination go from a hub to that remote end.
-    fn sends_to(&self, _destination: Ipv4Addr, _remote: Ipv6Addr) -> bool {
-        false
-    }
-
-    /// Whether this is a remote end of a hub: for fragments, which contain nothing else to check.
-    fn knows(&self, _remote: Ipv6Addr) -> bool {
+    /// Whether packets to this inner destination go through the softwire of that client.
+    fn sends_to(&self, _destination: Ipv4Addr, _client: Ipv6Addr) -> bool {
         false
     }
 
@@ -377,11 +373,6 @@ pub(crate) trait Configured {
     /// Where its tunnels end, if their remote ends are many.
     fn concentrator(&self) -> Option<Concentrator> {
         None
-    }
-
-    /// The IPv6 addresses at which tunnels of many remote ends end, which it tells apart by the packets; they carry IPv4.
-    fn hubs(&self) -> &[Ipv6Addr] {
-        &[]
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

@@ -15,7 +15,7 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
 use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::verdict::{MechanismId, PolicyId};
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::Ipv4Addr;
 
 pub use crate::kind::Kind;
 
@@ -218,11 +218,6 @@ impl MechanismConfig {
     /// Where its tunnels end, if their remote ends are many.
     pub fn concentrator(&self) -> Option<Concentrator> {
         self.own().concentrator()
-    }
-
-    /// The IPv6 addresses at which tunnels of many remote ends end.
-    pub fn hubs(&self) -> &[Ipv6Addr] {
-        self.own().hubs()
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

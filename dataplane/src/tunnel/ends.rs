@@ -19,16 +19,16 @@ pub struct TunnelEnds {
     pub takes_v6: bool,
 }
 
-/// Where many tunnels of IPv4 in IPv6 end: their remote ends are known by their prefixes alone.
+/// Where many tunnels of IPv4 in IPv6 end, softwires: no remote end is known when they are configured, their prefixes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Concentrator {
     /// This end's addresses.
     pub locals: Vec<Ipv6Addr>,
-    /// Prefixes of the remote ends.
+    /// Prefixes of the remote ends, of which the mechanism may know which ones exist.
     pub clients: Vec<Prefix6>,
     /// Remote ends at a time, at most.
     pub most: u32,
-    /// Bits of the prefix that one subscriber has.
+    /// Bits of the prefix that one subscriber has: limits count for it.
     pub subscriber_bits: u8,
 }
 

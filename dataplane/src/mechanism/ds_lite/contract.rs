@@ -89,7 +89,11 @@ impl Mechanism for DsLite {
     }
 
     fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
-        self.may_hold_from_outside(packet)
+        match packet.addresses {
+            Addresses::V4 { .. } => self.may_hold_from_outside(packet),
+            // Of a softwire's packet: any client may have a session.
+            Addresses::V6 { .. } => Ok(()),
+        }
     }
 
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {

@@ -20,6 +20,8 @@ pub struct ConcentratorConfig {
     pub lent: Vec<Prefix4>,
     /// Maximum number of bindings.
     pub max_bindings: u32,
+    /// Bits of the prefix that one client has.
+    pub client_bits: u8,
     /// Bindings that always exist.
     pub bindings: Vec<Binding>,
 }
@@ -66,6 +68,14 @@ impl Concentrator {
             return Err(DropReason::SourceNotLeased);
         }
         Ok(Decision::decap(self.policy))
+    }
+
+    /// Whether a fragment may come from there: it contains nothing else to check.
+    pub(super) fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
+        match packet.addresses {
+            Addresses::V6 { source, .. } if self.bindings.has_host(source) => Ok(()),
+            Addresses::V4 { .. } | Addresses::V6 { .. } => Err(DropReason::NoTunnel),
+        }
     }
 
     /// Whether packets to this address go to that host.

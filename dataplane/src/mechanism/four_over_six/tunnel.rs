@@ -8,12 +8,14 @@ use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
 use crate::mechanism::contract::{self, Arrival, Build, BuildContext, Claims, Mechanism};
+use crate::parse::Packet;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::ends::TunnelEnds;
+use crate::tunnel::ends::{self, TunnelEnds};
 use crate::verdict::{Decision, PolicyId};
+use alloc::vec;
 use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use sixway_wire::Prefix4;
+use sixway_wire::{Prefix4, Prefix6};
 
 /// Which end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,10 +99,16 @@ impl contract::Configured for FourOverSixConfig {
         }
     }
 
-    fn hubs(&self) -> &[Ipv6Addr] {
+    fn concentrator(&self) -> Option<ends::Concentrator> {
         match &self.role {
-            Role::Concentrator(concentrator) => &concentrator.addresses,
-            Role::Host(_) => &[],
+            Role::Concentrator(config) => Some(ends::Concentrator {
+                locals: config.addresses.clone(),
+                // Anyone may have a binding, by a static lease or by Kea's.
+                clients: vec![Prefix6::holding(Ipv6Addr::UNSPECIFIED, 0)],
+                most: config.max_bindings,
+                subscriber_bits: config.client_bits,
+            }),
+            Role::Host(_) => None,
         }
     }
 }
@@ -151,14 +159,17 @@ impl Mechanism for FourOverSix {
         }
     }
 
-    fn sends_to(&self, destination: Ipv4Addr, remote: Ipv6Addr) -> bool {
+    fn sends_to(&self, destination: Ipv4Addr, client: Ipv6Addr) -> bool {
         match &self.state {
-            State::Concentrator(concentrator) => concentrator.sends(destination, remote),
+            State::Concentrator(concentrator) => concentrator.sends(destination, client),
             State::Host(_) => false,
         }
     }
 
-    fn knows(&self, remote: Ipv6Addr) -> bool {
-        self.bindings().is_some_and(|bindings| bindings.has_host(remote))
+    fn may_hold(&self, packet: &Packet) -> Result<(), DropReason> {
+        match &self.state {
+            State::Concentrator(concentrator) => concentrator.may_hold(packet),
+            State::Host(_) => Ok(()),
+        }
     }
 }
