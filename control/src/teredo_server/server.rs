@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received, is_link_local};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
-use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, TeredoInterface, is_global_unicast};
+use sixway_wire::teredo::{Origin, Prologue, TeredoAddress, TeredoInterface, is_global_unicast};
 use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4};
 
 /// Buckets of rates: 1 MiB for sources and destinations together.
