@@ -9,3 +9,4 @@ mod dns64_words;
 mod isatap_host;
 mod replay;
 mod router_advert;
+mod teredo_server;

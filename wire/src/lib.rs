@@ -19,6 +19,7 @@ mod ipv6;
 mod prefix;
 pub mod protocol;
 pub mod tcp;
+pub mod teredo;
 mod udp;
 
 pub use encapsulation_limit::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit};

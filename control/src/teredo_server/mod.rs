@@ -1,0 +1,22 @@
+//! A Teredo server (RFC 4380 §5.3): it tells clients their mapped addresses, and forwards bubbles and echo messages, by which clients and relays
+//! find one another. It keeps no client.
+//!
+//! ```text
+//!     router solicitation      ─▶ router advertisement with the sender's endpoint; from the other address if the cone bit is set
+//!     bubble, ICMPv6 message   ─▶ to a client: by UDP, with the sender's endpoint if it is a client of ours; else: to IPv6
+//! ```
+//!
+//! So that it is no reflector (RFC 6169): an answer is hardly longer than its question, the addresses inside a datagram are those that it came
+//! from, nothing goes to addresses of private networks, and each source has a rate.
+
+mod advertisement;
+mod authentication;
+mod packet;
+mod rates;
+mod refusal;
+mod server;
+
+pub use authentication::{ClientKey, Clients};
+pub use rates::Rate;
+pub use refusal::Refusal;
+pub use server::{Datagram, Sent, Server, Settings};

@@ -1,0 +1,76 @@
+//! Rates of IPv4 addresses. A bucket belongs to all addresses with one hash: an address never has more tokens because others were forgotten, and
+//! a flood of forged sources takes the tokens of those alone whose buckets it meets.
+
+use core::net::Ipv4Addr;
+use foldhash::fast::FixedState;
+use sixway_dataplane::Instant;
+use std::hash::BuildHasher as _;
+use std::time::Duration;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Tokens a second, and how many may be taken at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Datagrams a second.
+    pub rate: u32,
+    /// Datagrams at once.
+    pub burst: u32,
+}
+
+/// Buckets of one rate; each is the time at which it is full (the generic cell rate algorithm, ITU-T I.371 Annex A).
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    token: Duration,
+    tolerance: Duration,
+    hash: FixedState,
+    full: Vec<Instant>,
+}
+
+impl Rates {
+    /// This many buckets; one is a rate of all together.
+    pub(super) fn new(Rate { rate, burst }: Rate, buckets: usize, seed: u64) -> Self {
+        let token = SECOND.checked_div(u64::from(rate)).unwrap_or(u64::MAX).max(1);
+        Self {
+            token: Duration::from_nanos(token),
+            tolerance: Duration::from_nanos(token.saturating_mul(u64::from(burst.max(1)) - 1)),
+            hash: FixedState::with_seed(seed),
+            full: vec![Instant::default(); buckets.max(1)],
+        }
+    }
+
+    /// Takes a token; false: the bucket is empty.
+    pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
+        let at = self.hash.hash_one(address.to_bits()) as usize % self.full.len();
+        let Some(bucket) = self.full.get_mut(at) else { return false };
+        let full = (*bucket).max(now);
+        if full.since(now) > self.tolerance {
+            return false;
+        }
+        *bucket = full + self.token;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_send_a_burst_and_then_at_its_rate_while_another_is_not_touched() {
+        let mut rates = Rates::new(Rate { rate: 10, burst: 20 }, 65_536, 1);
+        let [heavy, light] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
+        let now = Instant::from_secs(100);
+        let taken = |rates: &mut Rates, from, now| (0..1_000).filter(|_| rates.admit(from, now)).count();
+        assert_eq!(taken(&mut rates, heavy, now), 20);
+        assert_eq!(taken(&mut rates, heavy, now + Duration::from_secs(1)), 10);
+        assert_eq!(taken(&mut rates, light, now + Duration::from_secs(1)), 20);
+    }
+
+    #[test]
+    fn one_bucket_is_the_rate_of_all() {
+        let mut rates = Rates::new(Rate { rate: 1, burst: 3 }, 1, 1);
+        let admitted = (0..10).filter(|n| rates.admit(Ipv4Addr::from_bits(*n), Instant::from_secs(9)));
+        assert_eq!(admitted.count(), 3);
+    }
+}
