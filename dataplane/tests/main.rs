@@ -25,6 +25,7 @@ mod icmp_tables;
 mod icmpv6;
 mod isatap;
 mod joining;
+mod joining_ipv4;
 mod nat44;
 mod nat44_batches;
 mod nat44_clauses;

@@ -338,6 +338,7 @@ fn four_over_six() -> Engine {
     let concentrator = ConcentratorConfig {
         addresses: vec![AFTR],
         lent: vec![Prefix4::holding(Ipv4Addr::from_bits(HOSTS4), 8)],
+        client_bits: 56,
         max_bindings: 1 << 16,
         bindings: (0..FLOWS).map(binding).collect(),
     };

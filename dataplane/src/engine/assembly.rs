@@ -70,6 +70,7 @@ pub struct Engine {
     /// Fragments inside softwires, in the same way.
     pub(super) inner_reassembly: Reassembly,
     pub(super) joining: Joining,
+    /// Whether there is something to join: packets come out of tunnels.
     pub(super) join: bool,
     pub(super) slots: Vec<Slot>,
     /// Its configuration, from which [`Self::set_tunnels`] builds again.
@@ -150,7 +151,7 @@ impl Engine {
             softwire_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(8) ^ seed[1]),
             inner_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(40) ^ seed[1]),
             joining: Joining::default(),
-            join: config.join,
+            join: false,
             slots: vec![Slot::EMPTY; STRIDE],
             config: config.clone(),
             workers: config.workers.max(1),
@@ -220,6 +221,7 @@ impl Engine {
         let ends6: Vec<_> =
             self.pair_ends.locals6().iter().copied().chain(self.path.softwires.locals()).collect();
         self.steering.set_ends6(&ends6);
+        self.join = self.config.join && !(self.tunnel_addresses.is_empty() && ends6.is_empty());
     }
 
     /// Sets the gateway's own IPv6 address. The tunnels use it from the next [`Self::set_tunnels`] on.

@@ -24,7 +24,7 @@ impl Engine {
             self.path.effects.begin();
             let count = self.read(stride, &mut slots, &mut batch);
             self.run_all(&slots[..count], stride, &mut batch);
-            if self.join && !self.tunnel_addresses.is_empty() {
+            if self.join {
                 self.join_decapsulated(stride, &slots[..count]);
             }
         }
@@ -150,8 +150,7 @@ impl Engine {
             slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
-            let is_v6 = frame.bytes().first().is_some_and(|first| first >> 4 == 6);
-            candidates |= u64::from(frame.verdict == Verdict::Forward && is_v6) << slot.frame;
+            candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;
             // A reassembled packet leaves here, and no later packet may leave before it.
             if !frame.pieces.is_empty() {
                 self.joining.join(stride, core::mem::take(&mut candidates), counters);

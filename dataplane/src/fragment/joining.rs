@@ -2,22 +2,23 @@
 //! GRO, and a network card cannot do behind an outer header). The kernel that routes the result handles one packet instead of forty, and
 //! cuts it again into the same octets.
 //!
-//! Two are joined if they differ in nothing that the cut does not restore: sequence number, lengths, checksum, and PSH on the last.
+//! Two are joined if they differ in nothing that the cut does not restore: sequence number, lengths, checksums, PSH on the last, and of IPv4 the
+//! Identification, which the cut counts up. With DF set it means nothing (RFC 6864 §4.1).
 //! Each checksum is verified before, since the cut writes a new one. Packets of a flow stay in order: whatever of a flow
 //! cannot be joined ends its GSO packet.
 
 use crate::counters::Counters;
 use crate::frame::{Checksum, Frame, Offload, SegmentKind, Segments};
-use crate::parse::{ACK, IPV6_HEADER, TCP_HEADER, UDP_HEADER};
+use crate::parse::{ACK, IPV4_HEADER, IPV6_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::verdict::Verdict;
 use sixway_wire::checksum::Sum;
-use sixway_wire::protocol::{ICMPV6, TCP, UDP};
+use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
 
 /// Maximum number of frames that are joined together.
 pub const STRIDE: usize = 64;
 /// Slots for open GSO packets, by a hash of their flow. Two flows in one slot end each other's GSO packets.
 const PLACES: usize = 256;
-/// Octets behind the IPv6 header, at most (RFC 8200 §3).
+/// What the length field of an IP header counts, at most: the octets behind it (RFC 8200 §3), of IPv4 with it (RFC 791 §3.1).
 const LONGEST: usize = 0xffff;
 const PSH: u8 = 0x08;
 const ECE: u8 = 0x40;
@@ -71,6 +72,8 @@ enum Flow {
 #[derive(Clone, Copy)]
 struct Segment {
     is_udp: bool,
+    /// Octets of its IP header.
+    ip: usize,
     /// Octets in front of its payload.
     headers: usize,
     payload: usize,
@@ -86,7 +89,7 @@ impl Default for Joining {
 }
 
 impl Joining {
-    /// Joins those frames of a stride whose bit is set in `candidates`: all are IPv6 packets that are to be forwarded. What was
+    /// Joins those frames of a stride whose bit is set in `candidates`: all are packets that are to be forwarded. What was
     /// joined to another gets [`Verdict::Merged`].
     pub fn join(&mut self, stride: &mut [Frame], candidates: u64, counters: &mut Counters) {
         if candidates & candidates.wrapping_sub(1) == 0 {
@@ -151,7 +154,7 @@ impl Joining {
             if is_first_sound && first.extend(&frame.bytes()[segment.headers..]) {
                 frame.verdict = Verdict::Merged;
                 if segment.is_last {
-                    first.bytes_mut()[IPV6_HEADER + 13] |= PSH;
+                    first.bytes_mut()[segment.ip + 13] |= PSH;
                 }
                 let ends = segment.is_last || segment.payload < usize::from(open.size);
                 self.places[place] =
@@ -195,25 +198,83 @@ impl OpenPacket {
     #[inline]
     fn goes_on(&self, first: &Frame, frame: &Frame, segment: Segment) -> bool {
         segment.payload <= usize::from(self.size)
+            && (segment.ip == IPV6_HEADER || self.is_counted(first, frame, segment))
             && (segment.is_udp || self.next == segment.sequence)
-            && first.len() - IPV6_HEADER + segment.payload <= LONGEST
+            && counted(segment.ip, first.len()) + segment.payload <= LONGEST
             && continues(first.bytes(), frame.bytes(), segment)
+    }
+}
+
+/// Octets of the IP header in front of a packet, if it has no options.
+#[inline(always)]
+const fn ip_header(first: u8) -> Option<usize> {
+    match first {
+        0x45 => Some(IPV4_HEADER),
+        0x60..=0x6f => Some(IPV6_HEADER),
+        _ => None,
+    }
+}
+
+/// What the length field of an IP header of this length counts, of a packet.
+#[inline(always)]
+const fn counted(ip: usize, length: usize) -> usize {
+    if ip == IPV6_HEADER { length - IPV6_HEADER } else { length }
+}
+
+impl OpenPacket {
+    /// Whether the cut of an IPv4 packet without DF writes the Identification that this segment has.
+    #[inline]
+    fn is_counted(&self, first: &Frame, frame: &Frame, segment: Segment) -> bool {
+        let (one, other) = (first.bytes(), frame.bytes());
+        if one[6] & 0x40 != 0 {
+            return true;
+        }
+        let segments = (first.len() - segment.headers) / usize::from(self.size).max(1);
+        let id = |octets: &[u8]| u16::from_be_bytes([octets[4], octets[5]]);
+        id(one).wrapping_add(segments as u16) == id(other)
     }
 }
 
 impl Flow {
     #[inline]
     fn of(octets: &[u8]) -> Self {
-        let Some(head) = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>() else { return Self::Apart };
-        match head[6] {
-            TCP | UDP => {}
-            ICMPV6 => return Self::Apart,
-            _ => return Self::Unknown,
-        }
+        let Some(head) = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>() else {
+            return Self::of_short(octets);
+        };
         let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         // The ports, and the ends of the addresses.
-        let mixed = word(40) ^ word(20).rotate_left(7) ^ word(36).rotate_left(13);
+        let mixed = match ip_header(head[0]) {
+            Some(IPV6_HEADER) => {
+                match head[6] {
+                    TCP | UDP => {}
+                    ICMPV6 => return Self::Apart,
+                    _ => return Self::Unknown,
+                }
+                word(40) ^ word(20).rotate_left(7) ^ word(36).rotate_left(13)
+            }
+            Some(_) => {
+                // A fragment has no ports.
+                match (head[9], head[6] & 0x3f | head[7]) {
+                    (TCP | UDP, 0) => {}
+                    (ICMPV4, _) => return Self::Apart,
+                    _ => return Self::Unknown,
+                }
+                word(20) ^ word(12).rotate_left(7) ^ word(16).rotate_left(13)
+            }
+            None => return Self::Unknown,
+        };
         Self::Of((mixed.wrapping_mul(0x9e37_79b1) >> 24) as usize % PLACES)
+    }
+
+    /// A packet that is too short for the headers of IPv6 and UDP: of IPv4 it may be TCP's without data, whose order matters.
+    #[cold]
+    fn of_short(octets: &[u8]) -> Self {
+        match *octets {
+            [first, _, _, _, _, _, _, _, _, protocol, ..] if first >> 4 == 4 && protocol != ICMPV4 => {
+                Self::Unknown
+            }
+            [..] => Self::Apart,
+        }
     }
 }
 
@@ -222,21 +283,28 @@ impl Segment {
     fn of(frame: &Frame) -> Option<Self> {
         let octets = frame.bytes();
         let head = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>()?;
-        let behind = octets.len() - IPV6_HEADER;
-        if usize::from(u16::from_be_bytes([head[4], head[5]])) != behind || frame.offload.segments.is_some() {
+        if frame.offload.segments.is_some() {
             return None;
         }
-        if head[6] == UDP { Self::udp(head, behind) } else { Self::tcp(octets) }
+        let ip = ip_header(head[0])?;
+        let (length, protocol) =
+            if ip == IPV6_HEADER { ([head[4], head[5]], head[6]) } else { ([head[2], head[3]], head[9]) };
+        if usize::from(u16::from_be_bytes(length)) != counted(ip, octets.len()) {
+            return None;
+        }
+        if protocol == UDP { Self::udp(octets, ip) } else { Self::tcp(octets, ip) }
     }
 
     /// A datagram with data and a checksum.
-    fn udp(head: &[u8; IPV6_HEADER + UDP_HEADER], behind: usize) -> Option<Self> {
-        let [.., high, low, first, second] = *head;
-        let payload = behind - UDP_HEADER;
+    #[inline(always)]
+    fn udp(octets: &[u8], ip: usize) -> Option<Self> {
+        let [_, _, _, _, high, low, first, second] = *octets.get(ip..)?.first_chunk::<UDP_HEADER>()?;
+        let headers = ip + UDP_HEADER;
+        let (behind, payload) = (octets.len() - ip, octets.len() - headers);
         let is_plain = usize::from(u16::from_be_bytes([high, low])) == behind && [first, second] != [0, 0];
-        let headers = IPV6_HEADER + UDP_HEADER;
         (is_plain && payload > 0).then_some(Self {
             is_udp: true,
+            ip,
             headers,
             payload,
             sequence: 0,
@@ -245,13 +313,15 @@ impl Segment {
     }
 
     /// A segment with data and no flags but ACK, PSH and ECE.
-    fn tcp(octets: &[u8]) -> Option<Self> {
-        let header = octets[IPV6_HEADER..].first_chunk::<TCP_HEADER>()?;
-        let headers = IPV6_HEADER + usize::from(header[12] >> 4) * 4;
+    #[inline(always)]
+    fn tcp(octets: &[u8], ip: usize) -> Option<Self> {
+        let header = octets.get(ip..)?.first_chunk::<TCP_HEADER>()?;
+        let headers = ip + usize::from(header[12] >> 4) * 4;
         let payload = octets.len().checked_sub(headers).filter(|payload| *payload > 0)?;
         let flags = header[13];
-        (flags & !(PSH | ECE) == ACK).then_some(Self {
+        (flags & !(PSH | ECE) == ACK && headers >= ip + TCP_HEADER).then_some(Self {
             is_udp: false,
+            ip,
             headers,
             payload,
             sequence: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
@@ -263,18 +333,29 @@ impl Segment {
 /// Whether a segment has the headers of the open GSO packet, but for what the cut restores. Both are as long as `segment` says.
 #[inline]
 fn continues(first: &[u8], octets: &[u8], segment: Segment) -> bool {
-    // Version, Traffic Class with ECN, Flow Label; Next Header, Hop Limit, addresses, ports.
-    if first[..4] != octets[..4] || first[6..44] != octets[6..44] {
-        return false;
+    let Segment { ip, headers, .. } = segment;
+    let is_same = if ip == IPV6_HEADER {
+        // Version, Traffic Class with ECN, Flow Label; Next Header, Hop Limit, addresses, ports.
+        first[..4] == octets[..4] && first[6..44] == octets[6..44]
+    } else {
+        continues4(first, octets)
+    };
+    if !is_same || segment.is_udp {
+        return is_same;
     }
-    if segment.is_udp {
-        return true;
-    }
+    let (first, octets) = (&first[ip..headers], &octets[ip..headers]);
     // Acknowledgment number, data offset; flags; window; urgent pointer, options.
-    first[48..53] == octets[48..53]
-        && first[53] == octets[53] & !PSH
-        && first[54..56] == octets[54..56]
-        && first[58..segment.headers] == octets[58..segment.headers]
+    first[8..13] == octets[8..13]
+        && first[13] == octets[13] & !PSH
+        && first[14..16] == octets[14..16]
+        && first[18..] == octets[18..]
+}
+
+/// The same of an IPv4 header and the ports.
+#[inline(always)]
+fn continues4(first: &[u8], octets: &[u8]) -> bool {
+    // Version, length, TOS with ECN; flags and offset, TTL, protocol; addresses, ports.
+    first[..2] == octets[..2] && first[6..10] == octets[6..10] && first[12..24] == octets[12..24]
 }
 
 /// Whether a cut would write the checksum that the packet has.
@@ -285,22 +366,42 @@ fn is_sound(frame: &Frame) -> bool {
     }
 }
 
+/// The protocol of a packet, and where its addresses are.
+fn pseudo_header(octets: &[u8]) -> (u8, &[u8], usize) {
+    if octets[0] >> 4 == 6 {
+        (octets[6], &octets[8..IPV6_HEADER], IPV6_HEADER)
+    } else {
+        (octets[9], &octets[12..IPV4_HEADER], IPV4_HEADER)
+    }
+}
+
 /// Whether the checksum is the very one that a cut would write: of zero's two forms TCP has the one, UDP the other.
 fn is_right(octets: &[u8]) -> bool {
-    let (header, behind) = octets.split_at(IPV6_HEADER);
-    let field = if header[6] == UDP { 6 } else { 16 };
-    let is_other_zero = header[6] == TCP && behind[field..field + 2] == [0xff, 0xff];
-    let sum = Sum::ZERO.bytes(&header[8..]).word(header[6].into()).long(behind.len() as u32).bytes(behind);
+    let (protocol, addresses, ip) = pseudo_header(octets);
+    let behind = &octets[ip..];
+    let field = if protocol == UDP { 6 } else { 16 };
+    let is_other_zero = protocol == TCP && behind[field..field + 2] == [0xff, 0xff];
+    let sum = Sum::ZERO.bytes(addresses).word(protocol.into()).long(behind.len() as u32).bytes(behind);
     sum.fold() == 0xffff && !is_other_zero
 }
 
 /// Writes the lengths of a GSO packet whose segments have `size` octets, and its unfinished checksum.
 fn finish(frame: &mut Frame, size: u16) {
-    let behind = frame.len() - IPV6_HEADER;
-    let (header, transport) = frame.bytes_mut().split_at_mut(IPV6_HEADER);
-    header[4..6].copy_from_slice(&(behind as u16).to_be_bytes());
-    let sum = Sum::ZERO.bytes(&header[8..]).word(header[6].into()).long(behind as u32).fold().to_be_bytes();
-    let kind = if header[6] == UDP {
+    let length = frame.len();
+    let octets = frame.bytes_mut();
+    let (protocol, addresses, ip) = pseudo_header(octets);
+    let behind = length - ip;
+    let sum = Sum::ZERO.bytes(addresses).word(protocol.into()).long(behind as u32).fold().to_be_bytes();
+    let (header, transport) = octets.split_at_mut(ip);
+    if ip == IPV6_HEADER {
+        header[4..6].copy_from_slice(&(behind as u16).to_be_bytes());
+    } else {
+        header[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+        header[10..12].fill(0);
+        let checksum = Sum::ZERO.bytes(header).checksum();
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+    let kind = if protocol == UDP {
         transport[4..6].copy_from_slice(&(behind as u16).to_be_bytes());
         transport[6..8].copy_from_slice(&sum);
         SegmentKind::Udp
@@ -311,6 +412,6 @@ fn finish(frame: &mut Frame, size: u16) {
     frame.offload = Offload {
         checksum: Checksum::Partial,
         segments: Some(Segments { size, kind }),
-        transport: IPV6_HEADER as u16,
+        transport: ip as u16,
     };
 }

@@ -45,6 +45,7 @@ impl Lent {
             |number| Binding { ipv4: Prefix4::holding(lent(number), 32), host: host(number), local: 0 };
         let concentrator = ConcentratorConfig {
             addresses: vec![CONCENTRATOR],
+            client_bits: 56,
             lent: vec![Prefix4::holding(lent(0), 15)],
             max_bindings: 1 << 17,
             bindings: order.iter().copied().map(binding).collect(),
