@@ -145,15 +145,19 @@ fn the_nonce_is_repeated_to_everybody() {
     assert_eq!(prologue.origin, Some(Origin(ALICE)));
 }
 
+fn hmac_sha1(secret: &[u8], octets: &[u8]) -> [u8; 20] {
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
+    hmac::sign(&key, octets).as_ref().try_into().unwrap()
+}
+
 /// RFC 4380 §5.2.2, computed here on its own.
 fn value(secret: &[u8], nonce: &[u8], confirmation: u8, origin: &[u8], packet: &[u8]) -> Vec<u8> {
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret);
-    hmac::sign(&key, &[nonce, &[confirmation], origin, packet].concat()).as_ref().to_vec()
+    hmac_sha1(secret, &[nonce, &[confirmation], origin, packet].concat()).to_vec()
 }
 
 #[test]
 fn only_clients_with_a_key_qualify_where_it_is_required_and_the_answer_is_protected() {
-    let clients = Clients::only([(b"alice".to_vec(), ClientKey::new(b"secret"))]);
+    let clients = Clients::only([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))]);
     let settings = Settings { clients, ..Settings::new(SERVER, None) };
     let asked = |client: &'static [u8], secret: &[u8]| {
         let packet = solicitation(false);

@@ -200,7 +200,7 @@ proptest! {
             if kind > 0 {
                 *sequence = sequence.wrapping_add(length as u32);
             }
-            // The flows share a port of TCP's: a flow is told by its addresses and ports, so TTL tells them apart.
+            // The flows share a port of TCP's: TTL distinguishes them.
             let mut octets = named(built, *id, flow == 1);
             octets[8] = 40 + flow;
             *id = id.wrapping_add(if flags % 7 == 0 { 5 } else { 1 });

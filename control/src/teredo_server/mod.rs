@@ -6,7 +6,7 @@
 //!     bubble, ICMPv6 message   ─▶ to a client: by UDP, with the sender's endpoint if it is a client of ours; else: to IPv6
 //! ```
 //!
-//! So that it is no reflector (RFC 6169): an answer is hardly longer than its question, the addresses inside a datagram are those that it came
+//! It must not serve as a reflector (RFC 6169): an answer is hardly longer than its question, the addresses inside a datagram are those that it came
 //! from, nothing goes to addresses of private networks, and each source has a rate.
 
 mod advertisement;

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Tokens a second, and how many may be taken at once.
+/// Tokens a second, and how many a full bucket has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     /// Datagrams a second.
     pub rate: u32,
-    /// Datagrams at once.
+    /// Datagrams of a burst.
     pub burst: u32,
 }
 

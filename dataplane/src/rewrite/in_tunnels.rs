@@ -86,7 +86,9 @@ impl Rewriter {
         let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
         let is_plain = matches!(packet.addresses, Addresses::V4 { .. })
             && !matches!(packet.transport, Transport::IcmpError { .. })
-            && !pass.reassembled;
+            && !pass.reassembled
+            // Their segments get checksums by the new addresses, which `packet` does not have.
+            && frame.offload.segments.is_none();
         let (&Outer::V6 { source, destination }, true) = (outer, is_plain) else {
             let decision = *work.decision;
             return self.execute_any(&Work { decision: &decision, ..*work }, frame, out, effects);

@@ -4,6 +4,7 @@ mod addresses;
 mod attacks;
 mod errors;
 mod fragments;
+mod gso;
 mod model;
 mod operating;
 mod sessions;

@@ -11,6 +11,7 @@ mod authentication;
 mod bubble;
 mod destination;
 mod origin;
+mod port;
 mod prologue;
 mod trailer;
 
@@ -19,8 +20,6 @@ pub use authentication::Authentication;
 pub use bubble::{BUBBLE, bubble, is_bubble};
 pub use destination::is_global_unicast;
 pub use origin::{ORIGIN_INDICATION, Origin};
+pub use port::TEREDO_PORT;
 pub use prologue::Prologue;
 pub use trailer::{BadTrailer, Trailer, Trailers, alternate};
-
-/// UDP port of Teredo servers (RFC 4380 §2.7).
-pub const TEREDO_PORT: u16 = 3544;
