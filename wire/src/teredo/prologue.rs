@@ -1,4 +1,4 @@
-//! What stands in front of the IPv6 packet in a Teredo datagram: an authentication encapsulation, an origin indication, both in this order, or
+//! What is in front of the IPv6 packet in a Teredo datagram: an authentication encapsulation, an origin indication, both in this order, or
 //! nothing (RFC 4380 §5.1.1).
 
 use super::authentication::Authentication;
