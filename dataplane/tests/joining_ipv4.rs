@@ -140,7 +140,7 @@ fn with_df_the_identification_means_nothing_and_without_it_counts_up_or_the_segm
 
 #[test]
 fn what_the_cut_does_not_restore_keeps_segments_apart() {
-    let changes: [(&str, fn(&mut Vec<u8>)); 7] = [
+    let changes: [(&str, Change); 7] = [
         ("TOS", |it| it[1] = 4),
         ("congestion mark", |it| it[1] = 3),
         ("DF", |it| it[6] ^= 0x40),
@@ -173,6 +173,9 @@ fn a_wrong_transport_checksum_is_not_mended_by_joining() {
     broken[60] ^= 4;
     stay_apart(&[named(tcp(0, 100, ACK), 1, true), broken]);
 }
+
+/// Changes an octet.
+type Change = fn(&mut [u8]);
 
 fn flow_of(packet: &[u8]) -> (u8, Vec<u8>) {
     (packet[9], packet[20..24].to_vec())

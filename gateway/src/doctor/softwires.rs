@@ -26,7 +26,7 @@ pub(super) struct Softwire {
 
 /// A host of a prefix.
 fn host_in(prefix: &Prefix6) -> Ipv6Addr {
-    Ipv6Addr::from_bits(prefix.address().to_bits() | u128::from(prefix.length() < 112) * 0x5157)
+    Ipv6Addr::from_bits(prefix.address().to_bits() | (u128::from(prefix.length() < 112) * 0x5157))
 }
 
 /// Those of the configuration whose ends are known; `anywhere`: an address of the IPv6 Internet.
