@@ -268,7 +268,16 @@ fn nothing_goes_to_private_broadcast_or_own_addresses() {
         assert_eq!(handle(ALICE, &bubble(client(ALICE), client(target), 21)).err(), Some(Refusal::Loop));
         assert_eq!(handle(target, &solicitation(false)).err(), Some(Refusal::Loop), "from itself");
     }
-    for text in ["ff02::1", "fe80::1", "::1", "::", "::ffff:192.0.2.1"] {
+    for text in [
+        "ff02::1",
+        "fe80::1",
+        "::1",
+        "::",
+        "::ffff:192.0.2.1",
+        "fd00::1",
+        "64:ff9b::10.0.0.1",
+        "2002:a00:1::1",
+    ] {
         let refused = handle(ALICE, &echo(client(ALICE), text.parse().unwrap()));
         assert_eq!(refused.err(), Some(Refusal::DestinationNotGlobal), "{text}");
     }

@@ -155,6 +155,17 @@ fn datagrams_of_one_size_become_one_gso_packet_whose_last_may_be_shorter() {
 }
 
 #[test]
+fn segments_with_other_options_stay_apart_however_short_the_first_is() {
+    let options = |words: usize| vec![1; 4 * words];
+    for (first, second) in [(0, 10), (10, 0), (1, 9)] {
+        for length in [1, 8, 100] {
+            let segment = |at, words| Tcp { options: options(words), ..Tcp::new(at, length) }.octets();
+            stay_apart(&[segment(0, first), segment(length as u32, second)]);
+        }
+    }
+}
+
+#[test]
 fn a_shorter_segment_or_push_is_the_last_of_its_gso_packet() {
     let sent = [
         Tcp::new(0, 100).octets(),

@@ -62,9 +62,18 @@ fn stay_apart(packets: &[Vec<u8>]) {
 
 /// A segment with `length` octets of data.
 fn tcp(sequence: u32, length: usize, flags: u8) -> Build {
-    let mut body =
-        [&[0, 80, 0x0f, 0xa0][..], &sequence.to_be_bytes(), &[0, 0, 0, 7, 0x50, flags, 2, 0, 0, 0, 0, 0]]
-            .concat();
+    tcp_with(sequence, 0, length, flags)
+}
+
+/// The same with so many words of options.
+fn tcp_with(sequence: u32, options: u8, length: usize, flags: u8) -> Build {
+    let mut body = [
+        &[0, 80, 0x0f, 0xa0][..],
+        &sequence.to_be_bytes(),
+        &[0, 0, 0, 7, 0x50 + 0x10 * options, flags, 2, 0, 0, 0, 0, 0],
+    ]
+    .concat();
+    body.resize(body.len() + 4 * usize::from(options), 1);
     body.extend((0..length).map(|at| (at as u32).wrapping_add(sequence) as u8));
     v4(FAR, LAN).protocol(6, &body, Some(16))
 }
@@ -174,6 +183,34 @@ fn a_wrong_transport_checksum_is_not_mended_by_joining() {
     stay_apart(&[named(tcp(0, 100, ACK), 1, true), broken]);
 }
 
+#[test]
+fn segments_with_other_options_stay_apart_however_short_the_first_is() {
+    for dont_fragment in [true, false] {
+        for (first, second) in [(0, 10), (10, 0), (1, 9)] {
+            for length in [1, 8, 100] {
+                stay_apart(&[
+                    named(tcp_with(0, first, length, ACK), 1, dont_fragment),
+                    named(tcp_with(length as u32, second, length, ACK), 2, dont_fragment),
+                ]);
+            }
+        }
+    }
+}
+
+#[test]
+fn acknowledgments_without_data_end_only_the_gso_packets_of_their_own_flow() {
+    let mut other = tcp(7, 0, ACK).octets();
+    other[16..20].copy_from_slice(&[192, 168, 1, 9]);
+    let sent = [named(tcp(0, 100, ACK), 1, true), sealed(other), named(tcp(100, 100, ACK), 2, true)];
+    assert_eq!(receive(&sent).1, 1);
+    let own = [
+        named(tcp(0, 100, ACK), 1, true),
+        named(tcp(100, 0, ACK), 2, true),
+        named(tcp(100, 100, ACK), 3, true),
+    ];
+    stay_apart(&own);
+}
+
 /// Changes an octet.
 type Change = fn(&mut [u8]);
 
@@ -197,6 +234,7 @@ proptest! {
             let built = match kind {
                 0 => v4(FAR, LAN).udp(flow.into(), 4_000, &vec![1; length]),
                 1 => tcp(*sequence, length, flags),
+                3 => tcp_with(*sequence, flags % 11, length, ACK),
                 2 => tcp(*sequence, length, ACK | PSH),
                 _ => tcp(*sequence, length, ACK),
             };

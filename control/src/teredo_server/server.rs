@@ -5,7 +5,7 @@ use super::authentication::{Clients, Protected};
 use super::packet::{self, Content};
 use super::rates::{Rate, Rates};
 use super::refusal::Refusal;
-use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received, is_link_local};
+use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
 use sixway_wire::teredo::{Origin, Prologue, TeredoAddress, TeredoInterface, is_global_unicast};
@@ -106,7 +106,7 @@ impl Server {
         let (prologue, octets) = Prologue::split(datagram.payload).map_err(|_| Refusal::Malformed)?;
         let (header, packet) = packet::read(octets)?;
         let content = packet::content(&header, packet)?;
-        if !self.may_send_to(datagram.from.address) {
+        if !self.may_send_to(datagram.from.address) || datagram.from.port == 0 {
             return Err(Refusal::SourceNotGlobal);
         }
         let is_own = |address| self.settings.address == address || self.settings.secondary == Some(address);
@@ -146,9 +146,7 @@ impl Server {
         match TeredoAddress::of(header.source) {
             Some(client) if client.mapped() != from => Err(Refusal::SourceSpoofed),
             Some(_) => Ok(()),
-            None if header.source.is_multicast() || header.source.is_unspecified() => {
-                Err(Refusal::SourceSpoofed)
-            }
+            None if !is_global(header.source) => Err(Refusal::SourceSpoofed),
             None => match TeredoAddress::of(header.destination) {
                 Some(client) if client.server == self.settings.address => Ok(()),
                 Some(_) | None => Err(Refusal::NotOurClient),
@@ -234,7 +232,7 @@ impl Server {
         (content, packet): (Content, &[u8]),
         out: &mut Vec<u8>,
     ) -> Result<Sent, Refusal> {
-        if is_of_link_or_group(header.destination) {
+        if !is_global(header.destination) {
             return Err(Refusal::DestinationNotGlobal);
         }
         let is_ours =
@@ -254,11 +252,10 @@ impl Server {
     }
 }
 
-/// Addresses that are no global unicast addresses.
-fn is_of_link_or_group(address: Ipv6Addr) -> bool {
-    address.is_multicast()
-        || address.is_loopback()
-        || address.is_unspecified()
-        || is_link_local(address)
-        || address.to_bits() >> 32 == 0xffff
+/// Whether an address is global unicast (RFC 4291 §2.4, as IANA allocates it), and if it embeds an IPv4 address of 6to4, whether that is.
+fn is_global(address: Ipv6Addr) -> bool {
+    let bits = address.to_bits();
+    let is_allocated = bits >> 125 == 0b001;
+    let is_6to4 = bits >> 112 == 0x2002;
+    is_allocated && (!is_6to4 || is_global_unicast(Ipv4Addr::from_bits((bits >> 80) as u32)))
 }

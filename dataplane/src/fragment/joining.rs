@@ -198,10 +198,10 @@ impl OpenPacket {
     #[inline]
     fn goes_on(&self, first: &Frame, frame: &Frame, segment: Segment) -> bool {
         segment.payload <= usize::from(self.size)
-            && (segment.ip == IPV6_HEADER || self.is_counted(first, frame, segment))
             && (segment.is_udp || self.next == segment.sequence)
             && counted(segment.ip, first.len()) + segment.payload <= LONGEST
             && continues(first.bytes(), frame.bytes(), segment)
+            && (segment.ip == IPV6_HEADER || self.is_counted(first, frame, segment))
     }
 }
 
@@ -238,43 +238,31 @@ impl OpenPacket {
 impl Flow {
     #[inline]
     fn of(octets: &[u8]) -> Self {
-        let Some(head) = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>() else {
-            return Self::of_short(octets);
+        let word = |at: usize| match octets.get(at..).and_then(|rest| rest.first_chunk()) {
+            Some(word) => u32::from_ne_bytes(*word),
+            None => 0,
         };
-        let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         // The ports, and the ends of the addresses.
-        let mixed = match ip_header(head[0]) {
-            Some(IPV6_HEADER) => {
-                match head[6] {
+        let mixed = match *octets {
+            [0x60..=0x6f, _, _, _, _, _, next, ..] if octets.len() >= IPV6_HEADER + UDP_HEADER => {
+                match next {
                     TCP | UDP => {}
                     ICMPV6 => return Self::Apart,
                     _ => return Self::Unknown,
                 }
                 word(40) ^ word(20).rotate_left(7) ^ word(36).rotate_left(13)
             }
-            Some(_) => {
-                // A fragment has no ports.
-                match (head[9], head[6] & 0x3f | head[7]) {
-                    (TCP | UDP, 0) => {}
-                    (ICMPV4, _) => return Self::Apart,
-                    _ => return Self::Unknown,
-                }
+            [0x60..=0x6f, ..] => return Self::Apart,
+            // A fragment has no ports.
+            [0x45, _, _, _, _, _, flags, offset, _, TCP | UDP, ..]
+                if flags & 0x3f | offset == 0 && octets.len() >= IPV4_HEADER + UDP_HEADER =>
+            {
                 word(20) ^ word(12).rotate_left(7) ^ word(16).rotate_left(13)
             }
-            None => return Self::Unknown,
+            [_, _, _, _, _, _, _, _, _, ICMPV4, ..] => return Self::Apart,
+            [..] => return Self::Unknown,
         };
         Self::Of((mixed.wrapping_mul(0x9e37_79b1) >> 24) as usize % PLACES)
-    }
-
-    /// A packet that is too short for the headers of IPv6 and UDP: of IPv4 it may be TCP's without data, whose order matters.
-    #[cold]
-    fn of_short(octets: &[u8]) -> Self {
-        match *octets {
-            [first, _, _, _, _, _, _, _, _, protocol, ..] if first >> 4 == 4 && protocol != ICMPV4 => {
-                Self::Unknown
-            }
-            [..] => Self::Apart,
-        }
     }
 }
 
@@ -282,11 +270,14 @@ impl Segment {
     #[inline]
     fn of(frame: &Frame) -> Option<Self> {
         let octets = frame.bytes();
-        let head = octets.first_chunk::<{ IPV6_HEADER + UDP_HEADER }>()?;
+        let head = octets.first_chunk::<{ IPV4_HEADER + UDP_HEADER }>()?;
         if frame.offload.segments.is_some() {
             return None;
         }
         let ip = ip_header(head[0])?;
+        if octets.len() < ip + UDP_HEADER {
+            return None;
+        }
         let (length, protocol) =
             if ip == IPV6_HEADER { ([head[4], head[5]], head[6]) } else { ([head[2], head[3]], head[9]) };
         if usize::from(u16::from_be_bytes(length)) != counted(ip, octets.len()) {
@@ -343,7 +334,9 @@ fn continues(first: &[u8], octets: &[u8], segment: Segment) -> bool {
     if !is_same || segment.is_udp {
         return is_same;
     }
-    let (first, octets) = (&first[ip..headers], &octets[ip..headers]);
+    // The first may have fewer options, and little data.
+    let Some(first) = first.get(ip..headers) else { return false };
+    let octets = &octets[ip..headers];
     // Acknowledgment number, data offset; flags; window; urgent pointer, options.
     first[8..13] == octets[8..13]
         && first[13] == octets[13] & !PSH
