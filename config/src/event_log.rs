@@ -185,7 +185,7 @@ impl EventLog {
             report.fault(section.place(), "writes nothing; add [log.file], [[log.syslog]] or [[log.ipfix]]");
         }
         if !has_bindings {
-            report.warn(section.place(), "logs nothing: there is neither [nat64] nor [nat44]; remove it");
+            report.warn(section.place(), "logs nothing: there is no [nat64], no [nat44], no [[realm]], no AFTR and no concentrator of 4over6; remove it");
         }
         let syslog: Option<Vec<_>> = syslog.iter().map(|row| SyslogServer::read(row, report)).collect();
         let ipfix: Option<Vec<_>> = ipfix.iter().map(|row| IpfixCollector::read(row, report)).collect();

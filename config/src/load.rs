@@ -12,7 +12,7 @@ use crate::config::{Config, MAX_EAM_ROUTES, eam_routes};
 use crate::configured_tunnel::ConfiguredTunnel;
 use crate::dns64::{self, Dns64, Translators};
 use crate::document::Document;
-use crate::ds_lite::{self, DsLite};
+use crate::ds_lite::{self, Aftr, DsLite};
 use crate::event_log::EventLog;
 use crate::fast_path::FastPath;
 use crate::fault::{Faults, Place, Report, Warning};
@@ -240,6 +240,7 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
         config.check_dns64(&dns64, &written, host, report);
     }
     check_realms(config, sections, report);
+    check_ends_of_softwires(config, sections, report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
         nat46_check::check(config, &section, report);
     }
@@ -306,6 +307,20 @@ fn check_realms(config: &Config, sections: &Sections, report: &mut Report) {
     if let (Some(realm), true) = (written.first(), config.is_offloaded()) {
         let what = "cannot be combined with [fastpath], which does not know which device a packet belongs to";
         report.fault(realm.place(), format!("{what}; remove one of the two"));
+    }
+}
+
+/// An AFTR and a concentrator tell their clients' packets by the address that they come to.
+fn check_ends_of_softwires(config: &Config, sections: &Sections, report: &mut Report) {
+    let written = sections.all(&schema::FOUR_OVER_SIX, &mut Report::default());
+    for (end, section) in config.others.four_over_six.iter().zip(&written) {
+        let Some(concentrator) = end.concentrator() else { continue };
+        let mut aftrs = config.aftrs();
+        let same = |aftr: &&Aftr| aftr.addresses.iter().any(|it| concentrator.addresses.contains(it));
+        if let Some(aftr) = aftrs.find(same) {
+            let what = "a tunnel packet to it could belong to either; write another address";
+            report.fault(section.place(), format!("has an address of {}, too; {what}", aftr.name));
+        }
     }
 }
 

@@ -124,6 +124,6 @@ fn a_server_is_named_once_for_each_transport() {
 #[test]
 fn a_log_without_a_translator_is_told() {
     let siit = "[siit]\nprefix = \"2001:db8:65::/96\"\n";
-    let said = "sixway.toml:6  log  logs nothing: there is neither [nat64] nor [nat44]; remove it";
+    let said = "sixway.toml:6  log  logs nothing: there is no [nat64], no [nat44], no [[realm]], no AFTR and no concentrator of 4over6; remove it";
     warnings(&format!("{OWN}{siit}{LOG}"), &[said]);
 }

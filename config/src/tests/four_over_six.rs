@@ -92,4 +92,10 @@ fn what_is_missing_or_of_the_other_role_is_reported_with_a_remedy() {
     let two = HUB.replace("[four_over_six]", "[[four_over_six]]");
     let two = format!("{two}{}", two.replace("192.0.2.16/28", "192.0.2.32/28"));
     fault(&two, "is an address of four_over_six-1, too");
+    let aftr = "[[pool]]\nname = \"p\"\naddresses = [\"203.0.113.0/28\"]\n[ds_lite]\nrole = \"aftr\"\npool = \"p\"\n\
+                addresses = [\"2001:db8:a::1\"]\nclients = [\"2001:db8:b4::/48\"]\n";
+    fault(
+        &format!("{HUB}{}", aftr.replace("2001:db8:a::1", "2001:db8:c::2")),
+        "has an address of ds_lite, too",
+    );
 }

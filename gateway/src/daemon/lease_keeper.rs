@@ -126,7 +126,8 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
     let notices = book.take_notices();
     if let Some(events) = gateway.event_log() {
-        notices.into_iter().for_each(|notice| events.lease(notice));
+        let known = notices.iter().take_while(|notice| events.lease(notice)).count();
+        book.put_back_notices(notices, known);
     }
     for (place, index, pending) in book.take_pending() {
         let changes: LeaseChanges = pending.iter().map(|(ipv4, binding)| (*ipv4, *binding)).collect();

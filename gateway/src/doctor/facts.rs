@@ -100,12 +100,15 @@ impl Facts {
     }
 }
 
-/// A destination of a route that no shorter one of this host leads to: the first address of the whole family is not one.
+/// An address in a route's prefix that no more specific route of this host usually covers: not 0.0.0.0, which is this host.
 pub(super) fn destination(route: Route) -> IpAddr {
+    const ONE: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 1);
     match route {
         Route::V4(prefix) if prefix.address().is_unspecified() && prefix.contains(REMOTE4) => {
             IpAddr::V4(REMOTE4)
         }
+        // 0.0.0.0/1 ends in loopback addresses.
+        Route::V4(prefix) if prefix.address().is_unspecified() && prefix.contains(ONE) => IpAddr::V4(ONE),
         Route::V4(prefix) if prefix.address().is_unspecified() => IpAddr::V4(prefix.last()),
         Route::V4(prefix) => IpAddr::V4(prefix.address()),
         Route::V6(prefix) if prefix.address().is_unspecified() => IpAddr::V6(REMOTE6),

@@ -119,7 +119,7 @@ pub(super) fn plan(
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
 }
 
-/// Whether packets of a mechanism would leave by a link that is not known: half a trial would say that all is well.
+/// Whether no link is known that packets of a mechanism would leave by. The routes name each that is missing.
 fn lacks_a_link(config: &Config, facts: &Facts) -> bool {
     let needs_softwire = config.b4s().next().is_some() || !facts.softwires.is_empty();
     let has_softwire = facts.softwires.iter().any(|it| it.link.is_some());
@@ -165,9 +165,9 @@ impl Paths<'_> {
         let config = self.config;
         let of = |hosts: Vec<(Ipv4Addr, String)>| hosts.into_iter().map(|(_, lan)| lan);
         let nat44 = config.nat44.iter().flat_map(|it| of(self.hosts4(&it.inside, &it.interfaces)));
-        let b4s = config.b4s().flat_map(|it| of(self.hosts4(&it.inside, &[])));
+        let b4s = config.b4s().flat_map(|it| of(self.hosts_of_tunnels(&it.inside)));
         let all = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
-        let tunnelled = config.others.ip_in_ip().iter().flat_map(|_| of(self.hosts4(&all, &[])));
+        let tunnelled = config.others.ip_in_ip().iter().flat_map(|_| of(self.hosts_of_tunnels(&all)));
         let all = nat44.chain(b4s).chain(tunnelled);
         all.chain(self.links_of_realms()).chain(self.links_of_nat46()).collect()
     }

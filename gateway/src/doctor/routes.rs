@@ -68,9 +68,15 @@ pub(super) fn has_outside4(config: &Config) -> bool {
 
 /// The way to a tunnel's other end.
 fn softwire(it: &Softwire) -> Finding {
-    let Softwire { name, remote, whose, .. } = it;
+    let Softwire { name, remote, whose, to, .. } = it;
+    let family = if remote.is_ipv6() { "-6 " } else { "" };
     match (&it.link, *remote == IpAddr::V6(REMOTE6)) {
         (Some(link), _) => Finding::fine(CHECK, format!("{name}: packets to the {whose} leave by {link}")),
+        (None, _) if it.is_circle => Finding::fault(
+            CHECK,
+            format!("{name}: packets to {remote} of the {whose} are routed into the tunnel itself"),
+            format!("ip {family}route add {to} via ROUTER dev UPLINK"),
+        ),
         (None, true) => Finding::fault(
             CHECK,
             format!("{name}: there is no IPv6 default route towards the {whose}"),
@@ -78,8 +84,8 @@ fn softwire(it: &Softwire) -> Finding {
         ),
         (None, false) => Finding::fault(
             CHECK,
-            format!("{name}: there is no route to {remote} of the {whose}"),
-            format!("ip route add {remote} via ROUTER dev UPLINK, or a default route"),
+            format!("{name}: there is no route to {to} of the {whose}"),
+            format!("ip {family}route add {to} via ROUTER dev UPLINK"),
         ),
     }
 }

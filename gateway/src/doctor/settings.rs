@@ -58,7 +58,8 @@ fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) 
         (Some(_), _) => by_device,
         // Sources of the pool.
         (None, Some(_)) => true,
-        (None, None) => false,
+        // Those of the other end's networks, and those that are lent: routes lead to both.
+        (None, None) => true,
     };
     let has_others = config.translates() || config.has_nat44() || config.aftrs().next().is_some();
     let is_loose_needed = has_others || (config.routes_ipv4() && !has_routed_sources);

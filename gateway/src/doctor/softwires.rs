@@ -5,7 +5,7 @@ use crate::host::hop;
 use sixway_wire::Prefix6;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// A tunnel, or what is alike of many.
+/// A tunnel, or one of many with the same local end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Softwire {
     /// What it is called.
@@ -14,9 +14,13 @@ pub(super) struct Softwire {
     pub local: IpAddr,
     /// The other end, or one of many.
     pub remote: IpAddr,
-    /// What is there.
+    /// What the other end is, in words.
     pub whose: &'static str,
-    /// The link towards it; `None`: there is no route.
+    /// What a route has to lead to: the prefix of many, or the other end.
+    pub to: String,
+    /// Whether packets to the other end are routed into the device, and so into the tunnel again.
+    pub is_circle: bool,
+    /// The link towards it; `None`: there is no route, or a circle.
     pub link: Option<String>,
     /// Whether it carries IPv4.
     pub has_ipv4: bool,
@@ -40,13 +44,19 @@ pub(super) fn softwires(config: &Config, addresses: &[HostAddress], anywhere: Ip
         }
         DsLite::Aftr(aftr) => {
             let (local, clients) = (aftr.addresses.first()?, aftr.clients.first()?);
-            Some(ipv4_in_ipv6(&aftr.name, *local, host_in(clients), "clients"))
+            Some(Softwire {
+                to: clients.to_string(),
+                ..ipv4_in_ipv6(&aftr.name, *local, host_in(clients), "clients")
+            })
         }
     });
     let of_four_over_six = config.others.four_over_six.iter().filter_map(|it| match &it.end {
         FourOverSixEnd::Concentrator(end) => {
             let (local, clients) = (end.addresses.first()?, end.clients.first()?);
-            Some(ipv4_in_ipv6(&it.name, *local, host_in(clients), "clients"))
+            Some(Softwire {
+                to: clients.to_string(),
+                ..ipv4_in_ipv6(&it.name, *local, host_in(clients), "clients")
+            })
         }
         FourOverSixEnd::Host(end) => {
             Some(ipv4_in_ipv6(&it.name, end.local, end.concentrator, "concentrator"))
@@ -57,6 +67,8 @@ pub(super) fn softwires(config: &Config, addresses: &[HostAddress], anywhere: Ip
         local: it.local,
         remote: it.remote,
         whose: "remote",
+        to: it.remote.to_string(),
+        is_circle: false,
         link: None,
         has_ipv4: it.prefixes.iter().any(|prefix| matches!(prefix, Route::V4(_))),
         has_ipv6: it.prefixes.iter().any(|prefix| matches!(prefix, Route::V6(_))),
@@ -66,13 +78,15 @@ pub(super) fn softwires(config: &Config, addresses: &[HostAddress], anywhere: Ip
         .chain(of_four_over_six)
         .chain(of_ip_in_ip)
         .map(|it| {
-            let link = hop(it.remote).map(|hop| hop.interface).filter(|name| name != device && name != "lo");
-            Softwire { link, ..it }
+            let link = hop(it.remote).map(|hop| hop.interface).filter(|name| name != "lo");
+            let is_circle = link.as_ref() == Some(device);
+            Softwire { is_circle, link: link.filter(|_| !is_circle), ..it }
         })
         .collect()
 }
 
 fn ipv4_in_ipv6(name: &str, local: Ipv6Addr, remote: Ipv6Addr, whose: &'static str) -> Softwire {
     let (local, remote) = (IpAddr::V6(local), IpAddr::V6(remote));
-    Softwire { name: name.into(), local, remote, whose, link: None, has_ipv4: true, has_ipv6: false }
+    let (to, is_circle, link) = (remote.to_string(), false, None);
+    Softwire { name: name.into(), local, remote, whose, to, is_circle, link, has_ipv4: true, has_ipv6: false }
 }

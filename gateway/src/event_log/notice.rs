@@ -1,5 +1,6 @@
 //! Records that the workers do not write. Alarms, and subscribers that were refused: both are rare by the way they are made. An alarm has a gap
-//! between its thresholds, and a subscriber has a record a minute at most. Leases: a client prefix begins few of them, by its rate of queries.
+//! between its thresholds, and a subscriber has a record a minute at most. Leases: few in a second, but all of them at the start, so what finds no
+//! room is given again.
 
 use super::phase::Phase;
 use sixway_wire::Prefix4;
@@ -25,7 +26,7 @@ pub enum Notice {
     Lease(LeaseNotice),
 }
 
-/// A lease that begins, ends, or was there before this process.
+/// A lease that begins, ends, or exists when this process starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseNotice {
     /// Which.
@@ -49,7 +50,7 @@ impl LeaseNotice {
         Self { phase: Phase::Deleted, concentrator, ipv4, host }
     }
 
-    /// It had it before this process.
+    /// It has it when this process starts, by a lease of before or by configuration.
     pub const fn continues(concentrator: Arc<str>, ipv4: Prefix4, host: Ipv6Addr) -> Self {
         Self { phase: Phase::Continues, concentrator, ipv4, host }
     }
@@ -146,7 +147,7 @@ impl Notice {
                 let what = match phase {
                     Phase::Created => "is leased to",
                     Phase::Deleted => "is no longer leased to",
-                    Phase::Continues => "was and is leased to",
+                    Phase::Continues => "is leased to, from the start of the log,",
                 };
                 let named = escaped(concentrator);
                 (

@@ -31,7 +31,7 @@ const TURN: usize = 8_192;
 /// Between two looks at rings that were empty.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Records of the gateway itself that wait.
-const NOTES: usize = 64;
+const NOTES: usize = 4_096;
 /// Parts of a listing that wait, and those that are written in a turn: events are taken in between.
 const PARTS: usize = 8;
 /// How long the end of the log may take: the next process waits for it.
@@ -182,10 +182,10 @@ impl EventLog {
     }
 
     /// A lease begins or ends: it is a binding of a whole address.
-    pub fn lease(&self, lease: LeaseNotice) {
-        if self.leases {
-            self.tell(Event::Notice(Notice::Lease(lease)));
-        }
+    /// Whether the thread has it; if not, it has too much to do, and the caller gives it again.
+    pub fn lease(&self, lease: &LeaseNotice) -> bool {
+        let event = Event::Notice(Notice::Lease(lease.clone()));
+        !self.leases || self.notes.try_send(Record { micros: micros(), event }).is_ok()
     }
 
     fn tell_of_limits(&self, event: Event) {

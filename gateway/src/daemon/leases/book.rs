@@ -92,6 +92,15 @@ impl LeaseBook {
         self.all().iter_mut().flat_map(|one| std::mem::take(&mut one.notices)).collect()
     }
 
+    /// The event log did not take those from number `known` on: they are given again, before newer ones.
+    pub(in crate::daemon) fn put_back_notices(&self, mut notices: Vec<LeaseNotice>, known: usize) {
+        notices.drain(..known.min(notices.len()));
+        if let Some(one) = self.all().first_mut() {
+            notices.append(&mut one.notices);
+            one.notices = notices;
+        }
+    }
+
     /// A worker did not get these: they are given again, unless there are newer ones.
     pub(in crate::daemon) fn put_back(&self, place: usize, pending: Pending) {
         if let Some(one) = self.all().get_mut(place) {

@@ -7,14 +7,30 @@ use sixway_dataplane::parse::{ACK, SYN};
 use sixway_wire::Prefix4;
 use std::net::{IpAddr, Ipv4Addr};
 
+/// Whether an interface is one of those that Docker, Podman, libvirt and LXC make for their guests.
+fn is_of_other_program(name: &str) -> bool {
+    let is_network = name
+        .strip_prefix("br-")
+        .is_some_and(|rest| rest.len() == 12 && rest.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    is_network || ["docker", "virbr", "podman", "cni", "lxc", "veth"].iter().any(|it| name.starts_with(it))
+}
+
 impl Paths<'_> {
-    /// Interfaces with inside hosts, and one of these at each. `interfaces` empty: all but the tunnels' links.
+    /// Hosts behind this one whose packets enter a tunnel: not those at its links or uplinks, and not other programs' guests, whom nobody
+    /// asked to connect with the other end.
+    pub(super) fn hosts_of_tunnels(&self, within: &[Prefix4]) -> Vec<(Ipv4Addr, String)> {
+        let facts = self.facts;
+        let links = facts.softwires.iter().filter_map(|it| it.link.as_ref());
+        let links: Vec<_> = links.chain(&facts.outside).chain(&facts.defaults4).collect();
+        let all = facts.addresses.iter().map(|own| &own.interface);
+        let hosts: Vec<String> =
+            all.filter(|name| !links.contains(name) && !is_of_other_program(name)).cloned().collect();
+        if hosts.is_empty() { Vec::new() } else { self.hosts4(within, &hosts) }
+    }
+
+    /// Interfaces with inside hosts, and one of these at each. `interfaces` empty: all.
     pub(super) fn hosts4(&self, within: &[Prefix4], interfaces: &[String]) -> Vec<(Ipv4Addr, String)> {
-        let is_link = |name: &String| self.facts.softwires.iter().any(|it| it.link.as_ref() == Some(name));
-        let named = |interface: &String| match interfaces {
-            [] => !is_link(interface),
-            some => some.contains(interface),
-        };
+        let named = |interface: &String| interfaces.is_empty() || interfaces.contains(interface);
         let hosts = self.facts.addresses.iter().filter_map(|own| match own.address {
             IpAddr::V4(address)
                 if own.length <= 30 && own.interface != self.device && !address.is_loopback() =>
@@ -29,10 +45,10 @@ impl Paths<'_> {
     }
 
     /// Between hosts and the device, both ways, and an error towards the host.
-    pub(super) fn inner4(&mut self, suffix: &str, within: &[Prefix4], names: &[String], remote: Ipv4Addr) {
+    pub(super) fn inner4(&mut self, suffix: &str, hosts: Vec<(Ipv4Addr, String)>, remote: Ipv4Addr) {
         let device = self.device.clone();
         self.plan.routes.push((format!("{remote}/32"), device.clone()));
-        for (host, lan) in self.hosts4(within, names) {
+        for (host, lan) in hosts {
             // Between the same interfaces: once.
             if !self.rules.iter().any(|rule| rule.name == path(&lan, &device, false, suffix).name) {
                 self.between(suffix, (host, &lan, &lan), &device, remote);

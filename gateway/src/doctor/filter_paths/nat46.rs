@@ -15,7 +15,8 @@ impl Paths<'_> {
         let prefix = nat46.prefix.prefix();
         self.plan.routes.push((nat46.pool.to_string(), device.clone()));
         self.plan.routes.push((prefix.to_string(), device.clone()));
-        self.inner4(&suffix, &nat46.clients, &[], nat46.pool.last());
+        let hosts = self.hosts4(&nat46.clients, &[]);
+        self.inner4(&suffix, hosts, nat46.pool.last());
         let Some(uplink) = self.facts.uplink6.as_ref().map(|hop| hop.interface.clone()) else { return };
         let Some(client) = nat46.clients.first() else { return };
         let client = self.hosts4(&nat46.clients, &[]).first().map_or(client.address(), |(host, _)| *host);

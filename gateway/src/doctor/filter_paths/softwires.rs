@@ -8,6 +8,9 @@ use crate::config::{Config, FourOverSixEnd, Route};
 use sixway_wire::{Prefix4, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+/// A host at the other end of a tunnel to everywhere.
+const REMOTE6_OF_INSIDE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x78);
+
 impl Paths<'_> {
     pub(super) fn softwires(&mut self) {
         let facts = self.facts;
@@ -15,7 +18,8 @@ impl Paths<'_> {
             self.outer_of(softwire);
         }
         for b4 in self.config.b4s() {
-            self.inner4("", &b4.inside, &[], REMOTE_OF_INSIDE);
+            let hosts = self.hosts_of_tunnels(&b4.inside);
+            self.inner4("", hosts, REMOTE_OF_INSIDE);
         }
         for aftr in self.config.aftrs() {
             let Some(pool) = self.config.pool(&aftr.pool) else { continue };
@@ -51,9 +55,12 @@ impl Paths<'_> {
             Route::V6(_) => None,
         });
         if let Some(remote) = first4 {
-            self.inner4("", &[Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)], &[], remote);
+            let hosts = self.hosts_of_tunnels(&[Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)]);
+            self.inner4("", hosts, remote);
         }
         let first6 = prefixes.iter().find_map(|it| match it {
+            // ::1 is this host.
+            Route::V6(prefix) if prefix.address().is_unspecified() => Some(REMOTE6_OF_INSIDE),
             Route::V6(prefix) => Some(Ipv6Addr::from_bits(prefix.address().to_bits() | 1)),
             Route::V4(_) => None,
         });

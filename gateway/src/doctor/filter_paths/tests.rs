@@ -190,6 +190,8 @@ fn softwire(local: &str, remote: &str) -> crate::doctor::softwires::Softwire {
         local: local.parse().unwrap(),
         remote: remote.parse().unwrap(),
         whose: "remote",
+        to: remote.into(),
+        is_circle: false,
         link: Some("wan0".into()),
         has_ipv4: true,
         has_ipv6: false,
