@@ -65,7 +65,7 @@ fn tcp(sequence: u32, length: usize, flags: u8) -> Build {
     tcp_with(sequence, 0, length, flags)
 }
 
-/// The same with so many words of options.
+/// The same with this number of words of options.
 fn tcp_with(sequence: u32, options: u8, length: usize, flags: u8) -> Build {
     let mut body = [
         &[0, 80, 0x0f, 0xa0][..],
