@@ -219,6 +219,21 @@ fn every_path_of_a_b4_is_tried_without_an_ipv4_uplink() {
 }
 
 #[test]
+fn guests_of_other_programs_and_the_uplink_are_no_hosts_behind_a_tunnel() {
+    let mut it = facts();
+    for interface in ["docker0", "br-0123456789ab", "virbr0", "lxcbr0"] {
+        let address = "172.17.0.1".parse().unwrap();
+        it.addresses.insert(0, HostAddress { interface: interface.into(), address, length: 16 });
+    }
+    it.softwires = vec![softwire("192.0.2.77", "198.51.100.7")];
+    let text = "[ip_in_ip]\nlocal = \"192.0.2.77\"\nremote = \"198.51.100.7\"\nprefixes = \"10.7.0.0/16\"\n";
+    let (_, paths) = tried(text, &it);
+    let inner: Vec<_> =
+        names(&paths).into_iter().filter(|name| name.starts_with("IPv4 packets from")).collect();
+    assert_eq!(inner, ["IPv4 packets from lan0 to sixway0", "IPv4 packets from sixway0 to lan0"]);
+}
+
+#[test]
 fn outer_and_inner_packets_of_ip_in_ip_are_tried() {
     let text = "[ip_in_ip]\nlocal = \"192.0.2.77\"\nremote = \"198.51.100.7\"\nprefixes = \"10.7.0.0/16\"\n";
     let softwires = vec![softwire("192.0.2.77", "198.51.100.7")];
