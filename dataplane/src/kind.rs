@@ -199,6 +199,16 @@ kinds! {
         out: "encap" = "Frames encapsulated by 4over6 tunnels.",
         in: "decap" = "Frames decapsulated by 4over6 tunnels.",
     }
+    /// Teredo's relay and client (RFC 4380).
+    Teredo {
+        name: "teredo",
+        section: "teredo",
+        title: "teredo",
+        number: 14,
+        stateful: false,
+        out: "encap" = "Frames encapsulated by Teredo.",
+        in: "decap" = "Frames decapsulated by Teredo.",
+    }
 }
 
 impl Kind {
@@ -239,6 +249,7 @@ mod tests {
             (Kind::B4, 13),
             (Kind::Nat46, 12),
             (Kind::FourOverSix, 11),
+            (Kind::Teredo, 14),
         ];
         assert!(given.iter().all(|(kind, number)| kind.number() == *number));
     }

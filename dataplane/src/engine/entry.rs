@@ -14,6 +14,7 @@ use crate::mechanism::nat44::Nat44;
 use crate::mechanism::nat46::Nat46;
 use crate::mechanism::nat64::Nat64;
 use crate::mechanism::siit::Siit;
+use crate::mechanism::teredo::{Teredo, TeredoChange};
 use crate::outbox::Outbox;
 use crate::stateful::Stateful;
 use crate::verdict::{Verdict, WorkerId};
@@ -94,6 +95,18 @@ impl Engine {
     /// The ends of 4over6 tunnels, in the order of the configuration.
     pub fn four_over_six(&mut self) -> &mut [FourOverSix] {
         &mut self.mechanisms.four_over_six.all
+    }
+
+    /// Teredo's relays and clients, in the order of the configuration.
+    pub fn teredo(&self) -> &[Teredo] {
+        &self.mechanisms.teredo.all
+    }
+
+    /// Changes a relay or a client of Teredo. Without effect if there is none of this index.
+    pub fn change_teredo(&mut self, index: u16, change: &TeredoChange, now: Instant) {
+        if let Some(teredo) = self.mechanisms.teredo.all.get_mut(usize::from(index)) {
+            teredo.change(change, now);
+        }
     }
 
     /// Writes the verdict of every frame received from a link. The caller sends in the order of the frames: those that leave, and at

@@ -17,6 +17,7 @@ mod six_in_four;
 pub mod six_rd;
 pub mod six_to_four;
 pub mod table;
+pub mod teredo;
 
 pub use crate::identity;
 pub use table::MechanismConfig;

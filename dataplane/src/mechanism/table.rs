@@ -5,7 +5,7 @@
 use super::contract::{Build as _, BuildContext, BuildFault, Claims, Configured, Mechanism};
 use super::{
     b4, configured, ds_lite, four_over_six, ip_in_ip, isatap, nat44, nat46, nat64, npt66, siit, six_rd,
-    six_to_four,
+    six_to_four, teredo,
 };
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -187,6 +187,8 @@ mechanisms! { $
     Nat46 { module: nat46, state: Nat46, config: Nat46Config }
     /// Public 4over6 (RFC 7040).
     FourOverSix { module: four_over_six, state: FourOverSix, config: FourOverSixConfig }
+    /// Teredo's relay and client (RFC 4380).
+    Teredo { module: teredo, state: Teredo, config: TeredoConfig }
 }
 
 impl MechanismConfig {

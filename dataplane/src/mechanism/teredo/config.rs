@@ -1,0 +1,80 @@
+//! The configuration of a relay or a client.
+
+use crate::mechanism::contract::{self, Claims, InsideClaim};
+use crate::tunnel::{TunnelMtu, TunnelPolicy};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use sixway_wire::teredo::{TEREDO_PREFIX, TeredoAddress};
+use sixway_wire::{Endpoint4, IPV6_MIN_MTU, Prefix4, Prefix6};
+
+/// What a relay serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayConfig {
+    /// The source of its bubbles: an IPv6 address that is routed to this host.
+    pub address: Ipv6Addr,
+    /// Whom clients reach through it; empty: anybody but clients.
+    pub serves: Vec<Prefix6>,
+}
+
+/// Relay or client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeredoRole {
+    /// A relay.
+    Relay(RelayConfig),
+    /// A client, whose address follows by [`TeredoChange::Client`].
+    Client,
+}
+
+/// Configuration of a relay or a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeredoConfig {
+    /// Which of both.
+    pub role: TeredoRole,
+    /// Maximum number of peers.
+    pub max_peers: u32,
+    /// Servers of this host: bubbles for their clients go to them directly.
+    pub own_servers: Vec<Ipv4Addr>,
+    /// Options of the tunnel.
+    pub policy: TunnelPolicy,
+}
+
+impl TeredoConfig {
+    /// Default of [`TeredoConfig::max_peers`].
+    pub const MAX_PEERS: u32 = 100_000;
+
+    /// With the defaults.
+    pub fn new(role: TeredoRole) -> Self {
+        let policy = TunnelPolicy { mtu: TunnelMtu::Static(IPV6_MIN_MTU as u16), ..TunnelPolicy::default() };
+        Self { role, max_peers: Self::MAX_PEERS, own_servers: Vec::new(), policy }
+    }
+}
+
+/// A change while the engine runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TeredoChange {
+    /// The local end of the UDP packets (of the host, not of a NAT in front of it) and the IPv4 networks of this host; `None`: there is none, and
+    /// nothing is sent.
+    Local(Option<Endpoint4>, Vec<Prefix4>),
+    /// The client's address; `None`: it has none.
+    Client(Option<TeredoAddress>),
+    /// A client of the same link, at this endpoint (RFC 4380 §5.2.8).
+    LocalPeer(Ipv6Addr, Endpoint4),
+}
+
+impl contract::Configured for TeredoConfig {
+    fn claims(&self) -> Claims {
+        let destinations6 = vec![TEREDO_PREFIX];
+        let inside6 = match self.role {
+            TeredoRole::Relay(_) => Vec::new(),
+            TeredoRole::Client => {
+                vec![InsideClaim { sources: TEREDO_PREFIX, ingress: None, except: Vec::new() }]
+            }
+        };
+        Claims { destinations6, inside6, ..Claims::default() }
+    }
+
+    fn tunnel_policy(&self) -> TunnelPolicy {
+        self.policy
+    }
+}

@@ -1,0 +1,17 @@
+//! Teredo's relay and client (RFC 4380 §5.2, §5.4, with RFC 5991 and RFC 6081): IPv6 in UDP over IPv4, through NATs.
+//!
+//! ```text
+//!     IPv6 host ─── relay ═══ UDP, IPv4 ═══ NAT ═══ client 2001:0:server:flags:port:address
+//!                     └── bubble ── server ── bubble ──┘
+//! ```
+//!
+//! Neither sends data to an address and port that is written in an IPv6 address alone: a peer is trusted once a packet came from there. A bubble, sent
+//! through the peer's server, makes it send one. Packets wait meanwhile, a few for each peer.
+
+mod config;
+mod row;
+mod tunnel;
+
+pub use config::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
+pub use row::{PeerRow, PeerState, TeredoRow};
+pub use tunnel::Teredo;

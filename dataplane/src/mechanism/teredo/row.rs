@@ -1,0 +1,64 @@
+//! What is shown of a relay or a client, and of its peers.
+
+use core::net::Ipv6Addr;
+use core::time::Duration;
+use sixway_wire::Endpoint4;
+
+/// The state of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PeerState {
+    /// It did not answer.
+    Unreachable,
+    /// A bubble is under way.
+    Contacting,
+    /// Packets came from where it says it is, none of ours went there lately.
+    Trusted,
+    /// The same, and packets pass both ways.
+    Established,
+}
+
+impl PeerState {
+    /// In a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Contacting => "contacting",
+            Self::Trusted => "trusted",
+            Self::Established => "established",
+        }
+    }
+}
+
+/// A peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerRow {
+    /// Its IPv6 address.
+    pub address: Ipv6Addr,
+    /// Where its packets come from and go to.
+    pub endpoint: Endpoint4,
+    /// What is known of it.
+    pub state: PeerState,
+    /// Whether it is on the same link.
+    pub is_local: bool,
+    /// Since the last packet from it; `None`: there was none.
+    pub heard: Option<Duration>,
+    /// Since the last packet to it.
+    pub sent: Option<Duration>,
+    /// Bubbles since it answered last.
+    pub bubbles: u8,
+    /// Packets that wait for its answer.
+    pub waiting: u8,
+}
+
+/// A relay or a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TeredoRow {
+    /// Peers, by [`PeerState`].
+    pub peers: [u32; 4],
+    /// Packets that wait.
+    pub waiting: u32,
+    /// Bubbles sent.
+    pub bubbles: u64,
+    /// Bubbles not sent because of a rate.
+    pub bubbles_limited: u64,
+}
