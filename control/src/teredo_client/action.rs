@@ -1,6 +1,6 @@
 //! What a client has the daemon do.
 
-use super::status::Why;
+use super::why::Why;
 use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use sixway_wire::teredo::TeredoAddress;

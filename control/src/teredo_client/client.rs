@@ -8,7 +8,8 @@ use super::interval::Learning;
 use super::qualification::{Qualification, Qualified};
 use super::refused::Refused;
 use super::settings::{Local, ServerAddresses, Settings};
-use super::status::{NatKind, Phase, PortChoice, Status, Why};
+use super::status::{NatKind, Phase, PortChoice, Status};
+use super::why::Why;
 use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::Endpoint4;
@@ -23,7 +24,7 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub const LATE: Duration = Duration::from_secs(10);
 /// How often the server is asked out of turn at most.
 pub const DOUBT_INTERVAL: Duration = Duration::from_secs(5);
-/// Answers in a row that each tell another mapping, before the next one is asked for at the usual time.
+/// Answers in a row that each tell another mapping, before the server is asked again at the usual time.
 const DOUBTS: u8 = 3;
 /// Changes of state in one step.
 const MOST_TICKS: u8 = 4;

@@ -39,6 +39,7 @@ mod qualification;
 mod refused;
 mod settings;
 mod status;
+mod why;
 
 pub use action::{Action, ClientState, Port};
 pub use client::{Client, DOUBT_INTERVAL, FIRST_PAUSE, LATE, LONGEST_PAUSE};
@@ -46,4 +47,5 @@ pub use discovery::DISCOVERY;
 pub use exchange::{ATTEMPTS, TIMEOUT};
 pub use refused::Refused;
 pub use settings::{Local, Secret, ServerAddresses, Settings};
-pub use status::{NatKind, Phase, PortChoice, Status, Why};
+pub use status::{NatKind, Phase, PortChoice, Status};
+pub use why::Why;

@@ -10,7 +10,8 @@ use super::chance::Chance;
 use super::exchange::{ATTEMPTS, Answer, Due, Exchange, Question};
 use super::refused::Refused;
 use super::settings::{Local, Secret, ServerAddresses};
-use super::status::{NatKind, PortChoice, Why};
+use super::status::{NatKind, PortChoice};
+use super::why::Why;
 use sixway_dataplane::Instant;
 use sixway_wire::Endpoint4;
 

@@ -28,7 +28,7 @@ pub struct Secret {
 pub struct Settings {
     /// The servers, in the order in which they are tried.
     pub servers: Vec<ServerAddresses>,
-    /// Secure qualification; `None`: answers are told by their nonce alone.
+    /// Secure qualification; `None`: an answer is known by its nonce alone.
     pub secret: Option<Secret>,
     /// Whether to go on behind a symmetric NAT (RFC 6081 §5.2).
     pub symmetric: bool,

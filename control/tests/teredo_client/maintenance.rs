@@ -137,7 +137,7 @@ fn another_local_address_ends_the_address_and_qualifies_again_immediately() {
     host.answer(ELSEWHERE).unwrap();
     assert_eq!(host.used[1].address.mapped(), ELSEWHERE);
     assert_eq!(host.now, moved, "it waits for answers alone");
-    // The same again is no change.
+    // The same again changes nothing.
     host.client.moved(Some(local(there)), host.now);
     host.settle();
     assert_eq!(host.stopped.len(), 1);

@@ -82,10 +82,13 @@ impl Out {
     }
 }
 
+/// Client identifier, value, nonce and confirmation byte.
+type Authenticated = (Vec<u8>, Vec<u8>, [u8; 8], u8);
+
 /// A router advertisement, right unless a test changes it.
 #[derive(Clone, Debug)]
 struct Answer {
-    authentication: Option<(Vec<u8>, Vec<u8>, [u8; 8], u8)>,
+    authentication: Option<Authenticated>,
     origin: Option<Endpoint4>,
     source: Ipv6Addr,
     destination: Ipv6Addr,
