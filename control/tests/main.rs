@@ -10,4 +10,5 @@ mod isatap_host;
 mod replay;
 mod router_advert;
 mod teredo_client;
+mod teredo_nats;
 mod teredo_server;

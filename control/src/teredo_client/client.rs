@@ -22,6 +22,8 @@ pub const FIRST_PAUSE: Duration = Duration::from_secs(8);
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// A wake-up that is late by more than this was a suspended host: it may be in another network.
 pub const LATE: Duration = Duration::from_secs(10);
+/// The shortest interval that follows from mappings that change again and again.
+pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the server is asked out of turn at most.
 pub const DOUBT_INTERVAL: Duration = Duration::from_secs(5);
 /// Answers in a row that each tell another mapping, before the server is asked again at the usual time.
@@ -78,6 +80,8 @@ pub struct Client {
     ports: PortChoice,
     interval: Duration,
     answered: Option<Instant>,
+    /// When the mapping changed last.
+    changed: Option<Instant>,
     key_expires: bool,
     counts: Counts,
     probe: Option<Exchange>,
@@ -104,6 +108,7 @@ impl Client {
             ports: PortChoice::Unknown,
             interval: settings.interval,
             answered: None,
+            changed: None,
             key_expires: false,
             counts: Counts::default(),
             probe: None,
@@ -270,7 +275,7 @@ impl Client {
         }
         (self.failed, self.rounds) = ((0, 0), 0);
         if self.in_use.is_none_or(|state| state.address.mapped() != found.mapped) {
-            self.interval = self.settings.interval;
+            self.interval = self.interval.min(self.settings.interval);
         }
         self.use_address(server, found.mapped, symmetric);
         let due = self.next_maintenance(now);
@@ -386,7 +391,12 @@ impl Client {
             (maintenance.changed, maintenance.doubts) = (None, 0);
         } else if maintenance.changed == Some(mapped) {
             self.counts.mapping_changes += 1;
-            self.interval = self.settings.interval;
+            // A NAT that forgets within the interval must be asked more often (RFC 6081 §5.1.1).
+            let again = self.changed.is_some_and(|changed| now.since(changed) <= self.interval * 3);
+            let shorter = (self.interval / 2).max(SHORTEST_INTERVAL);
+            self.interval =
+                if again { shorter.min(self.interval) } else { self.interval.min(self.settings.interval) };
+            self.changed = Some(now);
             self.use_address(server, mapped, state.symmetric);
             // The NAT may be another one.
             self.restart(now);

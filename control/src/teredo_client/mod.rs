@@ -42,7 +42,7 @@ mod status;
 mod why;
 
 pub use action::{Action, ClientState, Port};
-pub use client::{Client, DOUBT_INTERVAL, FIRST_PAUSE, LATE, LONGEST_PAUSE};
+pub use client::{Client, DOUBT_INTERVAL, FIRST_PAUSE, LATE, LONGEST_PAUSE, SHORTEST_INTERVAL};
 pub use discovery::DISCOVERY;
 pub use exchange::{ATTEMPTS, TIMEOUT};
 pub use refused::Refused;
