@@ -70,6 +70,8 @@ pub struct Client {
     native: bool,
     state: State,
     in_use: Option<ClientState>,
+    /// The address that was used last: its random bits are used again where the rest is the same.
+    last: Option<TeredoAddress>,
     why: Option<Why>,
     /// The server in turn.
     at: usize,
@@ -100,6 +102,7 @@ impl Client {
             native: false,
             state: State::Stopped,
             in_use: None,
+            last: None,
             why: None,
             at: 0,
             failed: (0, 0),
@@ -119,10 +122,22 @@ impl Client {
         }
     }
 
+    /// The address that the previous process used; before [`Client::start`]. The client has the same one if its NAT still maps it so.
+    pub const fn keep(&mut self, address: TeredoAddress) {
+        self.last = Some(address);
+    }
+
     /// Starts it.
     pub fn start(&mut self, now: Instant) {
         self.started = true;
         self.restart(now);
+    }
+
+    /// Stops it: the address is given up, and the other ports are closed.
+    pub fn shut_down(&mut self) {
+        self.started = false;
+        self.stop(Why::NotStarted);
+        self.state = State::Stopped;
     }
 
     /// The service port is elsewhere: another local address or port, or none. The address in use is given up immediately, as its mapping is lost.
@@ -151,7 +166,9 @@ impl Client {
     /// The host was suspended: it qualifies again. The address stays in use until it is known whether it is still the same.
     pub fn resumed(&mut self, now: Instant) {
         self.rounds = 0;
-        self.restart(now);
+        if self.started {
+            self.restart(now);
+        }
     }
 
     /// Peers do not answer, or packets come that should not: the server is asked out of turn (RFC 6081 §5.1.1), each [`DOUBT_INTERVAL`] at most.
@@ -251,18 +268,17 @@ impl Client {
         }
     }
 
-    /// Uses an address; the random bits of the address in use stay if the rest is the same.
+    /// Uses an address; the random bits of the last one stay if the rest is the same.
     fn use_address(&mut self, server: ServerAddresses, mapped: Endpoint4, symmetric: bool) {
         let flags = self.chance.bits() as u16 & TeredoInterface::RANDOM;
-        let kept = self.in_use.map(|state| state.address);
-        let kept = kept.filter(|kept| kept.server == server.primary && kept.mapped() == mapped);
+        let kept = self.last.filter(|kept| kept.server == server.primary && kept.mapped() == mapped);
         let interface = TeredoInterface { flags, mapped };
         let address = kept.unwrap_or(TeredoAddress { server: server.primary, interface });
         let state = ClientState { address, symmetric };
         if self.in_use != Some(state) {
             self.actions.push_back(Action::Use(state));
         }
-        self.in_use = Some(state);
+        (self.in_use, self.last) = (Some(state), Some(address));
         self.why = None;
     }
 

@@ -227,3 +227,42 @@ fn two_clients_with_one_seed_do_the_same() {
     assert!(first.len() > 50);
     assert_eq!(first, second);
 }
+
+#[test]
+fn the_address_of_the_previous_process_is_kept_if_the_mapping_is_the_same() {
+    let address = Host::qualified(settings()).used[0].address;
+    for (mapped, is_kept) in [(MAPPED, true), (ELSEWHERE, false)] {
+        let mut host = Host::seeded(settings(), 99);
+        host.client.keep(address);
+        host.answer(mapped).unwrap();
+        host.answer(mapped).unwrap();
+        assert_eq!(host.used[0].address == address, is_kept);
+        assert_ne!(address, Host::seeded_and_qualified(99).used[0].address, "another seed, other bits");
+    }
+}
+
+#[test]
+fn after_an_interruption_the_address_is_the_same_if_the_mapping_is() {
+    let mut host = Host::qualified(settings());
+    host.until_sent();
+    host.wait_secs(24);
+    assert_eq!(host.stopped.len(), 1);
+    host.until_sent();
+    host.answer(MAPPED).unwrap();
+    host.answer(MAPPED).unwrap();
+    assert_eq!(host.used[0], host.used[1]);
+}
+
+#[test]
+fn a_client_that_is_shut_down_gives_its_address_and_ports_up_and_sends_nothing() {
+    let mut host = Host::qualified(Settings { learn_interval: true, ..Settings::new(vec![SERVER]) });
+    host.client.shut_down();
+    host.settle();
+    assert_eq!((host.stopped.clone(), host.closed.len()), (vec![Why::NotStarted], 2));
+    host.client.resumed(host.now);
+    host.client.native_ipv6(true, host.now);
+    host.client.native_ipv6(false, host.now);
+    host.client.moved(None, host.now);
+    host.client.doubt(host.now);
+    assert_eq!((host.client.step(host.now), host.client.due()), (None, None));
+}

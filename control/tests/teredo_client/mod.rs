@@ -176,7 +176,15 @@ impl Host {
 
     /// One that is qualified.
     fn qualified(settings: Settings) -> Self {
-        let mut host = Self::new(settings);
+        Self::new(settings).and_qualified()
+    }
+
+    fn seeded_and_qualified(seed: u8) -> Self {
+        Self::seeded(settings(), seed).and_qualified()
+    }
+
+    fn and_qualified(self) -> Self {
+        let mut host = self;
         host.answer(MAPPED).unwrap();
         host.answer(MAPPED).unwrap();
         assert_eq!(host.used.len(), 1);
