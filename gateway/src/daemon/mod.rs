@@ -61,6 +61,7 @@ mod threads;
 mod told;
 mod tunnel_view;
 mod tunnels;
+mod udp_tunnels;
 mod undelivered;
 mod watched_limits;
 mod words;
