@@ -61,8 +61,10 @@ counters! {
     /// Frames merged into another one, which is counted once: fragments of a packet that was handed over, held or left to the host, and segments
     /// joined into a GSO packet.
     merged = "merged",
-    /// Frames held: fragments that wait for the rest of their packet, and stored SYNs (a gauge).
+    /// Frames held: fragments that wait for the rest of their packet, stored SYNs, and packets that wait for a Teredo peer to answer (a gauge).
     held = "held",
+    /// Frames for a mechanism itself, with nothing to forward: bubbles of Teredo.
+    absorbed = "absorbed",
     /// Packets as on the wire: a GSO packet counts once for each segment, a fragmented packet once for each fragment.
     packets = "packets",
     /// Octets forwarded, IP headers included.
@@ -180,6 +182,7 @@ pub const CONSERVATION: [&[Term]; 2] = [
         ("handed_over", |counters| counters.handed_over),
         ("held", |counters| counters.held),
         ("merged", |counters| counters.merged),
+        ("absorbed", |counters| counters.absorbed),
         ("dropped", Counters::dropped_total),
     ],
 ];

@@ -196,6 +196,18 @@ drop_reasons! {
     /// The inner source is not leased to the host that sent the tunnel packet (RFC 7040 §6), or a packet into a tunnel does not have the leased
     /// address as its source.
     SourceNotLeased => silent,
+    /// The Teredo peer did not answer to bubbles in the last five minutes (RFC 4380 §5.2.6), or its address contains an IPv4 address to which nothing may
+    /// be sent (§5.2.4).
+    TeredoUnreachable => icmpv6(1, 3),
+    /// Too many packets wait for answers of Teredo peers, all together, for this peer, or of this sender.
+    TeredoWaitingFull => silent,
+    /// The table of Teredo peers is full of those that packets pass to and from, or this sender or this IPv4 address has its share of it.
+    TeredoPeersFull => icmpv6(1, 3),
+    /// A Teredo datagram from an endpoint that is not proven to be the sender's, or from a client that no packet went to (RFC 4380 §5.2.3, §5.4.2).
+    TeredoNotTrusted => silent,
+    /// A Teredo datagram with something in front of the packet that only a server or a client of another server sends, or something that is
+    /// not for this node.
+    TeredoUnexpected => silent,
     /// The packet would fit the tunnel only in fragments, which the configuration forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
     /// the sender did not set DF.
     OuterTooBig => icmpv4(3, 1) icmpv6(1, 3),

@@ -3,9 +3,10 @@
 
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
-use crate::frame::Realm;
-use crate::verdict::{Outer, OuterIndex, Quoted, QuotedIndex};
+use crate::frame::{Frame, Offload, Realm};
+use crate::verdict::{Outer, OuterIndex, PolicyId, Quoted, QuotedIndex};
 use arrayvec::ArrayVec;
+use sixway_wire::Endpoint4;
 
 /// Outer headers of a stride, and quoted packets: one for each of its packets.
 const SCRATCH: usize = 64;
@@ -20,6 +21,26 @@ pub enum Generated {
     Probe(Realm, Box<[u8]>),
     /// An ICMP error about a held packet that was dropped for this reason and is counted already. Its octets may be truncated.
     Answer(DropReason, Box<[u8]>),
+    /// A datagram of the gateway's own, from the first to the second endpoint: the payload of UDP.
+    Datagram(Endpoint4, Endpoint4, Box<[u8]>),
+    /// A packet that a tunnel held, which goes behind this outer header now.
+    Released(HeldPacket, Outer, PolicyId),
+}
+
+/// A packet that a mechanism stored, as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldPacket {
+    /// Its octets.
+    pub octets: Box<[u8]>,
+    /// Segmentation and checksum state.
+    pub offload: Offload,
+}
+
+impl HeldPacket {
+    /// A copy of a frame's packet.
+    pub fn of(frame: &Frame) -> Self {
+        Self { octets: frame.bytes().into(), offload: frame.offload }
+    }
 }
 
 /// The effects of mechanisms.
@@ -79,9 +100,14 @@ impl Effects {
     /// Queues a generated packet, if there is room.
     #[cold]
     pub fn send(&mut self, generated: Generated) {
-        if self.generated.len() < MAX_GENERATED {
+        if self.has_room() {
             self.generated.push(generated);
         }
+    }
+
+    /// Whether there is room for a generated packet.
+    pub const fn has_room(&self) -> bool {
+        self.generated.len() < MAX_GENERATED
     }
 
     /// Whether generated packets wait to be sent.

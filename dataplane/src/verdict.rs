@@ -161,6 +161,8 @@ pub enum Next {
     IntoTunnel,
     /// Nowhere: the mechanism has stored it.
     Held,
+    /// Nowhere: it was for the mechanism itself.
+    Absorb,
     /// To control, as it came.
     Control,
 }
@@ -231,8 +233,10 @@ pub enum Verdict {
     HandOver(WorkerId),
     /// It was dropped and counted.
     Dropped(DropReason),
-    /// The engine keeps its octets: a fragment that waits for others, or a stored SYN.
+    /// The engine keeps its octets: a fragment that waits for others, a stored SYN, or a packet that waits for a peer of Teredo to answer.
     Held,
+    /// It was for the mechanism itself, and contained nothing to forward: a bubble of Teredo.
+    Absorbed,
 }
 
 impl Verdict {

@@ -243,6 +243,28 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let inner = v4("192.0.2.9", PEER4).udp(1, 2, b"data");
             (after(concentrator(), [v6(HOST6, "2001:db8:c::1").protocol(4, &inner.octets(), None)]), six)
         }
+        DropReason::TeredoUnreachable => {
+            (after(crate::teredo::relay(), [v6(HOST6, "2001:0:102:304::").udp(1, 2, b"data")]), six)
+        }
+        DropReason::TeredoWaitingFull => {
+            let packets = [(); 5].map(|()| v6(HOST6, &crate::teredo::client6(1)).udp(1, 2, b"data"));
+            (after(crate::teredo::relay(), packets), six)
+        }
+        DropReason::TeredoPeersFull => {
+            let packets = [0; 17]
+                .iter()
+                .zip(1..)
+                .map(|(_, number)| v6(HOST6, &crate::teredo::client6(number * 16)).udp(1, 2, b"data"));
+            let packets: Vec<Build> = packets.collect();
+            (after(crate::teredo::relay(), <[Build; 17]>::try_from(packets).unwrap()), six)
+        }
+        DropReason::TeredoNotTrusted | DropReason::TeredoUnexpected => {
+            let inner = v6(&crate::teredo::client6(1), HOST6).udp(1, 2, b"data").octets();
+            let front = if reason == DropReason::TeredoUnexpected { vec![0; 8] } else { Vec::new() };
+            let (from, to) = (crate::teredo::mapped(1), crate::teredo::LOCAL);
+            let datagram = crate::teredo::datagram(from, to, [front, inner].concat());
+            (after(crate::teredo::relay(), [datagram]), four)
+        }
         DropReason::OuterTooBig => {
             let policy = TunnelPolicy { outer_fragments: OuterFragments::Never, ..TunnelPolicy::default() };
             let tunnel = ConfiguredConfig { policy, ..support::configured() };

@@ -60,6 +60,7 @@ mod six_to_four;
 mod six_to_four_relay;
 mod super_frames;
 mod support;
+mod teredo;
 mod tunnel_packets_mangled;
 mod tunnels_at_one_address;
 mod tunnels_under_attack;

@@ -275,7 +275,7 @@ impl Gateway {
                     well_made(frame);
                 }
             }
-            Verdict::Punted | Verdict::Control | Verdict::Held | Verdict::Merged => {}
+            Verdict::Punted | Verdict::Control | Verdict::Held | Verdict::Absorbed | Verdict::Merged => {}
             Verdict::HandOver(_) => panic!("handed over to nobody"),
         }
     }

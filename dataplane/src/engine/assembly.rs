@@ -12,6 +12,7 @@ use super::realms::Realms;
 use super::slot::Slot;
 use super::softwire_ends::SoftwireEnds;
 use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
+use super::udp_ends::UdpEnds;
 use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;
 use crate::fragment::{Joining, Reassembly};
@@ -52,6 +53,7 @@ pub struct Engine {
     pub(super) rest4: Option<MechanismId>,
     pub(super) tunnel_addresses: TunnelAddresses,
     pub(super) pair_ends: PairEnds,
+    pub(super) udp_ends: UdpEnds,
     /// Whether a NAT44 translates what tunnels send.
     pub(super) translates_tunnels: bool,
     pub(super) own6: Option<Ipv6Addr>,
@@ -132,6 +134,7 @@ impl Engine {
             rest4: None,
             tunnel_addresses: TunnelAddresses::default(),
             pair_ends: PairEnds::default(),
+            udp_ends: UdpEnds::default(),
             translates_tunnels: config.nat44.iter().any(|nat44| nat44.translate_own_tunnels),
             own6: config.own6,
             path_news: PathNews::default(),
@@ -222,6 +225,7 @@ impl Engine {
             self.pair_ends.locals6().iter().copied().chain(self.path.softwires.locals()).collect();
         self.steering.set_ends6(&ends6);
         self.join = self.config.join && !(self.tunnel_addresses.is_empty() && ends6.is_empty());
+        self.set_udp_ends();
     }
 
     /// Sets the gateway's own IPv6 address. The tunnels use it from the next [`Self::set_tunnels`] on.

@@ -106,6 +106,7 @@ impl Engine {
     pub fn change_teredo(&mut self, index: u16, change: &TeredoChange, now: Instant) {
         if let Some(teredo) = self.mechanisms.teredo.all.get_mut(usize::from(index)) {
             teredo.change(change, now);
+            self.set_udp_ends();
         }
     }
 

@@ -2,10 +2,14 @@
 
 use super::path::{Batch, Path};
 use crate::drop_reason::DropReason;
-use crate::effects::Generated;
+use crate::effects::{Generated, HeldPacket};
 use crate::frame::{Frame, Ingress};
+use crate::kind::Kind;
 use crate::parse;
 use crate::rewrite::icmp_error::{DroppedPacket, IcmpDetail};
+use crate::rewrite::{Pass, Work};
+use crate::verdict::{Decision, Outer, PolicyId, Verdict};
+use sixway_wire::IPV6_HEADER;
 
 impl Path {
     /// Sends the packets that mechanisms generated.
@@ -31,7 +35,40 @@ impl Path {
                 Generated::Answer(reason, octets) => {
                     self.answer_later(reason, &as_long_as_it_says(octets), batch);
                 }
+                // One that finds no room in the outbox is lost, as datagrams may be.
+                Generated::Datagram(source, destination, payload) => {
+                    self.rewriter.datagram(source, destination, &payload, batch.out);
+                }
+                Generated::Released(packet, outer, policy) => {
+                    self.release(&packet, outer, policy, batch);
+                }
             }
+        }
+    }
+
+    /// Sends a packet that was held.
+    fn release(&mut self, held: &HeldPacket, outer: Outer, policy: PolicyId, batch: &mut Batch<'_>) {
+        let mut frame = Frame::holding(&held.octets);
+        frame.offload = held.offload;
+        self.effects.counters.held = self.effects.counters.held.saturating_sub(1);
+        let packet = match parse::parse(frame.bytes()) {
+            Ok(packet) => packet,
+            Err(reason) => return self.refuse(reason, &mut frame, None, batch),
+        };
+        let decision = Decision::encap(self.effects.outer(outer), policy);
+        let pass = Pass { decrement: false, reassembled: false };
+        let work = Work { decision: &decision, packet: &packet, inner: None, pass };
+        match self.execute_alone(Kind::Teredo, &work, &mut frame, batch) {
+            Ok(Verdict::Forward) => match batch.out.push(frame.len()) {
+                Ok(sent) => {
+                    sent.bytes_mut().copy_from_slice(frame.bytes());
+                    sent.offload = frame.offload;
+                    self.conclude(Verdict::Forward, &mut frame);
+                }
+                Err(reason) => self.refuse(reason, &mut frame, None, batch),
+            },
+            Ok(verdict) => self.conclude(verdict, &mut frame),
+            Err(reason) => self.refuse(reason, &mut frame, Some(&packet), batch),
         }
     }
 
@@ -47,11 +84,16 @@ impl Path {
     }
 }
 
-/// An IPv4 packet whose start alone was kept, with zeros for the rest: what an error quotes is its start.
+/// A packet whose start alone was kept, with zeros for the rest: what an error quotes is its start.
 fn as_long_as_it_says(octets: Box<[u8]>) -> Frame {
     let mut octets = octets.into_vec();
-    if let Some(&[high, low]) = octets.get(2..4) {
-        octets.resize(octets.len().max(u16::from_be_bytes([high, low]).into()), 0);
-    }
+    let length = match octets[..] {
+        [first, _, _, _, high, low, ..] if first >> 4 == 6 => {
+            IPV6_HEADER + usize::from(u16::from_be_bytes([high, low]))
+        }
+        [_, _, high, low, ..] => u16::from_be_bytes([high, low]).into(),
+        [..] => 0,
+    };
+    octets.resize(octets.len().max(length), 0);
     Frame::holding(&octets)
 }

@@ -9,6 +9,7 @@
 //!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
 //!     softwire_ends  IPv4 behind many remote ends                      softwires  what an AFTR's need in addition
+//!     udp_ends       tunnels in UDP by local endpoint
 //!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 
@@ -36,6 +37,7 @@ mod softwire_ends;
 mod softwires;
 mod tunnel_addresses;
 mod tunnel_errors;
+mod udp_ends;
 mod walk;
 mod whole;
 

@@ -76,9 +76,12 @@ impl Engine {
                     }
                     Next::Control => Ok(Verdict::Control),
                     Next::Held => Ok(Verdict::Held),
-                    Next::Again | Next::To(_) | Next::IntoTunnel | Next::Reply | Next::Whole => {
-                        Err(DropReason::NestingLimit)
-                    }
+                    Next::Again
+                    | Next::To(_)
+                    | Next::IntoTunnel
+                    | Next::Reply
+                    | Next::Whole
+                    | Next::Absorb => Err(DropReason::NestingLimit),
                 }
             }
         }

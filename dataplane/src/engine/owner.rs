@@ -83,6 +83,12 @@ impl Engine {
                     .map(Owner::Mechanism),
             },
             Addresses::V4 { destination, .. }
+                if !self.udp_ends.is_empty()
+                    && let Some(tunnel) = self.udp_ends.at(packet, destination) =>
+            {
+                return self.came_in_udp(tunnel, frame, slot).map(Some);
+            }
+            Addresses::V4 { destination, .. }
                 if !self.tunnel_addresses.is_empty()
                     && let Some(address) = self.tunnel_address(packet, destination) =>
             {

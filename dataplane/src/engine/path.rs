@@ -168,6 +168,7 @@ impl Path {
             Verdict::Punted => counters.punted += 1,
             Verdict::Control => counters.to_control += 1,
             Verdict::Held => counters.held += 1,
+            Verdict::Absorbed => counters.absorbed += 1,
             Verdict::HandOver(_) => counters.handed_over += 1,
             // Counted where the packet's other fragments are.
             Verdict::Merged | Verdict::Pending | Verdict::Dropped(_) => {}

@@ -160,6 +160,7 @@ impl Engine {
             }
             Next::Held => Ok(Verdict::Held),
             Next::Control => Ok(Verdict::Control),
+            Next::Absorb => Ok(Verdict::Absorbed),
             Next::Reply => {
                 let inner = inner.ok_or(DropReason::NoTunnel)?;
                 self.reply_inside((packet, inner), &decision, frame, batch)
@@ -201,9 +202,13 @@ impl Engine {
             let next = match decision.next {
                 Next::To(id) => Owner::Mechanism(id),
                 Next::IntoTunnel => return self.through_tunnel(packet, *pass, frame, batch),
-                Next::Again | Next::Leave | Next::Held | Next::Control | Next::Reply | Next::Whole => {
-                    self.owner_again(packet, *owner)?
-                }
+                Next::Again
+                | Next::Leave
+                | Next::Held
+                | Next::Absorb
+                | Next::Control
+                | Next::Reply
+                | Next::Whole => self.owner_again(packet, *owner)?,
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {
                 return Ok(Verdict::HandOver(worker));
@@ -219,7 +224,7 @@ impl Engine {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
                 // Of what comes through a tunnel alone.
-                Next::Reply | Next::Whole => return Err(DropReason::NoTunnel),
+                Next::Reply | Next::Whole | Next::Absorb => return Err(DropReason::NoTunnel),
                 Next::Leave | Next::Again | Next::To(_) | Next::IntoTunnel => {}
             }
         }

@@ -1,6 +1,6 @@
 //! The outer headers of tunnels, and the tunnel packets that a GSO packet becomes.
 
-use super::rewriter::HeaderWriter;
+use super::rewriter::{HeaderWriter, Rewriter};
 use super::segments::{Family, Made, fragment};
 use crate::drop_reason::DropReason;
 use crate::fragment::GsoPacket;
@@ -12,7 +12,10 @@ use crate::tunnel::TunnelPolicy;
 use crate::verdict::Outer;
 use core::net::Ipv6Addr;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
-use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, UDP_HEADER, UdpHeader};
+use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, Endpoint4, UDP_HEADER, UdpHeader};
+
+/// TTL of datagrams of the gateway's own.
+const OWN_TTL: u8 = 64;
 
 /// An outer header of a tunnel, as it is written in front of a packet.
 #[derive(Clone, Copy)]
@@ -20,6 +23,29 @@ pub(super) enum OuterHeader {
     V4(Ipv4Header),
     V6 { header: Ipv6Header, limit: Option<u8> },
     Udp4 { header: Ipv4Header, ports: (u16, u16) },
+}
+
+impl Rewriter {
+    /// Writes a datagram of the gateway's own to the outbox. Without effect if there is no room.
+    pub fn datagram(&mut self, source: Endpoint4, destination: Endpoint4, payload: &[u8], out: &mut Outbox) {
+        let header = Ipv4Header {
+            tos: 0,
+            length: 0,
+            identification: self.writer.identifications.reserve(destination.address, 1),
+            dont_fragment: false,
+            more_fragments: false,
+            offset: 0,
+            ttl: OWN_TTL,
+            protocol: UDP,
+            source: source.address,
+            destination: destination.address,
+        };
+        let front = OuterHeader::Udp4 { header, ports: (source.port, destination.port) };
+        if let Ok(frame) = out.push(front.length() + payload.len()) {
+            frame.bytes_mut()[front.length()..].copy_from_slice(payload);
+            front.write(frame.bytes_mut(), 0);
+        }
+    }
 }
 
 impl HeaderWriter {

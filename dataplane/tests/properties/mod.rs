@@ -78,6 +78,7 @@ impl Tally {
             Verdict::Punted => "punted",
             Verdict::Control => "to control",
             Verdict::Held => "held",
+            Verdict::Absorbed => "absorbed",
             Verdict::Merged => "merged",
             Verdict::HandOver(_) => panic!("there is one worker"),
             Verdict::Dropped(reason) => {

@@ -320,6 +320,7 @@ impl Pair {
             match generated {
                 Generated::Answer(..) => unanswered += 1,
                 Generated::Probe(..) => probes += 1,
+                Generated::Datagram(..) | Generated::Released(..) => unreachable!("a NAT makes none"),
             }
         }
         assert_eq!((unanswered, probes), expected, "stored SYNs answered, connections probed");

@@ -433,7 +433,8 @@ fn emit<L: Link>(
             | Verdict::Merged
             | Verdict::Punted
             | Verdict::Dropped(_)
-            | Verdict::Held => {}
+            | Verdict::Held
+            | Verdict::Absorbed => {}
         }
     }
     for piece in outbox.frames().iter_mut().skip(sent) {

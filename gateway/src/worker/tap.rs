@@ -182,6 +182,7 @@ fn fate(frame: &Frame) -> (String, Option<String>) {
         Verdict::Merged => ("joined with other packets".into(), None),
         Verdict::HandOver(worker) => (format!("handed over to worker {}", worker.0), None),
         Verdict::Dropped(reason) => (format!("dropped: {}: {}", reason.name(), reason.help()), None),
+        Verdict::Absorbed => ("for the mechanism itself, with nothing to forward".into(), None),
         Verdict::Held => ("held: a fragment, or a SYN from outside".into(), None),
         Verdict::Pending => ("not decided".into(), None),
     }

@@ -8,9 +8,17 @@
 //! Neither sends data to an address and port that is written in an IPv6 address alone: a peer is trusted once a packet came from there. A bubble, sent
 //! through the peer's server, makes it send one. Packets wait meanwhile, a few for each peer.
 
+mod client;
 mod config;
+mod contacts;
+mod echo;
+mod peers;
+mod rates;
+mod relay;
 mod row;
+mod shares;
 mod tunnel;
+mod waiting;
 
 pub use config::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
 pub use row::{PeerRow, PeerState, TeredoRow};

@@ -1,24 +1,82 @@
 //! A relay or a client as the engine knows it.
 
+use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};
+use super::contacts::{Contacts, Place};
+use super::relay::Relay;
 use super::row::{PeerRow, TeredoRow};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
 use crate::mechanism::contract::{Arrival, Build, BuildContext, Mechanism};
-use crate::parse::{Packet, QuotedTuple};
-use crate::verdict::{Decision, PolicyId, WorkerId};
+use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
+use crate::source_check;
+use crate::tunnel::decision::{refuse_bare_ipv4, routed};
+use crate::verdict::{Decision, Next, Outer, PolicyId, WorkerId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::net::Ipv6Addr;
+use core::time::Duration;
 use sixway_wire::Endpoint4;
+use sixway_wire::protocol::NO_NEXT_HEADER;
+
+/// RFC 4380 §5.2.4: an entry is valid for this time after the last packet from the peer.
+const VALID: Duration = Duration::from_secs(30);
+/// A peer that is sent to and silent for this time gets a bubble, so that its entry stays valid.
+const SILENT: Duration = Duration::from_secs(20);
+
+/// Relay or client.
+enum Side {
+    Relay(Relay),
+    Client(Client),
+}
 
 /// A relay or a client. The first worker has all of its peers.
 pub struct Teredo {
-    role: TeredoRole,
+    side: Side,
     local: Option<Endpoint4>,
     policy: PolicyId,
+    contacts: Contacts,
+}
+
+/// A datagram that arrived.
+#[derive(Clone, Copy)]
+pub(super) struct Datagram<'a> {
+    /// The endpoint that it came from.
+    pub(super) from: Endpoint4,
+    /// What stands in front of the packet.
+    pub(super) prologue: &'a [u8],
+    /// Source and destination of the packet.
+    pub(super) source: Ipv6Addr,
+    pub(super) destination: Ipv6Addr,
+    pub(super) packet: &'a Packet,
+    /// The packet's octets.
+    pub(super) octets: &'a [u8],
+}
+
+impl<'a> Datagram<'a> {
+    fn of(arrival: &Arrival<'a>, inner: &'a Packet) -> Result<Self, DropReason> {
+        let (Addresses::V4 { source: from, .. }, Transport::Ports { source: port, .. }) =
+            (arrival.packet.addresses, arrival.packet.transport)
+        else {
+            return Err(DropReason::NoTunnel);
+        };
+        let (source, destination) = routed(inner)?;
+        let octets = arrival.octets();
+        let at = usize::from(arrival.packet.transport_at);
+        let header = octets.first().map_or(0, |first| usize::from(first & 0xf) * 4);
+        let prologue = octets.get(header + sixway_wire::UDP_HEADER..at).unwrap_or_default();
+        let behind = octets.get(at..arrival.packet.length as usize).unwrap_or_default();
+        let octets = behind.get(..inner.length as usize).ok_or(DropReason::Truncated)?;
+        let from = Endpoint4::new(from, port);
+        Ok(Self { from, prologue, source, destination, packet: inner, octets })
+    }
+
+    /// Whether the packet is a bubble.
+    pub(super) fn is_bubble(&self) -> bool {
+        self.packet.protocol == NO_NEXT_HEADER && self.packet.fragment.is_none()
+    }
 }
 
 impl Teredo {
@@ -33,34 +91,152 @@ impl Teredo {
     }
 
     /// Applies a change.
-    pub(crate) fn change(&mut self, change: &TeredoChange, _now: Instant) {
-        if let TeredoChange::Local(local, _) = change {
-            self.local = *local;
+    pub(crate) fn change(&mut self, change: &TeredoChange, now: Instant) {
+        match (change, &mut self.side) {
+            (TeredoChange::Local(local, subnets), _) => {
+                self.local = *local;
+                self.contacts.set_local(*local, subnets);
+            }
+            (TeredoChange::Client(address), Side::Client(client)) => client.address = *address,
+            (TeredoChange::LocalPeer(address, endpoint), Side::Client(_)) => {
+                self.contacts.learn_local(*address, *endpoint, now);
+            }
+            (TeredoChange::Client(_) | TeredoChange::LocalPeer(..), Side::Relay(_)) => {}
         }
     }
 
     /// What is known of a peer.
-    pub fn peer(&self, _address: Ipv6Addr, _now: Instant) -> Option<PeerRow> {
-        None
+    pub fn peer(&self, address: Ipv6Addr, now: Instant) -> Option<PeerRow> {
+        self.contacts.row_of(address, now)
     }
 
     /// Some peers, from this position on, and the next position, if there are more.
-    pub fn peers(&self, _from: u32, _most: usize, _now: Instant) -> (Vec<PeerRow>, Option<u32>) {
-        (Vec::new(), None)
+    pub fn peers(&self, from: u32, most: usize, now: Instant) -> (Vec<PeerRow>, Option<u32>) {
+        self.contacts.rows(from, most, now)
     }
 
     /// The whole.
-    pub fn row(&self) -> TeredoRow {
-        TeredoRow::default()
+    pub const fn row(&self) -> TeredoRow {
+        self.contacts.row()
     }
+
+    /// A packet that is routed to a peer.
+    #[inline(always)]
+    fn transmit(
+        &mut self,
+        arrival: &Arrival<'_>,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let local = self.local.ok_or(DropReason::NoRemote)?;
+        let (source, destination) = routed(arrival.packet)?;
+        match &self.side {
+            Side::Relay(_) => Relay::check_routed(source, destination)?,
+            Side::Client(client) => client.check_routed(source, destination)?,
+        }
+        if let Some(place) = self.contacts.find(destination) {
+            let peer = self.contacts.get(place);
+            if peer.is_trusted && peer.was_heard(VALID, now) {
+                let endpoint = peer.endpoint;
+                self.contacts.sent(place, now);
+                if !peer_was_heard_lately(&mut self.contacts, place, now) {
+                    self.refresh(place, local, now, effects);
+                }
+                let outer = effects.outer(Outer::Udp4 { source: local, destination: endpoint });
+                return Ok(Decision::encap(outer, self.policy));
+            }
+        }
+        self.hold(arrival, local, (source, destination), now, effects)
+    }
+
+    /// A peer that was sent to is silent.
+    #[cold]
+    #[inline(never)]
+    fn refresh(&mut self, place: Place, local: Endpoint4, now: Instant, effects: &mut Effects) {
+        if self.contacts.may_refresh(place, now) {
+            self.greet(place, local, now, effects);
+        }
+    }
+
+    /// Sends what makes a peer answer.
+    fn greet(&mut self, place: Place, local: Endpoint4, now: Instant, effects: &mut Effects) {
+        match &self.side {
+            Side::Relay(relay) => relay.greet(&mut self.contacts, place, local, now, effects),
+            Side::Client(client) => client.greet(&mut self.contacts, place, local, now, effects),
+        }
+    }
+
+    /// The packet waits until the peer answers.
+    #[cold]
+    #[inline(never)]
+    fn hold(
+        &mut self,
+        arrival: &Arrival<'_>,
+        local: Endpoint4,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let server = match &self.side {
+            Side::Relay(_) => None,
+            Side::Client(client) => client.server(),
+        };
+        let (place, is_new) = self.contacts.approach(source, destination, server, now, effects)?;
+        if is_new {
+            self.greet(place, local, now, effects);
+        }
+        self.contacts.hold(place, arrival.frame)?;
+        Ok(Decision::keep(Next::Held))
+    }
+
+    /// A packet that came from a peer.
+    #[inline(always)]
+    fn receive(
+        &mut self,
+        datagram: Datagram<'_>,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let (local, policy) = (self.local.ok_or(DropReason::NoTunnel)?, self.policy);
+        let next = match &mut self.side {
+            Side::Relay(relay) => relay.receive(&mut self.contacts, datagram, now)?,
+            Side::Client(client) => client.receive(&mut self.contacts, (datagram, local), now, effects)?,
+        };
+        if self.contacts.has_answered() {
+            self.contacts.release((local, policy), effects);
+        }
+        Ok(match next {
+            Next::Leave => {
+                source_check::check(datagram.packet)?;
+                refuse_bare_ipv4(datagram.source, datagram.destination)?;
+                if datagram.packet.segments_left_at != 0 {
+                    return Err(DropReason::RoutingHeader);
+                }
+                Decision::decap(policy)
+            }
+            next => Decision::keep(next),
+        })
+    }
+}
+
+#[inline(always)]
+fn peer_was_heard_lately(contacts: &mut Contacts, place: Place, now: Instant) -> bool {
+    contacts.get(place).was_heard(SILENT, now)
 }
 
 impl Build for TeredoConfig {
     type State = Teredo;
     type Fault = Infallible;
 
-    fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<Teredo, Infallible> {
-        Ok(Teredo { role: self.role.clone(), local: None, policy })
+    fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Teredo, Infallible> {
+        let side = match &self.role {
+            TeredoRole::Relay(relay) => Side::Relay(Relay::new(relay.clone())),
+            TeredoRole::Client => Side::Client(Client::new(context.seed)),
+        };
+        // The other workers have no peers.
+        let most = if context.worker == WorkerId(0) { self.max_peers.max(1) } else { 1 };
+        let contacts = Contacts::new(most, context.seed, &self.own_servers);
+        Ok(Teredo { side, local: None, policy, contacts })
     }
 }
 
@@ -70,15 +246,27 @@ impl Mechanism for Teredo {
     type Probe = ();
     const NO_PROBE: () = ();
 
+    #[inline(always)]
     fn decide(
         &mut self,
-        _arrival: &Arrival<'_>,
+        arrival: &Arrival<'_>,
         (): &(),
-        _now: Instant,
-        _effects: &mut Effects,
+        now: Instant,
+        effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        match self.role {
-            TeredoRole::Relay(_) | TeredoRole::Client => Err(DropReason::NoRemote),
+        match arrival.inner {
+            Some(inner) => self.receive(Datagram::of(arrival, inner)?, now, effects),
+            None => self.transmit(arrival, now, effects),
+        }
+    }
+
+    fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
+        let Some(local) = self.local else { return };
+        for _ in 0..budget {
+            let Some(place) = self.contacts.due(now) else { return };
+            if self.contacts.look_again(place, now, effects) {
+                self.greet(place, local, now, effects);
+            }
         }
     }
 

@@ -1,0 +1,420 @@
+//! The peers of a relay or a client, with what waits for them and what may be sent to make them answer.
+
+use super::peers::{BUBBLE_INTERVAL, Peer, Peers, since, stamp};
+use super::rates::BubbleRates;
+use super::row::{PeerRow, PeerState, TeredoRow};
+use super::shares::Shares;
+use super::waiting::Waiting;
+use crate::drop_reason::DropReason;
+use crate::effects::{Effects, Generated};
+use crate::frame::Frame;
+use crate::instant::Instant;
+use crate::tunnel::address::{Acceptable, Scope};
+use crate::verdict::{Outer, PolicyId};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
+use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, bubble, is_global_unicast};
+use sixway_wire::{Endpoint4, Prefix4};
+
+/// RFC 4380 §5.2.6: bubbles without an answer.
+const BUBBLES: u8 = 4;
+/// A peer is forgotten when no packet has passed for this time.
+const IDLE: Duration = Duration::from_secs(300);
+/// Hop limit of bubbles.
+const BUBBLE_HOPS: u8 = 64;
+/// Octets of a held packet that an ICMP error about it can quote.
+const QUOTED: usize = 1_280;
+
+/// Where a peer is in the list.
+pub(super) type Place = u32;
+
+/// All peers of a relay or a client.
+pub(super) struct Contacts {
+    peers: Peers,
+    waiting: Waiting,
+    rates: BubbleRates,
+    shares: Shares,
+    own_servers: Vec<Ipv4Addr>,
+    local: Option<Ipv4Addr>,
+    acceptable: Acceptable,
+    /// A peer that has answered, and for which packets wait.
+    answered: Option<Place>,
+    bubbles: u64,
+    bubbles_limited: u64,
+}
+
+impl Contacts {
+    /// No peers, and room for this many.
+    pub(super) fn new(most: u32, [first, second]: [u64; 2], own_servers: &[Ipv4Addr]) -> Self {
+        Self {
+            peers: Peers::new(most, first ^ second.rotate_left(13)),
+            waiting: Waiting::new(second),
+            rates: BubbleRates::new(first.rotate_left(7) ^ second),
+            shares: Shares::new(most, second.rotate_left(29) ^ first),
+            own_servers: own_servers.to_vec(),
+            local: None,
+            acceptable: Acceptable::new(Scope::Internet, &[]),
+            answered: None,
+            bubbles: 0,
+            bubbles_limited: 0,
+        }
+    }
+
+    /// The local end, and the networks that this host is attached to.
+    pub(super) fn set_local(&mut self, local: Option<Endpoint4>, subnets: &[Prefix4]) {
+        self.local = local.map(|local| local.address);
+        self.acceptable = Acceptable::new(Scope::Internet, subnets);
+    }
+
+    /// Whether datagrams may go to an address that another node chose (RFC 4380 §5.2.4).
+    pub(super) fn may_send_to(&self, to: Endpoint4) -> bool {
+        to.port != 0
+            && is_global_unicast(to.address)
+            && self.acceptable.check(to.address).is_ok()
+            && self.local != Some(to.address)
+    }
+
+    #[inline(always)]
+    pub(super) fn find(&self, address: Ipv6Addr) -> Option<Place> {
+        self.peers.find(address)
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&mut self, place: Place) -> &mut Peer {
+        self.peers.get(place)
+    }
+
+    /// A packet goes to a peer.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, place: Place, now: Instant) {
+        let peer = self.peers.get(place);
+        peer.sent = Some(stamp(now));
+        if peer.state == PeerState::Trusted {
+            self.peers.put(place, PeerState::Established, now);
+        }
+    }
+
+    /// A packet came from a peer, from an endpoint that is proven to be its own.
+    #[inline(always)]
+    pub(super) fn heard(&mut self, place: Place, from: Endpoint4, now: Instant) {
+        let peer = self.peers.get(place);
+        peer.heard = Some(stamp(now));
+        peer.bubbles = 0;
+        if peer.state != PeerState::Established || peer.endpoint != from {
+            self.proven(place, from, now);
+        }
+    }
+
+    #[inline(never)]
+    fn proven(&mut self, place: Place, from: Endpoint4, now: Instant) {
+        let peer = self.peers.get(place);
+        if !peer.is_trusted {
+            self.shares.proven(peer.creator);
+        }
+        (peer.is_trusted, peer.endpoint) = (true, from);
+        let is_used = since(peer.sent, now).is_some_and(|time| time < IDLE);
+        let state = if is_used { PeerState::Established } else { PeerState::Trusted };
+        if peer.state != state {
+            self.answered = (peer.waiting > 0).then_some(place).or(self.answered);
+            self.peers.put(place, state, now);
+        }
+    }
+
+    /// A peer of the same link.
+    pub(super) fn learn_local(&mut self, address: Ipv6Addr, endpoint: Endpoint4, now: Instant) {
+        let Ok((place, _)) = self.entry(address, endpoint, address, now, &mut Effects::default()) else {
+            return;
+        };
+        let peer = self.peers.get(place);
+        if !peer.is_trusted {
+            (peer.is_local, peer.endpoint) = (true, endpoint);
+        }
+    }
+
+    /// The peer that a packet is for, and whether it is to be greeted now. `server`: that of a client, for native peers.
+    pub(super) fn approach(
+        &mut self,
+        source: Ipv6Addr,
+        destination: Ipv6Addr,
+        server: Option<Endpoint4>,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<(Place, bool), DropReason> {
+        if let Some(place) = self.peers.find(destination) {
+            let peer = self.peers.get(place);
+            match peer.state {
+                PeerState::Contacting => return Ok((place, false)),
+                PeerState::Unreachable => return Err(DropReason::TeredoUnreachable),
+                PeerState::Trusted | PeerState::Established => {}
+            }
+            (peer.contacted, peer.bubbles) = (stamp(now), 0);
+            self.peers.put(place, PeerState::Contacting, now);
+            return Ok((place, true));
+        }
+        let endpoint = match TeredoAddress::of(destination) {
+            Some(peer) => {
+                let at_server = Endpoint4::new(peer.server, TEREDO_PORT);
+                let may_greet = self.may_send_to(at_server) || self.own_servers.contains(&peer.server);
+                if !may_greet || !self.may_send_to(peer.mapped()) {
+                    return Err(DropReason::TeredoUnreachable);
+                }
+                peer.mapped()
+            }
+            None => server.ok_or(DropReason::NoRemote)?,
+        };
+        self.entry(destination, endpoint, source, now, effects)
+    }
+
+    /// The peer with an address, and whether it is new. `creator` has the share that it counts for.
+    pub(super) fn entry(
+        &mut self,
+        address: Ipv6Addr,
+        endpoint: Endpoint4,
+        creator: Ipv6Addr,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<(Place, bool), DropReason> {
+        if let Some(place) = self.peers.find(address) {
+            return Ok((place, false));
+        }
+        let creator = self.shares.creator(creator);
+        self.shares.check(creator, mapped(address))?;
+        if self.peers.is_full() {
+            let place = self.peers.displaced().ok_or(DropReason::TeredoPeersFull)?;
+            self.forget(place, effects);
+        }
+        self.shares.add(creator, mapped(address));
+        Ok((self.peers.insert(address, endpoint, creator, now), true))
+    }
+
+    /// Removes a peer; what waits for it is dropped.
+    fn forget(&mut self, place: Place, effects: &mut Effects) {
+        self.drop_waiting(place, effects);
+        let peer = self.peers.get(place);
+        self.shares.remove(peer.creator, mapped(peer.address), !peer.is_trusted);
+        self.peers.remove(place);
+    }
+
+    /// Stores a packet until a peer answers.
+    pub(super) fn hold(&mut self, place: Place, frame: &Frame) -> Result<(), DropReason> {
+        let peer = self.peers.get(place);
+        self.waiting.hold(place, peer.creator, frame)?;
+        peer.waiting += 1;
+        Ok(())
+    }
+
+    /// Whether packets can go to a peer that has answered.
+    #[inline(always)]
+    pub(super) const fn has_answered(&self) -> bool {
+        self.answered.is_some()
+    }
+
+    /// Sends the packets that wait for the peer that has answered.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn release(&mut self, (local, policy): (Endpoint4, PolicyId), effects: &mut Effects) {
+        let Some(place) = self.answered.take() else { return };
+        let peer = self.peers.get(place);
+        peer.waiting = 0;
+        let outer = Outer::Udp4 { source: local, destination: peer.endpoint };
+        peer.sent = peer.heard;
+        for packet in self.waiting.take(place, peer.creator) {
+            if effects.has_room() {
+                effects.send(Generated::Released(packet, outer, policy));
+            } else {
+                effects.counters.drop_held(DropReason::OutboxFull, 1);
+            }
+        }
+        let now = Instant(peer.heard.map_or(0, |heard| heard.get() - 1));
+        if peer.state == PeerState::Trusted {
+            self.peers.put(place, PeerState::Established, now);
+        }
+    }
+
+    /// The peer does not answer: tells the senders of what waits.
+    fn drop_waiting(&mut self, place: Place, effects: &mut Effects) {
+        let peer = self.peers.get(place);
+        if core::mem::take(&mut peer.waiting) == 0 {
+            return;
+        }
+        for packet in self.waiting.take(place, peer.creator) {
+            let reason = DropReason::TeredoUnreachable;
+            effects.counters.drop_held(reason, 1);
+            effects.send(Generated::Answer(reason, packet.octets.iter().take(QUOTED).copied().collect()));
+        }
+    }
+
+    /// The next peer that is to be looked at.
+    pub(super) fn due(&self, now: Instant) -> Option<Place> {
+        self.peers.due(now)
+    }
+
+    /// Looks at a peer whose time has come. Whether it is to be greeted once more.
+    pub(super) fn look_again(&mut self, place: Place, now: Instant, effects: &mut Effects) -> bool {
+        let peer = self.peers.get(place);
+        match peer.state {
+            PeerState::Contacting if peer.bubbles < BUBBLES => {
+                self.peers.put(place, PeerState::Contacting, now);
+                return true;
+            }
+            PeerState::Contacting => {
+                self.drop_waiting(place, effects);
+                self.peers.put(place, PeerState::Unreachable, now);
+            }
+            PeerState::Trusted | PeerState::Established if peer.is_used(IDLE, now) => {
+                let passes = |stamp| since(stamp, now).is_some_and(|time| time < IDLE);
+                let both = passes(peer.heard) && passes(peer.sent);
+                self.peers.put(place, if both { PeerState::Established } else { PeerState::Trusted }, now);
+            }
+            PeerState::Unreachable | PeerState::Trusted | PeerState::Established => {
+                self.forget(place, effects);
+            }
+        }
+        false
+    }
+
+    /// Whether a silent peer may get a bubble.
+    pub(super) fn may_refresh(&mut self, place: Place, now: Instant) -> bool {
+        let peer = self.peers.get(place);
+        // Counted from the last bubble and not from the last packet (RFC 4380 §5.2.6), or a stream in one direction would stop for two seconds each
+        // half minute.
+        peer.bubbles < BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
+    }
+
+    /// Counts an attempt to make a peer answer, and takes a token for it.
+    fn may_greet(&mut self, place: Place, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
+        let peer = self.peers.get(place);
+        peer.bubbles = peer.bubbles.saturating_add(1);
+        peer.bubble = Some(stamp(now));
+        let creator = peer.creator;
+        if !self.rates.admit_sender(creator, now) {
+            self.bubbles_limited += 1;
+            return false;
+        }
+        self.may_send(to, now, effects)
+    }
+
+    /// Takes a token for a bubble or a test.
+    fn may_send(&mut self, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
+        let may = effects.has_room() && self.rates.admit(to, now);
+        self.bubbles += u64::from(may);
+        self.bubbles_limited += u64::from(!may);
+        may
+    }
+
+    /// A bubble through a peer's server (RFC 4380 §5.2.6).
+    pub(super) fn indirect_bubble(
+        &mut self,
+        place: Place,
+        (source, local): (Ipv6Addr, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let address = self.peers.get(place).address;
+        let Some(peer) = TeredoAddress::of(address) else { return };
+        if self.may_greet(place, peer.server, now, effects) {
+            let to = Endpoint4::new(peer.server, TEREDO_PORT);
+            let octets = bubble(source, address, BUBBLE_HOPS);
+            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+        }
+    }
+
+    /// A bubble from one address to another, directly to an endpoint, if it may be sent there.
+    pub(super) fn direct_bubble(
+        &mut self,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (local, to): (Endpoint4, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if self.may_send_to(to) && self.may_send(to.address, now, effects) {
+            let octets = bubble(source, destination, BUBBLE_HOPS);
+            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+        }
+    }
+
+    /// A bubble to a peer of the same link, whatever its address is.
+    pub(super) fn local_bubble(
+        &mut self,
+        place: Place,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (local, to): (Endpoint4, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if self.may_greet(place, to.address, now, effects) {
+            let octets = bubble(source, destination, BUBBLE_HOPS);
+            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+        }
+    }
+
+    /// Whether a peer is to be tested again because a packet came from an endpoint that is not proven. A peer that is trusted stays so meanwhile.
+    pub(super) fn tests_again(&mut self, place: Place, now: Instant) -> bool {
+        let is_due = self.may_refresh(place, now);
+        let peer = self.peers.get(place);
+        let is_contacted = matches!(peer.state, PeerState::Contacting | PeerState::Unreachable);
+        if is_due && !is_contacted {
+            peer.contacted = stamp(now);
+        }
+        is_due && !is_contacted
+    }
+
+    /// A test of a native peer, through the client's server (RFC 4380 §5.2.9).
+    pub(super) fn test(
+        &mut self,
+        place: Place,
+        (local, server): (Endpoint4, Endpoint4),
+        echo: Box<[u8]>,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if self.may_greet(place, server.address, now, effects) {
+            effects.send(Generated::Datagram(local, server, echo));
+        }
+    }
+
+    /// A peer in words.
+    pub(super) fn row_of(&self, address: Ipv6Addr, now: Instant) -> Option<PeerRow> {
+        let place = self.peers.find(address)?;
+        let (mut rows, _) = self.peers.page(place, 1);
+        rows.next().map(|peer| shown(peer, now))
+    }
+
+    /// Some peers from a place on, and the next place, if there are more.
+    pub(super) fn rows(&self, from: u32, most: usize, now: Instant) -> (Vec<PeerRow>, Option<u32>) {
+        let (rows, next) = self.peers.page(from, most);
+        (rows.map(|peer| shown(peer, now)).collect(), next)
+    }
+
+    /// The whole.
+    pub(super) const fn row(&self) -> TeredoRow {
+        let peers = [
+            self.peers.count(PeerState::Unreachable),
+            self.peers.count(PeerState::Contacting),
+            self.peers.count(PeerState::Trusted),
+            self.peers.count(PeerState::Established),
+        ];
+        let (bubbles, bubbles_limited) = (self.bubbles, self.bubbles_limited);
+        TeredoRow { peers, waiting: self.waiting.len(), bubbles, bubbles_limited }
+    }
+}
+
+fn shown(peer: &Peer, now: Instant) -> PeerRow {
+    PeerRow {
+        address: peer.address,
+        endpoint: peer.endpoint,
+        state: peer.state,
+        is_local: peer.is_local,
+        heard: since(peer.heard, now),
+        sent: since(peer.sent, now),
+        bubbles: peer.bubbles,
+        waiting: peer.waiting,
+    }
+}
+
+/// The IPv4 address that a client's address contains.
+fn mapped(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    TeredoAddress::of(address).map(|client| client.mapped().address)
+}

@@ -1,0 +1,79 @@
+//! The rules of a relay (RFC 4380 §5.4).
+
+use super::config::RelayConfig;
+use super::contacts::{Contacts, Place};
+use super::tunnel::Datagram;
+use crate::drop_reason::DropReason;
+use crate::effects::Effects;
+use crate::instant::Instant;
+use crate::verdict::Next;
+use core::net::Ipv6Addr;
+use sixway_wire::Endpoint4;
+use sixway_wire::teredo::{TEREDO_PREFIX, TeredoAddress};
+
+/// A relay.
+pub(super) struct Relay {
+    config: RelayConfig,
+}
+
+impl Relay {
+    pub(super) const fn new(config: RelayConfig) -> Self {
+        Self { config }
+    }
+
+    /// What is routed to a client comes from a native host (RFC 6324 §3.2: not from another client, which needs no relay).
+    #[inline(always)]
+    pub(super) const fn check_routed(source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
+        if TEREDO_PREFIX.contains(source) {
+            return Err(DropReason::TunnelLoop);
+        }
+        if !TEREDO_PREFIX.contains(destination) {
+            return Err(DropReason::NoRelay);
+        }
+        Ok(())
+    }
+
+    /// A bubble through the client's server (§5.4.1, 3).
+    pub(super) fn greet(
+        &self,
+        contacts: &mut Contacts,
+        place: Place,
+        local: Endpoint4,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        contacts.indirect_bubble(place, (self.config.address, local), now, effects);
+    }
+
+    /// A packet from a client (§5.4.2).
+    #[inline(always)]
+    pub(super) fn receive(
+        &self,
+        contacts: &mut Contacts,
+        datagram: Datagram<'_>,
+        now: Instant,
+    ) -> Result<Next, DropReason> {
+        let Datagram { from, prologue, source, destination, .. } = datagram;
+        // Only servers and clients send them.
+        if !prologue.is_empty() {
+            return Err(DropReason::TeredoUnexpected);
+        }
+        let client = TeredoAddress::of(source).ok_or(DropReason::SourceNotRelay)?;
+        if client.mapped() != from {
+            return Err(DropReason::SpoofedEmbeddedSource);
+        }
+        let place = contacts.find(source).ok_or(DropReason::TeredoNotTrusted)?;
+        contacts.heard(place, from, now);
+        if datagram.is_bubble() {
+            return Ok(Next::Absorb);
+        }
+        if TEREDO_PREFIX.contains(destination) {
+            return Err(DropReason::TunnelLoop);
+        }
+        let serves = &self.config.serves;
+        if !serves.is_empty() && !serves.iter().any(|prefix| prefix.contains(destination)) {
+            return Err(DropReason::DestinationNotInSite);
+        }
+        Ok(Next::Leave)
+    }
+}

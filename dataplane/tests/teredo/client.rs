@@ -1,0 +1,231 @@
+//! The client (RFC 4380 §5.2.3, §5.2.4).
+
+use super::with_teredo;
+use super::{
+    LOCAL, NATIVE, SERVER, bubble, client, client6, datagram, mapped, packet, sends_to, sent_datagram,
+};
+use crate::support::{Gateway, icmp6, v6};
+use core::net::Ipv4Addr;
+use core::time::Duration;
+use sixway_dataplane::mechanism::teredo::{PeerState, TeredoChange, TeredoConfig, TeredoRole};
+use sixway_dataplane::{DropReason, Verdict};
+use sixway_wire::Endpoint4;
+use sixway_wire::teredo::Origin;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// A relay near the native host.
+const RELAY: Endpoint4 = Endpoint4::new(Ipv4Addr::new(198, 51, 100, 77), 3_545);
+
+/// A client with the address of number 0.
+fn qualified() -> Gateway {
+    let mut gateway = with_teredo(TeredoConfig::new(TeredoRole::Client), |_| {});
+    gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), gateway.now);
+    gateway
+}
+
+/// The reply to an echo request.
+fn reply(request: &[u8]) -> Vec<u8> {
+    let body = &request[48..];
+    let identifier: [u8; 4] = request[44..48].try_into().unwrap();
+    v6(NATIVE, &client6(0)).icmp(icmp6(129, 0, identifier, body)).octets()
+}
+
+/// The native host is a peer by its relay.
+#[track_caller]
+fn establish_native(gateway: &mut Gateway) {
+    gateway.receives(packet(&client6(0), NATIVE));
+    let (to, request) = sent_datagram(gateway);
+    assert_eq!(to, SERVER);
+    gateway.receives(datagram(RELAY, LOCAL, reply(&request)));
+    sends_to(gateway, RELAY, packet(&client6(0), NATIVE));
+}
+
+/// §5.2.4, 2, and §5.2.9.
+#[test]
+fn a_native_host_is_tested_through_the_server_and_reached_by_the_relay_that_answers() {
+    let mut gateway = qualified();
+    gateway.receives(packet(&client6(0), NATIVE));
+    assert_eq!(gateway.last, Verdict::Held);
+    let (to, request) = sent_datagram(&mut gateway);
+    assert_eq!((to, request[6], request[40]), (SERVER, 58, 128), "an echo request");
+    let expected =
+        v6(&client6(0), NATIVE).icmp(icmp6(128, 0, request[44..48].try_into().unwrap(), &request[48..]));
+    assert_eq!(request, expected.octets(), "with a checksum");
+    gateway.receives(datagram(RELAY, LOCAL, reply(&request)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, RELAY, packet(&client6(0), NATIVE));
+    gateway.receives(datagram(RELAY, LOCAL, packet(NATIVE, &client6(0))));
+    gateway.sends(packet(NATIVE, &client6(0)));
+}
+
+/// §5.2.4, 2: repeated up to three times.
+#[test]
+fn a_native_host_that_does_not_answer_is_tested_four_times() {
+    let mut gateway = qualified();
+    gateway.receives(packet(&client6(0), NATIVE));
+    let (_, first) = sent_datagram(&mut gateway);
+    for _ in 0..3 {
+        gateway.waits(2 * SECOND);
+        assert_eq!(sent_datagram(&mut gateway), (SERVER, first.clone()));
+    }
+    gateway.waits(2 * SECOND);
+    let error = gateway.sent();
+    assert_eq!((error[40], error[41]), (1, 3));
+    gateway.waits(2 * SECOND);
+    gateway.sends_nothing();
+}
+
+/// §5.2.3, 2: the nonce.
+#[test]
+fn a_reply_with_another_nonce_proves_nothing() {
+    let mut gateway = qualified();
+    gateway.receives(packet(&client6(0), NATIVE));
+    let (_, request) = sent_datagram(&mut gateway);
+    let mut forged = request.clone();
+    forged[50] ^= 1;
+    gateway.refuses(datagram(RELAY, LOCAL, reply(&forged)), DropReason::TeredoNotTrusted);
+    gateway.receives(packet(&client6(0), NATIVE));
+    assert_eq!(gateway.last, Verdict::Held);
+}
+
+#[test]
+fn a_late_reply_proves_nothing() {
+    let mut gateway = qualified();
+    gateway.receives(packet(&client6(0), NATIVE));
+    let (_, request) = sent_datagram(&mut gateway);
+    (0..4).for_each(|_| gateway.waits(2 * SECOND));
+    gateway.waits(8 * SECOND);
+    while gateway.waiting() > 0 {
+        gateway.sent();
+    }
+    gateway.refuses(datagram(RELAY, LOCAL, reply(&request)), DropReason::TeredoNotTrusted);
+}
+
+/// §5.2.3, 6: a trusted peer stays where it is while another endpoint claims to be its relay, and moves when that is proven.
+#[test]
+fn a_native_host_moves_to_another_relay_by_a_test_alone() {
+    let mut gateway = qualified();
+    establish_native(&mut gateway);
+    let other = Endpoint4::new(Ipv4Addr::new(198, 51, 100, 78), 3_545);
+    gateway.receives(datagram(other, LOCAL, packet(NATIVE, &client6(0))));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::TeredoNotTrusted));
+    gateway.sends_nothing();
+    gateway.waits(2 * SECOND);
+    gateway.receives(datagram(other, LOCAL, packet(NATIVE, &client6(0))));
+    let (to, request) = sent_datagram(&mut gateway);
+    assert_eq!(to, SERVER);
+    gateway.receives(packet(&client6(0), NATIVE));
+    sends_to(&mut gateway, RELAY, packet(&client6(0), NATIVE));
+    gateway.receives(datagram(other, LOCAL, reply(&request)));
+    gateway.receives(packet(&client6(0), NATIVE));
+    sends_to(&mut gateway, other, packet(&client6(0), NATIVE));
+}
+
+/// §5.2.4, 5.
+#[test]
+fn another_client_gets_a_bubble_directly_and_one_through_its_server() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(packet(&own, &peer));
+    assert_eq!(gateway.last, Verdict::Held);
+    sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    sends_to(&mut gateway, SERVER, bubble(&own, &peer));
+    gateway.receives(datagram(mapped(1), LOCAL, bubble(&peer, &own)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+}
+
+/// §5.2.3, 3.
+#[test]
+fn a_client_whose_packet_comes_from_where_its_address_says_is_trusted() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(datagram(mapped(1), LOCAL, packet(&peer, &own)));
+    gateway.sends(packet(&peer, &own));
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+    let row = gateway.engine.teredo()[0].peer(peer.parse().unwrap(), gateway.now).unwrap();
+    assert_eq!((row.state, row.endpoint), (PeerState::Established, mapped(1)));
+    gateway.refuses(datagram(mapped(3), LOCAL, packet(&client6(2), &own)), DropReason::TeredoNotTrusted);
+}
+
+/// A bubble through the server asks for one: to the client, or to the relay that the origin indication names.
+#[test]
+fn a_bubble_from_the_server_is_answered_directly() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    let with_origin = |origin: Endpoint4, source: &str| {
+        let mut payload = Origin(origin).octets().to_vec();
+        payload.extend(bubble(source, &client6(0)));
+        payload
+    };
+    gateway.receives(datagram(SERVER, LOCAL, with_origin(mapped(1), &peer)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    gateway.receives(datagram(SERVER, LOCAL, with_origin(RELAY, NATIVE)));
+    sends_to(&mut gateway, RELAY, bubble(&own, NATIVE));
+    assert_eq!(gateway.engine.teredo()[0].row().peers, [0; 4], "which trusts nobody");
+}
+
+#[test]
+fn a_forged_origin_makes_a_client_send_to_no_local_network() {
+    for address in ["10.0.0.1", "192.168.1.1", "127.0.0.1", "224.0.0.1", "255.255.255.255", "192.0.2.9"] {
+        let mut gateway = qualified();
+        let mut payload = Origin(Endpoint4::new(address.parse().unwrap(), 53)).octets().to_vec();
+        payload.extend(bubble(NATIVE, &client6(0)));
+        gateway.receives(datagram(SERVER, LOCAL, payload.clone()));
+        gateway.sends_nothing();
+        // And from anybody but the server it says nothing.
+        gateway.refuses(datagram(mapped(5), LOCAL, payload), DropReason::TeredoUnexpected);
+    }
+}
+
+#[test]
+fn what_is_not_for_its_address_is_dropped_and_nothing_else_is_sent() {
+    let mut gateway = qualified();
+    gateway.refuses(
+        datagram(mapped(1), LOCAL, packet(&client6(1), &client6(2))),
+        DropReason::DestinationNotInSite,
+    );
+    gateway
+        .refuses(datagram(mapped(0), LOCAL, packet(&client6(0), &client6(0))), DropReason::SourceNotInTunnel);
+    gateway.refuses(packet(&client6(5), &client6(1)), DropReason::SourceNotOfSite);
+    gateway.engine.change_teredo(0, &TeredoChange::Client(None), gateway.now);
+    gateway.receives(packet(&client6(0), &client6(1)));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoRemote));
+}
+
+#[test]
+fn advertisements_go_to_control_as_they_came() {
+    let mut gateway = qualified();
+    let advertisement =
+        v6("fe80::8000:f227:bec8:6189", "fe80::ffff:ffff:fffd").icmp(icmp6(134, 0, [0; 4], &[0; 8]));
+    gateway.receives(datagram(SERVER, LOCAL, advertisement));
+    assert_eq!(gateway.last, Verdict::Control);
+    gateway.sends_nothing();
+}
+
+/// §5.2.8, §5.2.3, 5.
+#[test]
+fn a_client_of_the_same_link_is_reached_there() {
+    let mut gateway = qualified();
+    let near = Endpoint4::new(Ipv4Addr::new(192, 168, 1, 7), 3_544);
+    let (own, peer) = (client6(0), client6(1));
+    gateway.engine.change_teredo(0, &TeredoChange::LocalPeer(peer.parse().unwrap(), near), gateway.now);
+    gateway.receives(datagram(near, LOCAL, bubble(&peer, &own)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, near, packet(&own, &peer));
+}
+
+#[test]
+fn a_trusted_client_is_not_moved_by_local_discovery() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(datagram(mapped(1), LOCAL, packet(&peer, &own)));
+    gateway.sends(packet(&peer, &own));
+    let near = Endpoint4::new(Ipv4Addr::new(192, 168, 1, 7), 3_544);
+    gateway.engine.change_teredo(0, &TeredoChange::LocalPeer(peer.parse().unwrap(), near), gateway.now);
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+}
