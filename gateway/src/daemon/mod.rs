@@ -57,6 +57,7 @@ mod signals;
 mod start;
 mod subscribers;
 mod takeover;
+mod teredo_view;
 mod threads;
 mod told;
 mod tunnel_view;

@@ -223,7 +223,9 @@ impl<'c> Tunnels<'c> {
                         seen = crate::host::surroundings_now(seen);
                         self.inspect(host, gateway);
                         self.each_second(gateway);
-                        self.udp.follow(&self.now, gateway.posts());
+                        if self.udp.follow(&self.now, gateway.posts()) {
+                            gateway.see_tunnels(self.view());
+                        }
                         self.observe_aftrs(&mut aftrs, gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
@@ -477,7 +479,8 @@ impl<'c> Tunnels<'c> {
 
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
-        TunnelView::of(self.config, &self.now, &self.ingress.describe())
+        let view = TunnelView::of(self.config, &self.now, &self.ingress.describe());
+        TunnelView { udp_ends: self.udp.ends(), ..view }
     }
 
     /// Sends final advertisements (RFC 4861 §6.2.5).

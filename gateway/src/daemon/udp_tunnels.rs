@@ -64,18 +64,28 @@ impl<'c> UdpTunnels<'c> {
         self.follow(now, posts);
     }
 
-    /// Follows this host's addresses. To be called when they change, and from time to time: a port may be free again.
-    pub(super) fn follow(&mut self, now: &Surroundings, posts: &[Post]) {
+    /// Where each is bound.
+    pub(super) fn ends(&self) -> Vec<(String, Option<String>)> {
+        let end = |it: &UdpEnd<'_>| (it.relay.name.clone(), it.bound.map(|bound| bound.to_string()));
+        self.all.iter().map(end).collect()
+    }
+
+    /// Follows this host's addresses. To be called when they change, and from time to time: a port may be free again. Whether a socket was
+    /// opened or closed.
+    pub(super) fn follow(&mut self, now: &Surroundings, posts: &[Post]) -> bool {
         let networks = now.subnets();
         let networks_changed = networks != self.networks;
         self.networks = networks;
+        let mut any = false;
         for (index, end) in self.all.iter_mut().enumerate() {
             let before = end.bound;
             end.follow(now, posts);
+            any |= end.bound != before;
             if end.bound != before || networks_changed {
                 tell(index, end.bound, &self.networks, posts);
             }
         }
+        any
     }
 }
 
