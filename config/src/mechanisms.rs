@@ -15,10 +15,11 @@ use crate::mechanism_sections::{default_name, too_many};
 use crate::nat46::Nat46;
 use crate::npt66::Npt66;
 use crate::route::Route;
-use crate::schema::{FOUR_OVER_SIX, IP_IN_IP, NAT46, NPT66, Section};
+use crate::schema::{FOUR_OVER_SIX, IP_IN_IP, NAT46, NPT66, Section, TEREDO_RELAY};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
 use crate::surroundings::Surroundings;
+use crate::teredo_relay::TeredoRelay;
 use crate::tunnel_context::TunnelContext;
 
 /// All of them.
@@ -36,6 +37,9 @@ pub struct Mechanisms {
     /// Ends of 4over6 tunnels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub four_over_six: Vec<FourOverSix>,
+    /// Teredo's relays.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub teredo_relay: Vec<TeredoRelay>,
 }
 
 impl Mechanisms {
@@ -48,7 +52,14 @@ impl Mechanisms {
         let npt66 = read_all(&NPT66, sections(&NPT66, context.report), &mut context);
         let ip_in_ip = read_all(&IP_IN_IP, sections(&IP_IN_IP, context.report), &mut context);
         let four_over_six = read_all(&FOUR_OVER_SIX, sections(&FOUR_OVER_SIX, context.report), &mut context);
-        Some(Self { nat46: nat46?, npt66: npt66?, ip_in_ip: ip_in_ip?, four_over_six: four_over_six? })
+        let teredo_relay = read_all(&TEREDO_RELAY, sections(&TEREDO_RELAY, context.report), &mut context);
+        Some(Self {
+            nat46: nat46?,
+            npt66: npt66?,
+            ip_in_ip: ip_in_ip?,
+            four_over_six: four_over_six?,
+            teredo_relay: teredo_relay?,
+        })
     }
 
     /// All of them, in the order of the configuration.
@@ -57,7 +68,8 @@ impl Mechanisms {
         let nat46 = self.nat46.iter().map(|it| it as &dyn Mechanism);
         let ip_in_ip = self.ip_in_ip.iter().map(|it| it as &dyn Mechanism);
         let four_over_six = self.four_over_six.iter().map(|it| it as &dyn Mechanism);
-        nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).collect()
+        let teredo_relay = self.teredo_relay.iter().map(|it| it as &dyn Mechanism);
+        nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).chain(teredo_relay).collect()
     }
 
     /// Tunnels of IP in IP.

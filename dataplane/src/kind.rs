@@ -202,7 +202,7 @@ kinds! {
     /// Teredo's relay and client (RFC 4380).
     Teredo {
         name: "teredo",
-        section: "teredo",
+        section: "teredo_relay",
         title: "teredo",
         number: 14,
         stateful: false,

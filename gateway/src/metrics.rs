@@ -7,11 +7,12 @@ mod event_log;
 mod fast_path;
 mod format;
 mod process;
+mod teredo;
 
 pub use format::Format;
 pub use process::ProcessSample;
 
-use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow};
+use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow, TeredoRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -68,6 +69,8 @@ pub struct GatewaySample {
     pub event_log: Vec<SinkRow>,
     /// The alarms of the stateful translators: the translator, what it is about, and whether it is raised.
     pub alarms: Vec<(String, &'static str, bool)>,
+    /// Teredo's relays, without their peers.
+    pub teredo: Vec<TeredoRow>,
     /// What the process uses.
     pub process: Option<ProcessSample>,
 }
@@ -133,6 +136,7 @@ impl Collector for GatewaySample {
         self.host(&mut encoder)?;
         event_log::encode(&self.event_log, &mut encoder)?;
         alarms::encode(&self.alarms, &mut encoder)?;
+        teredo::encode(&self.teredo, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }

@@ -6,7 +6,7 @@ use sixway::admin::{
 use sixway::view::{
     AddressBlocksRow, BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush,
     Flushed, LeaseRow, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, SubscriberRow, Subscribers,
+    SixRdRow, Status, SubscriberRow, Subscribers, TeredoRow,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -26,6 +26,9 @@ impl Backend for Fake {
             by_worker: vec![1, 2],
             ..CounterRow::default()
         }])
+    }
+    async fn teredo(&self) -> Result<Vec<TeredoRow>, AdminError> {
+        Ok(vec![TeredoRow { name: "teredo_relay".into(), ..TeredoRow::default() }])
     }
     async fn leases(&self) -> Result<Vec<LeaseRow>, AdminError> {
         Ok(vec![LeaseRow { ipv4: "192.0.2.17".into(), ..LeaseRow::default() }])

@@ -327,7 +327,7 @@ fn what_comes_by_an_inlet_leaves_by_the_first_link_and_is_counted_after_it_is_cl
     let mut worker = start(vec![Fake::default()]).remove(0);
     let address = "192.0.2.1".parse().unwrap();
     let (near, mut socket) = Memory::pair(10);
-    worker.post.send(Command::AddInlet(Inlet { address, link: Box::new(near) })).unwrap();
+    worker.post.send(Command::AddInlet(Inlet { at: (address, None), link: Box::new(near) })).unwrap();
     socket.send(&mut Frame::holding(&[7; 60])).unwrap();
     for _ in 0..500 {
         if worker.counters().received == 1 && worker.far.waiting() == 1 {
@@ -338,10 +338,53 @@ fn what_comes_by_an_inlet_leaves_by_the_first_link_and_is_counted_after_it_is_cl
     let mut frames = [Frame::with_capacity(100)];
     assert_eq!(worker.far.receive(&mut frames).unwrap(), 1);
     assert_eq!((frames[0].bytes(), socket.waiting()), (&[7; 60][..], 0));
-    worker.post.send(Command::RemoveInlet(address)).unwrap();
+    worker.post.send(Command::RemoveInlet((address, None))).unwrap();
     assert_eq!(worker.ask(Command::Report).link.received, 1);
     socket.send(&mut Frame::holding(&[7; 60])).unwrap();
     assert_eq!(worker.pass(&[8; 60], 2).received, 2);
+    worker.stop();
+}
+
+#[test]
+fn what_comes_from_the_address_and_port_of_an_inlet_leaves_by_it() {
+    let mut worker = start(vec![Fake::default()]).remove(0);
+    let at = ("203.0.113.2".parse().unwrap(), Some(1));
+    let (near, mut socket) = Memory::pair(10);
+    worker.post.send(Command::AddInlet(Inlet { at, link: Box::new(near) })).unwrap();
+    let of_inlet = udp4(10);
+    let mut other_port = udp4(11);
+    other_port[21] = 9;
+    let mut other_address = udp4(12);
+    other_address[15] += 1;
+    let mut other_protocol = udp4(13);
+    other_protocol[9] = 6;
+    let mut later_fragment = udp4(14);
+    later_fragment[7] = 1;
+    let elsewhere = [other_port, other_address, other_protocol, later_fragment];
+    for packet in elsewhere.iter().chain([&of_inlet]) {
+        worker.far.send(&mut Frame::holding(packet)).unwrap();
+    }
+    for _ in 0..500 {
+        if socket.waiting() == 1 && worker.far.waiting() == 4 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut frames: Vec<Frame> = (0..6).map(|_| Frame::with_capacity(2_000)).collect();
+    assert_eq!(socket.receive(&mut frames).unwrap(), 1);
+    assert_eq!(frames[0].bytes(), of_inlet);
+    assert_eq!(worker.far.receive(&mut frames).unwrap(), 4);
+    assert!(frames.iter().zip(&elsewhere).all(|(frame, packet)| frame.bytes() == packet));
+    worker.post.send(Command::RemoveInlet((at.0, None))).unwrap();
+    // It is still open, and what it brings leaves by it.
+    socket.send(&mut Frame::holding(&of_inlet)).unwrap();
+    for _ in 0..500 {
+        if socket.waiting() == 1 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!((socket.waiting(), worker.far.waiting()), (1, 0));
     worker.stop();
 }
 

@@ -61,6 +61,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("iptables-legacy", "iptables"),
     ("kea-dhcp4", "kea-dhcp4-server"),
     ("kea-dhcp6", "kea-dhcp6-server"),
+    ("miredo", "miredo"),
+    ("miredo-server", "miredo-server"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

@@ -43,5 +43,5 @@ pub use privileges::{Duty, give_up};
 pub use raw::{PacketSender, RawTunnel, TunnelSender};
 pub use shared_file::SharedFile;
 pub use tun::{Abilities, BlockMap, Persistence, Steering, Tun, TunConfig, TunQueue};
-pub use udp::{UdpExchange, UdpServer};
+pub use udp::{UdpExchange, UdpServer, UdpTunnel, UdpTunnelSender};
 pub use wake::Wake;

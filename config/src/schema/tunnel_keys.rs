@@ -3,7 +3,7 @@
 use super::key::{Absent, Key, Kind, Section, Times, key};
 
 /// This end of a tunnel, for the mechanisms that call it `address`.
-const LOCAL: &[Key] = &[
+pub(crate) const LOCAL: &[Key] = &[
     key(
         "address",
         Kind::Address4,

@@ -10,7 +10,7 @@ use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
     LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
-    Subscribers,
+    Subscribers, TeredoRow,
 };
 use sixway_wire::Prefix6;
 use std::future::Future;
@@ -26,6 +26,8 @@ pub trait Backend: Send + Sync + 'static {
     fn counters(&self) -> impl Future<Output = Result<Vec<CounterRow>, AdminError>> + Send;
     /// Leases of concentrators and of this host, as many as a page has.
     fn leases(&self) -> impl Future<Output = Result<Vec<LeaseRow>, AdminError>> + Send;
+    /// Teredo's relays with their peers, as many as a page has.
+    fn teredo(&self) -> impl Future<Output = Result<Vec<TeredoRow>, AdminError>> + Send;
     /// Ends the lease of an address.
     fn end_lease(&self, ipv4: Ipv4Addr) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Every reason for drops.

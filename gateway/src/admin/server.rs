@@ -63,6 +63,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/sessions", get(sessions::<B>).delete(end_session::<B>))
         .route("/v1/bindings", get(bindings::<B>).post(make_binding::<B>).delete(end_binding::<B>))
         .route("/v1/subscribers", get(subscribers::<B>).delete(end_subscriber::<B>))
+        .route("/v1/teredo", get(teredo::<B>))
         .route("/v1/leases", get(leases::<B>).delete(end_lease::<B>))
         .route("/v1/six-rd", get(six_rd::<B>))
         .route("/v1/router-advertisements", get(router_advertisements::<B>))
@@ -258,6 +259,10 @@ async fn leases<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serial
     backend.leases().await.map(Json)
 }
 
+async fn teredo<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Serialize> {
+    backend.teredo().await.map(Json)
+}
+
 /// Which lease.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -353,7 +358,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/blocks, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/subscribers, /v1/leases, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/blocks, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/subscribers, /v1/leases, /v1/teredo, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

@@ -7,7 +7,7 @@ use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, LeaseRow, Page, PoolBlocksRow,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers, TeredoRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,6 +43,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         }
         Some(ShowKind::Leases) => {
             arguments.one::<Vec<LeaseRow>>(&client, "/v1/leases", |rows, colour| show::leases(rows, colour))
+        }
+        Some(ShowKind::Teredo) => {
+            arguments.one::<Vec<TeredoRow>>(&client, "/v1/teredo", |rows, colour| show::teredo(rows, colour))
         }
         Some(ShowKind::SixRd) => {
             arguments.one::<Vec<SixRdRow>>(&client, "/v1/six-rd", |rows, colour| show::six_rd(rows, colour))
@@ -120,6 +123,7 @@ impl ShowArguments {
                 | ShowKind::Drops
                 | ShowKind::Pools
                 | ShowKind::Leases
+                | ShowKind::Teredo
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
                 | ShowKind::Dns64

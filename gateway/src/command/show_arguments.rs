@@ -57,6 +57,8 @@ pub(super) enum ShowKind {
     Pools,
     /// Leases of IPv4 addresses over IPv6: those of concentrators, and this host's own.
     Leases,
+    /// Teredo's relays and their peers.
+    Teredo,
     /// 6rd domains and delegated prefixes.
     SixRd,
     /// Router advertisements per link.

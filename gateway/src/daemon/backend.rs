@@ -5,6 +5,7 @@ use super::gateway::{Gateway, sum};
 use super::lease_keeper;
 use super::reload::Wanted;
 use super::remote_names;
+use super::teredo_view;
 use super::words;
 use crate::admin::{
     AdminError, Backend, Filter, LiveFilter, MAX_LIMIT, Named, PoolPart, PoolVerb, Query, Ranking,
@@ -15,7 +16,7 @@ use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
     LiveRow, MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, Subscribers,
+    SixRdRow, Status, Subscribers, TeredoRow,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -57,6 +58,10 @@ impl Backend for Gateway {
 
     async fn leases(&self) -> Result<Vec<LeaseRow>, AdminError> {
         Ok(self.lease_rows(MAX_LIMIT))
+    }
+
+    async fn teredo(&self) -> Result<Vec<TeredoRow>, AdminError> {
+        teredo_view::rows(self, MAX_LIMIT).await
     }
 
     async fn end_lease(&self, ipv4: Ipv4Addr) -> Result<(), AdminError> {
@@ -272,6 +277,7 @@ impl Backend for Gateway {
             link: report.link,
         });
         let dns64 = self.dns64().await?;
+        let teredo = teredo_view::rows(self, 0).await?;
         let tunnels = self.tunnels();
         let (advertisements, steered) = (tunnels.advertisements.clone(), tunnels.steered);
         let fast_path =
@@ -286,6 +292,7 @@ impl Backend for Gateway {
             host: self.host_row(),
             event_log: self.event_log_rows(),
             alarms: self.alarms().rows(stateful),
+            teredo,
             process: ProcessSample::now(),
         };
         metrics::encode(samples.collect(), gateway)

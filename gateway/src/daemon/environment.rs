@@ -96,7 +96,8 @@ impl<'c> Environment<'c> {
         if tun.is_some() {
             engines::keep_worker_key(directory, &config.gateway.name, worker_key);
         }
-        let tunnels = Tunnels::open(config, now, tun.as_ref().map_or("", |tun| &tun.name))?;
+        let device = tun.as_ref().map_or("", |tun| &*tun.name);
+        let tunnels = Tunnels::open(config, now, device, start.takeover)?;
         let pools = restore_pools(config, &mut engines, clock)?;
         if let Some(kept) = kept {
             kept.settle(clock);

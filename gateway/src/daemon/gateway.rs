@@ -226,6 +226,11 @@ impl Gateway {
         *tunnels = TunnelView { advertisements, steered, ..view };
     }
 
+    /// Ends of tunnels in UDP, and where their sockets are bound.
+    pub(super) fn udp_ends(&self) -> Vec<(String, Option<String>)> {
+        self.tunnels().udp_ends.clone()
+    }
+
     /// Takes note of how router advertisements go, and of what was steered.
     pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();

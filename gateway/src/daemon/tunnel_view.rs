@@ -27,6 +27,8 @@ pub struct TunnelView {
     pub six_rd: Vec<SixRdRow>,
     /// Router advertisements.
     pub advertisements: Vec<RouterAdvertisementRow>,
+    /// Ends of tunnels in UDP by name, and where their sockets are bound.
+    pub udp_ends: Vec<(String, Option<String>)>,
     /// What steering took to the device.
     pub steered: Option<Taken>,
 }
@@ -86,7 +88,8 @@ fn awaited(config: &Config, now: &Surroundings) -> Vec<(String, String)> {
     let six_rd = config.six_rd.iter().map(|it| (&it.name, &it.local));
     let configured = config.configured_tunnels.iter().map(|it| (&it.name, &it.local));
     let isatap = config.isatap.iter().map(|it| (&it.name, &it.local));
-    let all = six_to_four.chain(six_rd).chain(configured).chain(isatap);
+    let relays = config.others.teredo_relay.iter().map(|it| (&it.name, &it.local));
+    let all = six_to_four.chain(six_rd).chain(configured).chain(isatap).chain(relays);
     let without = all.filter(|(_, local)| local.now(now).is_none());
     let tunnels = without
         .map(|(name, local)| (name.clone(), local.followed_interface().unwrap_or(ANY_INTERFACE).to_owned()));

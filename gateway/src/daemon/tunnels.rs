@@ -18,6 +18,7 @@ use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
 use super::tunnel_view::TunnelView;
+use super::udp_tunnels::UdpTunnels;
 use crate::config::{Config, RouterAdvertisement, Surroundings};
 use crate::host::{Host, HostError, Watched};
 use crate::metrics::GatewaySample;
@@ -45,6 +46,7 @@ pub(super) struct Tunnels<'c> {
     senders: BTreeMap<Ipv4Addr, TunnelSender>,
     /// Sockets that no worker has yet.
     opened: Vec<RawTunnel>,
+    udp: UdpTunnels<'c>,
     errors: Option<PathErrorRelay>,
     advertisers: Vec<(&'c RouterAdvertisement, Advertiser)>,
     promises: Promises,
@@ -62,7 +64,13 @@ impl<'c> Tunnels<'c> {
     ///
     /// # Errors
     /// The kernel refused.
-    pub(super) fn open(config: &'c Config, now: Surroundings, device: &str) -> Result<Self, RunError> {
+    pub(super) fn open(
+        config: &'c Config,
+        now: Surroundings,
+        device: &str,
+        succeeds: bool,
+    ) -> Result<Self, RunError> {
+        let udp = UdpTunnels::open(config, &now, succeeds)?;
         let mut tunnels = Self {
             config,
             now,
@@ -70,6 +78,7 @@ impl<'c> Tunnels<'c> {
             device: device.into(),
             senders: BTreeMap::new(),
             opened: Vec::new(),
+            udp,
             errors: None,
             advertisers: Vec::new(),
             promises: Promises::load(&config.gateway.name),
@@ -118,7 +127,7 @@ impl<'c> Tunnels<'c> {
     fn hand_over_sockets(&mut self, posts: &[Post]) {
         let Some(post) = posts.first() else { return };
         for raw in self.opened.drain(..) {
-            let inlet = Inlet { address: raw.address(), link: Box::new(raw) };
+            let inlet = Inlet { at: (raw.address(), None), link: Box::new(raw) };
             if let Err(error) = post.send(Command::AddInlet(inlet)) {
                 tracing::error!("a raw socket could not be given to a worker; its packets are lost: {error}");
             }
@@ -138,6 +147,7 @@ impl<'c> Tunnels<'c> {
             tracing::error!("{error}");
         }
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
+        self.udp.begin(&self.now, posts);
         self.filter_trial.note_change();
         if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
@@ -213,6 +223,9 @@ impl<'c> Tunnels<'c> {
                         seen = crate::host::surroundings_now(seen);
                         self.inspect(host, gateway);
                         self.each_second(gateway);
+                        if self.udp.follow(&self.now, gateway.posts()) {
+                            gateway.see_tunnels(self.view());
+                        }
                         self.observe_aftrs(&mut aftrs, gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
@@ -332,13 +345,14 @@ impl<'c> Tunnels<'c> {
             }
             self.hand_over_sockets(gateway.posts());
         }
+        self.udp.follow(&self.now, gateway.posts());
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if self.ingress.steers() {
             let addresses = self.ingress.own(before.union(&after).copied());
             self.ingress.steer_to(&addresses, &self.now, host);
         }
         // NAT64s refuse this host's addresses as destinations.
-        let has_ends = self.config.has_tunnels() || !self.config.nat64.is_empty();
+        let has_ends = self.config.has_tunnels() || !self.config.nat64.is_empty() || !self.udp.is_empty();
         if has_ends || self.leases.is_some() || !self.config.ds_lite.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
@@ -438,7 +452,8 @@ impl<'c> Tunnels<'c> {
         self.ingress.keep_only(kept);
         for address in old {
             self.senders.remove(&address);
-            let removed = gateway.posts().first().map(|post| post.send(Command::RemoveInlet(address)));
+            let removed =
+                gateway.posts().first().map(|post| post.send(Command::RemoveInlet((address, None))));
             if let Some(Err(error)) = removed {
                 tracing::warn!("the raw socket of {address} could not be closed: {error}");
             }
@@ -464,7 +479,8 @@ impl<'c> Tunnels<'c> {
 
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
-        TunnelView::of(self.config, &self.now, &self.ingress.describe())
+        let view = TunnelView::of(self.config, &self.now, &self.ingress.describe());
+        TunnelView { udp_ends: self.udp.ends(), ..view }
     }
 
     /// Sends final advertisements (RFC 4861 §6.2.5).

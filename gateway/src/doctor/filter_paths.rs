@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 mod nat44;
 mod nat46;
 mod softwires;
+mod teredo;
 
 /// Marks begin here.
 const FIRST_MARK: u16 = 40_000;
@@ -108,6 +109,7 @@ pub(super) fn plan(
         paths.siit(index, siit);
     }
     paths.tunnels();
+    paths.teredo();
     let listened: Vec<SocketAddr> =
         config.dns64.iter().flat_map(|dns64| dns64.listening.listen.iter().copied()).collect();
     listened.into_iter().filter(|at| !at.ip().is_loopback()).for_each(|at| match at {

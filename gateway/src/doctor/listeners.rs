@@ -44,6 +44,10 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         wanted.extend(listening.listen_tls.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_tls")));
         wanted.extend(listening.listen_https.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_https")));
     }
+    for relay in &config.others.teredo_relay {
+        let at = relay.local.found.map(|address| SocketAddr::from((address, relay.port)));
+        wanted.extend(at.map(|at| (Transport::Udp, at, "teredo_relay.port")));
+    }
     wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
     wanted
 }

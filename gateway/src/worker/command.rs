@@ -4,18 +4,18 @@ use super::answer::Answer;
 use super::dump::Dump;
 use super::tap::{DropSample, Watch};
 use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, SubscriberEntry};
-use super::tunnels::{Inlet, TunnelSet};
+use super::tunnels::{Inlet, InletAt, TunnelSet};
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
+use sixway_dataplane::mechanism::teredo::{PeerRow, TeredoChange, TeredoRow};
 use sixway_dataplane::nat::{AddressBlocks, BlockMove, DrainingRow, SavedSession};
 use sixway_link::Wake;
 use sixway_wire::Prefix4;
 use std::fmt;
 use std::io;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
@@ -29,6 +29,9 @@ pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
 pub type DrainingPage = (Vec<(u16, DrainingRow)>, Option<Position>);
 /// What becomes of bindings of a concentrator: a host has the address or prefix, or none.
 pub type LeaseChanges = Arc<[(Prefix4, Option<Binding>)]>;
+
+/// What is known of a Teredo relay or client, some of its peers, and where to continue.
+pub type TeredoPage = (TeredoRow, Vec<PeerRow>, Option<u32>);
 
 /// A command to a worker.
 #[derive(Debug)]
@@ -55,10 +58,14 @@ pub enum Command {
     Tunnels(Arc<TunnelSet>, Answer<()>),
     /// Changes bindings of the 4over6 concentrator of this index.
     Leases(u16, LeaseChanges, Answer<()>),
+    /// Changes the Teredo relay or client of this index.
+    Teredo(u16, Box<TeredoChange>, Answer<()>),
+    /// Peers of the Teredo relay or client of this index from a position on, and where to continue.
+    TeredoPeers(u16, u32, Answer<TeredoPage>),
     /// Adds a socket to receive packets from.
     AddInlet(Inlet),
-    /// Closes the socket of this address.
-    RemoveInlet(Ipv4Addr),
+    /// Closes the socket that is bound there.
+    RemoveInlet(InletAt),
     /// A complete ICMPv4 error about a tunnel packet.
     PathError(Arc<[u8]>),
     /// A complete ICMP error about a tunnel packet that another worker received as a packet and answered.

@@ -1,6 +1,7 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
+use super::command::TeredoPage;
 use super::portless;
 use super::translator::{
     BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, Translator,
@@ -14,6 +15,7 @@ use sixway_dataplane::mechanism::nat46::{MappingRow, Mappings};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{
     Changes, DynamicPool, HostRow, Record, Restored, WallClock,
 };
+use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_dataplane::nat::{
     AddressBlocks, BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, SavedSession, Selection,
     SessionRow,
@@ -27,6 +29,8 @@ use std::net::Ipv4Addr;
 const PORTLESS: u32 = 1 << 31;
 /// Addresses of a pool whose port blocks are counted at a time.
 const ADDRESSES: u32 = 1_024;
+/// Peers of a Teredo relay or client that are read at a time.
+const PEERS: usize = 512;
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
 /// Places of a table that are looked at in one call when a gateway is taken over; nothing else is done then.
@@ -279,6 +283,16 @@ impl Translator for Engine {
                 tracing::warn!("{ipv4} not bound: {fault}");
             }
         }
+    }
+
+    fn change_teredo(&mut self, index: u16, change: &TeredoChange, now: Instant) {
+        Engine::change_teredo(self, index, change, now);
+    }
+
+    fn teredo_peers(&mut self, index: u16, from: u32, now: Instant) -> TeredoPage {
+        let Some(teredo) = self.teredo().get(usize::from(index)) else { return TeredoPage::default() };
+        let (peers, next) = teredo.peers(from, PEERS, now);
+        (teredo.row(), peers, next)
     }
 
     fn learn_path_error(&mut self, error: &[u8], now: Instant) {

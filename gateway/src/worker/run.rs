@@ -7,7 +7,7 @@ use super::dump::Dumps;
 use super::handover::{Handover, Onward};
 use super::tap::Tap;
 use super::translator::{Report, Translator};
-use super::tunnels::{ControlSender, Inlet};
+use super::tunnels::{ControlSender, Inlets};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::{Ingress, MAX_PACKET};
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
@@ -35,7 +35,7 @@ pub struct Worker<L, T> {
     handover: Handover,
     blocks: BlockExchange,
     dumps: Dumps,
-    inlets: Vec<Inlet>,
+    inlets: Inlets,
     /// Turns until the inlets are looked at.
     until_inlets: u8,
     /// What inlets counted that are closed.
@@ -72,7 +72,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             handover,
             blocks: BlockExchange::default(),
             dumps: Dumps::default(),
-            inlets: Vec::new(),
+            inlets: Inlets::default(),
             until_inlets: 0,
             closed: LinkCounters::default(),
             control: None,
@@ -156,7 +156,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
         if !self.outbox.is_empty() && !self.links.is_empty() {
-            send_outbox(&mut self.links, &mut self.outbox)?;
+            send_outbox((&mut self.links, &mut self.inlets), &mut self.outbox)?;
         }
         if !busy {
             self.translator.emptied(now);
@@ -183,7 +183,13 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.translator.process(frames, now, &mut self.outbox);
         let (control, tap) = (self.control.as_ref(), &mut self.tap);
         let ways = Ways { control, onward: self.handover.onward(), tap };
-        emit((&mut self.links, link), &mut self.translator, frames, &mut self.outbox, ways)?;
+        emit(
+            (&mut self.links, link, &mut self.inlets),
+            &mut self.translator,
+            frames,
+            &mut self.outbox,
+            ways,
+        )?;
         self.translator.settle(now);
         Ok(true)
     }
@@ -192,17 +198,17 @@ impl<L: Link, T: Translator> Worker<L, T> {
     /// was any.
     fn take_in(&mut self) -> io::Result<bool> {
         let mut busy = false;
-        for place in (0..self.inlets.len()).rev() {
-            match self.inlets[place].link.receive(&mut self.frames) {
+        for place in (0..self.inlets.all().len()).rev() {
+            match self.inlets.all_mut()[place].link.receive(&mut self.frames) {
                 Ok(0) => {}
                 Ok(count) => {
                     busy = true;
                     self.received(count)?;
                 }
                 Err(error) => {
-                    let inlet = self.inlets.swap_remove(place);
+                    let inlet = self.inlets.take(place);
                     self.closed.add(inlet.link.counters());
-                    tracing::error!("stopped receiving tunnel packets for {}: {error}", inlet.address);
+                    tracing::error!("stopped receiving tunnel packets for {}: {error}", inlet.at.0);
                 }
             }
         }
@@ -221,7 +227,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.translator.process(frames, now, &mut self.outbox);
         let (control, tap) = (self.control.as_ref(), &mut self.tap);
         let ways = Ways { control, onward: self.handover.onward(), tap };
-        emit((&mut self.links, 0), &mut self.translator, frames, &mut self.outbox, ways)
+        emit((&mut self.links, 0, &mut self.inlets), &mut self.translator, frames, &mut self.outbox, ways)
     }
 
     /// An ICMPv4 error about a tunnel packet: one worker treats it as a packet that was received, the others learn from it.
@@ -258,7 +264,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             self.tap.arrived(frames, now);
             self.translator.take_over(frames, now, &mut self.outbox);
             let ways = Ways { control: self.control.as_ref(), onward, tap: &mut self.tap };
-            emit((&mut self.links, 0), &mut self.translator, frames, &mut self.outbox, ways)
+            emit((&mut self.links, 0, &mut self.inlets), &mut self.translator, frames, &mut self.outbox, ways)
         })
     }
 
@@ -295,11 +301,16 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     self.translator.change_leases(index, &changes);
                     give(answer, ());
                 }
-                Ok(Command::AddInlet(inlet)) => self.inlets.push(inlet),
-                Ok(Command::RemoveInlet(address)) => {
-                    let (closed, kept) = self.inlets.drain(..).partition(|inlet| inlet.address == address);
-                    self.inlets = kept;
-                    let closed: Vec<Inlet> = closed;
+                Ok(Command::Teredo(index, change, answer)) => {
+                    self.translator.change_teredo(index, &change, self.clock.now());
+                    give(answer, ());
+                }
+                Ok(Command::TeredoPeers(index, from, answer)) => {
+                    give(answer, self.translator.teredo_peers(index, from, self.clock.now()));
+                }
+                Ok(Command::AddInlet(inlet)) => self.inlets.add(inlet),
+                Ok(Command::RemoveInlet(at)) => {
+                    let closed = self.inlets.remove(at);
                     closed.iter().for_each(|inlet| self.closed.add(inlet.link.counters()));
                 }
                 Ok(Command::PathError(error)) => self.path_error(&error)?,
@@ -333,7 +344,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
     fn report(&mut self) -> Report {
         let mut link = self.closed;
         self.links.iter().for_each(|one| link.add(one.counters()));
-        self.inlets.iter().for_each(|one| link.add(one.link.counters()));
+        self.inlets.all().iter().for_each(|one| link.add(one.link.counters()));
         Report { counters: self.translator.counters(), link, tables: self.translator.tables() }
     }
 
@@ -344,7 +355,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         fds.extend(
             self.links.iter().filter_map(|link| Some(PollFd::new(link.poll_fd()?, PollFlags::POLLIN))),
         );
-        let inlets = self.inlets.iter();
+        let inlets = self.inlets.all().iter();
         fds.extend(inlets.filter_map(|inlet| Some(PollFd::new(inlet.link.poll_fd()?, PollFlags::POLLIN))));
         match poll(&mut fds, PollTimeout::from(TICK)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -371,6 +382,9 @@ struct Ways<'a> {
     tap: &'a mut Tap,
 }
 
+/// By what frames leave: the links, the one in use, and the sockets.
+type Leaving<'a, L> = (&'a mut [L], usize, &'a mut Inlets);
+
 /// The link by which a frame leaves: the one in use if that is of the frame's realm, else the first that is.
 #[inline(always)]
 fn link_of<'a, L: Link>((links, used): (&'a mut [L], usize), frame: &Frame) -> Option<&'a mut L> {
@@ -381,15 +395,18 @@ fn link_of<'a, L: Link>((links, used): (&'a mut [L], usize), frame: &Frame) -> O
     links.iter_mut().find(|link| link.realm() == realm)
 }
 
-/// Sends a frame by the link of its realm. One without a link is lost; every realm of an engine has one.
+/// Sends a frame by the socket that it comes from, or by the link of its realm. One without a link is lost; every realm of an engine has one.
 #[inline(always)]
-fn send<L: Link>((links, used): (&mut [L], usize), frame: &mut Frame) -> io::Result<()> {
+fn send<L: Link>((links, used, inlets): Leaving<'_, L>, frame: &mut Frame) -> io::Result<()> {
+    if let Some(outlet) = inlets.outlet(frame.bytes()) {
+        return outlet.send(frame);
+    }
     link_of((links, used), frame).map_or(Ok(()), |link| link.send(frame))
 }
 
 /// Sends what leaves, by the link in use if that is of its realm, and hands over what belongs elsewhere.
 fn emit<L: Link>(
-    (links, used): (&mut [L], usize),
+    (links, used, inlets): Leaving<'_, L>,
     translator: &mut impl Translator,
     frames: &mut [Frame],
     outbox: &mut Outbox,
@@ -399,12 +416,12 @@ fn emit<L: Link>(
     for (place, frame) in frames.iter_mut().enumerate() {
         // The pieces of a frame leave at its position, or a later packet of its flow would overtake it.
         for piece in outbox.frames().get_mut(sent..frame.pieces.end.into()).unwrap_or_default() {
-            send_piece((&mut *links, used), piece, place, &mut onward)?;
+            send_piece((&mut *links, used, &mut *inlets), piece, place, &mut onward)?;
             sent += 1;
         }
         tap.decided(place, frame);
         match frame.verdict {
-            Verdict::Forward | Verdict::Answered => send((&mut *links, used), frame)?,
+            Verdict::Forward | Verdict::Answered => send((&mut *links, used, &mut *inlets), frame)?,
             Verdict::HandOver(worker) if onward.give(place, frame, worker) => {}
             Verdict::HandOver(_) => translator.refused_handover(frame),
             Verdict::Control => {
@@ -421,17 +438,18 @@ fn emit<L: Link>(
         }
     }
     for piece in outbox.frames().iter_mut().skip(sent) {
-        send_piece((&mut *links, used), piece, frames.len().saturating_sub(1), &mut onward)?;
+        send_piece((&mut *links, used, &mut *inlets), piece, frames.len().saturating_sub(1), &mut onward)?;
     }
     outbox.clear();
     links.iter_mut().try_for_each(Link::flush)?;
+    inlets.flush()?;
     onward.wake();
     Ok(())
 }
 
 /// Sends a frame of the outbox, or gives it to the worker that it is for. One for which that worker has no room is lost: it is an ICMP error.
 fn send_piece<L: Link>(
-    links: (&mut [L], usize),
+    leaving: Leaving<'_, L>,
     piece: &mut Frame,
     place: usize,
     onward: &mut Onward<'_>,
@@ -440,14 +458,15 @@ fn send_piece<L: Link>(
         onward.give(place, piece, worker);
         return Ok(());
     }
-    send(links, piece)
+    send(leaving, piece)
 }
 
 /// Sends what is in the outbox, and empties it.
-fn send_outbox<L: Link>(links: &mut [L], outbox: &mut Outbox) -> io::Result<()> {
+fn send_outbox<L: Link>((links, inlets): (&mut [L], &mut Inlets), outbox: &mut Outbox) -> io::Result<()> {
     for frame in outbox.frames() {
-        send((&mut *links, 0), frame)?;
+        send((&mut *links, 0, &mut *inlets), frame)?;
     }
     outbox.clear();
-    links.iter_mut().try_for_each(Link::flush)
+    links.iter_mut().try_for_each(Link::flush)?;
+    inlets.flush()
 }

@@ -1,10 +1,12 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
+use super::command::TeredoPage;
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
+use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_dataplane::nat::{
     AddressBlocks, BlockCounts, BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow,
 };
@@ -76,6 +78,12 @@ pub trait Translator: Send + 'static {
     fn set_tunnels(&mut self, set: &TunnelSet);
     /// Changes bindings of a 4over6 concentrator.
     fn change_leases(&mut self, _index: u16, _changes: &[(Prefix4, Option<Binding>)]) {}
+    /// Changes a Teredo relay or client.
+    fn change_teredo(&mut self, _index: u16, _change: &TeredoChange, _now: Instant) {}
+    /// A Teredo relay or client, some of its peers from a position on, and where to continue.
+    fn teredo_peers(&mut self, _index: u16, _from: u32, _now: Instant) -> TeredoPage {
+        TeredoPage::default()
+    }
     /// Learns what an ICMP error says of a tunnel's path, without answering it: another worker does.
     fn learn_path_error(&mut self, error: &[u8], now: Instant);
     /// ICMP errors about tunnel packets accepted since the last call: the other workers must learn from

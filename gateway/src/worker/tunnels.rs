@@ -2,7 +2,9 @@
 
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::Link;
+use sixway_wire::{Ipv4Header, protocol};
 use std::fmt;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use tokio::sync::mpsc::Sender;
 
@@ -25,17 +27,99 @@ impl fmt::Debug for TunnelSet {
     }
 }
 
-/// A socket that brings packets for one of this host's addresses. Nothing leaves by it.
+/// Where a socket is bound: an address of this host, and a UDP port if it is a UDP socket.
+pub type InletAt = (Ipv4Addr, Option<u16>);
+
+/// A socket that brings packets for one of this host's addresses. By a UDP socket leaves what its address and port send.
 pub struct Inlet {
-    /// The address.
-    pub address: Ipv4Addr,
+    /// Where it is bound.
+    pub at: InletAt,
     /// The socket.
     pub link: Box<dyn Link + Send>,
 }
 
+/// The sockets of a worker.
+#[derive(Debug, Default)]
+pub(super) struct Inlets {
+    all: Vec<Inlet>,
+    /// Whether packets leave by any of them.
+    have_outlets: bool,
+}
+
+impl Inlets {
+    /// Adds one.
+    pub(super) fn add(&mut self, inlet: Inlet) {
+        self.all.push(inlet);
+        self.note_outlets();
+    }
+
+    /// Takes those away that are bound there.
+    pub(super) fn remove(&mut self, at: InletAt) -> Vec<Inlet> {
+        let (removed, kept) = self.all.drain(..).partition(|inlet| inlet.at == at);
+        self.all = kept;
+        self.note_outlets();
+        removed
+    }
+
+    /// Takes the one at this place away.
+    pub(super) fn take(&mut self, place: usize) -> Inlet {
+        let taken = self.all.swap_remove(place);
+        self.note_outlets();
+        taken
+    }
+
+    fn note_outlets(&mut self) {
+        self.have_outlets = self.all.iter().any(|inlet| inlet.at.1.is_some());
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Inlet] {
+        &self.all
+    }
+
+    /// The same, to receive from.
+    pub(super) fn all_mut(&mut self) -> &mut [Inlet] {
+        &mut self.all
+    }
+
+    /// Closes all.
+    pub(super) fn clear(&mut self) {
+        self.all.clear();
+        self.have_outlets = false;
+    }
+
+    /// The socket by which a packet leaves; `None`: by a link, as nearly all do.
+    #[inline(always)]
+    pub(super) fn outlet(&mut self, packet: &[u8]) -> Option<&mut (dyn Link + Send)> {
+        if self.have_outlets { self.outlet_of(packet) } else { None }
+    }
+
+    #[inline(never)]
+    fn outlet_of(&mut self, packet: &[u8]) -> Option<&mut (dyn Link + Send)> {
+        let (header, behind) = Ipv4Header::split_quoted(packet).ok()?;
+        // A later fragment has no ports.
+        if header.protocol != protocol::UDP || header.is_fragment() {
+            return None;
+        }
+        let port = u16::from_be_bytes(*behind.first_chunk()?);
+        let at = (header.source, Some(port));
+        let inlet = self.all.iter_mut().find(|inlet| inlet.at == at)?;
+        Some(inlet.link.as_mut())
+    }
+
+    /// Sends what the sockets collected.
+    #[inline(always)]
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.have_outlets {
+            return self.all.iter_mut().try_for_each(|inlet| inlet.link.flush());
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Inlet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Inlet").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Inlet").field("at", &self.at).finish_non_exhaustive()
     }
 }
 

@@ -1,6 +1,9 @@
 //! Socket addresses as the kernel reads and writes them.
 
+use crate::syscall::failed;
+use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// An address of either family; the family's number, at the same place in both, tells which.
 #[derive(Clone, Copy)]
@@ -69,6 +72,17 @@ impl Address {
                 _ => None,
             }
         }
+    }
+}
+
+/// Where a socket is bound; `None`: at an address of another family.
+pub(super) fn bound_to(fd: BorrowedFd<'_>) -> io::Result<Option<SocketAddr>> {
+    let mut name = Address::NONE;
+    let mut length = Address::SIZE;
+    // SAFETY: the kernel writes at most `length` octets of an address to where there is room for as many.
+    match unsafe { libc::getsockname(fd.as_raw_fd(), std::ptr::from_mut(&mut name).cast(), &mut length) } {
+        0 => Ok(name.read()),
+        _ => Err(failed("getsockname")),
     }
 }
 

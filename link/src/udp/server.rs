@@ -1,6 +1,6 @@
 //! A UDP server's socket.
 
-use super::address::Address;
+use super::address::{Address, bound_to};
 use super::batch::{Arrivals, BATCH, Departures, LONGEST, Path};
 use super::control::{self, Control};
 use crate::syscall::{annotate, datagram_socket, failed, set_number, set_receive_room};
@@ -59,14 +59,8 @@ impl UdpServer {
         if unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&name).cast(), length) } < 0 {
             return Err(failed("bind"));
         }
-        let mut name = Address::NONE;
-        let mut length = Address::SIZE;
-        // SAFETY: the kernel writes at most `length` octets of an address to where there is room for as many.
-        if unsafe { libc::getsockname(fd.as_raw_fd(), std::ptr::from_mut(&mut name).cast(), &mut length) } < 0
-        {
-            return Err(failed("getsockname"));
-        }
-        Ok(Self { fd, local: name.read().unwrap_or(address), overflow: 0, overflowed: 0, unsent: 0 })
+        let local = bound_to(fd.as_fd())?.unwrap_or(address);
+        Ok(Self { fd, local, overflow: 0, overflowed: 0, unsent: 0 })
     }
 
     /// Where it listens.

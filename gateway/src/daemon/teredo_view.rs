@@ -1,0 +1,93 @@
+//! What `sixway show teredo` and the metrics see of Teredo's relays. The first worker has all peers.
+
+use super::gateway::Gateway;
+use crate::admin::AdminError;
+use crate::view::{TeredoPeerRow, TeredoRow};
+use crate::worker::Command;
+use sixway_dataplane::mechanism::table::Kind;
+use sixway_dataplane::mechanism::teredo::{PeerRow, PeerState};
+
+/// Relays with their peers, at most `room` of each.
+pub(super) async fn rows(gateway: &Gateway, room: usize) -> Result<Vec<TeredoRow>, AdminError> {
+    let ends = gateway.udp_ends();
+    let relays = gateway.facts.mechanisms.iter().filter(|it| it.kind == Kind::Teredo);
+    let mut rows = Vec::new();
+    for (index, relay) in relays.enumerate() {
+        let mut row =
+            TeredoRow { name: relay.name.clone(), serves: relay.serves.clone(), ..TeredoRow::default() };
+        row.local = ends.iter().find(|(name, _)| *name == relay.name).and_then(|(_, local)| local.clone());
+        let mut cursor = Some(0);
+        while let Some(from) = cursor {
+            let (whole, peers, next) =
+                gateway.ask(0, |answer| Command::TeredoPeers(index as u16, from, answer)).await?;
+            let of = |state: PeerState| whole.peers.get(state as usize).copied().unwrap_or_default();
+            row.unreachable = of(PeerState::Unreachable);
+            row.contacting = of(PeerState::Contacting);
+            row.trusted = of(PeerState::Trusted);
+            row.established = of(PeerState::Established);
+            (row.waiting, row.bubbles, row.bubbles_limited) =
+                (whole.waiting, whole.bubbles, whole.bubbles_limited);
+            row.peers.extend(peers.iter().map(peer_row));
+            row.has_more = next.is_some() || row.peers.len() > room;
+            row.peers.truncate(room);
+            cursor = next.filter(|_| row.peers.len() < room);
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn peer_row(peer: &PeerRow) -> TeredoPeerRow {
+    TeredoPeerRow {
+        address: peer.address.to_string(),
+        endpoint: peer.endpoint.to_string(),
+        state: peer.state.word().into(),
+        why: why(peer),
+        heard_seconds: peer.heard.map(|since| since.as_secs()),
+        sent_seconds: peer.sent.map(|since| since.as_secs()),
+        bubbles: peer.bubbles,
+        waiting: peer.waiting,
+    }
+}
+
+/// What the state means, in words.
+fn why(peer: &PeerRow) -> String {
+    let (bubbles, waiting) = (peer.bubbles, peer.waiting);
+    match peer.state {
+        PeerState::Unreachable => format!(
+            "no answer to {bubbles} bubbles: the client is gone, its server does not forward, or its NAT has another mapping for each peer"
+        ),
+        PeerState::Contacting => {
+            format!("bubbles sent: {bubbles}; packets that wait for the answer: {waiting}")
+        }
+        PeerState::Trusted => "it answered; nothing was sent to it lately".into(),
+        PeerState::Established if peer.is_local => "packets pass both ways, on the same link".into(),
+        PeerState::Established => "packets pass both ways".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sixway_wire::Endpoint4;
+
+    #[test]
+    fn a_peer_that_does_not_answer_has_the_reasons() {
+        let peer = PeerRow {
+            address: "2001:0:c633:6401::1".parse().unwrap(),
+            endpoint: Endpoint4::new("198.51.100.18".parse().unwrap(), 40_000),
+            state: PeerState::Unreachable,
+            is_local: false,
+            heard: None,
+            sent: Some(std::time::Duration::from_secs(9)),
+            bubbles: 4,
+            waiting: 0,
+        };
+        let row = peer_row(&peer);
+        assert!(row.why.starts_with("no answer to 4 bubbles"), "{}", row.why);
+        assert_eq!(
+            (&*row.endpoint, row.sent_seconds, row.heard_seconds),
+            ("198.51.100.18:40000", Some(9), None)
+        );
+    }
+}
