@@ -388,6 +388,11 @@ impl Contacts {
         (rows.map(|peer| shown(peer, now)).collect(), next)
     }
 
+    /// Octets of memory that the peers take, and what is counted for them.
+    pub(super) fn memory_used(&self) -> usize {
+        self.peers.memory_used() + self.shares.memory_used() + self.rates.memory_used()
+    }
+
     /// The whole.
     pub(super) const fn row(&self) -> TeredoRow {
         let peers = [

@@ -219,6 +219,15 @@ impl Peers {
         (rows.into_iter(), (end < self.slots.len()).then_some(end as u32))
     }
 
+    /// Octets of memory.
+    pub(super) fn memory_used(&self) -> usize {
+        // One octet of control for each place of the index, of which one in eight is left free.
+        let places = self.index.capacity() / 7 * 8;
+        places * (size_of::<(Ipv6Addr, u32)>() + 1)
+            + self.slots.capacity() * size_of::<Peer>()
+            + self.free.capacity() * size_of::<u32>()
+    }
+
     fn append(&mut self, place: u32, state: PeerState, now: Instant) {
         let queue = &mut self.queues[state as usize];
         let last = core::mem::replace(&mut queue.last, place);

@@ -36,6 +36,11 @@ impl BubbleRates {
         }
     }
 
+    /// Octets of memory.
+    pub(super) fn memory_used(&self) -> usize {
+        (self.senders.len() + self.addresses.len()) * size_of::<Instant>()
+    }
+
     /// Takes a token for a bubble to an address; false: there is none.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         let at = self.hash.hash_one(address.to_bits()) as usize % BUCKETS;

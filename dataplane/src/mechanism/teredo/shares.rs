@@ -44,6 +44,11 @@ impl Shares {
         self.hash.hash_one((sender.to_bits() >> SITE) as u64) as u16
     }
 
+    /// Octets of memory.
+    pub(super) fn memory_used(&self) -> usize {
+        (self.senders.len() + self.addresses.len()) * size_of::<u32>()
+    }
+
     fn of_address(&self, address: Ipv4Addr) -> usize {
         self.hash.hash_one(address.to_bits()) as usize % COUNTERS
     }

@@ -115,6 +115,11 @@ impl Teredo {
         self.contacts.rows(from, most, now)
     }
 
+    /// Octets of memory that its peers take.
+    pub fn memory_used(&self) -> usize {
+        self.contacts.memory_used()
+    }
+
     /// The whole.
     pub const fn row(&self) -> TeredoRow {
         self.contacts.row()

@@ -17,6 +17,7 @@ mod packets;
 mod siit;
 mod softwire;
 mod ten_million;
+mod teredo;
 mod tunnel;
 mod yardstick;
 

@@ -1,5 +1,6 @@
 //! Small UDP packets of both families, and a slow computation of their checksums to check the engine's work by.
 
+use sixway_wire::Endpoint4;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Octets of payload: the IPv6 packet has 64 octets, the IPv4 packet 44.
@@ -9,6 +10,9 @@ pub const SIZE: usize = 40 + 8 + PAYLOAD;
 
 /// Octets of the IPv6 packet in an IPv4 packet.
 pub const IN_IPV4: usize = 20 + SIZE;
+
+/// Octets of the IPv6 packet in a UDP datagram.
+pub const IN_UDP: usize = 28 + SIZE;
 
 /// Octets of the IPv4 packet in an IPv6 packet.
 pub const IN_IPV6: usize = 40 + 20 + 8 + PAYLOAD;
@@ -75,6 +79,41 @@ pub fn read6_in4(octets: &[u8], source: Ipv4Addr, destination: Ipv4Addr) -> Opti
     let right =
         lengths && fold(sum(&octets[..20])) == 0xffff && octets[9] == 41 && octets[12..20] == addresses;
     right.then(|| read6(&octets[20..])).flatten()
+}
+
+/// Writes the flow's IPv6 packet in a UDP datagram without a checksum; its length.
+pub fn write6_in_udp(
+    flow: &Flow<Ipv6Addr>,
+    source: Endpoint4,
+    destination: Endpoint4,
+    octets: &mut [u8; IN_UDP],
+) -> usize {
+    let mut inner = [0; SIZE];
+    write6(flow, &mut inner);
+    octets[..12].copy_from_slice(&[0x45, 0, 0, IN_UDP as u8, 0, 0, 0, 0, 64, 17, 0, 0]);
+    octets[12..16].copy_from_slice(&source.address.octets());
+    octets[16..20].copy_from_slice(&destination.address.octets());
+    let checksum = !fold(sum(&octets[..20]));
+    octets[10..12].copy_from_slice(&checksum.to_be_bytes());
+    octets[20..22].copy_from_slice(&source.port.to_be_bytes());
+    octets[22..24].copy_from_slice(&destination.port.to_be_bytes());
+    octets[24..28].copy_from_slice(&[0, IN_UDP as u8 - 20, 0, 0]);
+    octets[28..].copy_from_slice(&inner);
+    IN_UDP
+}
+
+/// Reads the flow of an IPv6 packet in a UDP datagram between these endpoints, if its lengths and checksums are right.
+pub fn read6_in_udp(octets: &[u8], source: Endpoint4, destination: Endpoint4) -> Option<Flow<Ipv6Addr>> {
+    let lengths = octets.len() == IN_UDP && octets[0] == 0x45 && number(octets, 2) == IN_UDP as u16;
+    let addresses = [source.address.octets(), destination.address.octets()].concat();
+    let is_right = lengths
+        && fold(sum(&octets[..20])) == 0xffff
+        && octets[9] == 17
+        && octets[12..20] == addresses
+        && (number(octets, 20), number(octets, 22)) == (source.port, destination.port)
+        && usize::from(number(octets, 24)) == IN_UDP - 20
+        && (number(octets, 26) == 0 || udp_is_right(&octets[12..20], &octets[20..]));
+    is_right.then(|| read6(&octets[28..])).flatten()
 }
 
 /// Writes the flow's IPv4 packet; its length.
