@@ -1,7 +1,7 @@
 //! While one does its worst, what do others lose?
 
-use super::{LOCAL, NATIVE, RELAY6, SERVER, bubble, client6, datagram, establish, mapped, packet, relay};
-use super::{relay_with, sends_to};
+use super::{LOCAL, NATIVE, RELAY6, bubble, client6, datagram, establish, mapped, packet, relay};
+use super::{asks, relay_with, sends_to};
 use crate::support::Gateway;
 use core::time::Duration;
 use sixway_dataplane::mechanism::teredo::PeerState;
@@ -50,7 +50,7 @@ fn a_flood_from_everywhere_ends_no_established_client_and_new_ones_still_come_in
     assert_eq!(gateway.last, Verdict::Held);
     let error = gateway.sent();
     assert_eq!((error[40], error[41]), (1, 3), "whoever had the place that it got is told");
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &client6(999)));
+    asks(&mut gateway, RELAY6, &client6(999));
     gateway.receives(datagram(mapped(999), LOCAL, bubble(&client6(999), RELAY6)));
     sends_to(&mut gateway, mapped(999), packet(NATIVE, &client6(999)));
     assert_eq!(count(&gateway, PeerState::Established), 51);
@@ -87,7 +87,7 @@ fn packets_that_wait_are_shared_by_their_senders() {
     assert!(held < 200, "{held} of 1,024");
     gateway.receives(packet(NATIVE, &client6(0)));
     assert_eq!(gateway.last, Verdict::Held);
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &client6(0)));
+    asks(&mut gateway, RELAY6, &client6(0));
     gateway.receives(datagram(mapped(0), LOCAL, bubble(&client6(0), RELAY6)));
     sends_to(&mut gateway, mapped(0), packet(NATIVE, &client6(0)));
 }

@@ -1,9 +1,9 @@
 //! The client (RFC 4380 §5.2.3, §5.2.4).
 
-use super::with_teredo;
 use super::{
     LOCAL, NATIVE, SERVER, bubble, client, client6, datagram, mapped, packet, sends_to, sent_datagram,
 };
+use super::{asks, with_teredo};
 use crate::support::{Gateway, icmp6, v6};
 use core::net::Ipv4Addr;
 use core::time::Duration;
@@ -129,7 +129,7 @@ fn another_client_gets_a_bubble_directly_and_one_through_its_server() {
     gateway.receives(packet(&own, &peer));
     assert_eq!(gateway.last, Verdict::Held);
     sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
-    sends_to(&mut gateway, SERVER, bubble(&own, &peer));
+    asks(&mut gateway, &own, &peer);
     gateway.receives(datagram(mapped(1), LOCAL, bubble(&peer, &own)));
     assert_eq!(gateway.last, Verdict::Absorbed);
     sends_to(&mut gateway, mapped(1), packet(&own, &peer));
@@ -162,9 +162,10 @@ fn a_bubble_from_the_server_is_answered_directly() {
     gateway.receives(datagram(SERVER, LOCAL, with_origin(mapped(1), &peer)));
     assert_eq!(gateway.last, Verdict::Absorbed);
     sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    asks(&mut gateway, &own, &peer);
     gateway.receives(datagram(SERVER, LOCAL, with_origin(RELAY, NATIVE)));
     sends_to(&mut gateway, RELAY, bubble(&own, NATIVE));
-    assert_eq!(gateway.engine.teredo()[0].row().peers, [0; 4], "which trusts nobody");
+    assert_eq!(gateway.engine.teredo()[0].row().peers, [0, 1, 0, 0], "which trusts nobody");
 }
 
 #[test]
@@ -228,4 +229,132 @@ fn a_trusted_client_is_not_moved_by_local_discovery() {
     gateway.engine.change_teredo(0, &TeredoChange::LocalPeer(peer.parse().unwrap(), near), gateway.now);
     gateway.receives(packet(&own, &peer));
     sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+}
+
+/// A bubble of a client with trailers.
+fn bubble_with(source: &str, trailers: &[u8]) -> Vec<u8> {
+    [&bubble(source, &client6(0))[..], trailers].concat()
+}
+
+/// RFC 6081 §5.2.4.4: where the peer's NAT maps another port for each destination.
+#[test]
+fn a_client_behind_a_symmetric_nat_is_reached_where_its_bubble_with_the_nonce_comes_from() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    let elsewhere = Endpoint4::new(mapped(1).address, 50_001);
+    gateway.receives(packet(&own, &peer));
+    gateway.sent();
+    let nonce = asks(&mut gateway, &own, &peer);
+    let mut forged = nonce.clone();
+    forged[5] ^= 1;
+    for trailers in [&[][..], &forged] {
+        let other = datagram(elsewhere, LOCAL, bubble_with(&peer, trailers));
+        gateway.refuses(other, DropReason::TeredoNotTrusted);
+    }
+    gateway.receives(datagram(elsewhere, LOCAL, bubble_with(&peer, &nonce)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, elsewhere, packet(&own, &peer));
+    gateway.receives(datagram(elsewhere, LOCAL, packet(&peer, &own)));
+    gateway.sends(packet(&peer, &own));
+}
+
+/// RFC 6081 §5.2.4.2, §5.2.4.3.
+#[test]
+fn direct_bubbles_have_the_nonce_of_the_last_bubble_through_the_server_and_none_without_one() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    let through_server = |trailers: &[u8]| {
+        let mut payload = Origin(mapped(1)).octets().to_vec();
+        payload.extend(bubble_with(&client6(1), trailers));
+        datagram(SERVER, LOCAL, payload)
+    };
+    let nonce = [1, 4, 9, 8, 7, 6];
+    gateway.receives(through_server(&nonce));
+    sends_to(&mut gateway, mapped(1), [&bubble(&own, &peer)[..], &nonce].concat());
+    asks(&mut gateway, &own, &peer);
+    gateway.waits(2 * SECOND);
+    sends_to(&mut gateway, mapped(1), [&bubble(&own, &peer)[..], &nonce].concat());
+    asks(&mut gateway, &own, &peer);
+    gateway.receives(through_server(&[]));
+    sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    gateway.sends_nothing();
+    gateway.waits(2 * SECOND);
+    sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    asks(&mut gateway, &own, &peer);
+    // A malformed one ends nothing but the bubble.
+    gateway.refuses(through_server(&[1, 3, 9, 8, 7]), DropReason::TeredoUnexpected);
+}
+
+/// RFC 6081 §5.5.
+#[test]
+fn clients_behind_one_nat_tell_each_other_their_local_endpoints() {
+    let mut gateway = qualified();
+    // Number 2 has another port of the same address.
+    let (own, peer) = (client6(0), client6(2));
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, mapped(2), bubble(&own, &peer));
+    let (to, payload) = sent_datagram(&mut gateway);
+    let expected = [&[3, 8, 0, 0][..], &LOCAL.address.octets(), &LOCAL.port.to_be_bytes()].concat();
+    assert_eq!((to, &payload[46..]), (SERVER, &expected[..]));
+    let near = Endpoint4::new(Ipv4Addr::new(192, 168, 1, 7), 3_544);
+    let alternates = |endpoints: &[Endpoint4]| {
+        let mut trailers = vec![1, 4, 9, 8, 7, 6, 3, 2 + 6 * endpoints.len() as u8, 0, 0];
+        for endpoint in endpoints {
+            trailers.extend(endpoint.address.octets());
+            trailers.extend(endpoint.port.to_be_bytes());
+        }
+        trailers
+    };
+    let forwarded = |number: u32, trailers: &[u8]| {
+        let mut payload = Origin(mapped(number)).octets().to_vec();
+        payload.extend(bubble_with(&client6(number), trailers));
+        datagram(SERVER, LOCAL, payload)
+    };
+    let bad =
+        ["224.0.0.253", "127.0.0.1", "192.0.2.9"].map(|text| Endpoint4::new(text.parse().unwrap(), 3_544));
+    gateway.receives(forwarded(2, &alternates(&[near, bad[0], bad[1], bad[2]])));
+    let nonce = [1, 4, 9, 8, 7, 6];
+    sends_to(&mut gateway, mapped(2), [&bubble(&own, &peer)[..], &nonce].concat());
+    sends_to(&mut gateway, near, [&bubble(&own, &peer)[..], &nonce].concat());
+    gateway.sends_nothing();
+    // Behind another NAT it would be a bubble to a stranger in this client's network.
+    gateway.receives(forwarded(20, &alternates(&[near])));
+    sends_to(&mut gateway, mapped(20), [&bubble(&own, &client6(20))[..], &nonce].concat());
+    let (to, _) = sent_datagram(&mut gateway);
+    assert_eq!(to, SERVER);
+    gateway.sends_nothing();
+}
+
+/// RFC 6081 §5.6.
+#[test]
+fn a_silent_client_is_asked_directly_before_its_server_is() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(datagram(mapped(1), LOCAL, packet(&peer, &own)));
+    gateway.sends(packet(&peer, &own));
+    gateway.waits(20 * SECOND);
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+    let solicitation = [&bubble(&own, &peer)[..], &[4, 4, 0, 0, 0, 0]].concat();
+    sends_to(&mut gateway, mapped(1), solicitation);
+    gateway.waits(2 * SECOND);
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, mapped(1), packet(&own, &peer));
+    sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
+    asks(&mut gateway, &own, &peer);
+    let advertisement = bubble_with(&peer, &[4, 4, 1, 0, 0, 0]);
+    gateway.receives(datagram(mapped(1), LOCAL, advertisement));
+    gateway.waits(20 * SECOND);
+    gateway.receives(packet(&own, &peer));
+    assert_eq!(gateway.last, Verdict::Forward, "it was heard");
+}
+
+#[test]
+fn a_solicitation_of_a_trusted_client_is_answered() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(datagram(mapped(1), LOCAL, bubble_with(&peer, &[4, 4, 0, 0, 0, 0])));
+    sends_to(&mut gateway, mapped(1), [&bubble(&own, &peer)[..], &[4, 4, 1, 0, 0, 0]].concat());
+    let spoofed = datagram(mapped(3), LOCAL, bubble_with(&peer, &[4, 4, 0, 0, 0, 0]));
+    gateway.refuses(spoofed, DropReason::TeredoNotTrusted);
 }

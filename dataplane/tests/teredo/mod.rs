@@ -21,7 +21,10 @@ const NATIVE: &str = "2001:db8:1::1";
 
 /// The endpoint of the numbered client, at its NAT.
 pub(crate) fn mapped(number: u32) -> Endpoint4 {
-    Endpoint4::new(Ipv4Addr::from_bits(0xcb00_7100 + number / 16), 40_000 + (number % 16) as u16)
+    Endpoint4::new(
+        Ipv4Addr::from_bits(0xcb00_7100 + number / 16 * 2 + number % 2),
+        40_000 + (number % 16) as u16,
+    )
 }
 
 /// The address of the numbered client.
@@ -89,12 +92,22 @@ fn sends_to(gateway: &mut Gateway, to: Endpoint4, payload: impl Into<Vec<u8>>) {
     assert_eq!(sent_datagram(gateway), (to, payload.into()));
 }
 
+/// A bubble with a nonce was sent to the server (RFC 6081 §5.2.4.1); its trailers.
+#[track_caller]
+fn asks(gateway: &mut Gateway, source: &str, destination: &str) -> Vec<u8> {
+    let (to, payload) = sent_datagram(gateway);
+    let (sent, trailers) = payload.split_at(40);
+    assert_eq!((to, sent), (SERVER, &bubble(source, destination)[..]));
+    assert_eq!((trailers.len(), &trailers[..2]), (6, &[1, 4][..]), "a nonce");
+    trailers.to_vec()
+}
+
 /// The numbered client is a peer that packets pass to and from.
 #[track_caller]
 fn establish(gateway: &mut Gateway, number: u32) {
     let address = client6(number);
     gateway.receives(packet(NATIVE, &address));
-    sends_to(gateway, SERVER, bubble(RELAY6, &address));
+    asks(gateway, RELAY6, &address);
     gateway.receives(datagram(mapped(number), LOCAL, bubble(&address, RELAY6)));
     sends_to(gateway, mapped(number), packet(NATIVE, &address));
     gateway.receives(datagram(mapped(number), LOCAL, packet(&address, NATIVE)));

@@ -1,7 +1,7 @@
 //! The relay (RFC 4380 §5.4).
 
 use super::{LOCAL, NATIVE, RELAY6, SERVER, bubble, client6, datagram, establish, mapped, packet, relay};
-use super::{relay_with, sends_to};
+use super::{asks, relay_with, sends_to};
 use crate::support::{v4, v6};
 use core::net::Ipv4Addr;
 use core::time::Duration;
@@ -20,7 +20,7 @@ fn a_packet_waits_for_the_clients_bubble_and_those_behind_it_do_not() {
     let address = client6(1);
     gateway.receives(packet(NATIVE, &address));
     assert_eq!(gateway.last, Verdict::Held);
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &address));
+    asks(&mut gateway, RELAY6, &address);
     gateway.receives(packet("2001:db8:1::2", &address));
     assert_eq!(gateway.last, Verdict::Held);
     gateway.sends_nothing();
@@ -143,12 +143,12 @@ fn a_client_that_does_not_answer_gets_four_bubbles_in_300_seconds() {
     let mut gateway = relay();
     let address = client6(1);
     gateway.receives(packet(NATIVE, &address));
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &address));
+    asks(&mut gateway, RELAY6, &address);
     for _ in 0..3 {
         gateway.waits(SECOND);
         gateway.sends_nothing();
         gateway.waits(SECOND);
-        sends_to(&mut gateway, SERVER, bubble(RELAY6, &address));
+        asks(&mut gateway, RELAY6, &address);
     }
     gateway.waits(2 * SECOND);
     let error = gateway.sent();
@@ -168,7 +168,7 @@ fn a_client_that_does_not_answer_gets_four_bubbles_in_300_seconds() {
     assert_eq!((row.state, row.bubbles, row.heard), (PeerState::Unreachable, 4, None));
     gateway.waits(2 * SECOND);
     gateway.receives(packet(NATIVE, &address));
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &address));
+    asks(&mut gateway, RELAY6, &address);
 }
 
 /// §5.2.4: an entry is valid for 30 seconds after the last packet from the peer.
@@ -179,7 +179,7 @@ fn a_client_that_was_silent_for_half_a_minute_is_asked_again_before_the_next_pac
     gateway.waits(30 * SECOND);
     gateway.receives(packet(NATIVE, &client6(1)));
     assert_eq!(gateway.last, Verdict::Held);
-    sends_to(&mut gateway, SERVER, bubble(RELAY6, &client6(1)));
+    asks(&mut gateway, RELAY6, &client6(1));
     gateway.receives(datagram(mapped(1), LOCAL, bubble(&client6(1), RELAY6)));
     sends_to(&mut gateway, mapped(1), packet(NATIVE, &client6(1)));
 }
@@ -195,7 +195,7 @@ fn a_stream_to_a_silent_client_does_not_stop_while_it_answers_bubbles() {
         assert_eq!(gateway.last, Verdict::Forward, "after {second} s");
         sends_to(&mut gateway, mapped(1), packet(NATIVE, &client6(1)));
         if gateway.waiting() > 0 {
-            sends_to(&mut gateway, SERVER, bubble(RELAY6, &client6(1)));
+            asks(&mut gateway, RELAY6, &client6(1));
             gateway.receives(datagram(mapped(1), LOCAL, bubble(&client6(1), RELAY6)));
             gateway.sends_nothing();
             bubbles += 1;
@@ -275,4 +275,28 @@ fn a_datagram_whose_length_is_wrong_is_dropped() {
         gateway.receives(octets);
         assert_eq!(gateway.last, Verdict::Dropped(reason), "{length}");
     }
+}
+
+/// RFC 6081 §5.2.4.4.
+#[test]
+fn a_client_behind_a_symmetric_nat_is_followed_if_it_proves_by_the_nonce_that_it_got_the_bubble() {
+    let mut gateway = relay();
+    let address = client6(1);
+    let elsewhere = Endpoint4::new(mapped(1).address, 50_001);
+    gateway.receives(packet(NATIVE, &address));
+    let nonce = asks(&mut gateway, RELAY6, &address);
+    let with = |trailers: &[u8]| [&bubble(&address, RELAY6)[..], trailers].concat();
+    let mut forged = nonce.clone();
+    forged[2] ^= 1;
+    for trailers in [&[][..], &forged] {
+        gateway.refuses(datagram(elsewhere, LOCAL, with(trailers)), DropReason::SpoofedEmbeddedSource);
+    }
+    gateway.receives(datagram(elsewhere, LOCAL, with(&nonce)));
+    sends_to(&mut gateway, elsewhere, packet(NATIVE, &address));
+    gateway.receives(datagram(elsewhere, LOCAL, packet(&address, NATIVE)));
+    gateway.sends(packet(&address, NATIVE));
+    // A nonce is of no use once the time for the answer is over.
+    let other = Endpoint4::new(mapped(1).address, 50_002);
+    gateway.waits(9 * SECOND);
+    gateway.refuses(datagram(other, LOCAL, with(&nonce)), DropReason::SpoofedEmbeddedSource);
 }

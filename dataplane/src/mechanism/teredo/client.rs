@@ -1,4 +1,4 @@
-//! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored).
+//! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.5, §5.6).
 
 use super::contacts::{Contacts, Place};
 use super::echo;
@@ -10,21 +10,16 @@ use crate::tunnel::address::isatap::LINK_LOCAL;
 use crate::verdict::Next;
 use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
-use sixway_wire::teredo::{Prologue, TEREDO_PORT, TeredoAddress};
+use sixway_wire::teredo::{Prologue, TEREDO_PORT, TeredoAddress, Trailer, alternate};
 
 /// A client.
+#[derive(Default)]
 pub(super) struct Client {
     /// Its address, once it is qualified.
     pub(super) address: Option<TeredoAddress>,
-    /// The secret from which the tests of native peers follow.
-    key: [u64; 2],
 }
 
 impl Client {
-    pub(super) const fn new(key: [u64; 2]) -> Self {
-        Self { address: None, key }
-    }
-
     /// Its server.
     pub(super) fn server(&self) -> Option<Endpoint4> {
         self.address.map(|own| Endpoint4::new(own.server, TEREDO_PORT))
@@ -52,28 +47,46 @@ impl Client {
         now: Instant,
         effects: &mut Effects,
     ) {
-        let (Some(own), Some(server)) = (self.address.map(TeredoAddress::address), self.server()) else {
-            return;
-        };
+        let (Some(own), Some(server)) = (self.address, self.server()) else { return };
         let peer = contacts.get(place);
-        let address = peer.address;
+        let between = (own.address(), peer.address);
         if peer.is_local {
             // §5.2.4, 3: on the link, whatever its address is.
             let endpoint = peer.endpoint;
-            contacts.local_bubble(place, (own, address), (local, endpoint), now, effects);
+            contacts.local_bubble(place, between, (local, endpoint), now, effects);
             return;
         }
-        match TeredoAddress::of(address) {
+        match TeredoAddress::of(between.1) {
             Some(client) => {
-                contacts.direct_bubble((own, address), (local, client.mapped()), now, effects);
-                contacts.indirect_bubble(place, (own, local), now, effects);
+                // RFC 6081 §5.2.4.2: the nonce of its bubble, if there was one.
+                let nonce = (peer.nonce != 0).then(|| Trailer::Nonce(peer.nonce.to_be_bytes()));
+                contacts.direct_bubble(between, (local, client.mapped()), nonce, now, effects);
+                let behind = Some(own.mapped().address);
+                contacts.indirect_bubble(place, (between.0, local), behind, now, effects);
             }
             None => {
-                let nonce = echo::nonce(self.key, address, contacts.get(place).contacted);
-                let request = echo::request((own, address), nonce);
+                let request = echo::request(between, contacts.nonce(place));
                 contacts.test(place, (local, server), request, now, effects);
             }
         }
+    }
+
+    /// Asks a client that is silent for a direct bubble, before its server is troubled (RFC 6081 §5.6). Whether that was done.
+    pub(super) fn solicits(
+        &self,
+        contacts: &mut Contacts,
+        place: Place,
+        local: Endpoint4,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> bool {
+        let Some(own) = self.address else { return false };
+        let peer = contacts.get(place);
+        if peer.bubbles > 0 || TeredoAddress::of(peer.address).is_none() {
+            return false;
+        }
+        contacts.solicitation(place, (own.address(), local), now, effects);
+        true
     }
 
     /// A datagram that arrived (§5.2.3).
@@ -103,31 +116,67 @@ impl Client {
         if !prologue.is_empty() {
             return Err(DropReason::TeredoUnexpected);
         }
-        if let Some(place) = contacts.find(source) {
+        let place = contacts.find(source);
+        if let Some(place) = place {
             let peer = contacts.get(place);
-            if peer.is_trusted && peer.endpoint == from {
-                contacts.heard(place, from, now);
-                return Ok(if datagram.is_bubble() { Next::Absorb } else { Next::Leave });
+            // §5.2.3, 1 and 5.
+            if (peer.is_trusted || peer.is_local) && peer.endpoint == from {
+                return self.accepted(contacts, place, (datagram, local), now, effects);
             }
-            let nonce = echo::nonce(self.key, source, peer.contacted);
-            if peer.is_tested(now) && echo::answers(&datagram, nonce) {
+        }
+        self.proves(contacts, place, (datagram, local), now, effects)
+    }
+
+    /// A packet of a peer from an endpoint that is its own.
+    #[inline(always)]
+    fn accepted(
+        &self,
+        contacts: &mut Contacts,
+        place: Place,
+        (datagram, local): (Datagram<'_>, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Next, DropReason> {
+        contacts.heard(place, datagram.from, now);
+        if !datagram.is_bubble() {
+            return Ok(Next::Leave);
+        }
+        if datagram.trailers()?.solicits {
+            let between = (datagram.destination, datagram.source);
+            contacts.advertisement(between, (local, datagram.from), now, effects);
+        }
+        Ok(Next::Absorb)
+    }
+
+    /// A packet from an endpoint that is not known to be the sender's: what proves it (§5.2.3, 2, 3 and 6).
+    #[inline(never)]
+    fn proves(
+        &self,
+        contacts: &mut Contacts,
+        place: Option<Place>,
+        (datagram, local): (Datagram<'_>, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Next, DropReason> {
+        let Datagram { from, source, .. } = datagram;
+        if let Some(place) = place {
+            let nonce = contacts.nonce(place);
+            if contacts.get(place).is_tested(now) && echo::answers(&datagram, nonce) {
                 contacts.heard(place, from, now);
                 return Ok(Next::Absorb);
             }
-            // §5.2.3, 5.
-            if peer.is_local && peer.endpoint == from {
-                contacts.heard(place, from, now);
-                return Ok(if datagram.is_bubble() { Next::Absorb } else { Next::Leave });
-            }
         }
-        match TeredoAddress::of(source) {
-            Some(peer) if peer.mapped() == from => {
+        match (TeredoAddress::of(source), place) {
+            (Some(peer), _) if peer.mapped() == from => {
                 let (place, _) = contacts.entry(source, from, source, now, effects)?;
-                contacts.heard(place, from, now);
-                Ok(if datagram.is_bubble() { Next::Absorb } else { Next::Leave })
+                self.accepted(contacts, place, (datagram, local), now, effects)
             }
-            Some(_) => Err(DropReason::TeredoNotTrusted),
-            None => self.from_unproven(contacts, (source, local), now, effects),
+            // Behind a symmetric NAT (RFC 6081 §5.2.4.4).
+            (Some(_), Some(place)) if contacts.is_proof(place, datagram.trailers()?.nonce, now) => {
+                self.accepted(contacts, place, (datagram, local), now, effects)
+            }
+            (Some(_), _) => Err(DropReason::TeredoNotTrusted),
+            (None, _) => self.from_unproven(contacts, (source, local), now, effects),
         }
     }
 
@@ -145,13 +194,30 @@ impl Client {
         if !datagram.is_bubble() {
             return Err(DropReason::TeredoUnexpected);
         }
+        let trailers = datagram.trailers()?;
         let origin = Prologue::split(prologue).ok().and_then(|(prologue, _)| prologue.origin);
-        let to = match (TeredoAddress::of(source), origin) {
-            (Some(peer), _) => peer.mapped(),
-            (None, Some(origin)) => origin.0,
-            (None, None) => return Err(DropReason::TeredoUnexpected),
+        let between = (destination, source);
+        let nonce = trailers.nonce.map(Trailer::Nonce);
+        let Some(peer) = TeredoAddress::of(source) else {
+            let origin = origin.ok_or(DropReason::TeredoUnexpected)?;
+            contacts.direct_bubble(between, (local, origin.0), nonce, now, effects);
+            return Ok(Next::Absorb);
         };
-        contacts.direct_bubble((destination, source), (local, to), now, effects);
+        contacts.direct_bubble(between, (local, peer.mapped()), nonce, now, effects);
+        let is_neighbour = self.address.is_some_and(|own| own.mapped().address == peer.mapped().address);
+        if is_neighbour {
+            for endpoint in trailers.alternates {
+                let to = alternate(*endpoint);
+                contacts.alternate_bubble(between, (local, to), trailers.nonce, now, effects);
+            }
+        }
+        // It may be somewhere else than its address says: a bubble of ours, with a nonce, finds out.
+        let (place, is_new) = contacts.entry(source, peer.mapped(), source, now, effects)?;
+        contacts.get(place).nonce = trailers.nonce.map_or(0, u32::from_be_bytes);
+        if is_new {
+            let behind = self.address.map(|own| own.mapped().address);
+            contacts.indirect_bubble(place, (destination, local), behind, now, effects);
+        }
         Ok(Next::Absorb)
     }
 

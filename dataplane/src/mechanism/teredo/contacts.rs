@@ -1,21 +1,24 @@
 //! The peers of a relay or a client, with what waits for them and what may be sent to make them answer.
 
+use super::echo::{self, Nonce};
 use super::peers::{BUBBLE_INTERVAL, Peer, Peers, since, stamp};
 use super::rates::BubbleRates;
 use super::row::{PeerRow, PeerState, TeredoRow};
 use super::shares::Shares;
+use super::trailers::BubbleNonce;
 use super::waiting::Waiting;
 use crate::drop_reason::DropReason;
 use crate::effects::{Effects, Generated};
 use crate::frame::Frame;
 use crate::instant::Instant;
+use crate::source_check::is_martian4;
 use crate::tunnel::address::{Acceptable, Scope};
 use crate::verdict::{Outer, PolicyId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
-use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, bubble, is_global_unicast};
+use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, Trailer, bubble, is_global_unicast};
 use sixway_wire::{Endpoint4, Prefix4};
 
 /// RFC 4380 §5.2.6: bubbles without an answer.
@@ -32,6 +35,8 @@ pub(super) type Place = u32;
 
 /// All peers of a relay or a client.
 pub(super) struct Contacts {
+    /// The secret from which nonces follow.
+    key: [u64; 2],
     peers: Peers,
     waiting: Waiting,
     rates: BubbleRates,
@@ -49,6 +54,7 @@ impl Contacts {
     /// No peers, and room for this many.
     pub(super) fn new(most: u32, [first, second]: [u64; 2], own_servers: &[Ipv4Addr]) -> Self {
         Self {
+            key: [first, second],
             peers: Peers::new(most, first ^ second.rotate_left(13)),
             waiting: Waiting::new(second),
             rates: BubbleRates::new(first.rotate_left(7) ^ second),
@@ -304,11 +310,25 @@ impl Contacts {
         may
     }
 
-    /// A bubble through a peer's server (RFC 4380 §5.2.6).
+    /// The nonce of a test of a peer.
+    pub(super) fn nonce(&mut self, place: Place) -> Nonce {
+        let peer = self.peers.get(place);
+        echo::nonce(self.key, peer.address, peer.contacted)
+    }
+
+    /// Whether a direct bubble proves by its nonce that its sender got the last one through its server (RFC 6081 §5.2.4.4).
+    pub(super) fn is_proof(&mut self, place: Place, nonce: Option<BubbleNonce>, now: Instant) -> bool {
+        let is_awaited = self.peers.get(place).is_tested(now);
+        is_awaited && nonce.is_some_and(|nonce| self.nonce(place).starts_with(&nonce))
+    }
+
+    /// A bubble through a peer's server (RFC 4380 §5.2.6), with a nonce (RFC 6081 §5.2.4.1) and, for a peer behind the same NAT, the local endpoint
+    /// (§5.5.4.1).
     pub(super) fn indirect_bubble(
         &mut self,
         place: Place,
         (source, local): (Ipv6Addr, Endpoint4),
+        behind: Option<Ipv4Addr>,
         now: Instant,
         effects: &mut Effects,
     ) {
@@ -316,22 +336,77 @@ impl Contacts {
         let Some(peer) = TeredoAddress::of(address) else { return };
         if self.may_greet(place, peer.server, now, effects) {
             let to = Endpoint4::new(peer.server, TEREDO_PORT);
-            let octets = bubble(source, address, BUBBLE_HOPS);
-            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+            let [a, b, c, d, ..] = self.nonce(place);
+            let own = [endpoint_octets(local)];
+            let nonce = Trailer::Nonce([a, b, c, d]);
+            let octets = match behind == Some(peer.mapped().address) {
+                true => with_trailers(source, address, &[nonce, Trailer::AlternateAddresses(&own)]),
+                false => with_trailers(source, address, &[nonce]),
+            };
+            effects.send(Generated::Datagram(local, to, octets));
         }
     }
 
-    /// A bubble from one address to another, directly to an endpoint, if it may be sent there.
+    /// A bubble from one address to another, directly to an endpoint, if it may be sent there. The nonce is that of the peer's bubble through a server.
     pub(super) fn direct_bubble(
+        &mut self,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (local, to): (Endpoint4, Endpoint4),
+        trailer: Option<Trailer<'_>>,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if self.may_send_to(to) && self.may_send(to.address, now, effects) {
+            let octets = with_trailers(source, destination, trailer.as_slice());
+            effects.send(Generated::Datagram(local, to, octets));
+        }
+    }
+
+    /// The same to an endpoint in the network of a peer behind the same NAT, which may be private (RFC 6081 §5.5).
+    pub(super) fn alternate_bubble(
+        &mut self,
+        (source, destination): (Ipv6Addr, Ipv6Addr),
+        (local, to): (Endpoint4, Endpoint4),
+        nonce: Option<BubbleNonce>,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let is_host = to.port != 0
+            && !is_martian4(to.address)
+            && self.acceptable.check(to.address) != Err(DropReason::EmbeddedNotUnicast)
+            && self.local != Some(to.address);
+        if is_host && self.may_send(to.address, now, effects) {
+            let octets = with_trailers(source, destination, nonce.map(Trailer::Nonce).as_slice());
+            effects.send(Generated::Datagram(local, to, octets));
+        }
+    }
+
+    /// A direct bubble that asks a trusted peer for one (RFC 6081 §5.6).
+    pub(super) fn solicitation(
+        &mut self,
+        place: Place,
+        (source, local): (Ipv6Addr, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let Peer { address, endpoint, .. } = *self.peers.get(place);
+        if self.may_greet(place, endpoint.address, now, effects) {
+            let octets = with_trailers(source, address, &[Trailer::Solicitation]);
+            effects.send(Generated::Datagram(local, endpoint, octets));
+        }
+    }
+
+    /// The direct bubble that a trusted peer has asked for.
+    pub(super) fn advertisement(
         &mut self,
         (source, destination): (Ipv6Addr, Ipv6Addr),
         (local, to): (Endpoint4, Endpoint4),
         now: Instant,
         effects: &mut Effects,
     ) {
-        if self.may_send_to(to) && self.may_send(to.address, now, effects) {
-            let octets = bubble(source, destination, BUBBLE_HOPS);
-            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+        if self.may_send(to.address, now, effects) {
+            let octets = with_trailers(source, destination, &[Trailer::Advertisement]);
+            effects.send(Generated::Datagram(local, to, octets));
         }
     }
 
@@ -345,8 +420,7 @@ impl Contacts {
         effects: &mut Effects,
     ) {
         if self.may_greet(place, to.address, now, effects) {
-            let octets = bubble(source, destination, BUBBLE_HOPS);
-            effects.send(Generated::Datagram(local, to, Box::new(octets)));
+            effects.send(Generated::Datagram(local, to, with_trailers(source, destination, &[])));
         }
     }
 
@@ -404,6 +478,23 @@ impl Contacts {
         let (bubbles, bubbles_limited) = (self.bubbles, self.bubbles_limited);
         TeredoRow { peers, waiting: self.waiting.len(), bubbles, bubbles_limited }
     }
+}
+
+/// A bubble with these trailers.
+fn with_trailers(source: Ipv6Addr, destination: Ipv6Addr, trailers: &[Trailer<'_>]) -> Box<[u8]> {
+    let mut octets = bubble(source, destination, BUBBLE_HOPS).to_vec();
+    for trailer in trailers {
+        let mut room = [0; 32];
+        let length = trailer.write(&mut room).unwrap_or_default();
+        octets.extend(room.iter().take(length));
+    }
+    octets.into_boxed_slice()
+}
+
+/// An endpoint as [`Trailer::AlternateAddresses`] has it.
+fn endpoint_octets(endpoint: Endpoint4) -> [u8; 6] {
+    let ([a, b, c, d], [high, low]) = (endpoint.address.octets(), endpoint.port.to_be_bytes());
+    [a, b, c, d, high, low]
 }
 
 fn shown(peer: &Peer, now: Instant) -> PeerRow {

@@ -17,6 +17,7 @@ mod rates;
 mod relay;
 mod row;
 mod shares;
+mod trailers;
 mod tunnel;
 mod waiting;
 

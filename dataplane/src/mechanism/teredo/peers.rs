@@ -42,6 +42,8 @@ pub(super) struct Peer {
     due: Instant,
     previous: u32,
     next: u32,
+    /// The nonce of its last bubble through a server (RFC 6081 §5.2.4.3); 0: there was none.
+    pub(super) nonce: u32,
     /// Whose packet made it: the share that it counts for.
     pub(super) creator: u16,
     pub(super) state: PeerState,
@@ -171,6 +173,7 @@ impl Peers {
             due: now,
             previous: NONE,
             next: NONE,
+            nonce: 0,
             creator,
             state: PeerState::Contacting,
             is_trusted: false,
@@ -272,8 +275,8 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_has_at_most_eighty_octets() {
-        assert!(size_of::<Peer>() <= 80, "{}", size_of::<Peer>());
+    fn a_peer_has_at_most_88_octets() {
+        assert!(size_of::<Peer>() <= 88, "{}", size_of::<Peer>());
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Relay {
         now: Instant,
         effects: &mut Effects,
     ) {
-        contacts.indirect_bubble(place, (self.config.address, local), now, effects);
+        contacts.indirect_bubble(place, (self.config.address, local), None, now, effects);
     }
 
     /// A packet from a client (§5.4.2).
@@ -59,10 +59,22 @@ impl Relay {
             return Err(DropReason::TeredoUnexpected);
         }
         let client = TeredoAddress::of(source).ok_or(DropReason::SourceNotRelay)?;
+        let Some(place) = contacts.find(source) else {
+            let is_mapped = client.mapped() == from;
+            return Err(if is_mapped {
+                DropReason::TeredoNotTrusted
+            } else {
+                DropReason::SpoofedEmbeddedSource
+            });
+        };
         if client.mapped() != from {
-            return Err(DropReason::SpoofedEmbeddedSource);
+            // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).
+            let peer = contacts.get(place);
+            let is_known = peer.is_trusted && peer.endpoint == from;
+            if !is_known && !contacts.is_proof(place, datagram.trailers()?.nonce, now) {
+                return Err(DropReason::SpoofedEmbeddedSource);
+            }
         }
-        let place = contacts.find(source).ok_or(DropReason::TeredoNotTrusted)?;
         contacts.heard(place, from, now);
         if datagram.is_bubble() {
             return Ok(Next::Absorb);

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::hash::BuildHasher as _;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use foldhash::fast::FixedState;
+use sixway_wire::teredo::TeredoAddress;
 
 /// Counters of each kind.
 const COUNTERS: usize = 1 << 16;
@@ -39,9 +40,13 @@ impl Shares {
         }
     }
 
-    /// The counter of a sender.
+    /// The counter of a sender: that of a client is its IPv4 address.
     pub(super) fn creator(&self, sender: Ipv6Addr) -> u16 {
-        self.hash.hash_one((sender.to_bits() >> SITE) as u64) as u16
+        let site = match TeredoAddress::of(sender) {
+            Some(client) => client.mapped().address.to_bits().into(),
+            None => (sender.to_bits() >> SITE) as u64,
+        };
+        self.hash.hash_one(site) as u16
     }
 
     /// Octets of memory.

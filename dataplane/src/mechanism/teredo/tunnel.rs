@@ -5,6 +5,7 @@ use super::config::{TeredoChange, TeredoConfig, TeredoRole};
 use super::contacts::{Contacts, Place};
 use super::relay::Relay;
 use super::row::{PeerRow, TeredoRow};
+use super::trailers::BubbleTrailers;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -53,6 +54,8 @@ pub(super) struct Datagram<'a> {
     pub(super) packet: &'a Packet,
     /// The packet's octets.
     pub(super) octets: &'a [u8],
+    /// What stands behind it.
+    pub(super) trailers: &'a [u8],
 }
 
 impl<'a> Datagram<'a> {
@@ -68,14 +71,20 @@ impl<'a> Datagram<'a> {
         let header = octets.first().map_or(0, |first| usize::from(first & 0xf) * 4);
         let prologue = octets.get(header + sixway_wire::UDP_HEADER..at).unwrap_or_default();
         let behind = octets.get(at..arrival.packet.length as usize).unwrap_or_default();
-        let octets = behind.get(..inner.length as usize).ok_or(DropReason::Truncated)?;
+        let (octets, trailers) =
+            behind.split_at_checked(inner.length as usize).ok_or(DropReason::Truncated)?;
         let from = Endpoint4::new(from, port);
-        Ok(Self { from, prologue, source, destination, packet: inner, octets })
+        Ok(Self { from, prologue, source, destination, packet: inner, octets, trailers })
     }
 
     /// Whether the packet is a bubble.
     pub(super) fn is_bubble(&self) -> bool {
         self.packet.protocol == NO_NEXT_HEADER && self.packet.fragment.is_none()
+    }
+
+    /// What is behind a bubble; nothing is looked for behind other packets.
+    pub(super) fn trailers(&self) -> Result<BubbleTrailers<'a>, DropReason> {
+        if self.is_bubble() { BubbleTrailers::read(self.trailers) } else { Ok(BubbleTrailers::default()) }
     }
 }
 
@@ -158,8 +167,12 @@ impl Teredo {
     #[cold]
     #[inline(never)]
     fn refresh(&mut self, place: Place, local: Endpoint4, now: Instant, effects: &mut Effects) {
-        if self.contacts.may_refresh(place, now) {
-            self.greet(place, local, now, effects);
+        if !self.contacts.may_refresh(place, now) {
+            return;
+        }
+        match &self.side {
+            Side::Client(client) if client.solicits(&mut self.contacts, place, local, now, effects) => {}
+            Side::Client(_) | Side::Relay(_) => self.greet(place, local, now, effects),
         }
     }
 
@@ -236,7 +249,7 @@ impl Build for TeredoConfig {
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Teredo, Infallible> {
         let side = match &self.role {
             TeredoRole::Relay(relay) => Side::Relay(Relay::new(relay.clone())),
-            TeredoRole::Client => Side::Client(Client::new(context.seed)),
+            TeredoRole::Client => Side::Client(Client::default()),
         };
         // The other workers have no peers.
         let most = if context.worker == WorkerId(0) { self.max_peers.max(1) } else { 1 };
