@@ -143,8 +143,11 @@ impl fmt::Display for Status {
             write!(f, ", {} mapped to {}", state.address.address(), state.address.mapped())?;
             write!(f, ", NAT {}, ports {}", self.nat.words(), self.ports.words())?;
         }
-        match self.why {
-            Some(why) => write!(f, ": {why}"),
+        if let Some(why) = self.why {
+            write!(f, ": {why}")?;
+        }
+        match self.next {
+            Some(next) => write!(f, "; next attempt in {} s", next.as_secs()),
             None => Ok(()),
         }
     }

@@ -31,7 +31,8 @@ fn if_no_server_answers_udp_is_said_to_be_blocked() {
     host.wait_secs(24);
     assert_eq!(host.stopped, [Why::Blocked(2)]);
     assert!(host.words().contains("UDP to port 3544 is probably blocked"), "{}", host.words());
-    assert!(host.client.status(host.now).next.is_some());
+    assert!(host.words().starts_with("waiting: no answer from any of 2 servers"), "{}", host.words());
+    assert!(host.words().ends_with("; next attempt in 6 s"), "{}", host.words());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A Teredo client, clause by clause of RFC 4380 §5.2, as RFC 5991 and RFC 6081 change it.
 
+mod any_order;
 mod discovery;
 mod failover;
 mod hostile;
@@ -154,6 +155,8 @@ struct Host {
     now: Instant,
     sent: Vec<Out>,
     used: Vec<ClientState>,
+    /// By the last action that said so.
+    told: Option<ClientState>,
     stopped: Vec<Why>,
     closed: Vec<Port>,
     local_peers: Vec<(Ipv6Addr, Endpoint4)>,
@@ -168,7 +171,16 @@ impl Host {
         let client = Client::new(settings, Some(local(LOCAL)), [seed; 32]);
         let now = Instant::from_secs(1_000);
         let (sent, used, stopped) = (Vec::new(), Vec::new(), Vec::new());
-        let mut host = Self { client, now, sent, used, stopped, closed: Vec::new(), local_peers: Vec::new() };
+        let mut host = Self {
+            client,
+            now,
+            sent,
+            used,
+            told: None,
+            stopped,
+            closed: Vec::new(),
+            local_peers: Vec::new(),
+        };
         host.client.start(now);
         host.settle();
         host
@@ -197,8 +209,14 @@ impl Host {
             let at = self.now;
             match action {
                 Action::Send { from, to, octets } => self.sent.push(Out { at, from, to, octets }),
-                Action::Use(state) => self.used.push(state),
-                Action::Stop(why) => self.stopped.push(why),
+                Action::Use(state) => {
+                    self.told = Some(state);
+                    self.used.push(state);
+                }
+                Action::Stop(why) => {
+                    self.told = None;
+                    self.stopped.push(why);
+                }
                 Action::Close(port) => self.closed.push(port),
                 Action::LocalPeer(peer, endpoint) => self.local_peers.push((peer, endpoint)),
             }

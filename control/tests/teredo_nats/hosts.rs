@@ -60,6 +60,10 @@ pub trait Peers {
     fn local_peer(&mut self, peer: Ipv6Addr, endpoint: Endpoint4);
     /// A datagram came to the service port that is not of the maintenance; what is sent from the service port.
     fn receive(&mut self, from: Endpoint4, payload: &[u8], now: Instant) -> Vec<(Endpoint4, Vec<u8>)>;
+    /// When [`Peers::step`] is to be called next.
+    fn due(&self) -> Option<Instant>;
+    /// What is sent from the service port at this time.
+    fn step(&mut self, now: Instant) -> Vec<(Endpoint4, Vec<u8>)>;
 }
 
 /// Answers an indirect bubble with a direct one, with its nonce, and writes down what comes.
@@ -92,6 +96,14 @@ impl Peers for Answering {
         // RFC 6081 §5.2.4.2: the trailer goes back.
         let trailers = packet.get(40..).unwrap_or_default();
         vec![(origin, [&bubble(own.address(), header.source, 255)[..], trailers].concat())]
+    }
+
+    fn due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn step(&mut self, _: Instant) -> Vec<(Endpoint4, Vec<u8>)> {
+        Vec::new()
     }
 }
 
@@ -135,7 +147,13 @@ impl<P: Peers> ClientHost<P> {
         self.client.status(self.now).nat
     }
 
-    /// Its mapped endpoint.
+    /// Sends from the service port.
+    pub fn send(&mut self, to: Endpoint4, payload: &[u8]) {
+        let from = self.endpoint(Port::Service);
+        self.out.push(Datagram { from, to, payload: payload.to_vec() });
+    }
+
+    /// Its address.
     pub fn address(&self) -> Option<TeredoAddress> {
         self.in_use.map(|state| state.address)
     }
@@ -161,7 +179,7 @@ impl<P: Peers> Host for ClientHost<P> {
     }
 
     fn due(&self) -> Option<Instant> {
-        self.client.due()
+        self.client.due().into_iter().chain(self.peers.due()).min()
     }
 
     fn step(&mut self, now: Instant) -> Vec<Datagram> {
@@ -189,11 +207,14 @@ impl<P: Peers> Host for ClientHost<P> {
                 Action::LocalPeer(peer, endpoint) => self.peers.local_peer(peer, endpoint),
             }
         }
+        let local = self.endpoint(Port::Service);
+        let sent = self.peers.step(now).into_iter();
+        self.out.extend(sent.map(|(to, payload)| Datagram { from: local, to, payload }));
         core::mem::take(&mut self.out)
     }
 }
 
-/// A host on the Internet that sends what it is told to, and writes down what comes.
+/// A host on the Internet that sends what the test wants, and writes down what comes.
 pub struct Stranger {
     pub endpoint: Endpoint4,
     out: Vec<Datagram>,

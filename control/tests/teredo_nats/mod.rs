@@ -4,6 +4,7 @@ mod changes;
 mod found;
 mod hosts;
 mod learning;
+mod meeting;
 mod nat;
 mod neighbours;
 mod network;
