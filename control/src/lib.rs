@@ -44,6 +44,7 @@ mod neighbour_answer;
 pub mod neighbour_discovery;
 mod random;
 pub mod router_advert;
+pub mod teredo_client;
 pub mod teredo_server;
 pub mod tunnel_end;
 

@@ -9,4 +9,6 @@ mod dns64_words;
 mod isatap_host;
 mod replay;
 mod router_advert;
+mod teredo_client;
+mod teredo_nats;
 mod teredo_server;

@@ -24,12 +24,12 @@ impl ClientKey {
     }
 
     /// The authentication value.
-    fn value(&self, protected: Protected<'_>) -> [u8; VALUE] {
+    pub(crate) fn value(&self, protected: Protected<'_>) -> [u8; VALUE] {
         (self.0)(&protected.octets())
     }
 
     /// Whether a value is right. The time does not tell how much of it is.
-    fn verifies(&self, protected: Protected<'_>, value: &[u8]) -> bool {
+    pub(crate) fn verifies(&self, protected: Protected<'_>, value: &[u8]) -> bool {
         let right = self.value(protected);
         value.len() == VALUE && right.iter().zip(value).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
     }
@@ -43,11 +43,11 @@ impl fmt::Debug for ClientKey {
 
 /// What the value protects.
 #[derive(Clone, Copy)]
-pub(super) struct Protected<'a> {
-    pub(super) nonce: [u8; 8],
-    pub(super) confirmation: u8,
-    pub(super) origin: Option<Origin>,
-    pub(super) packet: &'a [u8],
+pub(crate) struct Protected<'a> {
+    pub(crate) nonce: [u8; 8],
+    pub(crate) confirmation: u8,
+    pub(crate) origin: Option<Origin>,
+    pub(crate) packet: &'a [u8],
 }
 
 impl Protected<'_> {

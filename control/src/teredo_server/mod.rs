@@ -16,6 +16,7 @@ mod rates;
 mod refusal;
 mod server;
 
+pub(crate) use authentication::Protected;
 pub use authentication::{ClientKey, Clients};
 pub use rates::Rate;
 pub use refusal::Refusal;
