@@ -74,6 +74,7 @@ mod sources;
 mod static_binding;
 mod static_rules;
 mod surroundings;
+mod teredo_check;
 mod teredo_relay;
 mod text;
 mod timeouts;

@@ -38,7 +38,7 @@ use crate::siit::{self, Siit};
 use crate::six_rd::{SixRd, SixRdRole};
 use crate::six_to_four::{SixToFour, SixToFourRole};
 use crate::surroundings::Surroundings;
-use crate::teredo_relay;
+use crate::teredo_check;
 use crate::tunnel_context::TunnelContext;
 use crate::tunnels::{self, TunnelSummary, Tunnels};
 
@@ -243,7 +243,7 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
     check_realms(config, sections, report);
     check_ends_of_softwires(config, sections, report);
     let relays = sections.all(&schema::TEREDO_RELAY, &mut Report::default());
-    teredo_relay::check(config, &relays, report);
+    teredo_check::check(config, &relays, report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
         nat46_check::check(config, &section, report);
     }

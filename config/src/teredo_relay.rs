@@ -1,6 +1,6 @@
 //! `[[teredo_relay]]`: a relay between native IPv6 and Teredo clients (RFC 4380 §5.4).
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv6Addr;
 
 use serde::Serialize;
 use sixway_dataplane::mechanism::MechanismConfig;
@@ -12,11 +12,9 @@ use sixway_wire::teredo::TEREDO_PREFIX;
 use sixway_wire::{Endpoint4, Prefix6};
 
 use crate::claims::Owner;
-use crate::config::Config;
 use crate::fault::{Place, Report};
 use crate::local_address::LocalAddress;
 use crate::mechanism::{FromSection, Mechanism};
-use crate::ports::Ports;
 use crate::route::Route;
 use crate::schema::TEREDO_RELAY;
 use crate::section::Reader;
@@ -141,21 +139,6 @@ impl FromSection for TeredoRelay {
             serves: serves.unwrap_or(Some(Vec::new()))?,
             max_peers: max_peers?,
         })
-    }
-}
-
-/// Tells of a port that is also a translator's.
-pub(crate) fn check(config: &Config, written: &[Reader], report: &mut Report) {
-    let shared = config.shared_ports();
-    for (relay, section) in config.others.teredo_relay.iter().zip(written) {
-        let taken = |(address, ports): &&(Ipv4Addr, Ports)| {
-            relay.local.found == Some(*address) && ports.contain(relay.port)
-        };
-        if let Some((address, _)) = shared.iter().find(taken) {
-            let what = "write another port, or other ports of the pool";
-            let port = relay.port;
-            report.fault(section.place(), format!("port {port} of {address} belongs to a pool, too; {what}"));
-        }
     }
 }
 

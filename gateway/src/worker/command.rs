@@ -3,14 +3,14 @@
 use super::answer::Answer;
 use super::dump::Dump;
 use super::tap::{DropSample, Watch};
-use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, SubscriberEntry};
+use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, SubscriberEntry, TeredoPage};
 use super::tunnels::{Inlet, InletAt, TunnelSet};
 use crate::admin::Edit;
 use sixway_dataplane::WorkerId;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record};
-use sixway_dataplane::mechanism::teredo::{PeerRow, TeredoChange, TeredoRow};
+use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_dataplane::nat::{AddressBlocks, BlockMove, DrainingRow, SavedSession};
 use sixway_link::Wake;
 use sixway_wire::Prefix4;
@@ -29,9 +29,6 @@ pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
 pub type DrainingPage = (Vec<(u16, DrainingRow)>, Option<Position>);
 /// What becomes of bindings of a concentrator: a host has the address or prefix, or none.
 pub type LeaseChanges = Arc<[(Prefix4, Option<Binding>)]>;
-
-/// What is known of a Teredo relay or client, some of its peers, and where to continue.
-pub type TeredoPage = (TeredoRow, Vec<PeerRow>, Option<u32>);
 
 /// A command to a worker.
 #[derive(Debug)]

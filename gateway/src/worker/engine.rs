@@ -1,10 +1,9 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
-use super::command::TeredoPage;
 use super::portless;
 use super::translator::{
-    BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, Translator,
+    BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, TeredoPage, Translator,
 };
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};

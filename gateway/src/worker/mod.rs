@@ -21,13 +21,14 @@ mod tunnels;
 
 pub use answer::Answer;
 pub use blocks::{BlockExchange, exchanges};
-pub use command::{Command, LeaseChanges, Mailbox, Post, TeredoPage, Unreachable, mailbox};
+pub use command::{Command, LeaseChanges, Mailbox, Post, Unreachable, mailbox};
 pub use dump::{Dump, DumpPage};
 pub use handover::{Handover, rings};
 pub use run::{BATCH, Worker};
 pub use sixway_link::{Clock, Wake};
 pub use tap::{DropSample, Watch};
 pub use translator::{
-    BindingEntry, Edited, Position, Report, Scan, SessionEntry, SubscriberEntry, Table, Translator,
+    BindingEntry, Edited, Position, Report, Scan, SessionEntry, SubscriberEntry, Table, TeredoPage,
+    Translator,
 };
 pub use tunnels::{ControlSender, Inlet, InletAt, TunnelSet};

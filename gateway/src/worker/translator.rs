@@ -1,12 +1,11 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
-use super::command::TeredoPage;
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
-use sixway_dataplane::mechanism::teredo::TeredoChange;
+use sixway_dataplane::mechanism::teredo::{PeerRow, TeredoChange, TeredoRow};
 use sixway_dataplane::nat::{
     AddressBlocks, BlockCounts, BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow,
 };
@@ -100,6 +99,9 @@ pub trait Translator: Send + 'static {
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored;
 }
+
+/// What is known of a Teredo relay or client, some of its peers, and where to continue.
+pub type TeredoPage = (TeredoRow, Vec<PeerRow>, Option<u32>);
 
 /// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]

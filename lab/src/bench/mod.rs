@@ -9,6 +9,7 @@ mod options;
 mod relay;
 mod softwires;
 mod suite;
+mod teredo;
 mod wire;
 
 pub use figure::{Figure, Section, Target};

@@ -37,6 +37,8 @@ pub enum Part {
     Relay,
     /// Real packets through DS-Lite, 4over6 and NAT46; needs root
     Softwires,
+    /// Real packets through a Teredo relay, side by side with miredo; needs root
+    Teredo,
     /// The fast path compared with the kernel and peers; needs root
     Fastpath,
     /// DNS64 compared with other resolvers; needs root

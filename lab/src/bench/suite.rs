@@ -2,7 +2,7 @@
 
 use super::figure::Section;
 use super::options::{Options, Part};
-use super::{dns64, fastpath, memory, relay, softwires, wire};
+use super::{dns64, fastpath, memory, relay, softwires, teredo, wire};
 use crate::failure::{Failure, Result};
 
 type Measuring = fn(&Options) -> Result<Vec<Section>>;
@@ -13,10 +13,11 @@ pub fn run(options: &Options) -> Result<()> {
     if options.wants(Part::Memory) {
         sections.extend(shown(options, memory::run(options)?));
     }
-    let on_real_packets: [(Part, Measuring); 5] = [
+    let on_real_packets: [(Part, Measuring); 6] = [
         (Part::Wire, wire::run),
         (Part::Relay, relay::run),
         (Part::Softwires, softwires::run),
+        (Part::Teredo, teredo::run),
         (Part::Fastpath, fastpath::run),
         (Part::Dns64, dns64::run),
     ];

@@ -1,6 +1,6 @@
 //! The UDP socket of a tunnel that goes through NATs (RFC 4380): its datagrams are frames with the IPv4 and UDP headers that they had.
 //!
-//! The kernel joins datagrams of one sender on the way in (UDP_GRO), and cuts what is joined on the way out (UDP_SEGMENT): both save most of what
+//! The kernel joins datagrams of one sender inbound (UDP_GRO), and cuts what is joined outbound (UDP_SEGMENT): both save most of what
 //! a datagram costs. A frame is always one datagram.
 
 use super::address::{Address, bound_to};

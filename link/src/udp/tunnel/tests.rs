@@ -14,7 +14,7 @@ fn frame(from: SocketAddrV4, to: SocketAddrV4, tos: u8, payload: &[u8]) -> Frame
     frame
 }
 
-/// What came, in order, once there are so many: source port, TOS, payload.
+/// What came, in order, once `count` datagrams did: source port, TOS, payload.
 fn received(tunnel: &mut UdpTunnel, count: usize) -> Vec<(u16, u8, Vec<u8>)> {
     let mut all = Vec::new();
     let until = Instant::now() + Duration::from_secs(10);

@@ -1,0 +1,134 @@
+//! Teredo with miredo: a client behind a NAT, a server, a relay in the middle, and a native host.
+//!
+//! ```text
+//! client ─── nat ─── middle ─── gateway (relay) ─── host
+//! 192.168.1.2    198.51.100.18  │   198.51.100.34  2001:db8:1::1   2001:db8:1::2
+//!                             server 198.51.100.1 and .2, 2001:db8:5::1
+//! ```
+
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::namespace::command;
+use crate::topology::Network;
+use std::time::Duration;
+
+/// The native host.
+pub const HOST: &str = "2001:db8:1::2";
+
+/// A relay of ours on the host "gateway".
+pub const RELAY: &str = "[gateway]
+workers = 1
+ipv6_address = \"2001:db8:1::1\"
+
+[teredo_relay]
+interface = \"out0\"
+ipv6_address = \"2001:db8:1::1\"
+";
+
+const MASQUERADE: &str = "table ip hide {
+    chain leaving {
+        type nat hook postrouting priority srcnat
+        oifname \"out0\" masquerade
+    }
+}
+";
+
+/// The network above, with all addresses and routes.
+///
+/// # Errors
+/// A command failed.
+pub fn network() -> Result<Network> {
+    let network = Network::new(&["client", "nat", "middle", "server", "gateway", "host"])?;
+    network.link(("client", "up0"), ("nat", "in0"))?;
+    network.link(("nat", "out0"), ("middle", "down0"))?;
+    network.link(("server", "up0"), ("middle", "down1"))?;
+    network.link(("gateway", "out0"), ("middle", "down2"))?;
+    network.link(("gateway", "in0"), ("host", "up0"))?;
+    for (host, device, address) in [
+        ("client", "up0", "192.168.1.2/24"),
+        ("nat", "in0", "192.168.1.1/24"),
+        ("nat", "out0", "198.51.100.18/28"),
+        ("middle", "down0", "198.51.100.30/28"),
+        ("server", "up0", "198.51.100.1/28"),
+        ("server", "up0", "198.51.100.2/28"),
+        ("middle", "down1", "198.51.100.14/28"),
+        ("gateway", "out0", "198.51.100.34/28"),
+        ("middle", "down2", "198.51.100.46/28"),
+        ("server", "up0", "2001:db8:5::1/64"),
+        ("middle", "down1", "2001:db8:5::14/64"),
+        ("gateway", "out0", "2001:db8:6::34/64"),
+        ("middle", "down2", "2001:db8:6::46/64"),
+        ("gateway", "in0", "2001:db8:1::1/64"),
+        ("host", "up0", "2001:db8:1::2/64"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    for (host, route) in [
+        ("client", "default via 192.168.1.1"),
+        ("nat", "default via 198.51.100.30"),
+        ("server", "default via 198.51.100.14"),
+        ("server", "default via 2001:db8:5::14"),
+        ("gateway", "default via 198.51.100.46"),
+        ("gateway", "default via 2001:db8:6::46"),
+        ("middle", "2001:db8:1::/64 via 2001:db8:6::34"),
+        ("host", "default via 2001:db8:1::1"),
+    ] {
+        network.route(host, route)?;
+    }
+    for host in ["nat", "middle", "gateway"] {
+        network.forwards(host)?;
+    }
+    let rules = network.file("hide.nft", MASQUERADE)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host("nat")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    Ok(network)
+}
+
+/// Starts a program of miredo with a configuration file.
+fn start(network: &Network, host: &str, program: &'static str, configuration: &str) -> Result<u32> {
+    let file = network.file(&format!("{host}.miredo"), configuration)?;
+    let mut miredo = command(program)?;
+    miredo.arg("-f").arg("-c").arg(file).arg("-p").arg(network.folder().join(format!("{host}.pid")));
+    network.start(host, miredo)
+}
+
+/// Starts miredo's server and client; the Teredo address of the client, once it is qualified.
+///
+/// # Errors
+/// It is not qualified in time.
+pub fn qualified(network: &Network) -> Result<String> {
+    start(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")?;
+    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")?;
+    let address = || {
+        let said = network.host("client")?.ip("-6 -o address show scope global").unwrap_or_default();
+        let address = said.split_whitespace().find(|word| word.starts_with("2001:0:"));
+        let address = address.or_else(|| {
+            said.split_whitespace().find(|word| word.starts_with("2001:") && said.contains("teredo"))
+        });
+        Ok(address.and_then(|word| Some(word.split_once('/')?.0.to_owned())))
+    };
+    interrupt::wait_until(
+        Duration::from_secs(30),
+        "a Teredo address of miredo",
+        || Ok(address()?.is_some()),
+    )?;
+    address()?.ok_or_else(|| Failure::Unexpected("the address is gone".into()))
+}
+
+/// Starts miredo's relay on the host "gateway".
+///
+/// # Errors
+/// It does not run.
+pub fn run_miredo_relay(network: &Network) -> Result<u32> {
+    let relay = start(
+        network,
+        "gateway",
+        "miredo",
+        "RelayType relay\nInterfaceName teredo\nBindAddress 198.51.100.34\nBindPort 3545\n",
+    )?;
+    let there =
+        || Ok(network.host("gateway")?.ip("-6 route show 2001::/32").is_ok_and(|said| !said.is_empty()));
+    interrupt::wait_until(Duration::from_secs(10), "a route of miredo's relay", there)?;
+    Ok(relay)
+}
