@@ -499,10 +499,8 @@ fn a_native_default_route_next_to_a_b4_is_a_warning() {
 #[test]
 fn a_b4_whose_uplink_has_no_ipv6_address_is_a_fault() {
     let network = Network::build();
-    ipv6_only_uplink(
-        &network,
-        &["address add 10.1.0.1/24 dev in0", "-6 address flush dev out0 scope global"],
-    );
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0"]);
+    network.ip(&["-n", &network.host("gateway"), "address", "del", "2001:db8:99::1/64", "dev", "out0"]);
     let section = "[ds_lite]\nrole = \"b4\"\ninterface = \"out0\"\naftr = \"2001:db8:a::1\"\n";
     let _gateway = network.start_peer("gateway", section);
     let (said, status) = doctor(&network, "routes");
