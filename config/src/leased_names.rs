@@ -22,7 +22,7 @@ pub struct NamedHost {
     pub host: Ipv6Addr,
 }
 
-/// Reads those of a concentrator with these clients; `None`: it is none, or they cannot be read.
+/// Reads those of a concentrator with these clients; `clients` is `None`: the section could not be read, or is a host's.
 pub(crate) fn read_names(
     section: &Reader,
     host_address: impl Fn(&Value, &mut Report) -> Option<Ipv6Addr>,

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 /// How long an address waits for its host.
 pub(super) const RESERVED: Duration = Duration::from_secs(120);
-/// Those for which a host was looked up have at most one address of so many.
+/// Of this number of addresses, at most one waits.
 const ONE_OF: u64 = 8;
-/// At most so many at a time.
+/// The maximum for a large pool.
 const MOST: u64 = 1_024;
-/// One who looks up names has at most one of so many of them.
+/// Of this number of addresses that may wait, one is for each client.
 const ONE_OF_THEM: usize = 4;
 
 /// Addresses that wait for their hosts.
@@ -26,7 +26,7 @@ pub(super) struct Reservations {
 }
 
 impl Reservations {
-    /// For a pool of so many addresses.
+    /// For a pool with this number of addresses.
     pub(super) fn new(addresses: u64) -> Self {
         Self { waiting: BTreeMap::new(), most: (addresses / ONE_OF).clamp(1, MOST) as usize }
     }

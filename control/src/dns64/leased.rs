@@ -7,9 +7,9 @@ use std::net::{IpAddr, Ipv4Addr};
 /// What is known of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeasedAddress {
-    /// It is no such host's.
+    /// It is not the name of such a host.
     NotListed,
-    /// Its host has this address, for so many seconds certainly.
+    /// Its host has this address, certainly for this number of seconds.
     Has(Ipv4Addr, u32),
     /// Its host gets none at the moment.
     None,
