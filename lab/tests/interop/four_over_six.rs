@@ -267,7 +267,7 @@ role = \"host\"
 local = \"2001:db8:99:b::1\"
 concentrator = \"2001:db8:c::1\"
 servers = [\"2001:db8:8::8\"]
-idle = \"4 s\"
+idle = \"10 s\"
 lease_file = {own:?}
 "
     );
