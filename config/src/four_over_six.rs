@@ -17,6 +17,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use crate::claims::Owner;
 use crate::encapsulation::Encapsulation;
 use crate::fault::Report;
+use crate::leased_names::{NamedHost, read_names};
 use crate::mechanism::{FromSection, Mechanism};
 use crate::route::Route;
 use crate::schema::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
@@ -73,6 +74,9 @@ pub struct FourOverSix {
     /// Addresses that hosts have for good.
     #[serde(rename = "static", skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<StaticLease>,
+    /// Hosts that are found by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<NamedHost>,
 }
 
 /// Which end, with its keys.
@@ -423,6 +427,21 @@ impl FromSection for FourOverSix {
         if let (Some(FourOverSixRole::Host), Some([_, ..])) = (role, fixed.as_deref()) {
             report.fault(section.place(), "static applies only to role = \"concentrator\"; remove it");
         }
+        let clients = match &end {
+            Some(FourOverSixEnd::Concentrator(it)) => Some(&*it.clients),
+            Some(FourOverSixEnd::Host(_)) | None => None,
+        };
+        let names = read_names(section, host_address, clients, report);
+        if let (Some(FourOverSixRole::Host), Some([_, ..])) = (role, names.as_deref()) {
+            report.fault(section.place(), "names applies only to role = \"concentrator\"; remove it");
+        }
+        if let (Some(FourOverSixEnd::Concentrator(it)), Some([_, ..])) = (&end, names.as_deref())
+            && it.kea_leases.is_some()
+        {
+            let what =
+                "names and kea_leases are written; Kea leases no address for a name: remove one of the two";
+            report.fault(section.place(), what);
+        }
         let lease_file = section.value("lease_file", report).map(|v| v.path(report));
         let limit = section.value("encapsulation_limit", report).and_then(|v| v.integer_or(report));
         let encapsulation = Encapsulation::read(section, mtu, report);
@@ -436,6 +455,7 @@ impl FromSection for FourOverSix {
             encapsulation_limit: limit?,
             encapsulation: encapsulation?,
             fixed: fixed?,
+            names: names?,
         })
     }
 }

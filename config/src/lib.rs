@@ -37,6 +37,7 @@ mod inside;
 mod interface_name;
 mod ip_in_ip;
 mod isatap;
+mod leased_names;
 mod limits;
 mod load;
 mod local_address;
@@ -105,6 +106,7 @@ pub use four_over_six::{Concentrator, FourOverSix, FourOverSixEnd, FourOverSixRo
 pub use gateway::{Fragments, Gateway, LogFormat, LogLevel, Tun};
 pub use host::{HostAddress, HostFacts, KernelTunnel};
 pub use isatap::{Isatap, IsatapRole};
+pub use leased_names::NamedHost;
 pub use limits::{InsidePrefix, Subscribers};
 pub use local_address::{LocalAddress, LocalSource};
 pub use mechanism::Mechanism;

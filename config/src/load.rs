@@ -178,7 +178,9 @@ fn read<'a>(
     );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
     let has_b4 = ds_lite.iter().flatten().any(|it| matches!(it, DsLite::B4(_)));
-    let needs_no_prefix = has_b4 || table.get(schema::NAT46.name).is_some();
+    let has_names =
+        others.as_ref().is_some_and(|it| it.four_over_six.iter().any(|end| !end.names.is_empty()));
+    let needs_no_prefix = has_b4 || has_names || table.get(schema::NAT46.name).is_some();
     let translators = Translators::of(&nat64, &siit, needs_no_prefix);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     claims.host(host, device);
@@ -246,6 +248,14 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
     teredo_check::check(config, &relays, report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
         nat46_check::check(config, &section, report);
+    }
+    if config.dns64.is_none() {
+        let written = sections.all(&schema::FOUR_OVER_SIX, &mut Report::default());
+        let with = config.others.four_over_six.iter().zip(&written).filter(|(it, _)| !it.names.is_empty());
+        for (_, section) in with {
+            let what = "names is written, and nobody answers queries for them; add a [dns64]";
+            report.fault(section.place(), what);
+        }
     }
     let written = sections.all(&schema::NAT64, &mut Report::default());
     inside::check(config, &written, report);

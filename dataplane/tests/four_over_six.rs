@@ -350,12 +350,16 @@ fn while_one_client_fills_the_reassembly_table_another_clients_fragments_lose_no
 }
 
 #[test]
-fn a_host_without_a_lease_gives_its_packets_to_control_and_takes_nothing() {
+fn a_host_without_a_lease_gives_packets_of_both_directions_to_control() {
     let mut gateway = host(None);
     gateway.receives(datagram(A4, SERVER));
     assert_eq!(gateway.last, Verdict::Control);
     gateway.sends_nothing();
-    gateway.refuses(in_ipv6(HUB, A6, datagram(SERVER, A4)), DropReason::NoLease);
+    gateway.receives(in_ipv6(HUB, A6, datagram(SERVER, A4)));
+    assert_eq!(gateway.last, Verdict::Control);
+    gateway.sends_nothing();
+    gateway.counted_before();
+    gateway.refuses(in_ipv6(STRANGER6, A6, datagram(SERVER, A4)), DropReason::NoTunnel);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
 use super::thread::{Thread, ThreadParts};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use sixway_control::dns64::{Access, NameMappings, Settings};
+use sixway_control::dns64::{Access, LeasedNames, NameMappings, Settings};
 use sixway_link::{Clock, Duty, UdpServer, give_up};
 use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -33,6 +34,8 @@ pub struct ServiceSettings {
     pub query_log: bool,
     /// Names that lead to mappings of a NAT46.
     pub mappings: Option<NameMappings>,
+    /// Names of hosts whose addresses are leased.
+    pub leases: Option<Arc<dyn LeasedNames>>,
 }
 
 /// Why the DNS64 cannot start.
@@ -209,6 +212,7 @@ fn parts(
         streams: Some(streams.clone()),
         query_log: plan.query_log,
         mappings: plan.mappings.clone(),
+        leases: plan.leases.clone(),
     })
 }
 

@@ -8,12 +8,15 @@ use super::report::{Report, SocketCounters};
 use super::servers::Servers;
 use super::ticket::{StreamClients, Ticket};
 use super::watch::{Ready, Watch};
-use sixway_control::dns64::{Asker, Heard, NameMappings, Outcome, Resolver, Settings, Transport};
+use sixway_control::dns64::{
+    Asker, Heard, LeasedNames, NameMappings, Outcome, Resolver, Settings, Transport,
+};
 use sixway_dataplane::Instant;
 use sixway_link::Clock;
 use sixway_link::UdpServer;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -45,6 +48,8 @@ pub struct ThreadParts {
     pub query_log: bool,
     /// Names that lead to mappings of a NAT46.
     pub mappings: Option<NameMappings>,
+    /// Names of hosts whose addresses are leased.
+    pub leases: Option<Arc<dyn LeasedNames>>,
 }
 
 /// A DNS thread.
@@ -81,7 +86,9 @@ impl Thread {
         let watch = Watch::new()?;
         watch.add(mailbox.wake().fd(), Ready::Mailbox)?;
         Ok(Self {
-            resolver: Resolver::new(parts.settings, parts.seed, now).with_mappings(parts.mappings),
+            resolver: Resolver::new(parts.settings, parts.seed, now)
+                .with_mappings(parts.mappings)
+                .with_leases(parts.leases),
             clock,
             servers: Servers::new(parts.sockets, &watch)?,
             watch,

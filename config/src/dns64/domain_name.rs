@@ -55,6 +55,12 @@ impl Name {
         Ok(Self(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase()))
     }
 
+    /// One name.
+    pub(crate) fn read(value: &Value, report: &mut Report) -> Option<Self> {
+        let text = value.text(report)?;
+        Self::parse(&text).map_err(|what| report.fault(&value.place, format!("\"{text}\" {what}"))).ok()
+    }
+
     /// The names of a list; a key that is not written has none.
     pub(crate) fn read_all(value: Option<Value>, report: &mut Report) -> Option<Vec<Self>> {
         let Some(value) = value else { return Some(Vec::new()) };

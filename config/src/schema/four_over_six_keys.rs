@@ -132,6 +132,12 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
                 "Concentrator: addresses that hosts have for good.",
             ),
             key(
+                "names",
+                Kind::Tables(&FOUR_OVER_SIX_NAMES),
+                Absent::Means("none"),
+                "Concentrator: names of hosts. The DNS service answers a query for A with the host's leased address, and leases one if it has none.",
+            ),
+            key(
                 "encapsulation_limit",
                 Kind::IntegerOr { word: "none", min: 0, max: 255 },
                 Absent::Default("4"),
@@ -160,5 +166,15 @@ pub(crate) static FOUR_OVER_SIX_STATIC: Section = Section {
             Absent::Fault,
             "The IPv4 address that it has; or a prefix, for a network behind the host.",
         ),
+    ]],
+};
+
+/// The keys of `[[four_over_six.names]]`.
+pub(crate) static FOUR_OVER_SIX_NAMES: Section = Section {
+    name: "four_over_six.names",
+    times: Times::Several,
+    groups: &[&[
+        key("name", Kind::Text, Absent::Fault, "The name. Names below it are not meant."),
+        key("host", Kind::Address6, Absent::Fault, "The host's IPv6 address: its end of the tunnel."),
     ]],
 };

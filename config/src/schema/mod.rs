@@ -21,7 +21,7 @@ pub(crate) use dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 pub(crate) use ds_lite_keys::{
     AFTR_KEYS, AFTR_SUBSCRIBER_KEYS, B4_KEYS, DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE_TIMEOUTS,
 };
-pub(crate) use four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
+pub(crate) use four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_NAMES, FOUR_OVER_SIX_STATIC};
 pub(crate) use key::{Absent, Key, Kind, NO_LIMIT, Section, Times};
 pub(crate) use keys::{
     EAM, FASTPATH, FRAGMENTS, GATEWAY, LEAST_FLOWS, NAT64, POOL, PORT_TIMEOUT, SIIT, STATIC, TIMEOUTS, TUN,

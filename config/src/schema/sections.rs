@@ -3,7 +3,7 @@
 use super::advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
 use super::dns64_keys::{DNS64, DNSSEC, RULE, UPSTREAM};
 use super::ds_lite_keys::{DS_LITE, DS_LITE_PORT_TIMEOUT, DS_LITE_STATIC, DS_LITE_TIMEOUTS};
-use super::four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_STATIC};
+use super::four_over_six_keys::{FOUR_OVER_SIX, FOUR_OVER_SIX_NAMES, FOUR_OVER_SIX_STATIC};
 use super::key::Section;
 use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, TIMEOUTS, TUN};
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
@@ -42,6 +42,7 @@ pub(crate) static SECTIONS: [&Section; 41] = [
     &DS_LITE_STATIC,
     &FOUR_OVER_SIX,
     &FOUR_OVER_SIX_STATIC,
+    &FOUR_OVER_SIX_NAMES,
     &TEREDO_RELAY,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,

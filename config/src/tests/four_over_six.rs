@@ -37,6 +37,25 @@ fn a_concentrator_is_read_with_its_bindings_and_routes() {
 }
 
 #[test]
+fn names_belong_to_clients_of_a_concentrator_with_its_own_server_and_a_dns_service() {
+    const DNS: &str = "[dns64]\nlisten = [\"127.0.0.1:5353\"]\nupstream = [{ address = \"192.0.2.53\" }]\n";
+    let named =
+        |name: &str, host: &str| format!("[[four_over_six.names]]\nname = \"{name}\"\nhost = \"{host}\"\n");
+    let one = named("Host.example.", "2001:db8:a::1");
+    let config = good(&format!("{HUB}{one}{DNS}"));
+    let found = &config.others.four_over_six[0].names[0];
+    assert_eq!((found.name.as_str(), found.host), ("host.example", "2001:db8:a::1".parse().unwrap()));
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+    fault(&format!("{HUB}{one}"), "nobody answers queries for them");
+    fault(&format!("{HUB}{one}{one}{DNS}"), "has two hosts");
+    fault(&format!("{HUB}{}{DNS}", named("*.example", "2001:db8:a::1")), "*");
+    fault(&format!("{HUB}{}{DNS}", named("host.example", "2001:db8:b::1")), "is not within clients");
+    fault(&format!("{HUB}kea_leases = \"/k\"\n{one}{DNS}"), "Kea leases no address for a name");
+    fault(&format!("{HOST}{one}{DNS}"), "applies only to role = \"concentrator\"");
+}
+
+#[test]
 fn a_host_has_the_lease_of_the_moment_and_keeps_its_address() {
     let config = good(HOST);
     let mut now = Surroundings::default();

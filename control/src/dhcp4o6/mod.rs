@@ -13,6 +13,7 @@ mod lease;
 mod leases;
 mod malformed;
 mod query_rate;
+mod reservations;
 mod server;
 
 pub use client::{Client, ClientEvent, ClientSettings, ClientState, Held, Ignored};

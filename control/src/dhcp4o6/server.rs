@@ -9,8 +9,9 @@ use super::lease::{Change, Lease, LeaseState};
 use super::leases::{Leases, NoAddress};
 use super::malformed::Malformed;
 use super::query_rate::QueryRate;
+use super::reservations::{RESERVED, Reservations, one_client};
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::{Prefix4, Prefix6};
@@ -62,6 +63,8 @@ pub enum Refusal {
     Share,
     /// No address is left.
     PoolEmpty,
+    /// As many addresses as may wait for hosts whose names were looked up.
+    Reserved,
     /// It is for another server, or about a client that is not known here (RFC 2131 §4.3.2).
     NotOurs,
 }
@@ -75,6 +78,7 @@ impl fmt::Display for Refusal {
             Self::RateLimit => f.write_str("too many queries of this client prefix"),
             Self::Share => f.write_str("this client prefix has as many addresses as it may have"),
             Self::PoolEmpty => f.write_str("no address is left"),
+            Self::Reserved => f.write_str("too many addresses wait for hosts whose names were looked up"),
             Self::NotOurs => f.write_str("for another server, or of an unknown client"),
         }
     }
@@ -121,6 +125,7 @@ pub struct ServerCounters {
 pub struct Server {
     settings: ServerSettings,
     leases: Leases,
+    reservations: Reservations,
     rate: QueryRate,
     /// What became of queries.
     pub counters: ServerCounters,
@@ -136,7 +141,9 @@ impl Server {
         let share = (settings.client_bits, settings.leases_per_client);
         let leases = Leases::new(&settings.pool, reserved.chain(fixed), share, settings.max_leases);
         let rate = QueryRate::new(settings.queries_per_second, seed);
-        Self { settings, leases, rate, counters: ServerCounters::default() }
+        let addresses = settings.pool.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum();
+        let reservations = Reservations::new(addresses);
+        Self { settings, leases, reservations, rate, counters: ServerCounters::default() }
     }
 
     /// A datagram to the server's port, and where it came from.
@@ -160,7 +167,7 @@ impl Server {
             Err(Refusal::NotAClient) => &mut counters.not_clients,
             Err(Refusal::RateLimit) => &mut counters.limited,
             Err(Refusal::Share) => &mut counters.refused_share,
-            Err(Refusal::PoolEmpty) => &mut counters.refused_empty,
+            Err(Refusal::PoolEmpty | Refusal::Reserved) => &mut counters.refused_empty,
             Err(Refusal::NotOurs) => &mut counters.not_ours,
         };
         *counter += 1;
@@ -260,6 +267,7 @@ impl Server {
             if self.fixed(host).is_none() {
                 let until = now + self.settings.lease_time;
                 self.leases.bind(host, until).map_err(refusal)?;
+                self.reservations.remove(host);
             }
             return Ok(self.lease_message(MessageKind::Ack, host, wanted, asked));
         }
@@ -318,20 +326,39 @@ impl Server {
         self.leases.end(address, now)
     }
 
-    /// Leases a host an address without its asking: from outside it is looked for by name. Its own queries renew it.
+    /// The address of a host whose name this client looks up, and how long it certainly has it. A host without a lease gets one for a short time: it
+    /// asks for it when the first packet comes.
     ///
     /// # Errors
-    /// It gets none.
-    pub fn lend(&mut self, host: Ipv6Addr, now: Instant) -> Result<Ipv4Addr, Refusal> {
+    /// It has none, and gets none.
+    pub fn reserve(
+        &mut self,
+        host: Ipv6Addr,
+        client: IpAddr,
+        now: Instant,
+    ) -> Result<(Ipv4Addr, Duration), Refusal> {
         if let Some(ipv4) = self.fixed(host) {
-            return Ok(ipv4);
+            return Ok((ipv4, self.settings.lease_time));
         }
         if !self.is_client(host) {
             return Err(Refusal::NotAClient);
         }
-        self.leases.offer(host, None, now + OFFERED).map_err(refusal)?;
-        let lease = self.leases.bind(host, now + self.settings.lease_time).map_err(refusal)?;
-        Ok(lease.ipv4)
+        self.leases.expire(now, ENDED_AT_ONCE);
+        let waits = self.reservations.until(host);
+        if let Some(lease) = self.leases.of_host(host).filter(|lease| lease.state == LeaseState::Bound) {
+            let left = lease.until.since(now);
+            // What waits for its host is kept for as long as somebody looks for it.
+            if waits != Some(lease.until) || left > RESERVED / 2 {
+                return Ok((lease.ipv4, left));
+            }
+        } else if !self.reservations.has_room(one_client(client), &self.leases) {
+            return Err(Refusal::Reserved);
+        }
+        let until = now + RESERVED.min(self.settings.lease_time);
+        self.leases.offer(host, None, until).map_err(refusal)?;
+        let lease = self.leases.bind(host, until).map_err(refusal)?;
+        self.reservations.add(host, one_client(client), until);
+        Ok((lease.ipv4, until.since(now)))
     }
 
     /// Ends what is due.

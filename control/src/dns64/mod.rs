@@ -20,6 +20,7 @@ mod ask;
 pub mod cache;
 pub mod compose;
 pub mod key;
+mod leased;
 mod local;
 mod mapping;
 pub mod name;
@@ -36,6 +37,7 @@ pub mod upstream;
 pub mod validator;
 
 pub use ask::{Asker, Exchange, Failure, Heard, QueryTransport, Security, Transmit, Transport};
+pub use leased::{LeasedAddress, LeasedNames};
 pub use mapping::{MOST_SERVERS, NameMappings};
 pub use outcome::{Counters, Outcome};
 pub use resolver::Resolver;

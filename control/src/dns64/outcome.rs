@@ -32,6 +32,7 @@ macro_rules! outcomes {
 outcomes! {
     Synthesised = "synthesised", "AAAA records were synthesised from A records";
     Mapped = "mapped", "A records of NAT46's pool were given for an IPv6-only name";
+    Leased = "leased", "the A record of a host of four_over_six.names was given";
     Forwarded = "forwarded", "the upstream's records, unchanged";
     NoData = "no_data", "the name has no such records, and none were synthesised";
     NameError = "name_error", "the name does not exist";
@@ -40,7 +41,7 @@ outcomes! {
     Stale = "stale", "answered with expired records, because no upstream answered";
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
-    Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client";
+    Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client, or a host of four_over_six.names no address";
     Truncated = "truncated", "an empty truncated answer: a client with many NAT46 mappings is asked to repeat its query over TCP";
     Overload = "overload", "SERVFAIL: too many queries were pending";
     Refused = "refused", "REFUSED: the client or the query is not allowed";

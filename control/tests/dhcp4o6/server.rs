@@ -1,7 +1,7 @@
 //! The server: leases, and attacks on it.
 
 use super::{HOUR, SERVER_ID, ask, at, discover, host, lease, request, settings};
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_control::dhcp4o6::{
     Change, Dhcpv4, Envelope, Lease, LeaseState, MessageKind, Refusal, RelayHop, Server, ServerSettings,
@@ -222,12 +222,63 @@ fn leases_are_taken_up_after_a_restart_unless_they_do_not_fit() {
     assert_eq!(lease(&mut server, at(1), host(1)), Ok("192.0.2.16".parse().unwrap()));
 }
 
+/// Clients that look up names.
+fn outside(number: u8) -> IpAddr {
+    Ipv4Addr::new(203, 0, 113, number).into()
+}
+
 #[test]
-fn a_lease_from_outside_is_the_hosts_and_it_renews_it() {
+fn an_address_is_reserved_for_a_host_that_is_looked_up_and_the_host_renews_it() {
     let mut server = server();
-    let ipv4 = server.lend(host(1), at(0)).unwrap();
-    assert_eq!(server.lend("2001:db9::1".parse().unwrap(), at(0)), Err(Refusal::NotAClient));
-    assert_eq!(lease(&mut server, at(1), host(1)), Ok(ipv4));
+    let (ipv4, left) = server.reserve(host(1), outside(1), at(0)).unwrap();
+    assert_eq!(left, Duration::from_secs(120));
+    assert_eq!(server.reserve("2001:db9::1".parse().unwrap(), outside(1), at(0)), Err(Refusal::NotAClient));
+    assert!(matches!(changes(&mut server)[..], [Change::Bound(lease)] if lease.ipv4 == ipv4));
+    // Nothing changes by a second query, until half of the time has passed.
+    assert_eq!(server.reserve(host(1), outside(2), at(50)), Ok((ipv4, Duration::from_secs(70))));
+    assert_eq!(changes(&mut server), []);
+    assert_eq!(server.reserve(host(1), outside(2), at(60)), Ok((ipv4, Duration::from_secs(120))));
+    // The host asks for the address that it remembers, or for any.
+    assert_eq!(lease(&mut server, at(61), host(1)), Ok(ipv4));
     assert_eq!(server.bound(), 1);
-    assert_eq!(server.poll_timeout(), Some(at(1) + Duration::from_secs(3_600)));
+    assert_eq!(server.poll_timeout(), Some(at(61) + HOUR));
+    assert_eq!(server.reserve(host(1), outside(2), at(62)), Ok((ipv4, HOUR - Duration::from_secs(1))));
+    assert_eq!(server.poll_timeout(), Some(at(61) + HOUR));
+}
+
+#[test]
+fn a_host_that_is_looked_up_gets_the_address_that_it_had() {
+    let mut server = server();
+    let former = lease(&mut server, at(0), host(1)).unwrap();
+    assert!(server.end(former, at(1)));
+    lease(&mut server, at(2), host(2)).unwrap();
+    assert_eq!(server.reserve(host(1), outside(1), at(3)).map(|(ipv4, _)| ipv4), Ok(former));
+    // Nobody comes: the address is free again.
+    server.expire(at(123));
+    assert_eq!(server.bound(), 1);
+}
+
+#[test]
+fn while_one_looks_up_all_names_in_a_loop_others_get_leases() {
+    // 256 addresses, of which 32 may wait, 8 for one client.
+    let pool = vec!["192.0.2.0/24".parse().unwrap()];
+    let mut server = Server::new(ServerSettings { pool, leases_per_client: 1_000, ..settings() }, 7);
+    let loops = |server: &mut Server, client: u8, second: u64| {
+        let names = (0..200).map(|number| server.reserve(host(number), outside(client), at(second)));
+        names.filter(Result::is_ok).count()
+    };
+    assert_eq!(loops(&mut server, 1, 0), 8);
+    // Another client has addresses of its own for other names.
+    assert!(server.reserve(host(201), outside(2), at(0)).is_ok());
+    for client in 3..100 {
+        loops(&mut server, client, 1);
+    }
+    assert_eq!(server.bound(), 32);
+    // Hosts that ask get all others.
+    let another = |number| Ipv6Addr::new(0x2001, 0xdb8, 0xb, number, 0, 0, 0, 1);
+    let got = (0..300).filter(|number| lease(&mut server, at(2), another(*number)).is_ok()).count();
+    assert_eq!(got, 256 - 32);
+    // A host that asks for the address that waits for it counts no longer.
+    assert!(lease(&mut server, at(3), host(201)).is_ok());
+    assert_eq!(server.bound(), 256);
 }

@@ -4,12 +4,13 @@ use super::anchors::AnchorKeeper;
 use super::dns64_plan::{access, facts, plan, streams};
 use super::dns64_view::Dns64View;
 use super::error::RunError;
+use super::leases::HostNames;
 use crate::config::Config;
 use crate::dns64::Service;
 use crate::dns64::streams::{StreamContext, StreamFault, Streams};
 use crate::host::{addresses, addresses_now};
 use crate::worker::Clock;
-use sixway_control::dns64::Access;
+use sixway_control::dns64::{Access, LeasedNames};
 use sixway_dataplane::mechanism::nat46::Mappings;
 use std::io;
 use std::sync::Arc;
@@ -32,19 +33,20 @@ pub(super) struct Dns64<'c> {
 }
 
 impl<'c> Dns64<'c> {
-    /// Starts it, if the configuration has one; `mappings` are those of a NAT46.
+    /// Starts it, if the configuration has one; `mappings` are those of a NAT46, `names` those of hosts whose addresses are leased.
     ///
     /// # Errors
     /// What could not be had.
     pub(super) fn start(
         config: &'c Config,
         clock: Clock,
-        mappings: Option<Arc<Mappings>>,
+        (mappings, names): (Option<Arc<Mappings>>, Option<HostNames>),
     ) -> Result<Option<Self>, RunError> {
         let Some(dns64) = &config.dns64 else { return Ok(None) };
         let (believed, anchors) = AnchorKeeper::load(dns64, clock).map_err(RunError::Dns64)?;
         let access = access(config, &addresses());
-        let Some(plan) = plan(config, access.clone(), believed, mappings) else { return Ok(None) };
+        let Some(mut plan) = plan(config, access.clone(), believed, mappings) else { return Ok(None) };
+        plan.leases = names.map(|names| Arc::new(names) as Arc<dyn LeasedNames>);
         let facts = facts(config, &plan);
         // What was started ends when it is dropped.
         let (service, queries) =

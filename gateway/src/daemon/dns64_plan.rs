@@ -41,6 +41,7 @@ pub(super) fn plan(
             .collect(),
         query_log: dns64.query_log,
         mappings,
+        leases: None,
     })
 }
 

@@ -7,7 +7,7 @@ use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
 use super::handover_file::Handed;
 use super::kept_mappings::KeptMappings;
-use super::leases::LeaseBook;
+use super::leases::{HostNames, LeaseBook};
 use super::offload::{Begun, FastPathStart, Offload};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
@@ -140,9 +140,10 @@ impl<'c> Environment<'c> {
         threads: &mut Threads,
     ) -> Result<Option<Dns64<'c>>, RunError> {
         let (tunnels, host) = (&mut self.tunnels, &mut self.host);
+        let names = self.leases.as_ref().and_then(|book| HostNames::new(config, book));
         let begun = tunnels
             .begin(host, &threads.posts)
-            .and_then(|()| Dns64::start(config, self.clock, self.mappings.clone()));
+            .and_then(|()| Dns64::start(config, self.clock, (self.mappings.clone(), names)));
         match begun {
             Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
             Err(_) => {

@@ -36,6 +36,7 @@ pub(super) async fn keep(gateway: &Gateway) {
                     serve(listener, &mut arrivals, book, gateway).await;
                 }
             }
+            () = book.hurried() => tell(book, gateway).await,
             _ = tick.tick() => {
                 listen(&mut listeners, &mut refused, book);
                 book.tick();
@@ -140,8 +141,9 @@ pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
                 whole = false;
             }
         }
-        if !whole {
-            book.put_back(place, pending);
+        match whole {
+            true => book.note_told(&pending),
+            false => book.put_back(place, pending),
         }
     }
 }

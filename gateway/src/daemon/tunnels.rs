@@ -262,6 +262,7 @@ impl<'c> Tunnels<'c> {
     /// A packet that a worker gave to control: neighbour discovery in IPv4, or one that found no lease.
     fn receive(&mut self, packet: Vec<u8>) {
         match (&mut self.leases, &mut self.discovery) {
+            (Some(leases), _) if packet.first().is_some_and(|first| first >> 4 == 6) => leases.wake(&packet),
             (Some(leases), _) if packet.get(9).is_some_and(|protocol| *protocol != IPV6) => {
                 leases.receive(packet)
             }

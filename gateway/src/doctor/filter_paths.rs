@@ -289,10 +289,12 @@ impl Paths<'_> {
     fn inner(&mut self, suffix: &str, (host, lan): (Ipv6Addr, &str), remote: Endpoint6) {
         let device = self.device.clone();
         let mark = self.next();
-        let about = tcp6(mark, (host, mark), remote, SYN);
+        let first = (host, mark);
+        let about = tcp6(mark, first, remote, SYN);
         self.try_path(path(lan, &device, true, suffix), lan, Some(&device), mark, about.clone());
         let mark = self.next();
-        let back = tcp6(mark, (remote.0, mark), (host, mark), SYN | ACK);
+        // An answer of the same connection: a rule for established ones lets it pass.
+        let back = tcp6(mark, remote, first, SYN | ACK);
         let within = self.try_path(path(&device, lan, true, suffix), &device, Some(lan), mark, back);
         let mark = self.next();
         let error = packet_too_big(mark, (remote.0, host), &about);

@@ -143,7 +143,10 @@ fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
             findings.push(Finding::warning(
                 CHECK,
                 format!("{} get another source address: another NAT is behind the gateway", path.name),
-                format!("leave the gateway's packets out of the masquerading: nft insert rule TABLE CHAIN iifname \"{}\" accept", config.tun.name),
+                format!(
+                    "leave the gateway's packets out of the masquerading: nft insert rule TABLE CHAIN {}",
+                    path.nft
+                ),
             ));
         }
     }

@@ -37,6 +37,14 @@ fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
         });
     }
     findings.extend(facts.softwires.iter().map(softwire));
+    for b4 in config.b4s().filter(|b4| !facts.softwires.iter().any(|it| it.name == b4.name)) {
+        let Some(interface) = b4.local.followed_interface() else { continue };
+        findings.push(Finding::fault(
+            CHECK,
+            format!("{}: {interface} has no global IPv6 address, so the softwire has no local end", b4.name),
+            format!("find out why {interface} gets none: ip -6 address show dev {interface}"),
+        ));
+    }
     match &facts.uplink6 {
         Some(Hop { interface, .. }) if config.nat46().is_some() => {
             findings.push(Finding::fine(CHECK, format!("IPv6's default route leads to {interface}")));
@@ -71,7 +79,16 @@ fn softwire(it: &Softwire) -> Finding {
     let Softwire { name, remote, whose, to, .. } = it;
     let family = if remote.is_ipv6() { "-6 " } else { "" };
     match (&it.link, *remote == IpAddr::V6(REMOTE6)) {
-        (Some(link), _) => Finding::fine(CHECK, format!("{name}: packets to the {whose} leave by {link}")),
+        (Some(link), false) => {
+            Finding::fine(CHECK, format!("{name}: packets to the {whose} leave by {link}"))
+        }
+        // That of a name, or of a lease: the gateway has it.
+        (Some(link), true) => Finding::fine(
+            CHECK,
+            format!(
+                "{name}: the address of the {whose} is not known here; IPv6's default route leads to {link}"
+            ),
+        ),
         (None, _) if it.is_circle => Finding::fault(
             CHECK,
             format!("{name}: packets to {remote} of the {whose} are routed into the tunnel itself"),

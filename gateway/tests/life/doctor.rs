@@ -135,6 +135,7 @@ fn a_masquerade_behind_the_nat64_is_found() {
         ),
         "{said}"
     );
+    assert!(said.contains("insert rule TABLE CHAIN iifname \"sixway0\" oifname \"out0\" accept"), "{said}");
 }
 
 #[test]
@@ -493,6 +494,36 @@ fn a_native_default_route_next_to_a_b4_is_a_warning() {
     let (said, _) = doctor(&network, "routes");
     let expected = "warning      routes: IPv4's default route leads to in0, and has precedence over the B4's";
     assert!(said.contains(expected), "{said}");
+}
+
+#[test]
+fn a_b4_whose_uplink_has_no_ipv6_address_is_a_fault() {
+    let network = Network::build();
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0"]);
+    network.ip(&["-n", &network.host("gateway"), "address", "del", "2001:db8:99::1/64", "dev", "out0"]);
+    let section = "[ds_lite]\nrole = \"b4\"\ninterface = \"out0\"\naftr = \"2001:db8:a::1\"\n";
+    let _gateway = network.start_peer("gateway", section);
+    let (said, status) = doctor(&network, "routes");
+    let expected =
+        "FAULT        routes: ds_lite: out0 has no global IPv6 address, so the softwire has no local end";
+    assert!(said.contains(expected) && status == 1, "{said}");
+}
+
+#[test]
+fn a_rule_that_lets_answers_of_a_b4_pass_is_enough() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    ipv6_only_uplink(&network, &["address add 10.1.0.1/24 dev in0"]);
+    let section = "[ds_lite]\nrole = \"b4\"\ninterface = \"out0\"\naftr = \"2001:db8:a::1\"\n";
+    let _gateway = network.start_peer("gateway", section);
+    rules(
+        &network,
+        "table inet filter { chain forward { type filter hook forward priority 0; policy drop; \
+         ct state established,related accept; iifname \"in0\" oifname \"sixway0\" accept; \
+         oifname \"out0\" accept; iifname \"out0\" oifname \"sixway0\" meta l4proto { 4, ipv6-icmp } accept; }; }",
+    );
+    let (said, status) = doctor(&network, "packet filter");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
 }
 
 #[test]

@@ -23,11 +23,14 @@ use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("kea_leases_a_host_of_ours_an_address_of_our_concentrator", KEA, kea),
+    Interop::new("a_query_for_a_name_from_outside_leases_its_host_an_address", NAMED, looked_up),
     Interop::new("a_linux_kernel_is_a_host_of_our_concentrator", GUEST, kernel_as_host),
     Interop::new("a_linux_kernel_as_host_learns_of_a_narrow_path", GUEST, kernel_in_a_narrow_network),
 ];
 
 const KEA: &[&str] = &["sixway", "kea-dhcp4", "kea-dhcp6", "busybox", "ping", "curl"];
+
+const NAMED: &[&str] = &["sixway", "dig", "busybox", "ping", "curl"];
 
 const GUEST: &[&str] = &["sixway", "linux.uml", "busybox", "ping", "curl", "tcpdump"];
 
@@ -213,6 +216,85 @@ lease_file = {own:?}
         ping.args(["-n", "-c", "1", "-W", "1", SERVER]);
         Ok(network.host("host")?.run(ping, Duration::from_secs(5))?.status.success())
     })?;
+    no_checksum_is_wrong(&network)
+}
+
+const NAMES: &str = "
+[[four_over_six.names]]
+name = \"host.example\"
+host = \"2001:db8:99:b::1\"
+
+[[four_over_six.names]]
+name = \"away.example\"
+host = \"2001:db8:99:c::1\"
+
+[[four_over_six.names]]
+name = \"absent.example\"
+host = \"2001:db8:99:d::1\"
+
+[dns64]
+listen = [\"203.0.113.1\"]
+allow = [\"203.0.113.0/24\"]
+
+[[dns64.upstream]]
+address = \"203.0.113.2\"
+";
+
+/// What dig says of a name, with its status.
+fn dig(network: &Network, name: &str) -> Result<String> {
+    let mut dig = command("dig")?;
+    dig.args(["@203.0.113.1", "+tries=1", "+time=9", "+noall", "+comments", "+answer", name, "A"]);
+    Ok(network.host("server")?.run(dig, Duration::from_secs(12))?.succeeded()?.stdout)
+}
+
+/// The address of a name, if there is one.
+fn address_of(said: &str) -> Option<&str> {
+    said.lines().find(|line| line.contains("\tA\t"))?.split('\t').next_back()
+}
+
+/// The host has released its lease. Somebody outside looks up its name, gets an address, and connects to it. Whoever looks up others in a loop takes
+/// nothing from it.
+fn looked_up() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, &concentrator(&network, NAMES))?;
+    let own = network.folder().join("host.leases");
+    let host = format!(
+        "[gateway]
+workers = 1
+
+[four_over_six]
+role = \"host\"
+local = \"2001:db8:99:b::1\"
+concentrator = \"2001:db8:c::1\"
+servers = [\"2001:db8:8::8\"]
+idle = \"10 s\"
+lease_file = {own:?}
+"
+    );
+    run_sixway_on(&network, "host", &host)?;
+    serve(&network, &["host"])?;
+    let patience = Duration::from_secs(20);
+    let is = |state: &'static str| Ok(leases_of(&network, "host")?.contains(state));
+    interrupt::wait_until(patience, "the first lease", || is("held"))?;
+    interrupt::wait_until(patience, "its release", || is("remembered"))?;
+    let said = dig(&network, "HOST.example")?;
+    let leased = address_of(&said).map(str::to_owned);
+    let leased = leased.ok_or_else(|| Failure::Unexpected(format!("no address: {said}")))?;
+    assert!(leases_of(&network, "gateway")?.contains(&leased), "{said}");
+    let url = format!("http://{leased}:8080/");
+    is_the_page(&fetch(&network, "server", &url)?.body, "the server")?;
+    assert!(is("held")? && leases_of(&network, "host")?.contains(&leased), "{said}");
+    // 16 addresses: one waits for a host at a time.
+    assert!(address_of(&dig(&network, "away.example")?).is_some());
+    for _ in 0..20 {
+        let said = dig(&network, "absent.example")?;
+        assert!(said.contains("SERVFAIL") && address_of(&said).is_none(), "{said}");
+    }
+    let shown = leases_of(&network, "gateway")?;
+    assert_eq!(shown.matches("leased").count(), 2, "{shown}");
+    // The upstream does not exist.
+    assert!(address_of(&dig(&network, "www.host.example")?).is_none());
+    assert_eq!(leases_of(&network, "gateway")?.matches("leased").count(), 2);
     no_checksum_is_wrong(&network)
 }
 

@@ -54,7 +54,7 @@ impl Responder {
             compose::empty(out, case.query, 0, None, &options);
             return Evaluation::said(Outcome::NoData);
         }
-        self.a_or_mapped(case, key, out)
+        self.leased(case, key, out).unwrap_or_else(|| self.a_or_mapped(case, key, out))
     }
 
     /// What the upstream said, as far as it may be given.

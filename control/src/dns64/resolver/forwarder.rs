@@ -9,6 +9,7 @@ use crate::Instant;
 use crate::dns64::ask::{Asker, Exchange, Failure, Heard, Transmit, Transport};
 use crate::dns64::cache::Cache;
 use crate::dns64::compose;
+use crate::dns64::leased::LeasedNames;
 use crate::dns64::local::Local;
 use crate::dns64::mapping::{MappedNames, NameMappings};
 use crate::dns64::outcome::{Counters, Outcome};
@@ -20,6 +21,7 @@ use crate::dns64::upstream::{Event, MAX_EXCHANGES, Row, Upstreams};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum evaluations of a query; one that is not answered by then never would be.
@@ -82,6 +84,7 @@ impl<T: Copy> Resolver<T> {
                 cache: Cache::new(settings.limits.cache, seed()),
                 failures: Failures::new(seed()),
                 mapped: None,
+                leased: None,
                 settings,
             },
         }
@@ -91,6 +94,13 @@ impl<T: Copy> Resolver<T> {
     #[must_use]
     pub fn with_mappings(mut self, names: Option<NameMappings>) -> Self {
         self.responder.mapped = names.map(MappedNames::new);
+        self
+    }
+
+    /// Names lead to hosts whose addresses are leased.
+    #[must_use]
+    pub fn with_leases(mut self, names: Option<Arc<dyn LeasedNames>>) -> Self {
+        self.responder.leased = names;
         self
     }
 

@@ -15,6 +15,7 @@ mod failures;
 mod forwarder;
 mod hearing;
 mod info_code;
+mod leased;
 mod lookups;
 mod mapping;
 mod ptr;

@@ -8,6 +8,7 @@ use super::super::ask::{Asker, Security, Transport};
 use super::super::cache::Cache;
 use super::super::compose::ResponseOptions;
 use super::super::key::Key;
+use super::super::leased::LeasedNames;
 use super::super::local::Local;
 use super::super::mapping::MappedNames;
 use super::super::outcome::Outcome;
@@ -19,6 +20,7 @@ use super::info_code::{STALE_ANSWER, STALE_NXDOMAIN};
 use crate::Instant;
 use arrayvec::ArrayVec;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How long AAAA records are waited for before A records are queried: then the timeout of RFC 6147 §5.1.3 has come.
@@ -195,6 +197,8 @@ pub(super) struct Responder {
     pub failures: Failures,
     /// Names that lead clients of a NAT46 to its mappings.
     pub mapped: Option<MappedNames>,
+    /// Names of hosts whose addresses are leased.
+    pub leased: Option<Arc<dyn LeasedNames>>,
 }
 
 impl Responder {

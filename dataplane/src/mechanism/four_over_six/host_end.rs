@@ -56,7 +56,8 @@ impl HostEnd {
         if is_martian4(source) {
             return Err(DropReason::MartianSource);
         }
-        let lease = self.config.lease.ok_or(DropReason::NoLease)?;
+        // Somebody looked up this host's name, and has been given an address that waits for it.
+        let Some(lease) = self.config.lease else { return Ok(Decision::keep(Next::Control)) };
         if lease.contains(source) {
             return Err(DropReason::SourceNotInTunnel);
         }

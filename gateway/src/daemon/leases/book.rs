@@ -1,6 +1,7 @@
 //! The leases of all concentrators while the gateway runs.
 
 use super::concentrator::{Concentrator, Pending};
+use super::untold::Untold;
 use crate::config::Config;
 use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
@@ -8,8 +9,9 @@ use crate::worker::Clock;
 use sixway_control::dhcp4o6::SERVER_PORT;
 use sixway_dataplane::engine::Engine;
 use sixway_link::udp::{Arrivals, Path};
+use sixway_wire::Prefix4;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The leases of all concentrators.
@@ -17,6 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::daemon) struct LeaseBook {
     clock: Clock,
     all: Mutex<Vec<Concentrator>>,
+    pub(super) untold: Untold,
 }
 
 impl LeaseBook {
@@ -40,7 +43,7 @@ impl LeaseBook {
             loaded.pending.clear();
             all.push(loaded);
         }
-        Ok((!all.is_empty()).then(|| Self { clock, all: Mutex::new(all) }))
+        Ok((!all.is_empty()).then(|| Self { clock, all: Mutex::new(all), untold: Untold::default() }))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Concentrator>> {
@@ -85,6 +88,36 @@ impl LeaseBook {
         let mut all = self.all();
         let with = all.iter_mut().enumerate().filter(|(_, one)| !one.pending.is_empty());
         with.map(|(place, one)| (place, one.index, std::mem::take(&mut one.pending))).collect()
+    }
+
+    /// The workers know of these changes.
+    pub(in crate::daemon) fn note_told(&self, pending: &Pending) {
+        self.untold.remove(pending.keys().map(|prefix| prefix.address()));
+    }
+
+    /// Until somebody waits for the workers to know of a lease.
+    pub(in crate::daemon) async fn hurried(&self) {
+        self.untold.hurried().await;
+    }
+
+    /// The address of a concentrator's host, for a client that looks up its name, and for how many seconds it certainly has it. The workers know of it.
+    pub(super) fn look_up(&self, place: usize, host: Ipv6Addr, client: IpAddr) -> Option<(Ipv4Addr, u32)> {
+        let mut all = self.all();
+        let one = all.get_mut(place)?;
+        let wall = self.clock.wall();
+        let (ipv4, left) = match one.server.reserve(host, client, wall.now) {
+            Ok(found) => found,
+            Err(refusal) => {
+                tracing::debug!("{}: {client} looks up {host}: {refusal}", one.name);
+                return None;
+            }
+        };
+        one.take_changes(wall);
+        if one.pending.contains_key(&Prefix4::holding(ipv4, 32)) {
+            self.untold.add(ipv4);
+        }
+        drop(all);
+        self.untold.wait(ipv4).then(|| (ipv4, u32::try_from(left.as_secs()).unwrap_or(u32::MAX)))
     }
 
     /// What the event log does not know yet.

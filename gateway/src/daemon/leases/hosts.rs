@@ -12,6 +12,7 @@ use sixway_control::Instant;
 use sixway_control::dhcp4o6::{
     CLIENT_PORT, Client, ClientEvent, ClientSettings, ClientState, Held, SERVER_PORT,
 };
+use sixway_dataplane::parse::{self, Addresses};
 use sixway_link::PacketSender;
 use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
 use std::collections::{BTreeMap, VecDeque};
@@ -157,6 +158,18 @@ impl LeaseHosts {
         host.client.want(now);
         if host.waiting.len() < WAITING {
             host.waiting.push_back((now, packet));
+        }
+    }
+
+    /// A packet that came through the tunnel without a lease: somebody looked up this host's name. Its sender repeats it.
+    pub(in crate::daemon) fn wake(&mut self, packet: &[u8]) {
+        let Some(Addresses::V6 { destination, .. }) = parse::parse(packet).ok().map(|it| it.addresses) else {
+            return;
+        };
+        let now = self.clock.now();
+        for host in self.hosts.iter_mut().filter(|host| host.tunnel == destination) {
+            host.used = now;
+            host.client.want(now);
         }
     }
 

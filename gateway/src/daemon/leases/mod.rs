@@ -6,6 +6,9 @@ mod file;
 mod finished;
 mod hosts;
 mod kea;
+mod names;
+mod untold;
 
 pub(super) use book::LeaseBook;
 pub(super) use hosts::LeaseHosts;
+pub(super) use names::HostNames;

@@ -66,10 +66,12 @@ impl Paths<'_> {
     ) {
         self.plan.routes.push((format!("{host}/32"), lan.to_owned()));
         let mark = self.next();
-        let about = tcp4(mark, (host, mark), (remote, HTTPS), SYN);
+        let first = (host, mark);
+        let about = tcp4(mark, first, (remote, HTTPS), SYN);
         self.try_path(path(from, device, false, suffix), from, Some(device), mark, about.clone());
         let mark = self.next();
-        let back = tcp4(mark, (remote, mark), (host, mark), SYN | ACK);
+        // An answer of the same connection: a rule for established ones lets it pass.
+        let back = tcp4(mark, (remote, HTTPS), first, SYN | ACK);
         let rule = path(device, lan, false, suffix);
         let within = self.try_path(rule, device, Some(lan), mark, back);
         let mark = self.next();

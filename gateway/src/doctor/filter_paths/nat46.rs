@@ -23,11 +23,12 @@ impl Paths<'_> {
         let image = nat46.prefix.embed_any(client);
         self.plan.routes.push((format!("{REMOTE6}/128"), uplink.clone()));
         let mark = self.next();
-        let about = tcp6(mark, (image, mark), (REMOTE6, HTTPS), SYN);
+        let first = (image, mark);
+        let about = tcp6(mark, first, (REMOTE6, HTTPS), SYN);
         self.try_path(path(&device, &uplink, true, &suffix), &device, Some(&uplink), mark, about.clone());
         let to_images = || path(&uplink, &device, true, &suffix).only_to6(prefix);
         let mark = self.next();
-        let back = tcp6(mark, (REMOTE6, mark), (image, mark), SYN | ACK);
+        let back = tcp6(mark, (REMOTE6, HTTPS), first, SYN | ACK);
         let within = self.try_path(to_images(), &uplink, Some(&device), mark, back);
         let mark = self.next();
         let error = packet_too_big(mark, (REMOTE6, image), &about);
