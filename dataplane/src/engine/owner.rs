@@ -238,7 +238,9 @@ impl Engine {
             None if self.names4.is_empty() => self.sure4,
             None => self.named_by_table4(address).or(self.sure4),
             // What a table names is not behind a tunnel.
-            Some(id) if !id.kind.is_routed() => Some(self.named_by_table4(address).unwrap_or(id)),
+            Some(id) if !id.kind.is_routed() && !self.names4.is_empty() => {
+                Some(self.named_by_table4(address).unwrap_or(id))
+            }
             owner => owner,
         }
     }

@@ -1,6 +1,7 @@
 //! The two common actions of a translator whose hosts are behind tunnels: a packet leaves a tunnel and is renumbered, or is renumbered and enters
 //! one. Each is executed in one pass, and nothing is computed twice. All other actions are executed as elsewhere.
 
+use super::ip_in_ip::encap_plain;
 use super::rewriter::Rewriter;
 use super::work::{Editing, Executed, Renumbering, Work};
 use crate::drop_reason::DropReason;
@@ -106,6 +107,9 @@ impl Rewriter {
         self.edit::<Renumbering>(edit, work, limits, frame, (out, effects))?;
         let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
+        if room.takes_plain((packet, frame), limit) {
+            return encap_plain((source, destination), (policy, room), frame, (packet, hops));
+        }
         let tunnel = (policy, limit, room);
         self.writer.encap_in_room(&outer, tunnel, frame, (packet, hops), (out, &mut effects.counters))
     }
