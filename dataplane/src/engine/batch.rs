@@ -145,18 +145,27 @@ impl Engine {
     #[inline(never)]
     fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
         let counters = &mut self.path.effects.counters;
-        let mut candidates = 0;
+        self.mates.begin();
         let from_tunnels =
             slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
         for slot in from_tunnels {
             let frame = &stride[slot.frame as usize];
-            candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;
+            if frame.verdict == Verdict::Forward {
+                match &slot.inner {
+                    // A translator gives packets of one flow the same ports again.
+                    Some(Packet { transport: Transport::Ports { source, destination, .. }, .. }) => {
+                        self.mates.add((*source, *destination), slot.frame);
+                    }
+                    Some(_) | None => self.mates.add_unknown(slot.frame),
+                }
+            }
             // A reassembled packet leaves here, and no later packet may leave before it.
             if !frame.pieces.is_empty() {
-                self.joining.join(stride, core::mem::take(&mut candidates), counters);
+                self.joining.join(stride, self.mates.candidates(), counters);
+                self.mates.begin();
             }
         }
-        self.joining.join(stride, candidates, counters);
+        self.joining.join(stride, self.mates.candidates(), counters);
     }
 }
 
