@@ -4,7 +4,7 @@
 use super::Engine;
 use super::bounds::STRIDE;
 use super::path::{Batch, Path};
-use super::slot::Slot;
+use super::slot::{Inner, Slot};
 use crate::classify::Owner;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
@@ -38,7 +38,7 @@ impl Engine {
         self.path.effects.begin();
         // Field by field: copying a constant of this size would be a call.
         let (packet, owner) = (Packet::EMPTY, Owner::Gateway);
-        let mut slot = Slot { packet, inner: None, owner, alone: true, frame: 0 };
+        let mut slot = Slot { packet, inner: Inner::NONE, owner, alone: true, frame: 0 };
         if !self.read_one(&mut slot, frame, batch) {
             return;
         }
@@ -78,7 +78,7 @@ impl Engine {
             self.path.refuse(reason, frame, None, batch);
             return false;
         }
-        slot.inner = None;
+        slot.inner.clear();
         let is_error = matches!(slot.packet.transport, Transport::IcmpError { .. });
         slot.alone = is_error || slot.packet.fragment.is_some() || frame.passes > 0;
         match self.classify(frame, slot) {
@@ -146,17 +146,20 @@ impl Engine {
     fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
         let counters = &mut self.path.effects.counters;
         self.mates.begin();
-        let from_tunnels =
-            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
-        for slot in from_tunnels {
+        for slot in slots {
+            let ports = match (slot.inner.as_ref(), slot.owner) {
+                // A translator gives packets of one flow the same ports again.
+                (Some(Packet { transport: Transport::Ports { source, destination, .. }, .. }), _) => {
+                    Some((*source, *destination))
+                }
+                (Some(_), _) | (None, Owner::TunnelAddress(_)) => None,
+                (None, Owner::Mechanism(_) | Owner::Gateway) => continue,
+            };
             let frame = &stride[slot.frame as usize];
             if frame.verdict == Verdict::Forward {
-                match &slot.inner {
-                    // A translator gives packets of one flow the same ports again.
-                    Some(Packet { transport: Transport::Ports { source, destination, .. }, .. }) => {
-                        self.mates.add((*source, *destination), slot.frame);
-                    }
-                    Some(_) | None => self.mates.add_unknown(slot.frame),
+                match ports {
+                    Some(ports) => self.mates.add(ports, slot.frame),
+                    None => self.mates.add_unknown(slot.frame),
                 }
             }
             // A reassembled packet leaves here, and no later packet may leave before it.

@@ -155,7 +155,7 @@ impl Engine {
         if self.path.host.has_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
-        let inner = inner.insert(Packet::EMPTY);
+        let inner = inner.place();
         decap::inner(frame, packet, inner)?;
         let is_own = match inner.addresses {
             Addresses::V4 { source, .. } => self.config.own4 == Some(source),

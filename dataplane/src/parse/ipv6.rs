@@ -103,7 +103,7 @@ pub(crate) fn last_next_header(bytes: &[u8], packet: &Packet) -> u32 {
 
 /// Reads a packet.
 #[inline(always)]
-pub(super) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
+pub(crate) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
     let header = bytes.first_chunk::<HEADER>().ok_or(DropReason::Truncated)?;
     let length = HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
     let packet = bytes.get(..length).ok_or(DropReason::Truncated)?;

@@ -11,7 +11,8 @@ use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{
-    Arriving, Inside, NatProtocol, Outside, Ports, Side, Softwire, SoftwireId, Softwires, Sought,
+    Arriving, Inside, InsideKey as _, NatProtocol, Outside, Ports, Side, Softwire, SoftwireId, Softwires,
+    Sought,
 };
 use crate::parse::{Addresses, Packet, Transport};
 use crate::stateful::{Remotes, Stateful as _, Translator};
@@ -29,19 +30,22 @@ pub struct Probe {
     from: Option<FromSoftwire>,
 }
 
-/// A packet from a softwire.
+/// The softwire that a packet came from, as it is looked up.
 #[derive(Clone, Copy, Debug)]
 struct FromSoftwire {
     b4: Ipv6Addr,
     sought: Sought,
-    source: Endpoint4,
-    remote: Endpoint4,
-    ports: Ports,
 }
 
 impl Probe {
     /// An empty probe.
     pub const EMPTY: Self = Self { nat: crate::nat::Probe::EMPTY, from: None };
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.nat.clear();
+        self.from = None;
+    }
 }
 
 /// The packet inside a tunnel packet, as the NAT sees it.
@@ -107,27 +111,21 @@ impl DsLite {
     /// Step one of a packet's lookup: of one from a softwire the softwire's index entry, of one from outside the session's.
     #[inline(always)]
     pub(super) fn look(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut Probe) {
-        probe.nat.clear();
-        probe.from = None;
         match (packet.addresses, inner) {
             (Addresses::V6 { source: b4, .. }, Some(inner)) => {
-                let Addresses::V4 { source, destination } = inner.addresses else { return };
-                if inner.fragment.is_some() {
-                    return;
-                }
-                let Some(ports) = Ports::of_ipv4(inner, Direction::Out) else { return };
-                let (source, remote) =
-                    (Endpoint4::new(source, ports.from), Endpoint4::new(destination, ports.to));
-                let sought = self.nat.names().touch(b4);
-                probe.from = Some(FromSoftwire { b4, sought, source, remote, ports });
+                let Some((endpoint, remote, ports)) = tuple(inner) else { return probe.clear() };
+                let host = Inside(Softwire { endpoint, ..Softwire::UNSPECIFIED });
+                crate::nat::Engine::note_inside(host, remote, ports, &mut probe.nat);
+                probe.from = Some(FromSoftwire { b4, sought: self.nat.names().touch(b4) });
             }
             (Addresses::V4 { source, destination }, None) => {
+                probe.clear();
                 let Some(ports) = Ports::of_ipv4(packet, Direction::In) else { return };
                 let outside = Outside(Endpoint4::new(destination, ports.to));
                 let remote = Endpoint4::new(source, ports.from);
                 self.nat.look_outside(outside, remote, ports, &mut probe.nat);
             }
-            (Addresses::V4 { .. } | Addresses::V6 { .. }, _) => {}
+            (Addresses::V4 { .. } | Addresses::V6 { .. }, _) => probe.clear(),
         }
     }
 
@@ -136,12 +134,12 @@ impl DsLite {
     #[inline(always)]
     pub(super) fn look_on(&self, stage: usize, probe: &mut Probe) {
         match (&probe.from, stage) {
-            (Some(from), 0) => {
-                if let Some(id) = self.nat.names().candidate(from.sought, from.b4) {
-                    let inside = Inside(Softwire { id, endpoint: from.source });
-                    self.nat.look_inside(inside, from.remote, from.ports, &mut probe.nat);
+            (Some(from), 0) => match (self.nat.names().candidate(from.sought, from.b4), probe.nat.side) {
+                (Some(id), Side::Inside(Inside(host))) => {
+                    self.nat.look_noted(Inside(Softwire { id, ..host }), &mut probe.nat);
                 }
-            }
+                (_, _) => probe.nat.clear(),
+            },
             (Some(_), _) | (None, 0) => self.nat.warm(&mut probe.nat),
             (None, _) => {
                 if let Some(Inside(inside)) = self.nat.found_inside(&probe.nat) {
@@ -184,7 +182,7 @@ impl DsLite {
         let Addresses::V6 { destination: local, source: b4 } = arrival.packet.addresses else {
             return Err(DropReason::NoTunnel);
         };
-        let (Some(from), false) = (&probe.from, is_for_aftr(inner)) else {
+        let (Some(_), false) = (&probe.from, is_for_aftr(inner)) else {
             return self.without_session((arrival, inner), (b4, local), effects);
         };
         let at = usize::from(arrival.packet.transport_at);
@@ -194,12 +192,14 @@ impl DsLite {
             Side::Inside(inside) if self.nat.names().is(inside.0.id, b4) => {
                 let of = (inside, &probe.nat, now);
                 let outcome = self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?;
-                // A packet that is refused moves nothing.
-                self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
+                // A packet that is refused moves nothing; and there is nothing to move between.
+                if self.rules.addresses.len() > 1 {
+                    self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
+                }
                 outcome
             }
             Side::Inside(_) | Side::Outside(_) | Side::Neither => {
-                self.out_of_new_softwire(&arriving, (from, local), now, &mut effects.counters)?
+                self.out_of_new_softwire(&arriving, (b4, local), now, &mut effects.counters)?
             }
         };
         self.decision(outcome, effects)
@@ -211,14 +211,15 @@ impl DsLite {
     fn out_of_new_softwire(
         &mut self,
         arriving: &InnerArrival<'_>,
-        (from, local): (&FromSoftwire, Ipv6Addr),
+        (b4, local): (Ipv6Addr, Ipv6Addr),
         now: Instant,
         counters: &mut Counters,
     ) -> Result<Outcome, DropReason> {
-        let id = self.nat.names_mut().intern(from.b4).ok_or(DropReason::SoftwireTableFull)?;
-        let inside = Inside(Softwire { id, endpoint: from.source });
+        let (endpoint, remote, ports) = tuple(arriving.inner).ok_or(DropReason::ProtocolUnsupported)?;
+        let id = self.nat.names_mut().intern(b4).ok_or(DropReason::SoftwireTableFull)?;
+        let inside = Inside(Softwire { id, endpoint });
         let mut probe = crate::nat::Probe::EMPTY;
-        self.nat.look_inside(inside, from.remote, from.ports, &mut probe);
+        self.nat.look_inside(inside, remote, ports, &mut probe);
         self.nat.warm(&mut probe);
         let outcome = self.nat.outbound(arriving, (inside, &probe, now), &self.rules, counters);
         if outcome.is_ok() {
@@ -305,6 +306,17 @@ impl DsLite {
         let protocol = known.ok_or(DropReason::ProtocolUnsupported)?;
         if self.nat.is_in_use(destination, protocol) { Ok(()) } else { Err(DropReason::NoBinding) }
     }
+}
+
+/// What a whole packet out of a softwire is looked up by: its host's endpoint, the remote one, and its ports.
+#[inline(always)]
+fn tuple(inner: &Packet) -> Option<(Endpoint4, Endpoint4, Ports)> {
+    let Addresses::V4 { source, destination } = inner.addresses else { return None };
+    if inner.fragment.is_some() {
+        return None;
+    }
+    let ports = Ports::of_ipv4(inner, Direction::Out)?;
+    Some((Endpoint4::new(source, ports.from), Endpoint4::new(destination, ports.to), ports))
 }
 
 /// Whether a packet is for the AFTR itself, or for no one.
