@@ -192,7 +192,7 @@ impl<M: Mechanism> Row<M> {
             mechanism.prepare(&slot.packet, slot.inner.as_ref(), probe);
         }
         for stage in 0..M::STAGES {
-            for probe in self.probes.iter_mut().take(run.len()) {
+            for probe in self.probes.get_mut(..run.len()).unwrap_or_default() {
                 mechanism.warm(stage, probe);
             }
         }

@@ -1,7 +1,7 @@
 //! The AFTR itself: how a packet is looked up and decided on.
 
 use super::DsLiteConfig;
-use super::address_rules::{AddressRules, Outcome, is_of_softwires};
+use super::address_rules::{AddressRules, Outcome, is_of_softwires, usual_inside};
 use super::config::AFTR_ADDRESS;
 use crate::counters::Counters;
 use crate::direction::Direction;
@@ -11,8 +11,7 @@ use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
 use crate::nat::{
-    Arriving, Inside, InsideKey as _, NatProtocol, Outside, Ports, Side, Softwire, SoftwireId, Softwires,
-    Sought,
+    Arriving, Inside, NatProtocol, Outside, Ports, Side, Softwire, SoftwireId, Softwires, Sought,
 };
 use crate::parse::{Addresses, Packet, Transport};
 use crate::stateful::{Remotes, Stateful as _, Translator};
@@ -30,11 +29,14 @@ pub struct Probe {
     from: Option<FromSoftwire>,
 }
 
-/// The softwire that a packet came from, as it is looked up.
+/// A packet from a softwire, as it is looked up.
 #[derive(Clone, Copy, Debug)]
 struct FromSoftwire {
     b4: Ipv6Addr,
     sought: Sought,
+    source: Endpoint4,
+    remote: Endpoint4,
+    ports: Ports,
 }
 
 impl Probe {
@@ -97,6 +99,7 @@ impl DsLite {
             addresses: config.addresses.clone(),
             clients: config.clients.clone(),
             inside: config.inside.clone(),
+            usual: usual_inside(&config.inside),
             remotes: Remotes::new(config.excluded.clone(), allowed_own),
             policy,
         };
@@ -111,21 +114,20 @@ impl DsLite {
     /// Step one of a packet's lookup: of one from a softwire the softwire's index entry, of one from outside the session's.
     #[inline(always)]
     pub(super) fn look(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut Probe) {
+        probe.clear();
         match (packet.addresses, inner) {
             (Addresses::V6 { source: b4, .. }, Some(inner)) => {
-                let Some((endpoint, remote, ports)) = tuple(inner) else { return probe.clear() };
-                let host = Inside(Softwire { endpoint, ..Softwire::UNSPECIFIED });
-                crate::nat::Engine::note_inside(host, remote, ports, &mut probe.nat);
-                probe.from = Some(FromSoftwire { b4, sought: self.nat.names().touch(b4) });
+                let Some((source, remote, ports)) = tuple(inner) else { return };
+                let sought = self.nat.names().touch(b4);
+                probe.from = Some(FromSoftwire { b4, sought, source, remote, ports });
             }
             (Addresses::V4 { source, destination }, None) => {
-                probe.clear();
                 let Some(ports) = Ports::of_ipv4(packet, Direction::In) else { return };
                 let outside = Outside(Endpoint4::new(destination, ports.to));
                 let remote = Endpoint4::new(source, ports.from);
                 self.nat.look_outside(outside, remote, ports, &mut probe.nat);
             }
-            (Addresses::V4 { .. } | Addresses::V6 { .. }, _) => probe.clear(),
+            (Addresses::V4 { .. } | Addresses::V6 { .. }, _) => {}
         }
     }
 
@@ -134,12 +136,12 @@ impl DsLite {
     #[inline(always)]
     pub(super) fn look_on(&self, stage: usize, probe: &mut Probe) {
         match (&probe.from, stage) {
-            (Some(from), 0) => match (self.nat.names().candidate(from.sought, from.b4), probe.nat.side) {
-                (Some(id), Side::Inside(Inside(host))) => {
-                    self.nat.look_noted(Inside(Softwire { id, ..host }), &mut probe.nat);
+            (Some(from), 0) => {
+                if let Some(id) = self.nat.names().candidate(from.sought, from.b4) {
+                    let inside = Inside(Softwire { id, endpoint: from.source });
+                    self.nat.look_inside(inside, from.remote, from.ports, &mut probe.nat);
                 }
-                (_, _) => probe.nat.clear(),
-            },
+            }
             (Some(_), _) | (None, 0) => self.nat.warm(&mut probe.nat),
             (None, _) => {
                 if let Some(Inside(inside)) = self.nat.found_inside(&probe.nat) {
@@ -182,7 +184,7 @@ impl DsLite {
         let Addresses::V6 { destination: local, source: b4 } = arrival.packet.addresses else {
             return Err(DropReason::NoTunnel);
         };
-        let (Some(_), false) = (&probe.from, is_for_aftr(inner)) else {
+        let (Some(from), false) = (&probe.from, is_for_aftr(inner)) else {
             return self.without_session((arrival, inner), (b4, local), effects);
         };
         let at = usize::from(arrival.packet.transport_at);
@@ -199,7 +201,7 @@ impl DsLite {
                 outcome
             }
             Side::Inside(_) | Side::Outside(_) | Side::Neither => {
-                self.out_of_new_softwire(&arriving, (b4, local), now, &mut effects.counters)?
+                self.out_of_new_softwire(&arriving, (from, local), now, &mut effects.counters)?
             }
         };
         self.decision(outcome, effects)
@@ -211,15 +213,14 @@ impl DsLite {
     fn out_of_new_softwire(
         &mut self,
         arriving: &InnerArrival<'_>,
-        (b4, local): (Ipv6Addr, Ipv6Addr),
+        (from, local): (&FromSoftwire, Ipv6Addr),
         now: Instant,
         counters: &mut Counters,
     ) -> Result<Outcome, DropReason> {
-        let (endpoint, remote, ports) = tuple(arriving.inner).ok_or(DropReason::ProtocolUnsupported)?;
-        let id = self.nat.names_mut().intern(b4).ok_or(DropReason::SoftwireTableFull)?;
-        let inside = Inside(Softwire { id, endpoint });
+        let id = self.nat.names_mut().intern(from.b4).ok_or(DropReason::SoftwireTableFull)?;
+        let inside = Inside(Softwire { id, endpoint: from.source });
         let mut probe = crate::nat::Probe::EMPTY;
-        self.nat.look_inside(inside, remote, ports, &mut probe);
+        self.nat.look_inside(inside, from.remote, from.ports, &mut probe);
         self.nat.warm(&mut probe);
         let outcome = self.nat.outbound(arriving, (inside, &probe, now), &self.rules, counters);
         if outcome.is_ok() {

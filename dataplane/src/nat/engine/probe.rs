@@ -133,23 +133,6 @@ impl<I: InsideKey> Engine<I> {
         probe.touched = self.tables.sessions.touch_inside(probe.tag);
     }
 
-    /// Writes down what a packet from inside is looked up by, before it is known whose it is.
-    #[inline(always)]
-    pub fn note_inside(host: Inside<I>, remote: Endpoint4, ports: Ports, probe: &mut Probe<I>) {
-        (probe.protocol, probe.flags) = (ports.protocol, ports.flags);
-        probe.side = Side::Inside(host);
-        probe.remote = remote;
-        probe.slot = NO_SLOT;
-    }
-
-    /// Step one for a packet from inside of which all but its host is written down.
-    #[inline(always)]
-    pub fn look_noted(&self, host: Inside<I>, probe: &mut Probe<I>) {
-        probe.side = Side::Inside(host);
-        probe.tag = self.tables.sessions.tag_inside(host, probe.remote, probe.protocol);
-        probe.touched = self.tables.sessions.touch_inside(probe.tag);
-    }
-
     /// Step one for a packet from outside.
     #[inline(always)]
     pub fn look_outside(
