@@ -220,6 +220,17 @@ impl Frame {
         self.end = self.end.min(self.start + length);
     }
 
+    /// Keeps `length` octets from `from` on, if there are as many.
+    #[inline(always)]
+    pub fn narrow(&mut self, from: usize, length: usize) -> Result<(), DropReason> {
+        let start = self.start + from;
+        if start + length > self.end {
+            return Err(DropReason::Truncated);
+        }
+        (self.start, self.end) = (start, start + length);
+        Ok(())
+    }
+
     /// Appends octets, if the buffer has room behind the packet.
     #[inline]
     pub fn extend(&mut self, octets: &[u8]) -> bool {

@@ -15,7 +15,7 @@ use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use super::udp_ends::UdpEnds;
 use crate::classify::{Destinations4, Steering};
 use crate::effects::Effects;
-use crate::fragment::{Joining, Reassembly};
+use crate::fragment::{Joining, Mates, Reassembly};
 use crate::kind::Kind;
 use crate::mechanism::MechanismConfig;
 use crate::mechanism::contract::{BuildFault, Claims, InsideClaim};
@@ -72,6 +72,7 @@ pub struct Engine {
     /// Fragments inside softwires, in the same way.
     pub(super) inner_reassembly: Reassembly,
     pub(super) joining: Joining,
+    pub(super) mates: Mates,
     /// Whether there is something to join: packets come out of tunnels.
     pub(super) join: bool,
     pub(super) slots: Vec<Slot>,
@@ -154,6 +155,7 @@ impl Engine {
             softwire_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(8) ^ seed[1]),
             inner_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(40) ^ seed[1]),
             joining: Joining::default(),
+            mates: Mates::default(),
             join: false,
             slots: vec![Slot::EMPTY; STRIDE],
             config: config.clone(),

@@ -4,7 +4,7 @@
 use super::Engine;
 use super::bounds::STRIDE;
 use super::path::{Batch, Path};
-use super::slot::Slot;
+use super::slot::{Inner, Slot};
 use crate::classify::Owner;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
@@ -38,7 +38,7 @@ impl Engine {
         self.path.effects.begin();
         // Field by field: copying a constant of this size would be a call.
         let (packet, owner) = (Packet::EMPTY, Owner::Gateway);
-        let mut slot = Slot { packet, inner: None, owner, alone: true, frame: 0 };
+        let mut slot = Slot { packet, inner: Inner::NONE, owner, alone: true, frame: 0 };
         if !self.read_one(&mut slot, frame, batch) {
             return;
         }
@@ -78,7 +78,7 @@ impl Engine {
             self.path.refuse(reason, frame, None, batch);
             return false;
         }
-        slot.inner = None;
+        slot.inner.clear();
         let is_error = matches!(slot.packet.transport, Transport::IcmpError { .. });
         slot.alone = is_error || slot.packet.fragment.is_some() || frame.passes > 0;
         match self.classify(frame, slot) {
@@ -145,18 +145,30 @@ impl Engine {
     #[inline(never)]
     fn join_decapsulated(&mut self, stride: &mut [Frame], slots: &[Slot]) {
         let counters = &mut self.path.effects.counters;
-        let mut candidates = 0;
-        let from_tunnels =
-            slots.iter().filter(|slot| slot.inner.is_some() || matches!(slot.owner, Owner::TunnelAddress(_)));
-        for slot in from_tunnels {
+        self.mates.begin();
+        for slot in slots {
+            let ports = match (slot.inner.as_ref(), slot.owner) {
+                // A translator gives packets of one flow the same ports again.
+                (Some(Packet { transport: Transport::Ports { source, destination, .. }, .. }), _) => {
+                    Some((*source, *destination))
+                }
+                (Some(_), _) | (None, Owner::TunnelAddress(_)) => None,
+                (None, Owner::Mechanism(_) | Owner::Gateway) => continue,
+            };
             let frame = &stride[slot.frame as usize];
-            candidates |= u64::from(frame.verdict == Verdict::Forward) << slot.frame;
+            if frame.verdict == Verdict::Forward {
+                match ports {
+                    Some(ports) => self.mates.add(ports, slot.frame),
+                    None => self.mates.add_unknown(slot.frame),
+                }
+            }
             // A reassembled packet leaves here, and no later packet may leave before it.
             if !frame.pieces.is_empty() {
-                self.joining.join(stride, core::mem::take(&mut candidates), counters);
+                self.joining.join(stride, self.mates.candidates(), counters);
+                self.mates.begin();
             }
         }
-        self.joining.join(stride, candidates, counters);
+        self.joining.join(stride, self.mates.candidates(), counters);
     }
 }
 
@@ -180,7 +192,7 @@ impl<M: Mechanism> Row<M> {
             mechanism.prepare(&slot.packet, slot.inner.as_ref(), probe);
         }
         for stage in 0..M::STAGES {
-            for probe in self.probes.iter_mut().take(run.len()) {
+            for probe in self.probes.get_mut(..run.len()).unwrap_or_default() {
                 mechanism.warm(stage, probe);
             }
         }

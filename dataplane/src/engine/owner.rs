@@ -161,7 +161,7 @@ impl Engine {
         if self.path.host.has_source(packet) {
             return Err(DropReason::TunnelLoop);
         }
-        let inner = inner.insert(Packet::EMPTY);
+        let inner = inner.place();
         decap::inner(frame, packet, inner)?;
         let is_own = match inner.addresses {
             Addresses::V4 { source, .. } => self.config.own4 == Some(source),
@@ -176,23 +176,13 @@ impl Engine {
                 let arrived = Arrived { from, source, destination };
                 self.tunnel_addresses.came_through(address.0, arrived, &self.mechanisms)
             }
-            (outer, inside) => {
-                let tunnel = self.pair_ends.came_through(outer, inside);
-                match (tunnel, outer, inside) {
-                    (None, Addresses::V6 { source, destination }, Addresses::V4 { .. }) => {
-                        self.came_out_of_softwire(source, destination)
-                    }
-                    (tunnel, ..) => tunnel,
-                }
+            (Addresses::V6 { source, destination }, Addresses::V4 { .. }) => {
+                let tunnel = self.pair_ends.four_in_six(source, destination);
+                tunnel.or_else(|| self.path.softwires.came_from_host(source, destination))
             }
+            (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
-    }
-
-    /// The same for softwires: a function of its own, which leaves more registers to other packets.
-    #[inline(never)]
-    fn came_out_of_softwire(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
-        self.path.softwires.came_through(Addresses::V6 { source, destination })
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
@@ -244,7 +234,9 @@ impl Engine {
             None if self.names4.is_empty() => self.sure4,
             None => self.named_by_table4(address).or(self.sure4),
             // What a table names is not behind a tunnel.
-            Some(id) if !id.kind.is_routed() => Some(self.named_by_table4(address).unwrap_or(id)),
+            Some(id) if !id.kind.is_routed() && !self.names4.is_empty() => {
+                Some(self.named_by_table4(address).unwrap_or(id))
+            }
             owner => owner,
         }
     }

@@ -12,12 +12,22 @@ use std::collections::HashMap;
 /// A tunnel's ends as this end writes them, and whether it carries IPv4.
 type Key = (Pair, bool);
 
+/// A tunnel of IPv4 in IPv6.
+#[derive(Clone, Copy)]
+struct FourInSix {
+    local: u128,
+    remote: u128,
+    tunnel: TunnelAt,
+}
+
 /// All of these tunnels.
 #[derive(Default)]
 pub(super) struct PairEnds {
     tunnels: HashMap<Key, TunnelAt, FixedState>,
     /// One of them, often the only one: it is found without a hash.
     one: Option<(Key, TunnelAt)>,
+    /// The same of IPv4 in IPv6, as words.
+    four_in_six: Option<FourInSix>,
     locals4: Vec<Ipv4Addr>,
     locals6: Vec<Ipv6Addr>,
 }
@@ -41,6 +51,13 @@ impl PairEnds {
             }
         }
         made.one = made.tunnels.iter().next().map(|(key, tunnel)| (*key, *tunnel));
+        let words = |(key, tunnel): (&Key, &TunnelAt)| match *key {
+            (Pair { source: IpAddr::V6(local), destination: IpAddr::V6(remote) }, true) => {
+                Some(FourInSix { local: local.to_bits(), remote: remote.to_bits(), tunnel: *tunnel })
+            }
+            _ => None,
+        };
+        made.four_in_six = made.tunnels.iter().find_map(words);
         made
     }
 
@@ -72,6 +89,22 @@ impl PairEnds {
         let Pair { source, destination } = Pair::of(outer);
         let is_v4 = matches!(inner, Addresses::V4 { .. });
         self.went_through(Pair { source: destination, destination: source }, is_v4)
+    }
+
+    /// The same of IPv4 that came in IPv6, from this source to this destination.
+    #[inline(always)]
+    pub(super) fn four_in_six(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        let FourInSix { local, remote, tunnel } = self.four_in_six?;
+        if (local, remote) == (destination.to_bits(), source.to_bits()) {
+            return Some(tunnel);
+        }
+        self.other_four_in_six(source, destination)
+    }
+
+    #[inline(never)]
+    fn other_four_in_six(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        let pair = Pair { source: IpAddr::V6(destination), destination: IpAddr::V6(source) };
+        self.went_through(pair, true)
     }
 
     /// The tunnel that packets go through; `outer` is as this end writes it.

@@ -5,12 +5,46 @@ use crate::classify::Owner;
 use crate::parse::Packet;
 use crate::verdict::MechanismId;
 
+/// A place for the packet inside another one. Not an option: that would be written twice, once to be some packet.
+#[derive(Clone, Copy)]
+pub(super) struct Inner {
+    packet: Packet,
+    is_some: bool,
+}
+
+impl Inner {
+    pub(super) const NONE: Self = Self { packet: Packet::EMPTY, is_some: false };
+
+    /// There is none.
+    #[inline(always)]
+    pub(super) const fn clear(&mut self) {
+        self.is_some = false;
+    }
+
+    /// There is one, and it is written here.
+    #[inline(always)]
+    pub(super) const fn place(&mut self) -> &mut Packet {
+        self.is_some = true;
+        &mut self.packet
+    }
+
+    #[inline(always)]
+    pub(super) const fn is_none(&self) -> bool {
+        !self.is_some
+    }
+
+    #[inline(always)]
+    pub(super) const fn as_ref(&self) -> Option<&Packet> {
+        if self.is_some { Some(&self.packet) } else { None }
+    }
+}
+
 /// A packet of the stride between the steps.
 #[derive(Clone, Copy)]
 pub(super) struct Slot {
     pub(super) packet: Packet,
     /// The packet inside, of one that came through a tunnel.
-    pub(super) inner: Option<Packet>,
+    pub(super) inner: Inner,
     pub(super) owner: Owner,
     /// It is processed alone: an ICMP error, a fragment, a further pass, or a packet for the gateway.
     pub(super) alone: bool,
@@ -20,7 +54,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) const EMPTY: Self =
-        Self { packet: Packet::EMPTY, inner: None, owner: Owner::Gateway, alone: true, frame: 0 };
+        Self { packet: Packet::EMPTY, inner: Inner::NONE, owner: Owner::Gateway, alone: true, frame: 0 };
 
     /// The packet, and the state of its lookup.
     #[inline(always)]

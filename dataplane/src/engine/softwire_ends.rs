@@ -12,7 +12,18 @@ use core::net::{IpAddr, Ipv6Addr};
 
 /// The ends of all softwires.
 #[derive(Default)]
-pub(super) struct SoftwireEnds(Vec<(Concentrator, TunnelAt)>);
+pub(super) struct SoftwireEnds {
+    all: Vec<(Concentrator, TunnelAt)>,
+    /// The first ones, often the only ones: they are compared without a search.
+    first: Option<First>,
+}
+
+/// An address and a prefix of clients whose packets come there, as words.
+struct First {
+    local: u128,
+    clients: (u128, u128),
+    tunnel: TunnelAt,
+}
 
 /// The way back into a softwire.
 #[derive(Clone, Copy)]
@@ -25,34 +36,52 @@ pub(super) struct Back {
 
 impl SoftwireEnds {
     /// Those of these mechanisms.
-    pub(super) const fn new(ends: Vec<(Concentrator, TunnelAt)>) -> Self {
-        Self(ends)
+    pub(super) fn new(all: Vec<(Concentrator, TunnelAt)>) -> Self {
+        let first = all.first().and_then(|(concentrator, tunnel)| {
+            let (local, clients) = (concentrator.locals.first()?, concentrator.clients.first()?);
+            let clients = (clients.address().to_bits(), clients.mask());
+            Some(First { local: local.to_bits(), clients, tunnel: *tunnel })
+        });
+        Self { all, first }
     }
 
     /// Whether there are none.
     #[inline(always)]
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// The addresses at which they end.
     pub(super) fn locals(&self) -> impl Iterator<Item = Ipv6Addr> {
-        self.0.iter().flat_map(|(concentrator, _)| concentrator.locals.iter().copied())
+        self.all.iter().flat_map(|(concentrator, _)| concentrator.locals.iter().copied())
     }
 
     /// The mechanism whose client a packet comes from, by its outer addresses.
-    #[inline(always)]
     fn of(&self, outer: Addresses) -> Option<&(Concentrator, TunnelAt)> {
         let Addresses::V6 { source, destination } = outer else { return None };
         let is_its = |(concentrator, _): &&(Concentrator, TunnelAt)| {
             concentrator.locals.iter().any(|local| local.to_bits() == destination.to_bits())
                 && concentrator.clients.iter().any(|prefix| prefix.contains(source))
         };
-        self.0.iter().find(is_its).filter(|_| !is_martian6(source))
+        self.all.iter().find(is_its).filter(|_| !is_martian6(source))
+    }
+
+    /// The same of a packet whose addresses hosts may have.
+    #[inline(always)]
+    pub(super) fn came_from_host(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        let First { local, clients: (prefix, mask), tunnel } = self.first.as_ref()?;
+        if *local == destination.to_bits() && source.to_bits() & mask == *prefix {
+            return Some(*tunnel);
+        }
+        self.came_to_another(source, destination)
+    }
+
+    #[inline(never)]
+    fn came_to_another(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Option<TunnelAt> {
+        self.came_through(Addresses::V6 { source, destination })
     }
 
     /// The mechanism that a packet of IPv4 in IPv6 belongs to.
-    #[inline(always)]
     pub(super) fn came_through(&self, outer: Addresses) -> Option<TunnelAt> {
         self.of(outer).map(|(_, tunnel)| *tunnel)
     }

@@ -4,12 +4,14 @@
 mod fragmentation;
 mod held;
 mod joining;
+mod mates;
 mod reassembly;
 mod segmentation;
 
 pub use fragmentation::{fragment4, fragment6};
 pub use held::Whole;
 pub use joining::Joining;
+pub use mates::Mates;
 pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused, Sharing};
 pub use segmentation::GsoPacket;
 

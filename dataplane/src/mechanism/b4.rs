@@ -12,10 +12,12 @@ use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
+use crate::parse::{Addresses, Packet};
+use crate::source_check::is_martian6;
 use crate::tunnel::TunnelPolicy;
-use crate::tunnel::ends::{Pair, TunnelEnds};
-use crate::tunnel::pair::{PairTunnel, usable_remote};
-use crate::verdict::{Decision, PolicyId};
+use crate::tunnel::ends::TunnelEnds;
+use crate::tunnel::four_in_six::{came_from, came_out};
+use crate::verdict::{Decision, Outer, PolicyId};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,20 +40,50 @@ pub struct B4Config {
 }
 
 impl B4Config {
-    fn usable_remote(&self) -> Option<IpAddr> {
-        usable_remote(self.local.into(), self.remote.map(IpAddr::V6))
+    fn usable_remote(&self) -> Option<Ipv6Addr> {
+        self.remote.filter(|remote| !is_martian6(*remote))
     }
 }
 
 /// A B4.
 pub struct B4 {
-    tunnel: PairTunnel,
+    local: Ipv6Addr,
+    /// The AFTR, if it is known.
+    remote: Option<Ipv6Addr>,
+    policy: PolicyId,
     inside: Vec<Prefix4>,
 }
 
 impl B4 {
-    fn is_inside(&self, address: IpAddr) -> bool {
-        matches!(address, IpAddr::V4(address) if self.inside.iter().any(|prefix| prefix.contains(address)))
+    #[inline(always)]
+    fn is_inside(&self, address: Ipv4Addr) -> bool {
+        self.inside.iter().any(|prefix| prefix.contains(address))
+    }
+
+    /// A packet of a host behind this end.
+    #[inline(always)]
+    fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
+        match packet.addresses {
+            Addresses::V4 { source, .. } if self.is_inside(source) => {}
+            // RFC 6333 §11: the AFTR would drop it.
+            Addresses::V4 { .. } | Addresses::V6 { .. } => return Err(DropReason::SourceNotOfSite),
+        }
+        let destination = self.remote.ok_or(DropReason::NoRemote)?;
+        let outer = effects.outer(Outer::V6 { source: self.local, destination });
+        Ok(Decision::encap(outer, self.policy))
+    }
+
+    /// A packet that came through the softwire.
+    #[inline(always)]
+    fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+        let (_, destination) = came_out(inner)?;
+        if !self.remote.is_some_and(|remote| came_from(outer, remote)) {
+            return Err(DropReason::NoTunnel);
+        }
+        if !self.is_inside(destination) {
+            return Err(DropReason::DestinationNotInSite);
+        }
+        Ok(Decision::decap(self.policy))
     }
 }
 
@@ -65,7 +97,7 @@ impl contract::Configured for B4Config {
     }
 
     fn ends(&self) -> Option<TunnelEnds> {
-        let (local, remote) = (self.local.into(), self.usable_remote());
+        let (local, remote) = (self.local.into(), self.usable_remote().map(IpAddr::V6));
         Some(TunnelEnds { local, remote, takes_v4: true, takes_v6: false })
     }
 }
@@ -75,8 +107,7 @@ impl Build for B4Config {
     type Fault = Infallible;
 
     fn build(&self, policy: PolicyId, _context: &BuildContext) -> Result<B4, Infallible> {
-        let tunnel = PairTunnel { local: self.local.into(), remote: self.usable_remote(), policy };
-        Ok(B4 { tunnel, inside: self.inside.clone() })
+        Ok(B4 { local: self.local, remote: self.usable_remote(), policy, inside: self.inside.clone() })
     }
 }
 
@@ -87,7 +118,7 @@ impl Mechanism for B4 {
     type Probe = ();
     const NO_PROBE: () = ();
 
-    #[inline]
+    #[inline(always)]
     fn decide(
         &mut self,
         arrival: &Arrival<'_>,
@@ -96,18 +127,8 @@ impl Mechanism for B4 {
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         match arrival.inner {
-            // RFC 6333 §11: the AFTR would drop it.
-            None if !self.is_inside(Pair::of(arrival.packet.addresses).source) => {
-                Err(DropReason::SourceNotOfSite)
-            }
-            None => self.tunnel.enter(arrival.packet, effects),
-            Some(inner) => {
-                let ends = self.tunnel.leave(arrival.packet, inner)?;
-                if !self.is_inside(ends.destination) {
-                    return Err(DropReason::DestinationNotInSite);
-                }
-                Ok(Decision::decap(self.tunnel.policy))
-            }
+            None => self.enter(arrival.packet, effects),
+            Some(inner) => self.leave(arrival.packet, inner),
         }
     }
 
@@ -116,6 +137,6 @@ impl Mechanism for B4 {
     }
 
     fn carries_from(&self, source: IpAddr) -> bool {
-        self.is_inside(source)
+        matches!(source, IpAddr::V4(source) if self.is_inside(source))
     }
 }

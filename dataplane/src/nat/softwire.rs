@@ -4,7 +4,7 @@ use super::inside_key::{HostKey, Inside6, InsideKey, MAPPED_BITS, Named, address
 use super::keyed::TupleHash;
 use super::protocol::NatProtocol;
 use super::sides::Inside;
-use super::softwires::{SoftwireId, Softwires};
+use super::softwires::{NUMBER_BITS, SoftwireId, Softwires};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 
@@ -159,12 +159,11 @@ impl InsideKey for Softwire {
     #[inline]
     fn session_tag(self, hash: &TupleHash, remote: Endpoint4, protocol: NatProtocol) -> u32 {
         let ports = u64::from(self.endpoint.port) << 16 | u64::from(remote.port);
-        hash.quad([
-            self.host().word(),
+        // The upper bits of a softwire's number are zero.
+        hash.pair(
+            self.host().word() | (protocol as u64) << (32 + NUMBER_BITS),
             address_word(remote.address) << 32 | ports,
-            u64::from(self.id.0),
-            protocol as u64,
-        ])
+        )
     }
 
     #[inline]

@@ -16,6 +16,9 @@ use core::net::Ipv6Addr;
 /// Softwires that a subscriber has at the same time, at most.
 pub const MOST_OF_SUBSCRIBER: u16 = 16;
 
+/// Bits of a softwire's number.
+pub(super) const NUMBER_BITS: u32 = 30;
+
 /// Number of a softwire (RFC 6333 §6.6): one of many tunnels, one for each subscriber. It survives decapsulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SoftwireId(pub u32);
@@ -60,7 +63,7 @@ impl Softwires {
     /// A table of at most `most` softwires.
     pub fn new(most: u32, seed: [u64; 2]) -> Self {
         Self {
-            rows: Slab::new(most),
+            rows: Slab::new(most.min(1 << NUMBER_BITS)),
             by_remote: GrowingIndex::new(most),
             hash: TupleHash::new(seed, Purpose::Softwires),
         }

@@ -24,7 +24,7 @@ const SSRR: u8 = 137;
 
 /// Reads a packet and validates its header as RFC 1812 §5.2.2 asks.
 #[inline(always)]
-pub(super) fn parse(bytes: &[u8], packet: &mut Packet) -> Result<(), DropReason> {
+pub(crate) fn parse(bytes: &[u8], packet: &mut Packet) -> Result<(), DropReason> {
     let header = bytes.first_chunk::<HEADER>().ok_or(DropReason::Truncated)?;
     let header_length = usize::from(header[0] & 15) * 4;
     let length = usize::from(u16::from_be_bytes([header[2], header[3]]));

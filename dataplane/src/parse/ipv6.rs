@@ -103,24 +103,41 @@ pub(crate) fn last_next_header(bytes: &[u8], packet: &Packet) -> u32 {
 
 /// Reads a packet.
 #[inline(always)]
-pub(super) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
+pub(crate) fn parse(bytes: &[u8], into: &mut Packet) -> Result<(), DropReason> {
     let header = bytes.first_chunk::<HEADER>().ok_or(DropReason::Truncated)?;
     let length = HEADER + usize::from(u16::from_be_bytes([header[4], header[5]]));
     let packet = bytes.get(..length).ok_or(DropReason::Truncated)?;
     let next = header[6];
-    let chain = if matches!(next, UDP | TCP | ICMPV6 | IPV4) {
+    let (addresses, _) = header[8..].as_chunks::<16>();
+    let [source, destination] = *addresses else { return Err(DropReason::Truncated) };
+    let addresses =
+        Addresses::V6 { source: Ipv6Addr::from(source), destination: Ipv6Addr::from(destination) };
+    let (hops, traffic_class) = (header[7], header[0] << 4 | header[1] >> 4);
+    if next == IPV4 {
+        // A tunnel packet: nothing behind its header is its own.
+        *into = Packet {
+            addresses,
+            protocol: IPV4,
+            hops,
+            traffic_class,
+            dont_fragment: true,
+            transport_at: HEADER as u16,
+            length: length as u32,
+            ..Packet::EMPTY
+        };
+        return Ok(());
+    }
+    let chain = if matches!(next, UDP | TCP | ICMPV6) {
         Chain { protocol: next, at: HEADER, ..Chain::default() }
     } else {
         walk(packet)?
     };
     let later = chain.fragment.is_some_and(|fragment| fragment.offset != 0);
-    let (addresses, _) = header[8..].as_chunks::<16>();
-    let [source, destination] = *addresses else { return Err(DropReason::Truncated) };
     *into = Packet {
-        addresses: Addresses::V6 { source: Ipv6Addr::from(source), destination: Ipv6Addr::from(destination) },
+        addresses,
         protocol: chain.protocol,
-        hops: header[7],
-        traffic_class: header[0] << 4 | header[1] >> 4,
+        hops,
+        traffic_class,
         dont_fragment: true,
         transport_at: chain.at as u16,
         length: length as u32,

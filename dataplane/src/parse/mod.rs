@@ -10,7 +10,8 @@ pub mod quoted;
 mod transport;
 
 pub use ip::{parse, parse_into};
-pub(crate) use ipv6::last_next_header;
+pub(crate) use ipv4::parse as parse4_into;
+pub(crate) use ipv6::{last_next_header, parse as parse6_into};
 pub use packet::{Addresses, Fragment, Packet, Transport};
 pub use quoted::{QuotedPacket, QuotedTuple, quoted, quoted_stateless};
 pub use sixway_wire::tcp::{ACK, FIN, RST, SYN};

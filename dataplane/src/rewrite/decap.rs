@@ -124,9 +124,9 @@ fn set_traffic_class(octets: &mut [u8], traffic_class: u8) {
 pub fn inner(frame: &Frame, outer: &Packet, inner: &mut Packet) -> Result<(), DropReason> {
     let octets = frame.bytes().get(usize::from(outer.transport_at)..outer.length as usize);
     let octets = octets.ok_or(DropReason::Truncated)?;
-    let version = if outer.protocol == IPV4 { 4 } else { 6 };
-    if octets.first().is_none_or(|first| first >> 4 != version) {
-        return Err(DropReason::InnerNotIpv6);
+    match octets.first().map(|first| first >> 4) {
+        Some(4) if outer.protocol == IPV4 => parse::parse4_into(octets, inner),
+        Some(6) if outer.protocol != IPV4 => parse::parse6_into(octets, inner),
+        Some(_) | None => Err(DropReason::InnerNotIpv6),
     }
-    parse::parse_into(octets, inner)
 }

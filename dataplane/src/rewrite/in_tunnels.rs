@@ -1,6 +1,8 @@
 //! The two common actions of a translator whose hosts are behind tunnels: a packet leaves a tunnel and is renumbered, or is renumbered and enters
 //! one. Each is executed in one pass, and nothing is computed twice. All other actions are executed as elsewhere.
 
+use super::ip_in_ip::encap_plain;
+use super::plain4::Plain;
 use super::rewriter::Rewriter;
 use super::work::{Editing, Executed, Renumbering, Work};
 use crate::drop_reason::DropReason;
@@ -9,6 +11,7 @@ use crate::frame::Frame;
 use crate::limits::Limits;
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, Transport};
+use crate::tunnel::ecn;
 use crate::verdict::{Action, Edit, Encap, Next, Outer, PolicyId};
 
 impl Rewriter {
@@ -63,6 +66,9 @@ impl Rewriter {
         (out, effects): (&mut Outbox, &mut Effects),
     ) -> Result<Executed, DropReason> {
         let inner = work.inner.ok_or(DropReason::InnerNotIpv6)?;
+        if let Some(executed) = self.decap_plain(tunnel, edit.0, work, frame) {
+            return executed;
+        }
         if work.decision.next == Next::Leave && !work.pass.reassembled {
             self.refuse_too_big(inner)?;
         }
@@ -72,11 +78,42 @@ impl Rewriter {
         self.edit::<Renumbering>(edit, &edited, self.writer.limits, frame, (out, effects))
     }
 
+    /// The same of a plain packet, of which the tunnel's header says nothing: it is shortened and renumbered in one step. `None`: it is
+    /// another one.
+    #[inline(always)]
+    fn decap_plain(
+        &mut self,
+        tunnel: PolicyId,
+        edit: Edit,
+        work: &Work<'_>,
+        frame: &mut Frame,
+    ) -> Option<Result<Executed, DropReason>> {
+        let (outer, inner) = (work.packet, work.inner?);
+        let Edit::Renumber4 { source, destination, keep_ports: false } = edit else { return None };
+        let policy = self.tunnels.get(usize::from(tunnel.0))?;
+        let plain = Plain::of(inner, frame)?;
+        let differs = outer.traffic_class ^ inner.traffic_class;
+        let says_nothing =
+            outer.traffic_class & ecn::ECN == 0 && (!policy.copies_dscp_out || differs & !ecn::ECN == 0);
+        if !says_nothing || inner.length > self.writer.limits.mtu4.into() {
+            return None;
+        }
+        let fresh = plain.may_be_cut && plain.changes_source(source.address);
+        let identification = fresh.then(|| self.writer.identifications.reserve(destination.address, 1));
+        let hops = inner.hops.saturating_sub(u8::from(work.pass.decrement));
+        if let Err(reason) = frame.narrow(outer.transport_at.into(), inner.length as usize) {
+            return Some(Err(reason));
+        }
+        frame.offload.transport = inner.transport_at;
+        let done = plain.renumber(frame.bytes_mut(), (source, destination), (hops, identification));
+        Some(done.map(|()| Executed::InPlace))
+    }
+
     /// A packet that is renumbered and enters a tunnel.
     #[inline(always)]
     fn renumber_and_encap(
         &mut self,
-        edit: (Edit, PolicyId),
+        (edit, translation): (Edit, PolicyId),
         encap: Encap,
         work: &Work<'_>,
         frame: &mut Frame,
@@ -97,14 +134,24 @@ impl Rewriter {
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
         let limit = policy.encapsulation_limit;
         let room = self.writer.room_with_limit(policy, &outer, limit, true);
+        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
+        if room.takes_plain((packet, frame), limit)
+            && let Edit::Renumber4 { source: from, destination: to, keep_ports: false } = edit
+            && let Some(plain) = Plain::of(packet, frame)
+        {
+            frame.truncate(packet.length as usize);
+            let fresh = plain.may_be_cut && plain.changes_source(from.address);
+            let identification = fresh.then(|| self.writer.identifications.reserve(to.address, 1));
+            plain.renumber(frame.bytes_mut(), (from, to), (hops, identification))?;
+            return encap_plain((source, destination), (policy, room), frame, (packet, hops));
+        }
         // RFC 2473 §7.2, RFC 6333 §6.3: an IPv4 packet that may be fragmented is not; its tunnel packet is.
         let mtu4 = if packet.dont_fragment { room.most } else { u16::MAX };
         if !packet.dont_fragment {
             self.refuse_outer_fragments(policy, room, (packet, frame))?;
         }
         let limits = Limits { mtu4, ..self.writer.limits };
-        self.edit::<Renumbering>(edit, work, limits, frame, (out, effects))?;
-        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
+        self.edit::<Renumbering>((edit, translation), work, limits, frame, (out, effects))?;
         let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
         let tunnel = (policy, limit, room);
         self.writer.encap_in_room(&outer, tunnel, frame, (packet, hops), (out, &mut effects.counters))

@@ -25,12 +25,14 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
+use crate::translate::header::Ipv6Header;
 use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::Outer;
 use core::net::Ipv6Addr;
 use sixway_wire::IPV6_MIN_MTU;
+use sixway_wire::protocol::IPV4;
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, UDP_HEADER};
 
 /// What a tunnel's next packet may be.
@@ -44,6 +46,45 @@ pub(super) struct IpInIpRoom {
     pub(super) whole: u16,
     /// The largest outer packet: larger ones are fragmented.
     path: u16,
+}
+
+impl IpInIpRoom {
+    /// Whether an IPv4 packet becomes one packet with an IPv6 header alone in front, and no size has to be asked about.
+    #[inline(always)]
+    pub(super) fn takes_plain(&self, (packet, frame): (&Packet, &Frame), limit: Option<u8>) -> bool {
+        let length = packet.length as usize;
+        frame.offload.segments.is_none()
+            && limit.is_none()
+            && IPV6_HEADER + length <= usize::from(self.path)
+            && (!packet.dont_fragment || length <= usize::from(self.most))
+    }
+}
+
+/// Puts an IPv6 header in front of an IPv4 packet that the room takes so.
+#[inline(always)]
+pub(super) fn encap_plain(
+    (source, destination): (Ipv6Addr, Ipv6Addr),
+    (policy, room): (&TunnelPolicy, IpInIpRoom),
+    frame: &mut Frame,
+    (packet, hops): (&Packet, u8),
+) -> Result<Executed, DropReason> {
+    let transport_at = usize::from(packet.transport_at);
+    if policy.clamp_mss {
+        clamp(frame, packet, transport_at, room.uncut.saturating_sub(40));
+    }
+    finish(frame);
+    frame.resize_front(0, IPV6_HEADER)?;
+    frame.offload.transport = (IPV6_HEADER + transport_at) as u16;
+    let header = Ipv6Header {
+        traffic_class: policy.outer_traffic_class(packet.traffic_class),
+        payload_length: packet.length as u16,
+        next_header: IPV4,
+        hop_limit: policy.ttl.of(hops),
+        source,
+        destination,
+    };
+    header.write(frame.bytes_mut().first_chunk_mut().ok_or(DropReason::NoHeadroom)?);
+    Ok(Executed::InPlace)
 }
 
 impl HeaderWriter {
@@ -108,19 +149,38 @@ impl HeaderWriter {
         self.encap_in_room(outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
     }
 
-    /// The same of IPv4 in IPv6, the most frequent case: compiled for it alone.
-    #[inline(never)]
+    /// The same of IPv4 in IPv6, the most frequent case: a whole packet that fits gets a header of 40 octets, and nothing else is asked.
+    #[inline(always)]
     pub(super) fn encap_4_in_6(
         &mut self,
-        (source, destination): (Ipv6Addr, Ipv6Addr),
+        ends: (Ipv6Addr, Ipv6Addr),
         (policy, packet): (&TunnelPolicy, &Packet),
         frame: &mut Frame,
         out: &mut Outbox,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
+        let (source, destination) = ends;
         let (outer, limit) = (Outer::V6 { source, destination }, policy.encapsulation_limit);
         let room = self.room_with_limit(policy, &outer, limit, true);
-        self.encap_in_room(&outer, (policy, limit, room), frame, (packet, packet.hops), (out, counters))
+        if room.takes_plain((packet, frame), limit) {
+            return encap_plain(ends, (policy, room), frame, (packet, packet.hops));
+        }
+        self.encap_4_in_6_any(&outer, (policy, packet), frame, (out, counters))
+    }
+
+    /// The same of any packet.
+    #[cold]
+    #[inline(never)]
+    fn encap_4_in_6_any(
+        &mut self,
+        outer: &Outer,
+        (policy, packet): (&TunnelPolicy, &Packet),
+        frame: &mut Frame,
+        news: (&mut Outbox, &mut Counters),
+    ) -> Result<Executed, DropReason> {
+        let limit = policy.encapsulation_limit;
+        let room = self.room_with_limit(policy, outer, limit, true);
+        self.encap_in_room(outer, (policy, limit, room), frame, (packet, packet.hops), news)
     }
 
     /// The same, where it is known what the tunnel carries and which encapsulation limit the packet gets. Its hop limit is `hops`: the packet

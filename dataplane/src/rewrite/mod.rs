@@ -11,6 +11,7 @@ mod ip_in_ip;
 mod job;
 mod mss;
 mod outer_header;
+mod plain4;
 mod renumber;
 mod renumber4;
 mod rewriter;

@@ -5,6 +5,7 @@ pub mod decision;
 pub mod ecn;
 pub mod encapsulation_limit;
 pub mod ends;
+pub mod four_in_six;
 pub mod identification;
 pub mod ip_in_ip_error;
 pub mod neighbour_discovery;

@@ -27,6 +27,8 @@ pub struct AddressRules {
     pub(super) clients: Vec<Prefix6>,
     /// Sources of the hosts behind softwires.
     pub(super) inside: Vec<Prefix4>,
+    /// The first prefix of them as address and mask, if no martian is in it: most sources are.
+    pub(super) usual: Option<(u32, u32)>,
     /// Remote addresses without sessions.
     pub(super) remotes: Remotes,
     /// Options of the translation, and of the softwires.
@@ -61,12 +63,12 @@ impl AddressRules {
     /// way, which the outer header does not show.
     #[inline(always)]
     pub(super) fn check_inner(&self, inner: &Packet) -> Result<(), DropReason> {
-        source_check::check(inner)?;
         let Addresses::V4 { source, destination } = inner.addresses else {
             return Err(DropReason::NoTunnel);
         };
-        if !self.is_inside(source) {
-            return Err(DropReason::SourceNotInTunnel);
+        let is_usual = self.usual.is_some_and(|(prefix, mask)| source.to_bits() & mask == prefix);
+        if !is_usual || is_martian4(destination) {
+            self.check_addresses(inner, source)?;
         }
         if inner.hops <= 1 && destination != AFTR_ADDRESS {
             return Err(DropReason::HopLimitExceeded);
@@ -75,6 +77,12 @@ impl AddressRules {
             return Err(DropReason::SourceRoute);
         }
         Ok(())
+    }
+
+    #[inline(never)]
+    fn check_addresses(&self, inner: &Packet, source: Ipv4Addr) -> Result<(), DropReason> {
+        source_check::check(inner)?;
+        if self.is_inside(source) { Ok(()) } else { Err(DropReason::SourceNotInTunnel) }
     }
 
     /// Whether a host behind a softwire may have this address.
@@ -101,6 +109,14 @@ impl AddressRules {
     pub(super) fn address(&self, number: u8) -> Option<Ipv6Addr> {
         self.addresses.get(usize::from(number)).or(self.addresses.first()).copied()
     }
+}
+
+/// What is compared first of the sources of hosts behind softwires.
+pub(super) fn usual_inside(inside: &[Prefix4]) -> Option<(u32, u32)> {
+    let first = inside.first()?;
+    // Martians are whole networks of eight bits.
+    let is_of_hosts = first.length() >= 8 && !is_martian4(first.address());
+    is_of_hosts.then(|| (first.address().to_bits(), first.mask()))
 }
 
 /// Whether it is an address of AFTRs and B4s alone.

@@ -1,7 +1,7 @@
 //! The AFTR itself: how a packet is looked up and decided on.
 
 use super::DsLiteConfig;
-use super::address_rules::{AddressRules, Outcome, is_of_softwires};
+use super::address_rules::{AddressRules, Outcome, is_of_softwires, usual_inside};
 use super::config::AFTR_ADDRESS;
 use crate::counters::Counters;
 use crate::direction::Direction;
@@ -29,7 +29,7 @@ pub struct Probe {
     from: Option<FromSoftwire>,
 }
 
-/// A packet from a softwire.
+/// A packet from a softwire, as it is looked up.
 #[derive(Clone, Copy, Debug)]
 struct FromSoftwire {
     b4: Ipv6Addr,
@@ -42,6 +42,12 @@ struct FromSoftwire {
 impl Probe {
     /// An empty probe.
     pub const EMPTY: Self = Self { nat: crate::nat::Probe::EMPTY, from: None };
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.nat.clear();
+        self.from = None;
+    }
 }
 
 /// The packet inside a tunnel packet, as the NAT sees it.
@@ -93,6 +99,7 @@ impl DsLite {
             addresses: config.addresses.clone(),
             clients: config.clients.clone(),
             inside: config.inside.clone(),
+            usual: usual_inside(&config.inside),
             remotes: Remotes::new(config.excluded.clone(), allowed_own),
             policy,
         };
@@ -107,17 +114,10 @@ impl DsLite {
     /// Step one of a packet's lookup: of one from a softwire the softwire's index entry, of one from outside the session's.
     #[inline(always)]
     pub(super) fn look(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut Probe) {
-        probe.nat.clear();
-        probe.from = None;
+        probe.clear();
         match (packet.addresses, inner) {
             (Addresses::V6 { source: b4, .. }, Some(inner)) => {
-                let Addresses::V4 { source, destination } = inner.addresses else { return };
-                if inner.fragment.is_some() {
-                    return;
-                }
-                let Some(ports) = Ports::of_ipv4(inner, Direction::Out) else { return };
-                let (source, remote) =
-                    (Endpoint4::new(source, ports.from), Endpoint4::new(destination, ports.to));
+                let Some((source, remote, ports)) = tuple(inner) else { return };
                 let sought = self.nat.names().touch(b4);
                 probe.from = Some(FromSoftwire { b4, sought, source, remote, ports });
             }
@@ -194,8 +194,10 @@ impl DsLite {
             Side::Inside(inside) if self.nat.names().is(inside.0.id, b4) => {
                 let of = (inside, &probe.nat, now);
                 let outcome = self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?;
-                // A packet that is refused moves nothing.
-                self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
+                // A packet that is refused moves nothing; and there is nothing to move between.
+                if self.rules.addresses.len() > 1 {
+                    self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
+                }
                 outcome
             }
             Side::Inside(_) | Side::Outside(_) | Side::Neither => {
@@ -305,6 +307,17 @@ impl DsLite {
         let protocol = known.ok_or(DropReason::ProtocolUnsupported)?;
         if self.nat.is_in_use(destination, protocol) { Ok(()) } else { Err(DropReason::NoBinding) }
     }
+}
+
+/// What a whole packet out of a softwire is looked up by: its host's endpoint, the remote one, and its ports.
+#[inline(always)]
+fn tuple(inner: &Packet) -> Option<(Endpoint4, Endpoint4, Ports)> {
+    let Addresses::V4 { source, destination } = inner.addresses else { return None };
+    if inner.fragment.is_some() {
+        return None;
+    }
+    let ports = Ports::of_ipv4(inner, Direction::Out)?;
+    Some((Endpoint4::new(source, ports.from), Endpoint4::new(destination, ports.to), ports))
 }
 
 /// Whether a packet is for the AFTR itself, or for no one.

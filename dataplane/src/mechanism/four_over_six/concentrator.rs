@@ -5,10 +5,9 @@ use super::binding_table::{Binding, BindingTable};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::parse::{Addresses, Packet};
-use crate::source_check::{self, is_martian4};
-use crate::tunnel::ends::Pair;
+use crate::tunnel::four_in_six::{came_from, came_out};
 use crate::verdict::{Decision, Outer, PolicyId};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix4;
 
 /// Configuration of a concentrator.
@@ -43,7 +42,7 @@ impl Concentrator {
     }
 
     /// A packet to an address that a host may have.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
         let Addresses::V4 { destination, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
         let (host, local) = self.bindings.lookup(destination).ok_or(DropReason::NoLease)?;
@@ -54,17 +53,12 @@ impl Concentrator {
     }
 
     /// A packet that came from a host.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
-        source_check::check(inner)?;
-        let Addresses::V4 { source, .. } = inner.addresses else { return Err(DropReason::NoTunnel) };
-        // ICMP errors too, which a translator would let pass.
-        if is_martian4(source) {
-            return Err(DropReason::MartianSource);
-        }
+        let (source, _) = came_out(inner)?;
         // RFC 7040 §6: silently dropped.
-        let host = self.bindings.lookup(source).map(|(host, _)| IpAddr::V6(host));
-        if host != Some(Pair::of(outer.addresses).source) {
+        let (host, _) = self.bindings.lookup(source).ok_or(DropReason::SourceNotLeased)?;
+        if !came_from(outer, host) {
             return Err(DropReason::SourceNotLeased);
         }
         Ok(Decision::decap(self.policy))

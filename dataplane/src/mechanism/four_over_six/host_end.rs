@@ -3,10 +3,9 @@
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::parse::{Addresses, Packet};
-use crate::source_check::{self, is_martian4};
-use crate::tunnel::ends::Pair;
+use crate::tunnel::four_in_six::{came_from, came_out};
 use crate::verdict::{Decision, Next, Outer, PolicyId};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix4;
 
 /// Configuration of a host's end.
@@ -35,8 +34,9 @@ impl HostEnd {
     }
 
     /// A packet of the host.
+    #[inline(always)]
     pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
-        let HostEndConfig { local, concentrator, lease, .. } = self.config;
+        let &HostEndConfig { local, concentrator, lease, .. } = &self.config;
         let Addresses::V4 { source, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
         let Some(lease) = lease else { return Ok(Decision::keep(Next::Control)) };
         if !lease.contains(source) {
@@ -47,14 +47,11 @@ impl HostEnd {
     }
 
     /// A packet that came through the tunnel.
+    #[inline(always)]
     pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
-        source_check::check(inner)?;
-        let Addresses::V4 { source, destination } = inner.addresses else { return Err(DropReason::NoTunnel) };
-        if Pair::of(outer.addresses).source != IpAddr::V6(self.config.concentrator) {
+        let (source, destination) = came_out(inner)?;
+        if !came_from(outer, self.config.concentrator) {
             return Err(DropReason::NoTunnel);
-        }
-        if is_martian4(source) {
-            return Err(DropReason::MartianSource);
         }
         // Somebody looked up this host's name, and has been given an address that waits for it.
         let Some(lease) = self.config.lease else { return Ok(Decision::keep(Next::Control)) };

@@ -136,7 +136,7 @@ impl Mechanism for FourOverSix {
     type Probe = ();
     const NO_PROBE: () = ();
 
-    #[inline]
+    #[inline(always)]
     fn decide(
         &mut self,
         arrival: &Arrival<'_>,
