@@ -63,7 +63,7 @@ impl Engine {
         let (_, rest) = Prologue::split(datagram).map_err(|_| DropReason::Truncated)?;
         packet.transport_at = (at + length - rest.len()) as u16;
         packet.length = (at + length) as u32;
-        decap::inner(frame, packet, inner.insert(Packet::EMPTY))?;
+        decap::inner(frame, packet, inner.place())?;
         Ok(Owner::Mechanism(tunnel.id))
     }
 
