@@ -37,7 +37,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(sixway_trial::budget(1_024)))]
+    #![proptest_config(ProptestConfig::with_cases(sixway_trial::budget(512)))]
 
     #[test]
     fn whatever_happens_the_state_told_is_the_state_kept_and_little_is_sent(
