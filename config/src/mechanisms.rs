@@ -15,10 +15,11 @@ use crate::mechanism_sections::{default_name, too_many};
 use crate::nat46::Nat46;
 use crate::npt66::Npt66;
 use crate::route::Route;
-use crate::schema::{FOUR_OVER_SIX, IP_IN_IP, NAT46, NPT66, Section, TEREDO_RELAY};
+use crate::schema::{FOUR_OVER_SIX, IP_IN_IP, NAT46, NPT66, Section, TEREDO_CLIENT, TEREDO_RELAY};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
 use crate::surroundings::Surroundings;
+use crate::teredo_client::TeredoClient;
 use crate::teredo_relay::TeredoRelay;
 use crate::tunnel_context::TunnelContext;
 
@@ -40,6 +41,9 @@ pub struct Mechanisms {
     /// Teredo's relays.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub teredo_relay: Vec<TeredoRelay>,
+    /// A Teredo client: one at most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub teredo_client: Vec<TeredoClient>,
 }
 
 impl Mechanisms {
@@ -53,12 +57,14 @@ impl Mechanisms {
         let ip_in_ip = read_all(&IP_IN_IP, sections(&IP_IN_IP, context.report), &mut context);
         let four_over_six = read_all(&FOUR_OVER_SIX, sections(&FOUR_OVER_SIX, context.report), &mut context);
         let teredo_relay = read_all(&TEREDO_RELAY, sections(&TEREDO_RELAY, context.report), &mut context);
+        let teredo_client = read_all(&TEREDO_CLIENT, sections(&TEREDO_CLIENT, context.report), &mut context);
         Some(Self {
             nat46: nat46?,
             npt66: npt66?,
             ip_in_ip: ip_in_ip?,
             four_over_six: four_over_six?,
             teredo_relay: teredo_relay?,
+            teredo_client: teredo_client?,
         })
     }
 
@@ -69,7 +75,9 @@ impl Mechanisms {
         let ip_in_ip = self.ip_in_ip.iter().map(|it| it as &dyn Mechanism);
         let four_over_six = self.four_over_six.iter().map(|it| it as &dyn Mechanism);
         let teredo_relay = self.teredo_relay.iter().map(|it| it as &dyn Mechanism);
-        nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).chain(teredo_relay).collect()
+        let teredo_client = self.teredo_client.iter().map(|it| it as &dyn Mechanism);
+        let teredo = teredo_relay.chain(teredo_client);
+        nat46.chain(npt66).chain(ip_in_ip).chain(four_over_six).chain(teredo).collect()
     }
 
     /// Tunnels of IP in IP.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use sixway_wire::{Prefix4, Prefix6};
+use sixway_wire::{IPV6_MIN_MTU, Prefix4, Prefix6};
 
 use crate::config::Config;
 use crate::encapsulation::{Encapsulation, TunnelMtu};
@@ -26,6 +26,8 @@ pub struct TunnelRoute {
     pub prefix: Prefix6,
     /// What this host's own connections begin with, if the tunnel's MTU is fixed.
     pub mtu: Option<u16>,
+    /// Whether routes of others to the same destination have precedence.
+    pub is_last: bool,
 }
 
 /// An address that this host gets on an interface, and with it a route to its network there.
@@ -82,8 +84,9 @@ impl Config {
         self.isatap_reach(now, &mut reach);
         self.b4_reach(now, &mut reach);
         for address in self.aftrs().flat_map(|aftr| &aftr.addresses) {
-            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(*address, 128), mtu: None });
+            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(*address, 128), mtu: None, is_last: false });
         }
+        self.teredo_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);
@@ -143,12 +146,22 @@ impl Config {
         }
     }
 
+    /// A Teredo client's way to the rest of IPv6 is the last resort (RFC 4380 §5.5).
+    fn teredo_reach(&self, now: &Surroundings, reach: &mut Reach) {
+        let addresses = self.others.teredo_client.iter().filter_map(|client| client.in_use(now));
+        for address in addresses {
+            reach.addresses.push(address.into());
+            let mtu = Some(IPV6_MIN_MTU as u16);
+            reach.routes.push(TunnelRoute { prefix: DEFAULT_ROUTE6, mtu, is_last: true });
+        }
+    }
+
     /// The B4's end is routed into the device, and looked for on the link whose prefix it has.
     fn b4_reach(&self, now: &Surroundings, reach: &mut Reach) {
         for it in self.b4s() {
             reach.addresses.push(it.ipv4_address.into());
             let Some(local) = it.local.now(now) else { continue };
-            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(local, 128), mtu: None });
+            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(local, 128), mtu: None, is_last: false });
             reach.proxies.extend(
                 it.local.followed_interface().map(|interface| ProxyNeighbour {
                     interface: interface.to_owned(),
@@ -253,7 +266,7 @@ impl Reach {
             TunnelMtu::Static(octets) => Some(octets),
             TunnelMtu::Dynamic => None,
         };
-        self.routes.push(TunnelRoute { prefix, mtu });
+        self.routes.push(TunnelRoute { prefix, mtu, is_last: false });
     }
 
     fn tidy(&mut self) {

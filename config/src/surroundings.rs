@@ -25,6 +25,8 @@ pub struct Surroundings {
     pub learnt: BTreeMap<String, Learnt>,
     /// Addresses that this host leases over IPv6, by tunnel.
     pub leases: BTreeMap<String, HostLease>,
+    /// The address of a Teredo client.
+    pub teredo: Option<Ipv6Addr>,
 }
 
 /// An address that this host leases.

@@ -1,7 +1,7 @@
 //! Which packets the host's connection tracking must leave alone, as plain data: those of flows that the fast path may carry, and those
 //! that are steered. It would see some packets of such a flow and not others.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -37,6 +37,10 @@ pub struct Untracked {
     pub ends: Vec<Ipv4Addr>,
     /// This host's addresses that are shared, and the ports of them that are the gateway's. The host's own stack must not see them.
     pub shared: Vec<(Ipv4Addr, Ports)>,
+    /// The address of a Teredo client, whose packets stay tracked.
+    pub client: Option<Ipv6Addr>,
+    /// Whether nothing comes to it that no connection asked for.
+    pub guards_client: bool,
 }
 
 /// Inside hosts of a NAT44.
@@ -60,9 +64,11 @@ impl Config {
             ReversePath::Off => None,
         });
         let reverse_path: Vec<_> = checked.collect();
+        let client = self.others.teredo_client.first().and_then(|client| client.in_use(now));
+        let guards_client = client.is_some() && self.others.teredo_client.iter().any(|it| it.firewall);
         if !self.needs_device() || !offloads && shared.is_empty() {
-            let is_needed = !reverse_path.is_empty();
-            return is_needed.then(|| Untracked { reverse_path, ..Untracked::default() });
+            let is_needed = !reverse_path.is_empty() || guards_client;
+            return is_needed.then(|| Untracked { reverse_path, client, guards_client, ..Untracked::default() });
         }
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for route in self.routes() {
@@ -104,6 +110,8 @@ impl Config {
             tracked: self.siit.iter().filter_map(|siit| siit.dynamic_pool).collect(),
             ends,
             shared,
+            client,
+            guards_client,
         })
     }
 }

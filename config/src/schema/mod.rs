@@ -13,6 +13,7 @@ mod nat44_keys;
 mod realm_keys;
 mod sections;
 mod stateful_keys;
+mod teredo_client_keys;
 mod teredo_keys;
 mod tunnel_keys;
 
@@ -32,5 +33,6 @@ pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEO
 pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
+pub(crate) use teredo_client_keys::{TEREDO_CLIENT, TEREDO_CLIENT_SERVER};
 pub(crate) use teredo_keys::TEREDO_RELAY;
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

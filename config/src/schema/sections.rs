@@ -10,11 +10,12 @@ use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
+use super::teredo_client_keys::{TEREDO_CLIENT, TEREDO_CLIENT_SERVER};
 use super::teredo_keys::TEREDO_RELAY;
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 41] = [
+pub(crate) static SECTIONS: [&Section; 44] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -44,6 +45,8 @@ pub(crate) static SECTIONS: [&Section; 41] = [
     &FOUR_OVER_SIX_STATIC,
     &FOUR_OVER_SIX_NAMES,
     &TEREDO_RELAY,
+    &TEREDO_CLIENT,
+    &TEREDO_CLIENT_SERVER,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

@@ -64,6 +64,11 @@ fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &
         ],
         "four_over_six.static" => vec![("host", "\"2001:db8:78::1\""), ("ipv4", "\"10.9.0.1\"")],
         "teredo_relay" => vec![("interface", "\"eth0\""), ("ipv6_address", "\"2001:db8:79::9\"")],
+        "teredo_client" => vec![
+            ("interface", "\"eth0\""),
+            ("servers", "[{ address = \"198.51.100.200\", secondary = \"198.51.100.201\" }]"),
+        ],
+        "teredo_client.servers" => vec![("address", "\"198.51.100.200\"")],
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],
         "six_to_four" => vec![("role", "\"router\""), ("interface", "\"eth0\"")],
         "six_rd" => {
