@@ -84,7 +84,11 @@ impl Config {
         self.isatap_reach(now, &mut reach);
         self.b4_reach(now, &mut reach);
         for address in self.aftrs().flat_map(|aftr| &aftr.addresses) {
-            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(*address, 128), mtu: None, is_last: false });
+            reach.routes.push(TunnelRoute {
+                prefix: Prefix6::holding(*address, 128),
+                mtu: None,
+                is_last: false,
+            });
         }
         self.teredo_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
@@ -161,7 +165,11 @@ impl Config {
         for it in self.b4s() {
             reach.addresses.push(it.ipv4_address.into());
             let Some(local) = it.local.now(now) else { continue };
-            reach.routes.push(TunnelRoute { prefix: Prefix6::holding(local, 128), mtu: None, is_last: false });
+            reach.routes.push(TunnelRoute {
+                prefix: Prefix6::holding(local, 128),
+                mtu: None,
+                is_last: false,
+            });
             reach.proxies.extend(
                 it.local.followed_interface().map(|interface| ProxyNeighbour {
                     interface: interface.to_owned(),

@@ -9,7 +9,6 @@ use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::teredo::{TeredoConfig, TeredoRole};
 use sixway_dataplane::translate::address::non_global::non_global;
 use sixway_dataplane::tunnel::address::embedded::is_public;
-use sixway_wire::Endpoint4;
 use sixway_wire::teredo::TEREDO_PREFIX;
 
 use crate::claims::Owner;
@@ -82,11 +81,6 @@ impl TeredoClient {
     /// Its IPv6 address at the moment.
     pub fn in_use(&self, now: &Surroundings) -> Option<Ipv6Addr> {
         now.teredo.filter(|_| self.address(now).is_some())
-    }
-
-    /// Whether it cannot share its address and port with another end there.
-    pub(crate) fn is_at(&self, end: Endpoint4) -> bool {
-        self.local.found == Some(end.address) && self.port == end.port
     }
 }
 

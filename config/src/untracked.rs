@@ -68,7 +68,12 @@ impl Config {
         let guards_client = client.is_some() && self.others.teredo_client.iter().any(|it| it.firewall);
         if !self.needs_device() || !offloads && shared.is_empty() {
             let is_needed = !reverse_path.is_empty() || guards_client;
-            return is_needed.then(|| Untracked { reverse_path, client, guards_client, ..Untracked::default() });
+            return is_needed.then(|| Untracked {
+                reverse_path,
+                client,
+                guards_client,
+                ..Untracked::default()
+            });
         }
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for route in self.routes() {

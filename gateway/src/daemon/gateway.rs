@@ -22,7 +22,7 @@ use crate::event_log::EventLog;
 use crate::host::{Restored, VrfTrouble, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow};
+use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow, TeredoClientRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
@@ -93,6 +93,8 @@ pub struct Gateway {
     leases: Option<Arc<LeaseBook>>,
     /// Leases of this host.
     own_leases: Mutex<Vec<LeaseRow>>,
+    /// This host's Teredo client.
+    teredo_client: Mutex<Option<TeredoClientRow>>,
 }
 
 impl Gateway {
@@ -132,6 +134,7 @@ impl Gateway {
             refusals: Mutex::default(),
             leases: None,
             own_leases: Mutex::default(),
+            teredo_client: Mutex::default(),
         }
     }
 
@@ -148,6 +151,16 @@ impl Gateway {
     /// Takes note of this host's leases.
     pub(super) fn note_own_leases(&self, rows: Vec<LeaseRow>) {
         *self.own_leases.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    }
+
+    /// Takes note of this host's Teredo client.
+    pub(super) fn note_teredo_client(&self, row: TeredoClientRow) {
+        *self.teredo_client.lock().unwrap_or_else(PoisonError::into_inner) = Some(row);
+    }
+
+    /// This host's Teredo client.
+    pub(super) fn teredo_client(&self) -> Option<TeredoClientRow> {
+        self.teredo_client.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Leases of concentrators and of this host.

@@ -85,6 +85,10 @@ impl PacketFilter {
                 let then = "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
                 tracing::warn!("{what}: the nftables table is missing: {then}");
             }
+            if wanted.is_some_and(|wanted| wanted.guards_client) {
+                let then = "teredo_client.firewall has no effect, and hosts on the Internet reach this one";
+                tracing::warn!("{what}: the nftables table is missing: {then}");
+            }
             if wanted.is_some_and(|wanted| !wanted.reverse_path.is_empty()) {
                 let then = "nat64.reverse_path has no effect, and sources may be forged";
                 tracing::warn!("{what}: the nftables table is missing: {then}");

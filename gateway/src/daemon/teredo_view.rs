@@ -7,6 +7,9 @@ use crate::worker::Command;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::mechanism::teredo::{PeerRow, PeerState};
 
+/// How [`crate::config::TeredoClient`] says what it is.
+const CLIENT: &str = "client of ";
+
 /// Relays with their peers, at most `room` of each.
 pub(super) async fn rows(gateway: &Gateway, room: usize) -> Result<Vec<TeredoRow>, AdminError> {
     let ends = gateway.udp_ends();
@@ -15,6 +18,7 @@ pub(super) async fn rows(gateway: &Gateway, room: usize) -> Result<Vec<TeredoRow
     for (index, relay) in relays.enumerate() {
         let mut row =
             TeredoRow { name: relay.name.clone(), serves: relay.serves.clone(), ..TeredoRow::default() };
+        row.client = gateway.teredo_client().filter(|_| relay.serves.starts_with(CLIENT));
         row.local = ends.iter().find(|(name, _)| *name == relay.name).and_then(|(_, local)| local.clone());
         let mut cursor = Some(0);
         while let Some(from) = cursor {

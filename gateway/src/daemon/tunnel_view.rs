@@ -89,6 +89,8 @@ fn awaited(config: &Config, now: &Surroundings) -> Vec<(String, String)> {
     let configured = config.configured_tunnels.iter().map(|it| (&it.name, &it.local));
     let isatap = config.isatap.iter().map(|it| (&it.name, &it.local));
     let relays = config.others.teredo_relay.iter().map(|it| (&it.name, &it.local));
+    let clients = config.others.teredo_client.iter().map(|it| (&it.name, &it.local));
+    let relays = relays.chain(clients);
     let all = six_to_four.chain(six_rd).chain(configured).chain(isatap).chain(relays);
     let without = all.filter(|(_, local)| local.now(now).is_none());
     let tunnels = without

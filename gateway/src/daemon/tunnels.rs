@@ -17,12 +17,15 @@ use super::packet_filter::{self, PacketFilter};
 use super::path_errors::{self, PathErrorRelay};
 use super::promises::Promises;
 use super::remote_names::RemoteNames;
+use super::teredo_host::{self, TeredoHost};
+use super::teredo_sockets::Heard;
 use super::tunnel_view::TunnelView;
 use super::udp_tunnels::UdpTunnels;
 use crate::config::{Config, RouterAdvertisement, Surroundings};
 use crate::host::{Host, HostError, Watched};
 use crate::metrics::GatewaySample;
 use crate::worker::{Clock, Command, Inlet, Post, TunnelSet};
+use sixway_control::teredo_client::Secret;
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_link::{RawTunnel, TunnelSender};
 use sixway_wire::protocol::IPV6;
@@ -53,6 +56,10 @@ pub(super) struct Tunnels<'c> {
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     leases: Option<LeaseHosts>,
+    teredo: Option<TeredoHost<'c>>,
+    /// That of the Teredo client, until it begins.
+    secret: Option<Secret>,
+    succeeds: bool,
     packet_filter: PacketFilter,
     filter_trial: FilterTrial,
     /// What the kernel refused, so that it is logged once.
@@ -71,6 +78,7 @@ impl<'c> Tunnels<'c> {
         succeeds: bool,
     ) -> Result<Self, RunError> {
         let udp = UdpTunnels::open(config, &now, succeeds)?;
+        let secret = teredo_host::secret(config)?;
         let mut tunnels = Self {
             config,
             now,
@@ -85,6 +93,9 @@ impl<'c> Tunnels<'c> {
             clock: None,
             discovery: None,
             leases: None,
+            teredo: None,
+            secret,
+            succeeds,
             packet_filter: PacketFilter::default(),
             filter_trial: FilterTrial::default(),
             trouble: None,
@@ -185,6 +196,7 @@ impl<'c> Tunnels<'c> {
         discovery.set(&self.now);
         self.discovery = Some(discovery);
         self.leases = LeaseHosts::new(self.config, clock, seed.rotate_left(17));
+        self.teredo = TeredoHost::new(self.config, self.secret.take(), clock, self.succeeds);
     }
 
     /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
@@ -201,6 +213,7 @@ impl<'c> Tunnels<'c> {
         let Some((sender, answers)) = gateway.new_remotes() else { return std::future::pending().await };
         let mut names = RemoteNames::new(self.config, &sender, answers);
         let mut aftrs = Aftrs::new(self.config, &gateway.told_aftrs);
+        self.follow_teredo(gateway);
         gateway.see_tunnels(self.view());
         self.follow_pools(gateway);
         loop {
@@ -212,9 +225,14 @@ impl<'c> Tunnels<'c> {
             if let Some(leases) = &mut self.leases {
                 seen.leases.clone_from(leases.work());
             }
+            if let Some(teredo) = &mut self.teredo {
+                seen.teredo = teredo.work(gateway.posts());
+                gateway.note_teredo_client(teredo.row());
+            }
             let idle = [
                 self.discovery.as_ref().and_then(Discovery::idle),
                 self.leases.as_ref().and_then(LeaseHosts::idle),
+                self.teredo.as_ref().and_then(TeredoHost::idle),
             ];
             let idle = idle.into_iter().flatten().min();
             if seen == self.now {
@@ -223,7 +241,8 @@ impl<'c> Tunnels<'c> {
                         seen = crate::host::surroundings_now(seen);
                         self.inspect(host, gateway);
                         self.each_second(gateway);
-                        if self.udp.follow(&self.now, gateway.posts()) {
+                        let followed = self.follow_teredo(gateway);
+                        if self.udp.follow(&self.now, gateway.posts()) || followed {
                             gateway.see_tunnels(self.view());
                         }
                         self.observe_aftrs(&mut aftrs, gateway);
@@ -240,6 +259,11 @@ impl<'c> Tunnels<'c> {
                         }
                         if let Some(discovery) = &mut self.discovery {
                             found.iter().for_each(|error| discovery.note_path_error(error));
+                        }
+                    }
+                    heard = hear(&self.teredo) => {
+                        if let Some(teredo) = &mut self.teredo {
+                            teredo.receive(&heard);
                         }
                     }
                     Some(packet) = control.recv() => self.receive(packet),
@@ -261,6 +285,9 @@ impl<'c> Tunnels<'c> {
 
     /// A packet that a worker gave to control: neighbour discovery in IPv4, or one that found no lease.
     fn receive(&mut self, packet: Vec<u8>) {
+        if self.teredo.as_mut().is_some_and(|teredo| teredo.take(&packet)) {
+            return;
+        }
         match (&mut self.leases, &mut self.discovery) {
             (Some(leases), _) if packet.first().is_some_and(|first| first >> 4 == 6) => leases.wake(&packet),
             (Some(leases), _) if packet.get(9).is_some_and(|protocol| *protocol != IPV6) => {
@@ -287,8 +314,17 @@ impl<'c> Tunnels<'c> {
         }
     }
 
+    /// The socket of a Teredo client follows this host's addresses. Whether it was opened or closed.
+    fn follow_teredo(&mut self, gateway: &Gateway) -> bool {
+        let now = &self.now;
+        self.teredo.as_mut().is_some_and(|teredo| teredo.follow(now, gateway.posts()))
+    }
+
     fn each_second(&mut self, gateway: &Gateway) {
         self.keep_promises();
+        if let Some(teredo) = &mut self.teredo {
+            teredo.each_second(gateway.posts());
+        }
         if let Some(leases) = &mut self.leases {
             leases.each_second(gateway.four_over_six_is_used());
             gateway.note_own_leases(leases.rows());
@@ -347,6 +383,7 @@ impl<'c> Tunnels<'c> {
             self.hand_over_sockets(gateway.posts());
         }
         self.udp.follow(&self.now, gateway.posts());
+        self.follow_teredo(gateway);
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
         if self.ingress.steers() {
             let addresses = self.ingress.own(before.union(&after).copied());
@@ -354,6 +391,7 @@ impl<'c> Tunnels<'c> {
         }
         // NAT64s refuse this host's addresses as destinations.
         let has_ends = self.config.has_tunnels() || !self.config.nat64.is_empty() || !self.udp.is_empty();
+        let has_ends = has_ends || self.teredo.is_some();
         if has_ends || self.leases.is_some() || !self.config.ds_lite.is_empty() {
             let tunnels: Vec<TunnelConfig> =
                 self.config.tunnels(&self.now).into_iter().map(|(_, tunnel)| tunnel).collect();
@@ -481,7 +519,8 @@ impl<'c> Tunnels<'c> {
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
         let view = TunnelView::of(self.config, &self.now, &self.ingress.describe());
-        TunnelView { udp_ends: self.udp.ends(), ..view }
+        let client = self.teredo.as_ref().map(TeredoHost::end);
+        TunnelView { udp_ends: self.udp.ends().into_iter().chain(client).collect(), ..view }
     }
 
     /// Sends final advertisements (RFC 4861 §6.2.5).
@@ -513,6 +552,14 @@ impl<'c> Tunnels<'c> {
 
 fn told(errors: &[HostError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Waits for a datagram of a Teredo client.
+async fn hear(teredo: &Option<TeredoHost<'_>>) -> Heard {
+    match teredo {
+        Some(teredo) => teredo.hear().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits for path errors, passes them to the workers, and returns them.

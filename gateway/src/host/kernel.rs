@@ -95,11 +95,16 @@ where
     })
 }
 
+/// The metric of the last resort.
+const LAST: u32 = u32::MAX - 1;
+
 /// A route of IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route6 {
     /// Into the device of this index, with the MTU that this host's own connections begin with.
     Into(Prefix6, u32, Option<u16>),
+    /// The same, for the last resort: other routes to the same destination have precedence.
+    LastInto(Prefix6, u32, Option<u16>),
     /// Unreachable; the sender gets an ICMP error.
     Unreachable(Prefix6),
 }
@@ -112,7 +117,7 @@ impl Route6 {
                 .destination_prefix(prefix.address(), prefix.length())
                 .kind(RouteType::Unreachable)
                 .build(),
-            Self::Into(prefix, device, mtu) => {
+            Self::Into(prefix, device, mtu) | Self::LastInto(prefix, device, mtu) => {
                 let mut message = builder
                     .destination_prefix(prefix.address(), prefix.length())
                     .output_interface(device)
@@ -124,11 +129,20 @@ impl Route6 {
         }
     }
 
+    /// Its metric, if others have precedence.
+    const fn last(self) -> u32 {
+        match self {
+            // The kernel's own "unreachable", where there is one, comes after it.
+            Self::LastInto(..) => LAST,
+            Self::Into(..) | Self::Unreachable(_) => u32::MAX,
+        }
+    }
+
     pub(super) fn add(self, mark: RouteMark) -> Result<(), Refusal> {
         let mut message = self.message(mark);
-        if let Self::Unreachable(_) = self {
+        if let Self::Unreachable(_) | Self::LastInto(..) = self {
             // The last resort: a route of the operator's to the same destination has precedence.
-            message.attributes.push(RouteAttribute::Priority(u32::MAX));
+            message.attributes.push(RouteAttribute::Priority(self.last()));
         }
         ask(|handle| async move { handle.route().add(message).execute().await })?
             .map_err(|error| Refusal::of(&error))
@@ -174,7 +188,8 @@ pub(super) fn routes6(device: u32, mark: RouteMark) -> Result<Vec<TunnelRoute>, 
         .filter_map(|route| match destination(route)? {
             IpAddr::V6(address) => {
                 let prefix = Prefix6::holding(address, route.header.destination_prefix_length);
-                Some(TunnelRoute { prefix, mtu: mtu(route) })
+                let is_last = route.attributes.contains(&RouteAttribute::Priority(LAST));
+                Some(TunnelRoute { prefix, mtu: mtu(route), is_last })
             }
             IpAddr::V4(_) => None,
         })

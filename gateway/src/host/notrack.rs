@@ -8,6 +8,7 @@
 //!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
 //!       prerouting, raw   from inside hosts of a NAT44, but for the site's own destinations            ▶ notrack
 //!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
+//!       input             from the device to a Teredo client's address, unless a connection asked for it         ▶ drop
 //!       input             ports of shared addresses, which are steered before they come so far        ▶ drop
 //! ```
 
@@ -15,6 +16,7 @@ use super::nft::{self, NftError};
 use crate::config::{Untracked, UntrackedInside};
 use sixway_wire::Prefix4;
 use std::fmt::{Display, Write as _};
+use std::net::Ipv6Addr;
 
 /// How a device is named in rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +92,9 @@ fn text(gateway: &str, device: &Device, untracked: &Untracked) -> String {
     if untracked.is_any {
         chain("output", "output priority -300", &output(device, untracked));
     }
+    if let (Some(client), true) = (untracked.client, untracked.guards_client) {
+        chain("client", "input priority 0", &unsolicited(device, client));
+    }
     if !untracked.shared.is_empty() {
         chain("guard", "input priority -300", &guard(untracked));
     }
@@ -114,6 +119,8 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
     let tracked = from
         .map(|these| format!("{} {these}", device.is("iif")))
         .chain(any_of("ip daddr", &untracked.tracked));
+    let client = untracked.client.map(|client| format!("{} ip6 daddr {client}", device.is("iif")));
+    let tracked = tracked.chain(client);
     let tracked: Vec<String> = tracked.map(|these| format!("{these} accept")).collect();
     let mut matches = vec![device.is("iif")];
     let into = |family: &str| format!("meta nfproto {family} fib daddr {}", device.is("oif"));
@@ -146,7 +153,20 @@ fn from_inside(inside: &UntrackedInside) -> Vec<String> {
 fn output(device: &Device, untracked: &Untracked) -> Vec<String> {
     let ends = any_of("ip saddr", &untracked.ends);
     let ends = ends.into_iter().map(|these| format!("{these} ip protocol 41 {UNTRACKED}"));
-    std::iter::once(format!("{} {UNTRACKED}", device.is("oif"))).chain(ends).collect()
+    let client = untracked.client.map(|client| format!("{} ip6 saddr {client} accept", device.is("oif")));
+    let all = format!("{} {UNTRACKED}", device.is("oif"));
+    client.into_iter().chain([all]).chain(ends).collect()
+}
+
+/// To a Teredo client's address comes what a connection of this host asked for, and errors that must arrive (RFC 4890 §4.4.1).
+fn unsolicited(device: &Device, client: Ipv6Addr) -> Vec<String> {
+    let to = format!("{} ip6 daddr {client}", device.is("iif"));
+    let errors = "destination-unreachable, packet-too-big, time-exceeded, parameter-problem";
+    vec![
+        format!("{to} ct state established,related accept"),
+        format!("{to} icmpv6 type {{ {errors} }} accept"),
+        format!("{to} counter drop"),
+    ]
 }
 
 /// What this host sends to itself stays its own.

@@ -256,7 +256,11 @@ fn missing_proxies(these: &[ProxyNeighbour], others: &[ProxyNeighbour]) -> Vec<P
 }
 
 fn into_device(route: TunnelRoute, device: u32, mark: RouteMark) -> Result<(), HostError> {
-    added(&route.prefix, Route6::Into(route.prefix, device, route.mtu).add(mark))
+    let made = match route.is_last {
+        true => Route6::LastInto(route.prefix, device, route.mtu),
+        false => Route6::Into(route.prefix, device, route.mtu),
+    };
+    added(&route.prefix, made.add(mark))
 }
 
 fn unreachable(prefix: Prefix6, record: &mut Record) -> Result<(), HostError> {

@@ -7,6 +7,7 @@ use rtnetlink::packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteType, RouteVia,
 };
 use rtnetlink::{Handle, RouteMessageBuilder};
+use sixway_wire::teredo::TEREDO_PREFIX;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where the kernel sends packets.
@@ -46,6 +47,32 @@ pub fn default_interfaces() -> Vec<String> {
     let mut defaults = asked.unwrap_or_default();
     defaults.sort_by_key(metric);
     defaults.iter().flat_map(interfaces).map(name).collect()
+}
+
+/// A destination in the IPv6 Internet (a root server of the DNS), to which nothing is sent: the kernel only tells its route.
+const ANYWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0x7fd, 0, 0, 0, 0, 0, 1);
+
+/// Whether this host reaches the IPv6 Internet from a global address that is not Teredo's. Waits for the kernel.
+pub fn native_ipv6() -> bool {
+    let found = kernel::ask(|handle| async move {
+        let message = RouteMessageBuilder::<Ipv6Addr>::new().destination_prefix(ANYWHERE, 128).build();
+        handle.route().get(message).execute().try_next().await.ok().flatten()
+    });
+    found.ok().flatten().is_some_and(|route| {
+        route.header.kind == RouteType::Unicast && source(&route.attributes).is_some_and(is_native)
+    })
+}
+
+fn source(attributes: &[RouteAttribute]) -> Option<Ipv6Addr> {
+    attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => Some(*address),
+        _ => None,
+    })
+}
+
+/// Whether it is a global unicast address of the Internet (RFC 4291 §2.5.4), and not a Teredo client's.
+fn is_native(address: Ipv6Addr) -> bool {
+    address.to_bits() >> 125 == 1 && !TEREDO_PREFIX.contains(address)
 }
 
 /// The interface and the router towards a destination; `None`: it is unreachable.
@@ -122,6 +149,13 @@ mod tests {
         });
         route.attributes = vec![RouteAttribute::MultiPath(hops.into()), RouteAttribute::Priority(100)];
         assert_eq!((interfaces(&route), metric(&route)), (vec![4, 5], 100));
+    }
+
+    #[test]
+    fn neither_a_teredo_address_nor_one_of_a_site_is_native() {
+        let is = |text: &str| is_native(text.parse().unwrap());
+        assert!(is("2001:db8::1") && is("2a00::1"));
+        assert!(!is("2001:0:c633:6401::1") && !is("fd00::1") && !is("fe80::1"));
     }
 
     #[test]

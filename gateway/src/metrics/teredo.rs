@@ -26,6 +26,22 @@ pub(super) fn encode(rows: &[TeredoRow], encoder: &mut DescriptorEncoder<'_>) ->
             ConstGauge::new(u64::from(value)).encode(family.encode_family(&labels)?)?;
         }
     }
+    let clients: Vec<_> = rows.iter().filter_map(|row| Some((&*row.name, row.client.as_ref()?))).collect();
+    if !clients.is_empty() {
+        let help = "Whether a Teredo client has an address.";
+        let mut family = encoder.encode_descriptor("teredo_qualified", help, None, MetricType::Gauge)?;
+        for (name, client) in &clients {
+            ConstGauge::new(u64::from(client.address.is_some()))
+                .encode(family.encode_family(&[("mechanism", *name)])?)?;
+        }
+        let help = "Times that the mapping of a Teredo client changed.";
+        let mut family =
+            encoder.encode_descriptor("teredo_mapping_changes", help, None, MetricType::Counter)?;
+        for (name, client) in &clients {
+            ConstCounter::new(client.mapping_changes)
+                .encode(family.encode_family(&[("mechanism", *name)])?)?;
+        }
+    }
     let help = "Packets that wait for the answer of a Teredo client.";
     let mut family = encoder.encode_descriptor("teredo_waiting", help, None, MetricType::Gauge)?;
     for row in rows {

@@ -3,13 +3,13 @@
 use super::colour::Colour;
 use super::quantity::{count, duration};
 use super::table::Table;
-use crate::view::TeredoRow;
+use crate::view::{TeredoClientRow, TeredoRow};
 use std::fmt::Write as _;
 
 /// Relays and clients, each with its peers.
 pub fn teredo(rows: &[TeredoRow], colour: Colour) -> String {
     if rows.is_empty() {
-        return "No Teredo relay is configured.\n".into();
+        return "No Teredo relay or client is configured.\n".into();
     }
     rows.iter().map(|row| one(row, colour)).collect::<Vec<_>>().join("\n")
 }
@@ -20,6 +20,9 @@ fn one(row: &TeredoRow, colour: Colour) -> String {
         |local| format!("UDP {local}"),
     );
     let mut text = format!("{}: {} · {local}\n", row.name, row.serves);
+    if let Some(client) = &row.client {
+        text += &state(client);
+    }
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
@@ -50,6 +53,36 @@ fn one(row: &TeredoRow, colour: Colour) -> String {
     text += &table.text(colour);
     if row.has_more {
         text += "There are more peers.\n";
+    }
+    text
+}
+
+/// How a client is, in three lines at most.
+fn state(client: &TeredoClientRow) -> String {
+    let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
+    let (why, server) = (client.why.as_ref(), or_none(&client.server));
+    let mut text = client.phase.clone();
+    text += &why.map(|why| format!(": {why}")).unwrap_or_default();
+    text +=
+        &client.next_seconds.map(|next| format!("; next attempt in {}", duration(next))).unwrap_or_default();
+    text += &format!(" · server {server}");
+    text +=
+        &client.answered_seconds.map(|ago| format!(", answered {} ago", duration(ago))).unwrap_or_default();
+    text.push('\n');
+    if let Some(address) = &client.address {
+        text += &format!(
+            "address {address} · mapped to {} · NAT: {} · ports: {} · refreshed each {}\n",
+            or_none(&client.mapped),
+            client.nat,
+            client.ports,
+            duration(client.interval_seconds),
+        );
+    }
+    if client.key_expires {
+        text += "The server announced that the secret must be replaced.\n";
+    }
+    if let Some(why) = &client.last_refused {
+        text += &format!("answers refused: {}, the last one because {why}\n", count(client.refused));
     }
     text
 }
@@ -87,8 +120,28 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words}:\n{text}");
         }
+        let known = TeredoClientRow {
+            phase: "qualified".into(),
+            address: Some("2001:0:c633:6401::1".into()),
+            mapped: Some("198.51.100.18:40000".into()),
+            server: Some("198.51.100.1".into()),
+            nat: "symmetric".into(),
+            ports: "sequential".into(),
+            interval_seconds: 30,
+            answered_seconds: Some(4),
+            ..TeredoClientRow::default()
+        };
+        let client = TeredoRow { client: Some(known), ..row.clone() };
+        let text = teredo(&[client], Colour::Never);
+        for words in [
+            "qualified · server 198.51.100.1, answered 4 s ago",
+            "mapped to 198.51.100.18:40000",
+            "NAT: symmetric",
+        ] {
+            assert!(text.contains(words), "{words}:\n{text}");
+        }
         let closed = TeredoRow { local: None, peers: Vec::new(), ..row };
         assert!(teredo(&[closed], Colour::Never).contains("another program has the port"));
-        assert_eq!(teredo(&[], Colour::Never), "No Teredo relay is configured.\n");
+        assert_eq!(teredo(&[], Colour::Never), "No Teredo relay or client is configured.\n");
     }
 }

@@ -20,4 +20,4 @@ pub use rows::{
     Fault, HostRow, LeaseRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
     RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };
-pub use teredo_rows::{TeredoPeerRow, TeredoRow};
+pub use teredo_rows::{TeredoClientRow, TeredoPeerRow, TeredoRow};

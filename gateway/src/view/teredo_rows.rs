@@ -29,6 +29,42 @@ pub struct TeredoRow {
     pub peers: Vec<TeredoPeerRow>,
     /// Whether there are more.
     pub has_more: bool,
+    /// What a client knows of itself; `None` of a relay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<TeredoClientRow>,
+}
+
+/// What a client knows of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TeredoClientRow {
+    /// `qualified`, or what it does.
+    pub phase: String,
+    /// Why it has no address; `None`: it has one, or nothing has failed yet.
+    pub why: Option<String>,
+    /// Its IPv6 address.
+    pub address: Option<String>,
+    /// The server that it asks or uses.
+    pub server: Option<String>,
+    /// The address and port that its NAT maps its port to.
+    pub mapped: Option<String>,
+    /// The kind of NAT.
+    pub nat: String,
+    /// How the NAT chooses ports.
+    pub ports: String,
+    /// Teredo Refresh Interval.
+    pub interval_seconds: u64,
+    /// Seconds since the last answer of the server.
+    pub answered_seconds: Option<u64>,
+    /// Seconds until the next attempt, if it waits.
+    pub next_seconds: Option<u64>,
+    /// Whether the server announced that the secret must be replaced.
+    pub key_expires: bool,
+    /// How often the mapping changed.
+    pub mapping_changes: u64,
+    /// Answers that were refused.
+    pub refused: u64,
+    /// Why the last one was.
+    pub last_refused: Option<String>,
 }
 
 /// A peer of a relay or a client.
