@@ -93,12 +93,46 @@ fn start(network: &Network, host: &str, program: &'static str, configuration: &s
     network.start(host, miredo)
 }
 
+/// Starts miredo's server.
+///
+/// # Errors
+/// It does not start.
+pub fn run_miredo_server(network: &Network) -> Result<u32> {
+    start(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")
+}
+
+/// The NAT's rules from now on.
+///
+/// # Errors
+/// nft refused.
+pub fn hides_by(network: &Network, masquerade: &str) -> Result<()> {
+    let text = format!("flush table ip hide\n{}", MASQUERADE.replace("masquerade", masquerade));
+    let rules = network.file("hide-again.nft", &text)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host("nat")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    Ok(())
+}
+
+/// The Teredo address of a host, if it has one.
+///
+/// # Errors
+/// `ip` failed.
+pub fn address_of(network: &Network, host: &str) -> Result<Option<String>> {
+    let said = network.host(host)?.ip("-6 -o address show scope global").unwrap_or_default();
+    let address = said.split_whitespace().find(|word| word.starts_with("2001:0:"));
+    let address = address.or_else(|| {
+        said.split_whitespace().find(|word| word.starts_with("2001:") && !word.starts_with("2001:db8:"))
+    });
+    Ok(address.and_then(|word| Some(word.split_once('/')?.0.to_owned())))
+}
+
 /// Starts miredo's server and client; the Teredo address of the client, once it is qualified.
 ///
 /// # Errors
 /// It is not qualified in time.
 pub fn qualified(network: &Network) -> Result<String> {
-    start(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")?;
+    run_miredo_server(network)?;
     start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")?;
     let address = || {
         let said = network.host("client")?.ip("-6 -o address show scope global").unwrap_or_default();

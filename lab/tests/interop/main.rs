@@ -35,6 +35,7 @@ mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
+mod teredo_client;
 mod teredo_relay;
 mod tunnels;
 
@@ -223,6 +224,7 @@ fn all() -> Vec<Interop> {
         ds_lite::TESTS,
         four_over_six::TESTS,
         super_frames::TESTS,
+        teredo_client::TESTS,
         teredo_relay::TESTS,
         &tunnels::tests(),
         &dns64::tests(),

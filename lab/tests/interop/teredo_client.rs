@@ -1,0 +1,170 @@
+//! Our Teredo client behind NATs, with a server that is not ours (miredo), and relays of both kinds.
+
+use crate::Interop;
+use crate::counters::no_checksum_is_wrong;
+use crate::datagrams::pattern;
+use crate::tunnels::carriage::pings_come_back;
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
+use sixway_lab::interrupt;
+use sixway_lab::probe::{fetch, ping, serve_page};
+use sixway_lab::teredo::{HOST, RELAY, address_of, hides_by, network, run_miredo_relay, run_miredo_server};
+use sixway_lab::topology::Network;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("our_teredo_client_behind_a_nat_reaches_hosts_through_our_relay", PROGRAMS, by_our_relay),
+    Interop::new("our_teredo_client_behind_a_nat_reaches_hosts_through_miredos_relay", PROGRAMS, by_miredo),
+    Interop::new("our_teredo_client_recognises_a_symmetric_nat", PROGRAMS, symmetric),
+    Interop::new("nothing_unsolicited_comes_to_our_teredo_client", PROGRAMS, unsolicited),
+    Interop::new("our_teredo_client_has_another_address_when_its_nat_has", PROGRAMS, nat_moves),
+    Interop::new("our_teredo_client_stops_when_native_ipv6_appears", PROGRAMS, native_appears),
+];
+
+const PROGRAMS: &[&str] = &["sixway", "miredo", "miredo-server", "nft", "ping", "nginx", "curl"];
+
+const CLIENT: &str = "[gateway]
+workers = 1
+
+[teredo_client]
+interface = \"up0\"
+servers = [{ address = \"198.51.100.1\", secondary = \"198.51.100.2\" }]
+interval = \"5 s\"
+";
+
+fn page() -> String {
+    pattern(1_000_000).iter().map(|octet| char::from(b'a' + octet % 26)).collect()
+}
+
+fn client_says(network: &Network) -> Result<String> {
+    let words = show_on(network, "client", &["teredo"])?;
+    Ok(network.host("client")?.run(words, Duration::from_secs(5))?.succeeded()?.stdout)
+}
+
+/// Starts the server and the client; the client's address.
+fn qualified(network: &Network, configuration: &str) -> Result<String> {
+    run_miredo_server(network)?;
+    run_sixway_on(network, "client", configuration)?;
+    has_address(network, |_| true)
+}
+
+/// Waits for an address of this kind.
+fn has_address(network: &Network, is_it: impl Fn(&str) -> bool) -> Result<String> {
+    let mut found = None;
+    let waited = interrupt::wait_until(Duration::from_secs(30), "a Teredo address", || {
+        found = address_of(network, "client")?.filter(|address| is_it(address));
+        Ok(found.is_some())
+    });
+    if let Err(error) = waited {
+        return Err(Failure::Unexpected(format!("{error}: {}", client_says(network)?)));
+    }
+    found.ok_or_else(|| Failure::Unexpected("the address is gone".into()))
+}
+
+fn answers(network: &Network, from: &str, to: &str) -> Result<bool> {
+    Ok(ping(network.host(from)?, to, 1, 56, Duration::from_secs(1))?.answered == 1)
+}
+
+/// The client's first packet makes it test the relay; after that, packets of all sizes pass, and a page is whole.
+fn passes(network: &Network) -> Result<()> {
+    let waited =
+        interrupt::wait_until(Duration::from_secs(20), "a first answer", || answers(network, "client", HOST));
+    if let Err(error) = waited {
+        return Err(Failure::Unexpected(format!("{error}: {}", client_says(network)?)));
+    }
+    for octets in [56, 1_232] {
+        pings_come_back(network.host("client")?, HOST, octets)?;
+    }
+    serve_page(network, "host", &format!("[{HOST}]"), &page())?;
+    let body = fetch(network, "client", &format!("http://[{HOST}]/"))?.body;
+    assert!(body == page(), "another page arrived: {} octets", body.len());
+    no_checksum_is_wrong(network)
+}
+
+fn by_our_relay() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    let address = qualified(&network, CLIENT)?;
+    passes(&network)?;
+    let said = client_says(&network)?;
+    for words in ["qualified", &*address, "mapped to 198.51.100.18:", "server 198.51.100.1", "established"] {
+        assert!(said.contains(words), "{words}:\n{said}");
+    }
+    Ok(())
+}
+
+fn by_miredo() -> Result<()> {
+    let network = network()?;
+    run_miredo_relay(&network)?;
+    qualified(&network, CLIENT)?;
+    passes(&network)
+}
+
+/// Each destination sees another port: the client says so. Relays of RFC 4380 reach it only by the ports that its tests opened.
+fn symmetric() -> Result<()> {
+    let network = network()?;
+    hides_by(&network, "masquerade random,fully-random")?;
+    run_sixway(&network, RELAY)?;
+    qualified(&network, CLIENT)?;
+    let said = client_says(&network)?;
+    assert!(said.contains("NAT: symmetric"), "{said}");
+    passes(&network)
+}
+
+/// With the firewall, which is the default, a host cannot begin; without, it can.
+fn unsolicited() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    let address = qualified(&network, CLIENT)?;
+    passes(&network)?;
+    for _ in 0..5 {
+        assert!(!answers(&network, "host", &address)?, "a ping that nobody asked for was answered");
+    }
+    pings_come_back(network.host("client")?, HOST, 56)?;
+    let mut list = sixway_lab::namespace::command("nft")?;
+    list.args(["list", "ruleset"]);
+    let rules = network.host("client")?.run(list, Duration::from_secs(5))?.succeeded()?.stdout;
+    let counted = rules.lines().find(|line| line.contains("counter packets") && line.contains("drop"));
+    assert!(counted.is_some_and(|line| !line.contains("packets 0 ")), "{rules}");
+    Ok(())
+}
+
+/// The mapping's address is in the client's address: it has another one within two intervals and some questions.
+fn nat_moves() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    let before = qualified(&network, CLIENT)?;
+    passes(&network)?;
+    // The kernel forgets what was masqueraded behind an address that goes.
+    for change in [
+        "address delete 198.51.100.18/28 dev out0",
+        "address add 198.51.100.19/28 dev out0",
+        "route replace default via 198.51.100.30",
+    ] {
+        network.host("nat")?.ip(change)?;
+    }
+    let after = has_address(&network, |address| address != before)?;
+    assert_ne!(before, after);
+    let said = client_says(&network)?;
+    assert!(said.contains("mapped to 198.51.100.19:"), "{said}");
+    Ok(())
+}
+
+/// RFC 4380 §5.5: a host that has IPv6 by other means does not use Teredo.
+fn native_appears() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    qualified(&network, CLIENT)?;
+    network.address("client", "up0", "2001:db8:9::2/64")?;
+    network.route("client", "default via 2001:db8:9::1")?;
+    interrupt::wait_until(Duration::from_secs(10), "the end of the Teredo address", || {
+        Ok(address_of(&network, "client")?.is_none())
+    })?;
+    let said = client_says(&network)?;
+    assert!(said.contains("this host has native IPv6"), "{said}");
+    let routes = network.host("client")?.ip("-6 route show default")?;
+    assert!(!routes.contains("sixway"), "{routes}");
+    network.host("client")?.ip("-6 route delete default via 2001:db8:9::1")?;
+    network.host("client")?.ip("-6 address delete 2001:db8:9::2/64 dev up0")?;
+    has_address(&network, |_| true).map(drop)
+}
