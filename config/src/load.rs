@@ -47,7 +47,7 @@ fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
     // The kinds of one section follow each other.
     let mut sections: Vec<&str> = Kind::ALL.iter().map(|kind| kind.section()).collect();
     sections.dedup();
-    sections.into_iter().chain(["realm", "router_advertisement", "dns64"])
+    sections.into_iter().chain(["teredo_client", "realm", "router_advertisement", "dns64"])
 }
 
 impl Config {

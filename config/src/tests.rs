@@ -22,6 +22,7 @@ mod realms;
 mod remarks;
 mod schema;
 mod shared_pools;
+mod teredo_client;
 mod teredo_relay;
 mod tunnel_ends;
 mod tunnels;

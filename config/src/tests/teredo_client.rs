@@ -1,0 +1,90 @@
+//! A Teredo client (RFC 4380 §5.2), and what is wrong with one.
+
+use super::*;
+use crate::{Route, Surroundings};
+use sixway_dataplane::mechanism::MechanismConfig;
+use sixway_dataplane::mechanism::teredo::TeredoRole;
+use std::net::IpAddr;
+
+const CLIENT: &str = "[teredo_client]\naddress = \"198.51.100.1\"\nservers = [{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }]\n";
+
+fn good(text: &str) -> (Config, Vec<String>) {
+    let (config, warnings) = parse(&format!("{OWN}{text}")).unwrap_or_else(|faults| panic!("{faults}"));
+    (config, lines(&warnings))
+}
+
+fn fault(text: &str, says: &str) {
+    let faults = parse(&format!("{OWN}{text}")).unwrap_err().to_string();
+    assert!(faults.contains(says), "{faults}");
+}
+
+#[test]
+fn a_client_is_read_with_its_defaults() {
+    let (config, warnings) = good(CLIENT);
+    assert_eq!(warnings, [""; 0]);
+    let client = &config.others.teredo_client[0];
+    assert_eq!((client.port, client.interval.as_secs(), client.max_peers), (0, 30, 1_024));
+    assert!(client.firewall && client.symmetric && !client.learn_interval && !client.local_discovery);
+    assert!(config.needs_device() && !config.has_tunnels());
+    let engine = &config.engines([0, 0], &Surroundings::default())[0];
+    let [MechanismConfig::Teredo(built)] = &engine.others[..] else { panic!("one mechanism") };
+    assert_eq!((built.max_peers, &built.role), (1_024, &TeredoRole::Client));
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+}
+
+/// A host that forwards IPv6 ignores router advertisements, and would not see native IPv6 appear.
+#[test]
+fn a_client_is_a_host_and_does_not_forward() {
+    let (config, _) = good(CLIENT);
+    assert!(!config.routes_ipv4());
+    let teredo = |route: &Route| matches!(route, Route::V6(prefix) if prefix.length() <= 32);
+    assert!(!config.routes().iter().any(teredo), "{:?}", config.routes());
+}
+
+#[test]
+fn an_address_brings_the_last_route_and_the_filter_and_both_go_with_it() {
+    let (config, _) = good(CLIENT);
+    let address = "2001:0:5040:4f01::1".parse().unwrap();
+    let now = Surroundings { teredo: Some(address), ..Surroundings::of(&host().addresses) };
+    let reach = config.reach(&now);
+    assert!(reach.addresses.contains(&IpAddr::V6(address)));
+    let [route] = &reach.routes[..] else { panic!("{:?}", reach.routes) };
+    assert_eq!((route.prefix.length(), route.mtu, route.is_last), (0, Some(1_280), true));
+    let untracked = config.untracked(false, &now).unwrap();
+    assert_eq!((untracked.client, untracked.guards_client, untracked.is_any), (Some(address), true, false));
+    let (open, _) = good(&format!("{CLIENT}firewall = false\n"));
+    assert_eq!(open.untracked(false, &now), None);
+    let without = Surroundings { teredo: None, ..now };
+    assert!(config.reach(&without).routes.is_empty() && config.untracked(false, &without).is_none());
+}
+
+#[test]
+fn servers_are_other_hosts() {
+    let with = |servers: &str| {
+        format!("[teredo_client]\naddress = \"198.51.100.1\"\nservers = [{servers}]\n")
+    };
+    fault(&with("{ address = \"198.51.100.1\" }"), "is this host's own address");
+    fault(&with("{ address = \"224.0.0.1\" }"), "is not a valid host address");
+    fault(&with("{ address = \"80.64.79.1\", secondary = \"80.64.79.1\" }"), "is also the address");
+    let one = "{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }";
+    fault(&with(&format!("{one}, {one}")), "is written twice");
+    let (_, warnings) = good(&with("{ address = \"80.64.79.1\" }"));
+    assert!(warnings[0].contains("has no secondary: symmetric NATs are not recognised"), "{warnings:?}");
+    let (_, warnings) = good(&with("{ address = \"10.0.0.9\", secondary = \"80.64.79.2\" }"));
+    assert!(warnings[0].contains("is not global"), "{warnings:?}");
+}
+
+#[test]
+fn secure_qualification_needs_a_name_and_a_secret() {
+    fault(&format!("{CLIENT}client_id = \"me\"\n"), "has no effect without secret_file");
+    fault(&format!("{CLIENT}secret_file = \"s\"\n"), "has no effect without client_id");
+    let (config, _) = good(&format!("{CLIENT}client_id = \"me\"\nsecret_file = \"s\"\n"));
+    assert_eq!(config.others.teredo_client[0].client_id.as_deref(), Some("me"));
+}
+
+#[test]
+fn a_host_is_not_both_client_and_relay() {
+    let relay = "[teredo_relay]\naddress = \"198.51.100.1\"\nport = 3545\nipv6_address = \"2001:db8::1\"\n";
+    fault(&format!("{CLIENT}{relay}"), "2001::/32");
+}
