@@ -6,7 +6,7 @@ use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::teredo::TeredoRole;
 use std::net::IpAddr;
 
-const CLIENT: &str = "[teredo_client]\naddress = \"198.51.100.1\"\nservers = [{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }]\n";
+const CLIENT: &str = "[teredo_client]\naddress = \"203.0.113.7\"\nservers = [{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }]\n";
 
 fn good(text: &str) -> (Config, Vec<String>) {
     let (config, warnings) = parse(&format!("{OWN}{text}")).unwrap_or_else(|faults| panic!("{faults}"));
@@ -61,10 +61,8 @@ fn an_address_brings_the_last_route_and_the_filter_and_both_go_with_it() {
 
 #[test]
 fn servers_are_other_hosts() {
-    let with = |servers: &str| {
-        format!("[teredo_client]\naddress = \"198.51.100.1\"\nservers = [{servers}]\n")
-    };
-    fault(&with("{ address = \"198.51.100.1\" }"), "is this host's own address");
+    let with = |servers: &str| format!("[teredo_client]\naddress = \"203.0.113.7\"\nservers = [{servers}]\n");
+    fault(&with("{ address = \"203.0.113.7\" }"), "is this host's own address");
     fault(&with("{ address = \"224.0.0.1\" }"), "is not a valid host address");
     fault(&with("{ address = \"80.64.79.1\", secondary = \"80.64.79.1\" }"), "is also the address");
     let one = "{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }";
@@ -85,6 +83,6 @@ fn secure_qualification_needs_a_name_and_a_secret() {
 
 #[test]
 fn a_host_is_not_both_client_and_relay() {
-    let relay = "[teredo_relay]\naddress = \"198.51.100.1\"\nport = 3545\nipv6_address = \"2001:db8::1\"\n";
+    let relay = "[teredo_relay]\naddress = \"203.0.113.7\"\nport = 3545\nipv6_address = \"2001:db8::1\"\n";
     fault(&format!("{CLIENT}{relay}"), "2001::/32");
 }

@@ -4,7 +4,7 @@ use super::facts::Facts;
 use super::finding::Finding;
 use super::{
     event_log, iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings, shared_pools,
-    upstreams, vrfs,
+    teredo_client, upstreams, vrfs,
 };
 use crate::config::Config;
 
@@ -19,6 +19,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let mut findings = routes::check(config, &facts);
     findings.extend(shared_pools::check(config, &facts));
     findings.extend(settings::check(config, &facts));
+    findings.extend(teredo_client::check(config));
     findings.extend(vrfs::check(config));
     findings.extend(mtu::check(config, &facts));
     findings.extend(ports::check(config, &facts));

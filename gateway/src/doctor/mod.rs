@@ -38,6 +38,7 @@ mod routes;
 mod settings;
 mod shared_pools;
 mod softwires;
+mod teredo_client;
 mod trial_packets;
 mod upstreams;
 mod vrfs;

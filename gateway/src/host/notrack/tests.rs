@@ -191,3 +191,23 @@ fn of_a_nat44_its_pool_and_what_its_inside_hosts_send_elsewhere() {
     ];
     assert_eq!(rules(&format!("{pool}{nat44}")), expected);
 }
+
+#[test]
+fn nothing_unsolicited_comes_to_a_teredo_client_and_its_packets_stay_tracked() {
+    let client: std::net::Ipv6Addr = "2001:0:c633:6401::1".parse().unwrap();
+    let device = Device::of("sixway0", 7);
+    let only = Untracked { client: Some(client), guards_client: true, ..Untracked::default() };
+    let table = text("gw", &device, &only);
+    let to = "iifname \"sixway0\" ip6 daddr 2001:0:c633:6401::1";
+    for rule in ["ct state established,related accept", "counter drop", "packet-too-big"] {
+        assert!(table.lines().any(|line| line.contains(to) && line.contains(rule)), "{rule}:\n{table}");
+    }
+    assert!(table.contains("type filter hook input priority 0;") && !table.contains("notrack"), "{table}");
+    let with_fast_path = Untracked { is_any: true, ..only.clone() };
+    let table = text("gw", &device, &with_fast_path);
+    let before = |first: &str, second: &str| table.find(first).unwrap() < table.find(second).unwrap();
+    assert!(before(&format!("{to} accept"), FROM), "{table}");
+    assert!(before("oifname \"sixway0\" ip6 saddr 2001:0:c633:6401::1 accept", INTO), "{table}");
+    let open = text("gw", &device, &Untracked { guards_client: false, ..with_fast_path });
+    assert!(!open.contains("counter drop"), "{open}");
+}
