@@ -42,8 +42,8 @@ pub(super) struct TeredoHost<'c> {
     networks: Vec<Prefix4>,
     kept: Kept,
     tries: u8,
-    /// The address on the device; `engine` is what the workers know.
-    address: Option<Ipv6Addr>,
+    is_started: bool,
+    /// The address on the device, which the workers know.
     engine: Option<TeredoAddress>,
     /// The address of the previous process is on the device until then.
     grace: Option<sixway_control::Instant>,
@@ -53,6 +53,12 @@ pub(super) struct TeredoHost<'c> {
     /// How long this host slept since its start.
     slept: Duration,
     trouble: Option<String>,
+}
+
+/// The address that a predecessor used.
+pub(super) fn address_of_predecessor(config: &Config) -> Option<Ipv6Addr> {
+    config.others.teredo_client.first()?;
+    Kept::load(&config.gateway.name).address.map(TeredoAddress::address)
 }
 
 /// The secret of the configuration's client, if it has one.
@@ -123,8 +129,8 @@ impl<'c> TeredoHost<'c> {
             client.keep(address);
         }
         let now = clock.now();
-        client.start(now);
-        let address = kept.address.filter(|_| succeeds).map(TeredoAddress::address);
+        client.native_ipv6(native_ipv6(), now);
+        let engine = kept.address.filter(|_| succeeds);
         Some(Self {
             config: own,
             index: config.others.teredo_relay.len() as u16,
@@ -135,9 +141,9 @@ impl<'c> TeredoHost<'c> {
             networks: Vec::new(),
             tries: if kept.port == 0 { TRIES } else { 0 },
             kept,
-            grace: address.map(|_| now + GRACE),
-            address,
-            engine: None,
+            is_started: false,
+            grace: engine.map(|_| now + GRACE),
+            engine,
             is_untold: false,
             looked: None,
             slept: slept(),
@@ -171,6 +177,10 @@ impl<'c> TeredoHost<'c> {
             self.tell(&TeredoChange::Local(self.bound, self.networks.clone()), posts);
             let local = self.bound.map(|endpoint| Local { endpoint, subnets: self.networks.clone() });
             self.client.moved(local, self.clock.now());
+        }
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.tell(&TeredoChange::Client(self.engine), posts);
+            self.client.start(self.clock.now());
         }
         self.bound != before
     }
@@ -217,7 +227,8 @@ impl<'c> TeredoHost<'c> {
             self.client.native_ipv6(native_ipv6(), now);
         }
         if self.grace.is_some_and(|until| now >= until) {
-            (self.grace, self.address) = (None, self.engine.map(TeredoAddress::address));
+            (self.grace, self.engine) = (None, None);
+            self.tell(&TeredoChange::Client(None), posts);
         }
         if std::mem::take(&mut self.is_untold) {
             self.tell(&TeredoChange::Local(self.bound, self.networks.clone()), posts);
@@ -237,19 +248,15 @@ impl<'c> TeredoHost<'c> {
                 }
                 Action::Close(port) => self.sockets.close(port),
                 Action::Use(state) => {
-                    let address = state.address.address();
                     tracing::info!("{}: {}", self.config.name, self.client.status(now));
-                    (self.address, self.grace, self.engine) = (Some(address), None, Some(state.address));
+                    (self.grace, self.engine) = (None, Some(state.address));
                     self.tell(&TeredoChange::Client(self.engine), posts);
                     self.kept.address = self.engine;
                     self.kept.save();
                 }
                 Action::Stop(why) => {
                     tracing::warn!("{}: no address: {why}", self.config.name);
-                    // What happened before anything was asked does not end the predecessor's address.
-                    if self.engine.take().is_some() || self.grace.is_none() {
-                        (self.address, self.grace) = (None, None);
-                    }
+                    (self.grace, self.engine) = (None, None);
                     self.tell(&TeredoChange::Client(None), posts);
                 }
                 Action::LocalPeer(peer, endpoint) => {
@@ -257,7 +264,7 @@ impl<'c> TeredoHost<'c> {
                 }
             }
         }
-        self.address
+        self.engine.map(TeredoAddress::address)
     }
 
     /// The time until [`Self::work`] is to be called.

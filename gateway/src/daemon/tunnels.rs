@@ -73,12 +73,15 @@ impl<'c> Tunnels<'c> {
     /// The kernel refused.
     pub(super) fn open(
         config: &'c Config,
-        now: Surroundings,
+        mut now: Surroundings,
         device: &str,
         succeeds: bool,
     ) -> Result<Self, RunError> {
         let udp = UdpTunnels::open(config, &now, succeeds)?;
         let secret = teredo_host::secret(config)?;
+        if succeeds {
+            now.teredo = teredo_host::address_of_predecessor(config);
+        }
         let mut tunnels = Self {
             config,
             now,
