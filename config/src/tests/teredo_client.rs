@@ -46,7 +46,9 @@ fn a_client_is_a_host_and_does_not_forward() {
 fn an_address_brings_the_last_route_and_the_filter_and_both_go_with_it() {
     let (config, _) = good(CLIENT);
     let address = "2001:0:5040:4f01::1".parse().unwrap();
-    let now = Surroundings { teredo: Some(address), ..Surroundings::of(&host().addresses) };
+    let without = Surroundings::of(&host().addresses);
+    let mut now = without.clone();
+    now.teredo = Some(address);
     let reach = config.reach(&now);
     assert!(reach.addresses.contains(&IpAddr::V6(address)));
     let [route] = &reach.routes[..] else { panic!("{:?}", reach.routes) };
@@ -55,7 +57,6 @@ fn an_address_brings_the_last_route_and_the_filter_and_both_go_with_it() {
     assert_eq!((untracked.client, untracked.guards_client, untracked.is_any), (Some(address), true, false));
     let (open, _) = good(&format!("{CLIENT}firewall = false\n"));
     assert_eq!(open.untracked(false, &now), None);
-    let without = Surroundings { teredo: None, ..now };
     assert!(config.reach(&without).routes.is_empty() && config.untracked(false, &without).is_none());
 }
 
