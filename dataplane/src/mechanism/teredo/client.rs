@@ -99,11 +99,16 @@ impl Client {
         effects: &mut Effects,
     ) -> Result<Next, DropReason> {
         let Datagram { from, source, destination, prologue, .. } = datagram;
+        let is_local = LINK_LOCAL.contains(source);
         // Solicited advertisements; control knows whom it has asked.
-        if LINK_LOCAL.contains(source) {
+        if is_local && !datagram.is_bubble() {
             return Ok(Next::Control);
         }
         let own = self.address.ok_or(DropReason::TeredoUnexpected)?;
+        // Relays without a global address (miredo's) send bubbles from such addresses, through the server alone.
+        if is_local && self.server() != Some(from) {
+            return Err(DropReason::TeredoUnexpected);
+        }
         if destination != own.address() {
             return Err(DropReason::DestinationNotInSite);
         }
