@@ -253,6 +253,7 @@ fn a_client_behind_a_symmetric_nat_is_reached_where_its_bubble_with_the_nonce_co
     }
     gateway.receives(datagram(elsewhere, LOCAL, bubble_with(&peer, &nonce)));
     assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, elsewhere, bubble(&own, &peer));
     sends_to(&mut gateway, elsewhere, packet(&own, &peer));
     gateway.receives(datagram(elsewhere, LOCAL, packet(&peer, &own)));
     gateway.sends(packet(&peer, &own));

@@ -173,7 +173,12 @@ impl Client {
             }
             // Behind a symmetric NAT (RFC 6081 §5.2.4.4).
             (Some(_), Some(place)) if contacts.is_proof(place, datagram.trailers()?.nonce, now) => {
-                self.accepted(contacts, place, (datagram, local), now, effects)
+                let nonce = contacts.get(place).nonce;
+                let nonce = (nonce != 0).then(|| Trailer::Nonce(nonce.to_be_bytes()));
+                let next = self.accepted(contacts, place, (datagram, local), now, effects);
+                // It has not heard of this client directly: what was sent to the endpoint in its address did not arrive.
+                contacts.direct_bubble((datagram.destination, source), (local, from), nonce, now, effects);
+                next
             }
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
             (None, _) => self.from_unproven(contacts, (source, local), now, effects),
