@@ -21,4 +21,5 @@ pub mod programs;
 pub mod report;
 pub mod six_to_four;
 pub mod sixway;
+pub mod softwires;
 pub mod topology;
