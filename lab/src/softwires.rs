@@ -48,7 +48,6 @@ static = [{ address = "192.168.46.80", server = "2001:db8:2::2" }]
 "#;
 
 /// A network at work.
-#[derive(Debug)]
 pub struct Ready {
     /// What is at work.
     pub name: &'static str,
