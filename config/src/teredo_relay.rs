@@ -75,7 +75,7 @@ fn read_address(value: &Value, report: &mut Report) -> Option<Ipv6Addr> {
     Some(address)
 }
 
-fn read_served(value: &Value, report: &mut Report) -> Option<Vec<Prefix6>> {
+fn read_served(value: Value, report: &mut Report) -> Option<Vec<Prefix6>> {
     let mut whole = true;
     let mut all = Vec::new();
     for item in value.items() {
@@ -116,7 +116,7 @@ impl FromSection for TeredoRelay {
         let local = LocalAddress::read(section, "address", host, report);
         let port = section.value("port", report).and_then(|v| v.integer::<u16>(report));
         let ipv6_address = section.value("ipv6_address", report).and_then(|v| read_address(&v, report));
-        let serves = section.value("serves", report).map(|v| read_served(&v, report));
+        let serves = section.value("serves", report).map(|v| read_served(v, report));
         let max_peers = section.value("max_peers", report).and_then(|v| v.integer(report));
         if let (Some((local, place)), Some(port)) = (&local, port) {
             check_local(local, place, report);

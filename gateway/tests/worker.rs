@@ -351,6 +351,8 @@ fn what_comes_from_the_address_and_port_of_an_inlet_leaves_by_it() {
     let at = ("203.0.113.2".parse().unwrap(), Some(1));
     let (near, mut socket) = Memory::pair(10);
     worker.post.send(Command::AddInlet(Inlet { at, link: Box::new(near) })).unwrap();
+    // The worker has it before the packets come.
+    worker.ask(Command::Report);
     let of_inlet = udp4(10);
     let mut other_port = udp4(11);
     other_port[21] = 9;
