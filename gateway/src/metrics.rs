@@ -7,11 +7,12 @@ mod event_log;
 mod fast_path;
 mod format;
 mod process;
+mod teredo_server;
 
 pub use format::Format;
 pub use process::ProcessSample;
 
-use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow};
+use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow, TeredoServerRow};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -60,6 +61,8 @@ pub struct GatewaySample {
     pub steered: Option<Taken>,
     /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
+    /// The Teredo server, if configured.
+    pub teredo_server: Option<TeredoServerRow>,
     /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
     /// What other programs changed on the host, if there is a device.
@@ -134,6 +137,7 @@ impl Collector for GatewaySample {
         event_log::encode(&self.event_log, &mut encoder)?;
         alarms::encode(&self.alarms, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
+        self.teredo_server.as_ref().map_or(Ok(()), |row| teredo_server::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
 }

@@ -13,6 +13,7 @@ mod nat44_keys;
 mod realm_keys;
 mod sections;
 mod stateful_keys;
+mod teredo_server_keys;
 mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
@@ -31,4 +32,5 @@ pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEO
 pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
+pub(crate) use teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

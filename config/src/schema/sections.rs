@@ -10,10 +10,11 @@ use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
+use super::teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 40] = [
+pub(crate) static SECTIONS: [&Section; 42] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -41,6 +42,8 @@ pub(crate) static SECTIONS: [&Section; 40] = [
     &DS_LITE_STATIC,
     &FOUR_OVER_SIX,
     &FOUR_OVER_SIX_STATIC,
+    &TEREDO_SERVER,
+    &TEREDO_SERVER_CLIENT,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

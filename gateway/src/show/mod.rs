@@ -10,6 +10,7 @@ mod quantity;
 mod sessions;
 mod summary;
 mod table;
+mod teredo_server;
 mod tunnels;
 
 pub use colour::Colour;
@@ -20,4 +21,5 @@ pub use problems::{draining, pool_blocks, pools};
 pub(crate) use quantity::{count, plural};
 pub use sessions::{bindings, sessions, subscribers};
 pub use summary::summary;
+pub use teredo_server::teredo_server;
 pub use tunnels::{leases, router_advertisements, six_rd};

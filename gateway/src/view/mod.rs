@@ -6,6 +6,7 @@ mod log_rows;
 mod problem_kind;
 mod problem_rows;
 mod rows;
+mod teredo_rows;
 
 pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
@@ -19,3 +20,4 @@ pub use rows::{
     Fault, HostRow, LeaseRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
     RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };
+pub use teredo_rows::TeredoServerRow;

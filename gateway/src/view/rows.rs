@@ -1,6 +1,7 @@
 //! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
 
 use super::dns64_rows::Dns64Row;
+use super::teredo_rows::TeredoServerRow;
 use super::log_rows::SinkRow;
 use super::problem_rows::ProblemRow;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,9 @@ pub struct Status {
     pub mechanisms: Vec<MechanismRow>,
     /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
+    /// The Teredo server, if configured.
+    #[serde(default)]
+    pub teredo_server: Option<TeredoServerRow>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
     /// What other programs changed of the host's configuration; `None` without a device.
