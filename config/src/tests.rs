@@ -22,6 +22,7 @@ mod realms;
 mod remarks;
 mod schema;
 mod shared_pools;
+mod teredo_server;
 mod tunnel_ends;
 mod tunnels;
 

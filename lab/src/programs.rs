@@ -59,6 +59,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("turnutils_natdiscovery", "coturn"),
     ("openvpn", "openvpn"),
     ("iptables-legacy", "iptables"),
+    ("miredo", "miredo"),
     ("kea-dhcp4", "kea-dhcp4-server"),
     ("kea-dhcp6", "kea-dhcp6-server"),
 ];

@@ -74,7 +74,7 @@ pub(crate) static TEREDO_SERVER_CLIENT: Section = Section {
             "retired",
             Kind::Boolean,
             Absent::Default("false"),
-            "The client qualifies, and is told that it needs another identifier and secret (the confirmation octet).",
+            "The client qualifies, and the confirmation octet of the answer says that it needs another identifier and secret.",
         ),
     ]],
 };

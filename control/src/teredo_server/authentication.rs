@@ -95,7 +95,7 @@ impl Clients {
         Self { known: known.collect(), required }
     }
 
-    /// With one whose identifier is not valid any longer: it qualifies, and is told so.
+    /// With one whose identifier is not valid any longer: it qualifies, and the answer says so.
     #[must_use]
     pub fn with_retired(mut self, client: Vec<u8>, key: ClientKey) -> Self {
         self.known.insert(client, Known { key, retired: true });

@@ -554,4 +554,26 @@ mod tests {
         assert!(reload(&row("rolled back")).unwrap().text.ends_with("in force: port 53 is in use"));
         assert_eq!(reload(&row("kept")), None);
     }
+
+    #[test]
+    fn what_keeps_a_teredo_server_from_its_clients_is_said() {
+        assert_eq!(teredo_server(&TeredoServerRow::default()), []);
+        let quiet = TeredoServerRow { received_last_minute: 900, refused_last_minute: 900, ..Default::default() };
+        assert_eq!(teredo_server(&quiet), [], "a few strangers");
+        let row = TeredoServerRow {
+            waits: vec!["192.0.2.2".into()],
+            received_last_minute: 4_000,
+            refused_last_minute: 3_000,
+            over_total_rate_last_minute: 7,
+            ..TeredoServerRow::default()
+        };
+        let found = teredo_server(&row);
+        assert_eq!(found.iter().map(|row| row.severity).collect::<Vec<_>>(), [
+            Severity::Error,
+            Severity::Warning,
+            Severity::Warning
+        ]);
+        assert_eq!(found[0].text, "teredo_server: this host does not have 192.0.2.2");
+        assert_eq!(found[2].text, "teredo_server: 3,000 of 4,000 datagrams discarded");
+    }
 }

@@ -44,6 +44,10 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         wanted.extend(listening.listen_tls.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_tls")));
         wanted.extend(listening.listen_https.iter().map(|at| (Transport::Tcp, *at, "dns64.listen_https")));
     }
+    for address in config.teredo_server.iter().flat_map(TeredoServer::addresses) {
+        let at = SocketAddr::from((address, TEREDO_PORT));
+        wanted.push((Transport::Udp, at, "teredo_server"));
+    }
     wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
     wanted
 }

@@ -35,6 +35,7 @@ mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
+mod teredo_server;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -214,6 +215,7 @@ fn all() -> Vec<Interop> {
         advertisements::TESTS,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
+        teredo_server::TESTS,
         &dns64_upstreams::tests(),
     ]
     .concat();
