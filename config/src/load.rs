@@ -257,8 +257,9 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
         portless_tunnels::check(config, &section, report);
         own_tunnels::check(config, &section, report);
     }
-    if let Some(section) = sections.all(&schema::TEREDO_SERVER, &mut Report::default()).pop() {
-        teredo_server::check(config, &section, report);
+    let section = sections.all(&schema::TEREDO_SERVER, &mut Report::default()).pop();
+    if let (Some(section), Some(server)) = (section, &config.teredo_server) {
+        teredo_server::check(server, config.shared_ports(), &section, report);
     }
     private_networks::check(config, host, &written, &siit, report);
 }

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sixway_wire::teredo::{TEREDO_PORT, is_global_unicast};
 
-use crate::config::Config;
 use crate::fault::Report;
 use crate::host::HostFacts;
 use crate::local_address::own_addresses;
+use crate::ports::Ports;
 use crate::schema::TEREDO_SERVER_CLIENT;
 use crate::section::Reader;
 use crate::text;
@@ -122,7 +122,8 @@ impl TeredoServer {
         let rates = [rate("source_rate"), rate("destination_rate"), rate("total_rate")];
         if let (Some(_), Some(None)) = (address, secondary) {
             let what = "clients that ask for an answer from a second address get none, which delays their start by some seconds, and clients cannot recognise a symmetric NAT";
-            report.warn(section.place(), format!("has no secondary: {what}; add another address of this host"));
+            report
+                .warn(section.place(), format!("has no secondary: {what}; add another address of this host"));
         }
         let [source_rate, destination_rate, total_rate] = rates;
         Some(Self {
@@ -151,14 +152,21 @@ impl TeredoServer {
             (false, _) => "any IPv4 host".to_owned(),
         };
         let native = if self.native { "echo messages to native hosts" } else { "nothing to native hosts" };
-        format!("UDP {} · qualifies {whom} · forwards bubbles of any IPv4 host, {native}", addresses.join(", "))
+        format!(
+            "UDP {} · qualifies {whom} · forwards bubbles of any IPv4 host, {native}",
+            addresses.join(", ")
+        )
     }
 }
 
 /// What a server and a pool that has this host's own address say together.
-pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
-    let Some(server) = &config.teredo_server else { return };
-    for (address, ports) in config.shared_ports() {
+pub(crate) fn check(
+    server: &TeredoServer,
+    shared: Vec<(Ipv4Addr, Ports)>,
+    section: &Reader,
+    report: &mut Report,
+) {
+    for (address, ports) in shared {
         if server.addresses().any(|own| own == address) && ports.contain(TEREDO_PORT) {
             let what = format!("port {TEREDO_PORT} of {address} belongs to a pool, too");
             report.fault(section.place(), format!("{what}; leave the port out of pool.ports"));

@@ -157,7 +157,8 @@ fn value(secret: &[u8], nonce: &[u8], confirmation: u8, origin: &[u8], packet: &
 
 #[test]
 fn only_clients_with_a_key_qualify_where_it_is_required_and_the_answer_is_protected() {
-    let clients = Clients::new([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))], true);
+    let clients =
+        Clients::new([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))], true);
     let settings = Settings { clients, ..Settings::new(SERVER, None) };
     let asked = |client: &'static [u8], secret: &[u8]| {
         let packet = solicitation(false);
@@ -222,7 +223,7 @@ fn while_forged_sources_take_all_that_is_for_strangers_an_authentic_client_quali
     let mut settings = Settings { clients: Clients::new([alice()], false), ..Settings::new(SERVER, None) };
     settings.total_rate = Rate { rate: 300, burst: 300 };
     let mut server = Server::new(settings, 7);
-    let mut flood = |server: &mut Server, payload: &[u8]| {
+    let flood = |server: &mut Server, payload: &[u8]| {
         let sources = (0..50_000_u32).map(|n| Endpoint4::new(Ipv4Addr::from_bits(0x0900_0000 + n), 4_000));
         sources.filter(|from| handle_at(server, *from, SERVER, payload).is_ok()).count()
     };

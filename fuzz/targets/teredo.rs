@@ -33,7 +33,7 @@ pub fn run(octets: &[u8]) {
     while let Some(([whose, high, low], behind)) = rest.split_first_chunk() {
         let length = usize::from(u16::from_be_bytes([*high, *low])).min(behind.len());
         let (payload, behind) = behind.split_at(length);
-        now += Duration::from_millis(u64::from(whose >> 4) * 10);
+        now = now + Duration::from_millis(u64::from(whose >> 4) * 10);
         read_again(payload);
         sent += u64::from(hear(&mut server, *whose, payload, now));
         rest = behind;

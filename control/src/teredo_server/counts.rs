@@ -1,7 +1,7 @@
 //! What a server counts.
 
 use super::refusal::Refusal;
-use super::server::Sent;
+use super::sent::Sent;
 
 /// Datagrams since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

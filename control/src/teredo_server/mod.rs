@@ -15,10 +15,12 @@ mod counts;
 mod packet;
 mod rates;
 mod refusal;
+mod sent;
 mod server;
 
 pub use authentication::{ClientKey, Clients};
 pub use counts::Counts;
 pub use rates::Rate;
 pub use refusal::Refusal;
-pub use server::{Datagram, OwnAddresses, Sent, Server, Settings};
+pub use sent::Sent;
+pub use server::{Datagram, OwnAddresses, Server, Settings};

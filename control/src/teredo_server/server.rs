@@ -6,6 +6,7 @@ use super::counts::{Counts, Outcome};
 use super::packet::{self, Content};
 use super::rates::{Rate, Rates};
 use super::refusal::Refusal;
+use super::sent::Sent;
 use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
@@ -73,20 +74,6 @@ pub struct Datagram<'a> {
     pub to: Ipv4Addr,
     /// The payload of UDP.
     pub payload: &'a [u8],
-}
-
-/// What a server sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// The octets as a datagram, from this address of the server and its port.
-    Udp {
-        /// Source.
-        from: Ipv4Addr,
-        /// Destination.
-        to: Endpoint4,
-    },
-    /// The octets as an IPv6 packet to this destination, by the host's routing.
-    Native(Ipv6Addr),
 }
 
 /// A Teredo server.

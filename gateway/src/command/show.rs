@@ -52,7 +52,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
             "/v1/router-advertisements",
             |rows, colour| show::router_advertisements(rows, colour),
         ),
-        Some(ShowKind::TeredoServer) => arguments.one::<Option<TeredoServerRow>>(&client, "/v1/teredo-server", show::teredo_server),
+        Some(ShowKind::TeredoServer) => {
+            arguments.one::<Option<TeredoServerRow>>(&client, "/v1/teredo-server", show::teredo_server)
+        }
         Some(ShowKind::Dns64) => arguments.one::<Option<Dns64Row>>(&client, "/v1/dns64", show::dns64),
         Some(ShowKind::Fastpath) => {
             arguments.one::<Option<FastPathRow>>(&client, "/v1/fastpath", show::fast_path)

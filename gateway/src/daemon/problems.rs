@@ -5,7 +5,9 @@ use super::session_sample::SampleCount;
 use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
 use crate::host::{SilentRouter, VrfTrouble};
 use crate::show::{count, plural};
-use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow, TeredoServerRow};
+use crate::view::{
+    Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow, TeredoServerRow,
+};
 use crate::worker::Table;
 use std::net::IpAddr;
 
@@ -185,7 +187,11 @@ pub(super) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
             "teredo_server: {} discarded, since all together were over teredo_server.total_rate",
             plural(row.over_total_rate_last_minute, "datagram")
         );
-        ProblemRow::warning(KIND, text, "it may be a flood of forged sources; clients with a secret are still served")
+        ProblemRow::warning(
+            KIND,
+            text,
+            "it may be a flood of forged sources; clients with a secret are still served",
+        )
     });
     let (received, refused) = (row.received_last_minute, row.refused_last_minute);
     let refuses = (received >= MANY_DATAGRAMS && refused > received / 2).then(|| {
@@ -558,7 +564,8 @@ mod tests {
     #[test]
     fn what_keeps_a_teredo_server_from_its_clients_is_said() {
         assert_eq!(teredo_server(&TeredoServerRow::default()), []);
-        let quiet = TeredoServerRow { received_last_minute: 900, refused_last_minute: 900, ..Default::default() };
+        let quiet =
+            TeredoServerRow { received_last_minute: 900, refused_last_minute: 900, ..Default::default() };
         assert_eq!(teredo_server(&quiet), [], "a few strangers");
         let row = TeredoServerRow {
             waits: vec!["192.0.2.2".into()],
@@ -568,11 +575,10 @@ mod tests {
             ..TeredoServerRow::default()
         };
         let found = teredo_server(&row);
-        assert_eq!(found.iter().map(|row| row.severity).collect::<Vec<_>>(), [
-            Severity::Error,
-            Severity::Warning,
-            Severity::Warning
-        ]);
+        assert_eq!(
+            found.iter().map(|row| row.severity).collect::<Vec<_>>(),
+            [Severity::Error, Severity::Warning, Severity::Warning]
+        );
         assert_eq!(found[0].text, "teredo_server: this host does not have 192.0.2.2");
         assert_eq!(found[2].text, "teredo_server: 3,000 of 4,000 datagrams discarded");
     }

@@ -8,7 +8,9 @@ use crate::host::addresses_now;
 use crate::worker::Clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ring::hmac;
-use sixway_control::teredo_server::{ClientKey, Clients, Datagram, OwnAddresses, Rate, Sent, Server, Settings};
+use sixway_control::teredo_server::{
+    ClientKey, Clients, Datagram, OwnAddresses, Rate, Sent, Server, Settings,
+};
 use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
 use sixway_link::{Duty, PacketSender6, Wake};
 use sixway_wire::teredo::TEREDO_PORT;
@@ -120,7 +122,9 @@ impl Listener {
         match listener.bind() {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
-                tracing::warn!("teredo_server: this host does not have {address}; it is tried again each second");
+                tracing::warn!(
+                    "teredo_server: this host does not have {address}; it is tried again each second"
+                );
             }
             Err(error) => {
                 let mend = "stop the program that has this port: ss -lunp sport = :3544";

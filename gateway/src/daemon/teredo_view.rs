@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// Seconds that are summed up as the last minute.
 const MINUTE: usize = 60;
 
-/// What was counted besides, in the order of [`TeredoView::note`].
+/// Further counters, in the order of [`TeredoView::note`].
 const LOST: [(&str, &str); 3] = [
     ("overflowed", "Datagrams that the socket had no room for."),
     ("unsent", "Datagrams that the kernel did not send."),
@@ -51,7 +51,8 @@ impl TeredoView {
     /// The row of the admin API.
     pub(super) fn row(&self) -> TeredoServerRow {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = |name: &str, help: &str, value| CountedRow { name: name.into(), help: help.into(), value };
+        let counted =
+            |name: &str, help: &str, value| CountedRow { name: name.into(), help: help.into(), value };
         let now = &seen.counts;
         let then = seen.past.front().copied().unwrap_or_default();
         let refused = |counts: &Counts| counts.refused().map(|(_, count)| count).sum::<u64>();

@@ -3,7 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::holders::{Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
-use crate::config::Config;
+use crate::config::{Config, TeredoServer};
+use sixway_wire::teredo::TEREDO_PORT;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 

@@ -9,8 +9,7 @@ use std::fmt;
 
 pub(super) fn encode(row: &TeredoServerRow, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
     let help = "Datagrams received by the Teredo server, by outcome.";
-    let mut family =
-        encoder.encode_descriptor("teredo_server_datagrams", help, None, MetricType::Counter)?;
+    let mut family = encoder.encode_descriptor("teredo_server_datagrams", help, None, MetricType::Counter)?;
     for counted in row.handled.iter().chain(&row.refused) {
         let labels = [("outcome", counted.name.as_str())];
         ConstCounter::new(counted.value).encode(family.encode_family(&labels)?)?;

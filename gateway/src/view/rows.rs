@@ -1,9 +1,9 @@
 //! The rows of the admin API: plain values, used by the server that writes them and by `sixway show` that reads them.
 
 use super::dns64_rows::Dns64Row;
-use super::teredo_rows::TeredoServerRow;
 use super::log_rows::SinkRow;
 use super::problem_rows::ProblemRow;
+use super::teredo_rows::TeredoServerRow;
 use serde::{Deserialize, Serialize};
 
 /// The gateway in a few numbers.

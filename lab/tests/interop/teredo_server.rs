@@ -151,7 +151,10 @@ fn asked(socket: &UdpSocket, at: Ipv4Addr, is_cone: bool) -> Result<Option<(Ipv4
     let mut octets = [0; 200];
     let Ok((length, from)) = socket.recv_from(&mut octets) else { return Ok(None) };
     let [0, 0, high, low, a, b, c, d, 0x60, ..] = octets[..length] else {
-        return Err(Failure::Unexpected(format!("not an advertisement with an origin: {:?}", &octets[..length])));
+        return Err(Failure::Unexpected(format!(
+            "not an advertisement with an origin: {:?}",
+            &octets[..length]
+        )));
     };
     let endpoint = SocketAddrV4::new(Ipv4Addr::new(!a, !b, !c, !d), u16::from_be_bytes([!high, !low]));
     match from.ip() {
@@ -181,7 +184,10 @@ fn kinds_of_nat() -> Result<()> {
             return Err(Failure::Unexpected(format!("{more}: no answer: {first:?}, {second:?}")));
         };
         assert_eq!((from_first, from_second), (PRIMARY, SECONDARY), "{more}");
-        assert_eq!((*one.ip(), *other.ip()), (Ipv4Addr::new(203, 0, 113, 10), Ipv4Addr::new(203, 0, 113, 10)));
+        assert_eq!(
+            (*one.ip(), *other.ip()),
+            (Ipv4Addr::new(203, 0, 113, 10), Ipv4Addr::new(203, 0, 113, 10))
+        );
         assert_eq!(one != other, is_symmetric, "{more}: {one} and {other}");
         // A restricted NAT lets no answer through from the address that was not asked.
         assert_eq!(asked(&open(&network)?, PRIMARY, true)?, None, "{more}");
