@@ -216,7 +216,8 @@ impl Server {
         match TeredoAddress::of(header.source) {
             Some(client) if client.mapped() != from => Err(Refusal::SourceSpoofed),
             Some(_) => Ok(()),
-            None if !is_global(header.source) => Err(Refusal::SourceSpoofed),
+            // A relay may send bubbles from its link-local address, as miredo does.
+            None if !is_of_one_node(header.source) => Err(Refusal::SourceSpoofed),
             None => match TeredoAddress::of(header.destination) {
                 Some(client) if client.server == self.settings.address => Ok(()),
                 Some(_) | None => Err(Refusal::NotOurClient),
@@ -342,6 +343,11 @@ impl Server {
         }
         Ok(Sent::Native(header.destination))
     }
+}
+
+/// Whether an address is of one node, and not of this one.
+fn is_of_one_node(address: Ipv6Addr) -> bool {
+    !(address.is_multicast() || address.is_unspecified() || address.is_loopback())
 }
 
 /// Whether an address is global unicast (RFC 4291 §2.4, as IANA allocates it), and if it embeds an IPv4 address of 6to4, whether that is.

@@ -107,11 +107,14 @@ fn qualifies(network: &Network, on: &str) -> Result<()> {
     start_miredo(network, "relay", relay)?;
     start_miredo(network, on, "InterfaceName teredo\nServerAddress 198.51.100.1\n")?;
     interrupt::wait_until(Duration::from_secs(40), "an address of the Teredo server", || {
-        Ok(network.host(on)?.ip("-6 address")?.contains("2001:0:c633:6401"))
+        let host = network.host(on)?;
+        let has_address = host.ip("-6 address")?.contains("2001:0:c633:6401");
+        Ok(has_address && host.ip("-6 route")?.contains("default dev teredo"))
     })?;
-    pings_come_back(network.host(on)?, NATIVE, 56)?;
+    let pings = pings_come_back(network.host(on)?, NATIVE, 56);
     let said = network.host("gateway")?.run(show(network, &["teredo-server"])?, Duration::from_secs(5))?;
     let said = said.succeeded()?.stdout;
+    pings.map_err(|error| Failure::Unexpected(format!("{error}\n{said}")))?;
     for counted in ["advertised", "forwarded", "native"] {
         assert!(said.contains(counted), "{counted} in:\n{said}");
     }
@@ -199,14 +202,18 @@ fn kinds_of_nat() -> Result<()> {
 fn life() -> Result<()> {
     let network = network()?;
     masquerade(&network, "")?;
-    run_sixway(&network, CONFIGURATION)?;
+    // A gateway without a device cannot be taken over.
+    let own = "[gateway]\nipv6_address = \"2001:db8::fe\"\n";
+    let npt66 = "[npt66]\ninside = \"fd01:203:405::/48\"\noutside = \"2001:db8:1::/48\"\n";
+    let configuration = format!("{}{npt66}", CONFIGURATION.replace("[gateway]\n", own));
+    run_sixway(&network, &configuration)?;
     let socket = open(&network)?;
     assert!(asked(&socket, PRIMARY, false)?.is_some());
-    let id = take_over(&network, CONFIGURATION)?;
+    let id = take_over(&network, &configuration)?;
     assert!(asked(&socket, PRIMARY, false)?.is_some(), "after the takeover");
     assert!(asked(&socket, SECONDARY, false)?.is_some(), "after the takeover");
     network.with_process(id, |process| process.kill())?;
-    run_sixway(&network, CONFIGURATION)?;
+    run_sixway(&network, &configuration)?;
     assert!(asked(&socket, PRIMARY, false)?.is_some(), "after the kill");
     Ok(())
 }
