@@ -327,7 +327,8 @@ fn a_relay_reaches_clients_of_this_server_and_no_others() {
 #[test]
 fn a_relay_may_send_bubbles_from_its_link_local_address_and_from_no_group() {
     let relay = Endpoint4::new(Ipv4Addr::new(203, 0, 113, 77), 3_545);
-    let from = |text: &str| handle(relay, &bubble(text.parse().unwrap(), client(BOB), 21)).map(|(sent, _)| sent);
+    let from =
+        |text: &str| handle(relay, &bubble(text.parse().unwrap(), client(BOB), 21)).map(|(sent, _)| sent);
     assert_eq!(from("fe80::ffff:ffff:ffff"), Ok(Sent::Udp { from: SERVER, to: BOB }));
     for text in ["ff02::1", "::", "::1"] {
         assert_eq!(from(text), Err(Refusal::SourceSpoofed), "{text}");
