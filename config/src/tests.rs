@@ -23,6 +23,7 @@ mod remarks;
 mod schema;
 mod shared_pools;
 mod teredo_relay;
+mod teredo_server;
 mod tunnel_ends;
 mod tunnels;
 

@@ -14,6 +14,7 @@ mod realm_keys;
 mod sections;
 mod stateful_keys;
 mod teredo_keys;
+mod teredo_server_keys;
 mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
@@ -33,4 +34,5 @@ pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;
 pub(crate) use teredo_keys::TEREDO_RELAY;
+pub(crate) use teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

@@ -11,10 +11,11 @@ use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
 use super::teredo_keys::TEREDO_RELAY;
+use super::teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 41] = [
+pub(crate) static SECTIONS: [&Section; 44] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -44,6 +45,8 @@ pub(crate) static SECTIONS: [&Section; 41] = [
     &FOUR_OVER_SIX_STATIC,
     &FOUR_OVER_SIX_NAMES,
     &TEREDO_RELAY,
+    &TEREDO_SERVER,
+    &TEREDO_SERVER_CLIENT,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

@@ -45,8 +45,8 @@ impl Host for ServerHost {
             (Ok(Sent::Udp { from, to }), _) => {
                 self.out.push(Datagram { from: Endpoint4::new(from, TEREDO_PORT), to, payload });
             }
-            (Ok(Sent::Native), Some(relay)) => relay.borrow_mut().reaches_native(payload),
-            (Ok(Sent::Native) | Err(_), _) => {}
+            (Ok(Sent::Native(_)), Some(relay)) => relay.borrow_mut().reaches_native(payload),
+            (Ok(Sent::Native(_)) | Err(_), _) => {}
         }
     }
 

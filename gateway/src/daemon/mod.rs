@@ -57,6 +57,8 @@ mod signals;
 mod start;
 mod subscribers;
 mod takeover;
+mod teredo_server;
+mod teredo_server_view;
 mod teredo_view;
 mod threads;
 mod told;

@@ -36,6 +36,7 @@ mod room;
 mod siit;
 mod super_frames;
 mod teredo_relay;
+mod teredo_server;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -215,6 +216,7 @@ fn all() -> Vec<Interop> {
         advertisements::TESTS,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
+        teredo_server::TESTS,
         &dns64_upstreams::tests(),
     ]
     .concat();
