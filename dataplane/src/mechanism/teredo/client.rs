@@ -1,8 +1,8 @@
 //! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.5, §5.6).
 
 use super::contacts::{Contacts, Place};
+use super::datagram::Datagram;
 use super::echo;
-use super::tunnel::Datagram;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
