@@ -30,8 +30,10 @@ const PICTURE: &str = "
   2001:db8:1::2     64:ff9b::/96       203.0.113.2
 ";
 
-/// Ways in networks of their own: what is tried, and the network.
-const SOFTWIRES: [(&str, &str, fn() -> Result<Ready>); 3] = [
+/// A way in a network of its own: its name, what is tried, and the network.
+type Way = (&'static str, &'static str, fn() -> Result<Ready>);
+
+const SOFTWIRES: [Way; 3] = [
     ("DS-Lite", "a B4 by its AFTR to 203.0.113.2", softwires::ds_lite),
     ("4over6", "a leased address to 203.0.113.2", softwires::four_over_six),
     ("NAT46", "10.1.0.2 to 192.168.46.80, which is 2001:db8:2::2", softwires::nat46),

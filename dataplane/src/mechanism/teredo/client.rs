@@ -111,7 +111,7 @@ impl Client {
             return Err(DropReason::SourceNotInTunnel);
         }
         if self.server() == Some(from) {
-            return self.from_server(contacts, (datagram, local), now, effects);
+            return self.forwarded(contacts, (datagram, local), now, effects);
         }
         if !prologue.is_empty() {
             return Err(DropReason::TeredoUnexpected);
@@ -181,14 +181,14 @@ impl Client {
                 next
             }
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
-            (None, _) => self.from_unproven(contacts, (source, local), now, effects),
+            (None, _) => self.unproven(contacts, (source, local), now, effects),
         }
     }
 
     /// What a server forwarded: a bubble of somebody who cannot reach this client yet.
     #[cold]
     #[inline(never)]
-    fn from_server(
+    fn forwarded(
         &self,
         contacts: &mut Contacts,
         (datagram, local): (Datagram<'_>, Endpoint4),
@@ -229,7 +229,7 @@ impl Client {
     /// A packet of a native host from an endpoint that is not proven to be its relay: it is tested, and the packet dropped (§5.2.3, 6).
     #[cold]
     #[inline(never)]
-    fn from_unproven(
+    fn unproven(
         &self,
         contacts: &mut Contacts,
         (source, local): (Ipv6Addr, Endpoint4),
