@@ -27,6 +27,7 @@ use crate::siit::{EamRoutes, Siit};
 use crate::six_rd::SixRd;
 use crate::six_to_four::{SixToFour, SixToFourRole};
 use crate::surroundings::Surroundings;
+use crate::teredo_server::TeredoServer;
 use crate::tunnels::Tunnels;
 
 /// A configuration without faults, every default filled in.
@@ -69,6 +70,9 @@ pub struct Config {
     pub isatap: Vec<Isatap>,
     /// Elements of DS-Lite.
     pub ds_lite: Vec<DsLite>,
+    /// The Teredo server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub teredo_server: Option<TeredoServer>,
     /// Router advertisements.
     #[serde(rename = "router_advertisement")]
     pub router_advertisements: Vec<RouterAdvertisement>,
@@ -200,7 +204,7 @@ impl Config {
             && self.isatap.is_empty())
     }
 
-    /// Whether there is anything for the device to carry: a DNS64 alone needs none, and leaves routes and forwarding as they are.
+    /// Whether there is anything for the device to carry: a DNS64 or a Teredo server alone needs none, and leaves routes and forwarding as they are.
     pub fn needs_device(&self) -> bool {
         self.translates()
             || self.has_nat44()

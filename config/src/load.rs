@@ -39,6 +39,7 @@ use crate::six_rd::{SixRd, SixRdRole};
 use crate::six_to_four::{SixToFour, SixToFourRole};
 use crate::surroundings::Surroundings;
 use crate::teredo_check;
+use crate::teredo_server::{self, TeredoServer};
 use crate::tunnel_context::TunnelContext;
 use crate::tunnels::{self, TunnelSummary, Tunnels};
 
@@ -47,7 +48,7 @@ fn sections_of_mechanisms() -> impl Iterator<Item = &'static str> {
     // The kinds of one section follow each other.
     let mut sections: Vec<&str> = Kind::ALL.iter().map(|kind| kind.section()).collect();
     sections.dedup();
-    sections.into_iter().chain(["teredo_client", "realm", "router_advertisement", "dns64"])
+    sections.into_iter().chain(["teredo_client", "teredo_server", "realm", "router_advertisement", "dns64"])
 }
 
 impl Config {
@@ -183,6 +184,8 @@ fn read<'a>(
     let needs_no_prefix = has_b4 || has_names || table.get(schema::NAT46.name).is_some();
     let translators = Translators::of(&nat64, &siit, needs_no_prefix);
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
+    let section = sections.all(&schema::TEREDO_SERVER, report).pop();
+    let teredo_server = section.map(|section| TeredoServer::read(&section, host, read_file, report));
     claims.host(host, device);
     claims.check(report);
     demand_mechanism(document, table, report);
@@ -207,6 +210,10 @@ fn read<'a>(
         configured_tunnels: tunnels.configured.into_iter().collect::<Option<_>>()?,
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
         ds_lite: ds_lite.into_iter().collect::<Option<_>>()?,
+        teredo_server: match teredo_server {
+            Some(read) => Some(read?),
+            None => None,
+        },
         router_advertisements: advertisements.into_iter().collect::<Option<_>>()?,
         event_log: event_log?,
         dns64: match table.get(schema::DNS64.name) {
@@ -262,6 +269,10 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
     if let Some(section) = sections.all(&schema::NAT44, &mut Report::default()).pop() {
         portless_tunnels::check(config, &section, report);
         own_tunnels::check(config, &section, report);
+    }
+    let section = sections.all(&schema::TEREDO_SERVER, &mut Report::default()).pop();
+    if let (Some(section), Some(server)) = (section, &config.teredo_server) {
+        teredo_server::check(server, config.shared_ports(), &section, report);
     }
     private_networks::check(config, host, &written, &siit, report);
 }

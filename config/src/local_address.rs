@@ -129,7 +129,8 @@ impl LocalAddress {
     }
 }
 
-fn own_addresses(host: &HostFacts) -> String {
+/// Some of this host's addresses, in words.
+pub(crate) fn own_addresses(host: &HostFacts) -> String {
     let own = host.addresses.iter().filter_map(|own| match own.address {
         IpAddr::V4(address) if is_unicast(address) => Some(format!("{address} ({})", own.interface)),
         IpAddr::V4(_) | IpAddr::V6(_) => None,

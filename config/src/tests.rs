@@ -24,6 +24,7 @@ mod schema;
 mod shared_pools;
 mod teredo_client;
 mod teredo_relay;
+mod teredo_server;
 mod tunnel_ends;
 mod tunnels;
 

@@ -16,6 +16,8 @@ mod dns64_resolver;
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
 mod neighbour_discovery;
+#[path = "../../fuzz/targets/teredo.rs"]
+mod teredo;
 #[path = "../../fuzz/targets/trust_anchor.rs"]
 mod trust_anchor;
 #[path = "../../fuzz/targets/upstream_reply.rs"]
@@ -35,6 +37,12 @@ fn any_octets_are_neighbour_discovery_or_none_and_provoke_nothing_bad() {
 fn any_octets_are_dhcpv4_over_dhcpv6_or_none_and_no_two_hosts_have_one_address() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dhcp4o6");
     mutation::replay(Path::new(corpus), 20_000, dhcp4o6::run);
+}
+
+#[test]
+fn any_octets_are_teredo_datagrams_or_none_and_a_server_sends_little_and_to_nobody_it_must_not() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/teredo");
+    mutation::replay(Path::new(corpus), 30_000, teredo::run);
 }
 
 #[test]

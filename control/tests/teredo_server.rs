@@ -157,7 +157,8 @@ fn value(secret: &[u8], nonce: &[u8], confirmation: u8, origin: &[u8], packet: &
 
 #[test]
 fn only_clients_with_a_key_qualify_where_it_is_required_and_the_answer_is_protected() {
-    let clients = Clients::only([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))]);
+    let clients =
+        Clients::new([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))], true);
     let settings = Settings { clients, ..Settings::new(SERVER, None) };
     let asked = |client: &'static [u8], secret: &[u8]| {
         let packet = solicitation(false);
@@ -179,6 +180,62 @@ fn only_clients_with_a_key_qualify_where_it_is_required_and_the_answer_is_protec
     assert_eq!(bare.err(), Some(Refusal::NotAuthentic), "none at all");
 }
 
+/// A solicitation that is authenticated by the identifier and the secret.
+fn authenticated(client: &[u8], secret: &[u8]) -> Vec<u8> {
+    let packet = solicitation(false);
+    let value = value(secret, b"12345678", 0, &[], &packet);
+    let authentication = Authentication { client, value: &value, nonce: *b"12345678", confirmation: 0 };
+    let mut payload = vec![0; authentication.len()];
+    authentication.write(&mut payload).unwrap();
+    [payload, packet].concat()
+}
+
+fn alice() -> (Vec<u8>, ClientKey) {
+    (b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))
+}
+
+#[test]
+fn where_authentication_is_offered_everybody_qualifies_but_a_wrong_value_gets_no_answer() {
+    let settings = Settings { clients: Clients::new([alice()], false), ..Settings::new(SERVER, None) };
+    let mut server = Server::new(settings, 7);
+    let mut said = |payload: &[u8]| handle_at(&mut server, BOB, SERVER, payload);
+    assert!(said(&solicitation(false)).is_ok());
+    assert!(said(&authenticated(b"alice", b"secret")).is_ok());
+    assert_eq!(said(&authenticated(b"alice", b"other")).err(), Some(Refusal::NotAuthentic));
+    assert_eq!(said(&authenticated(b"eve", b"secret")).err(), Some(Refusal::NotAuthentic));
+}
+
+#[test]
+fn a_client_with_a_retired_identifier_is_told_by_the_confirmation_octet() {
+    let (name, key) = alice();
+    let clients = Clients::new([], true).with_retired(name, key);
+    let settings = Settings { clients, ..Settings::new(SERVER, None) };
+    let answer = handle_at(&mut Server::new(settings, 7), BOB, SERVER, &authenticated(b"alice", b"secret"));
+    let (_, octets) = answer.unwrap();
+    let (prologue, packet) = Prologue::split(&octets).unwrap();
+    let authentication = prologue.authentication.unwrap();
+    assert_eq!(authentication.confirmation, 1);
+    assert_eq!(authentication.value, value(b"secret", b"12345678", 1, &Origin(BOB).octets(), packet));
+}
+
+#[test]
+fn while_forged_sources_take_all_that_is_for_strangers_an_authentic_client_qualifies() {
+    let mut settings = Settings { clients: Clients::new([alice()], false), ..Settings::new(SERVER, None) };
+    settings.total_rate = Rate { rate: 300, burst: 300 };
+    let mut server = Server::new(settings, 7);
+    let flood = |server: &mut Server, payload: &[u8]| {
+        let sources = (0..50_000_u32).map(|n| Endpoint4::new(Ipv4Addr::from_bits(0x0900_0000 + n), 4_000));
+        sources.filter(|from| handle_at(server, *from, SERVER, payload).is_ok()).count()
+    };
+    assert_eq!(flood(&mut server, &solicitation(false)), 200, "two thirds");
+    // Its own address among the forged ones.
+    (0..1_000).for_each(|_| drop(handle_at(&mut server, ALICE, SERVER, &solicitation(false))));
+    assert_eq!(flood(&mut server, &authenticated(b"alice", b"guessed")), 0);
+    assert_eq!(handle_at(&mut server, ALICE, SERVER, &solicitation(false)).err(), Some(Refusal::SourceRate));
+    assert!(handle_at(&mut server, ALICE, SERVER, &authenticated(b"alice", b"secret")).is_ok());
+    assert_eq!(server.counts().authentic, 1);
+}
+
 #[test]
 fn a_bubble_goes_to_a_client_of_this_server_with_the_senders_endpoint_and_its_trailers() {
     let mut payload = bubble(client(ALICE), client(BOB), 21).to_vec();
@@ -191,10 +248,66 @@ fn a_bubble_goes_to_a_client_of_this_server_with_the_senders_endpoint_and_its_tr
 }
 
 #[test]
-fn a_bubble_for_a_client_of_another_server_goes_there_without_an_indication() {
+fn a_bubble_for_a_client_of_another_server_is_refused() {
     let payload = bubble(client(ALICE), client_of(Ipv4Addr::new(198, 51, 100, 200), BOB), 21);
-    let (sent, octets) = handle(ALICE, &payload).unwrap();
-    assert_eq!((sent, &octets[..]), (Sent::Udp { from: SERVER, to: BOB }, &payload[..]));
+    assert_eq!(handle(ALICE, &payload).err(), Some(Refusal::NotOurClient));
+}
+
+#[test]
+fn a_client_of_another_server_reaches_clients_of_this_one() {
+    let payload = bubble(client_of(Ipv4Addr::new(198, 51, 100, 200), ALICE), client(BOB), 21);
+    assert_eq!(handle(ALICE, &payload).unwrap().0, Sent::Udp { from: SERVER, to: BOB });
+}
+
+#[test]
+fn what_is_behind_an_echo_message_is_not_forwarded() {
+    let payload = echo(client(ALICE), client(BOB));
+    let (_, octets) = handle(ALICE, &[&payload[..], &[5, 2, 0, 1]].concat()).unwrap();
+    assert_eq!(octets, [&Origin(ALICE).octets()[..], &payload[..]].concat());
+    let to_native = [echo(client(ALICE), native()), vec![5, 2, 0, 1]].concat();
+    assert_eq!(handle(ALICE, &to_native).unwrap().1.len(), to_native.len() - 4);
+}
+
+#[test]
+fn nothing_goes_to_native_hosts_where_that_is_disabled() {
+    let settings = Settings { native: false, ..Settings::new(SERVER, None) };
+    let refused = handle_at(&mut Server::new(settings, 7), ALICE, SERVER, &echo(client(ALICE), native()));
+    assert_eq!(refused.err(), Some(Refusal::NativeDisabled));
+}
+
+#[test]
+fn nothing_is_forwarded_to_this_host_itself() {
+    let own = Ipv4Addr::new(203, 0, 113, 200);
+    let mut settings = Settings::new(SERVER, None);
+    settings.host.addresses = vec![own];
+    let mut server = Server::new(settings, 7);
+    let target = Endpoint4::new(own, 53);
+    let refused = handle_at(&mut server, ALICE, SERVER, &bubble(client(ALICE), client(target), 21));
+    assert_eq!(refused.err(), Some(Refusal::Loop));
+    assert_eq!(handle_at(&mut server, target, SERVER, &solicitation(false)).err(), Some(Refusal::Loop));
+    // A relay on this host reaches clients.
+    let relay = Endpoint4::new(own, 3_545);
+    assert!(handle_at(&mut server, relay, SERVER, &bubble(native(), client(BOB), 21)).is_ok());
+}
+
+#[test]
+fn each_datagram_is_counted_once() {
+    let mut server = server();
+    let native_echo = echo(client(ALICE), native());
+    let payloads: [&[u8]; 5] = [
+        &solicitation(false),
+        &bubble(client(ALICE), client(BOB), 21),
+        &native_echo,
+        &echo(client(BOB), native()),
+        &[],
+    ];
+    for payload in payloads {
+        let _ = handle_at(&mut server, ALICE, SERVER, payload);
+    }
+    let counts = server.counts();
+    assert_eq!((counts.advertised, counts.authentic, counts.forwarded, counts.native), (1, 0, 1, 1));
+    assert_eq!((counts.of(Refusal::SourceSpoofed), counts.of(Refusal::Malformed)), (1, 1));
+    assert_eq!(counts.received(), 5);
 }
 
 #[test]
@@ -212,10 +325,21 @@ fn a_relay_reaches_clients_of_this_server_and_no_others() {
 }
 
 #[test]
+fn a_relay_may_send_bubbles_from_its_link_local_address_and_from_no_group() {
+    let relay = Endpoint4::new(Ipv4Addr::new(203, 0, 113, 77), 3_545);
+    let from =
+        |text: &str| handle(relay, &bubble(text.parse().unwrap(), client(BOB), 21)).map(|(sent, _)| sent);
+    assert_eq!(from("fe80::ffff:ffff:ffff"), Ok(Sent::Udp { from: SERVER, to: BOB }));
+    for text in ["ff02::1", "::", "::1"] {
+        assert_eq!(from(text), Err(Refusal::SourceSpoofed), "{text}");
+    }
+}
+
+#[test]
 fn an_echo_request_of_a_client_goes_to_a_native_host_with_one_hop_less() {
     let payload = echo(client(ALICE), native());
     let (sent, octets) = handle(ALICE, &payload).unwrap();
-    assert_eq!(sent, Sent::Native);
+    assert_eq!(sent, Sent::Native(native()));
     let mut expected = payload;
     expected[7] = 254;
     assert_eq!(octets, expected);
@@ -248,7 +372,7 @@ fn a_client_may_not_speak_for_another_one() {
 #[test]
 fn nothing_goes_to_private_broadcast_or_own_addresses() {
     let mut settings = Settings::new(SERVER, Some(SECONDARY));
-    settings.subnets = vec!["198.51.100.0/24".parse().unwrap()];
+    settings.host.subnets = vec!["198.51.100.0/24".parse().unwrap()];
     for text in ["10.0.0.1", "127.0.0.1", "192.168.1.1", "224.0.0.1", "255.255.255.255", "192.88.99.1"] {
         let target = Endpoint4::new(text.parse().unwrap(), 53);
         let refused = handle(ALICE, &bubble(client(ALICE), client(target), 21));

@@ -191,7 +191,7 @@ drop_reasons! {
     NoLocator => icmpv6(1, 3),
     /// The tunnel's remote end is not known yet.
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
-    /// The IPv4 destination is not leased to any host, or this host has no lease (RFC 7040 §6).
+    /// The IPv4 destination is not leased to any host (RFC 7040 §6).
     NoLease => icmpv4(3, 1),
     /// The inner source is not leased to the host that sent the tunnel packet (RFC 7040 §6), or a packet into a tunnel does not have the leased
     /// address as its source.

@@ -8,11 +8,14 @@ mod fast_path;
 mod format;
 mod process;
 mod teredo;
+mod teredo_server;
 
 pub use format::Format;
 pub use process::ProcessSample;
 
-use crate::view::{Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow, TeredoRow};
+use crate::view::{
+    Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow, TeredoRow, TeredoServerRow,
+};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
 use prometheus_client::metrics::MetricType;
@@ -61,6 +64,8 @@ pub struct GatewaySample {
     pub steered: Option<Taken>,
     /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
+    /// The Teredo server, if configured.
+    pub teredo_server: Option<TeredoServerRow>,
     /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
     /// What other programs changed on the host, if there is a device.
@@ -138,6 +143,7 @@ impl Collector for GatewaySample {
         alarms::encode(&self.alarms, &mut encoder)?;
         teredo::encode(&self.teredo, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
+        self.teredo_server.as_ref().map_or(Ok(()), |row| teredo_server::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
 }

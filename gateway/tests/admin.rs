@@ -6,7 +6,7 @@ use sixway::admin::{
 use sixway::view::{
     AddressBlocksRow, BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush,
     Flushed, LeaseRow, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, SubscriberRow, Subscribers, TeredoRow,
+    SixRdRow, Status, SubscriberRow, Subscribers, TeredoRow, TeredoServerRow,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -117,6 +117,10 @@ impl Backend for Fake {
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
         Vec::new()
     }
+    fn teredo_server(&self) -> Option<TeredoServerRow> {
+        Some(TeredoServerRow { exposes: "UDP 192.0.2.1:3544".into(), ..TeredoServerRow::default() })
+    }
+
     async fn dns64(&self) -> Result<Option<Dns64Row>, AdminError> {
         Ok(Some(Dns64Row { queries: 7, ..Dns64Row::default() }))
     }

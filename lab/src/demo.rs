@@ -11,6 +11,7 @@ use crate::probe::{
 use crate::programs;
 use crate::report::{self, bits, bold, dim};
 use crate::six_to_four::{Relay, RelayOptions, SERVER, SITE};
+use crate::softwires::{self, Ready};
 use crate::topology;
 use std::time::Duration;
 
@@ -28,6 +29,15 @@ const PICTURE: &str = "
   IPv6 only         sixway             IPv4 only
   2001:db8:1::2     64:ff9b::/96       203.0.113.2
 ";
+
+/// A way in a network of its own: its name, what is tried, and the network.
+type Way = (&'static str, &'static str, fn() -> Result<Ready>);
+
+const SOFTWIRES: [Way; 3] = [
+    ("DS-Lite", "a B4 by its AFTR to 203.0.113.2", softwires::ds_lite),
+    ("4over6", "a leased address to 203.0.113.2", softwires::four_over_six),
+    ("NAT46", "10.1.0.2 to 192.168.46.80, which is 2001:db8:2::2", softwires::nat46),
+];
 
 /// What the server is called.
 const NAME: &str = "shop.example";
@@ -86,6 +96,9 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     tell("bulk TCP", tried, sixway.as_ref().map(both_ways).map_err(|f| Failure::Unexpected(f.to_string())))?;
     let ends = format!("{} to {SERVER}", packet::six_to_four(SITE, 1));
     tell("6to4", &ends, a_site_reaches_a_native_host())?;
+    for (name, tried, start) in SOFTWIRES {
+        tell(name, tried, start().and_then(|ready| crosses(&ready)))?;
+    }
     println!();
     for what in ["bindings", "sessions", "dns64", "counters"] {
         tell("show", &format!("sixway show {what}"), shown(demo, what))?;
@@ -124,6 +137,12 @@ fn all_answered(trips: RoundTrips) -> Result<String> {
 fn a_site_reaches_a_native_host() -> Result<String> {
     let relay = Relay::start_with_site(RelayOptions::default())?;
     all_answered(ping(relay.network.host("client")?, &SERVER.to_string(), 20, 56, Duration::from_millis(20))?)
+}
+
+fn crosses(ready: &Ready) -> Result<String> {
+    softwires::answers(ready)?;
+    let client = ready.network.host("client")?;
+    all_answered(ping(client, ready.target, 20, 56, Duration::from_millis(20))?)
 }
 
 fn page(demo: &Running) -> Result<String> {

@@ -21,5 +21,6 @@ pub mod programs;
 pub mod report;
 pub mod six_to_four;
 pub mod sixway;
+pub mod softwires;
 pub mod teredo;
 pub mod topology;

@@ -59,9 +59,9 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("turnutils_natdiscovery", "coturn"),
     ("openvpn", "openvpn"),
     ("iptables-legacy", "iptables"),
+    ("miredo", "miredo"),
     ("kea-dhcp4", "kea-dhcp4-server"),
     ("kea-dhcp6", "kea-dhcp6-server"),
-    ("miredo", "miredo"),
     ("miredo-server", "miredo-server"),
 ];
 

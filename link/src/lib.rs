@@ -40,7 +40,7 @@ pub use neighbour_discovery::NeighbourDiscovery;
 pub use path_errors::PathErrors;
 pub use pcap::Pcap;
 pub use privileges::{Duty, give_up};
-pub use raw::{PacketSender, RawTunnel, TunnelSender};
+pub use raw::{PacketSender, PacketSender6, RawTunnel, TunnelSender};
 pub use shared_file::SharedFile;
 pub use tun::{Abilities, BlockMap, Persistence, Steering, Tun, TunConfig, TunQueue};
 pub use udp::{UdpExchange, UdpServer, UdpTunnel, UdpTunnelSender};

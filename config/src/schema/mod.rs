@@ -15,6 +15,7 @@ mod sections;
 mod stateful_keys;
 mod teredo_client_keys;
 mod teredo_keys;
+mod teredo_server_keys;
 mod tunnel_keys;
 
 pub(crate) use advertisement_keys::{ADVERTISED_PREFIX, ADVERTISED_ROUTE, ROUTER_ADVERTISEMENT};
@@ -35,4 +36,5 @@ pub(crate) use sections::SECTIONS;
 pub use sections::tables;
 pub(crate) use teredo_client_keys::{TEREDO_CLIENT, TEREDO_CLIENT_SERVER};
 pub(crate) use teredo_keys::TEREDO_RELAY;
+pub(crate) use teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 pub(crate) use tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};

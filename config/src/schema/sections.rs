@@ -12,10 +12,11 @@ use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
 use super::realm_keys::REALM;
 use super::teredo_client_keys::{TEREDO_CLIENT, TEREDO_CLIENT_SERVER};
 use super::teredo_keys::TEREDO_RELAY;
+use super::teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 44] = [
+pub(crate) static SECTIONS: [&Section; 46] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -47,6 +48,8 @@ pub(crate) static SECTIONS: [&Section; 44] = [
     &TEREDO_RELAY,
     &TEREDO_CLIENT,
     &TEREDO_CLIENT_SERVER,
+    &TEREDO_SERVER,
+    &TEREDO_SERVER_CLIENT,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

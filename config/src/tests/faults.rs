@@ -25,7 +25,7 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(
         NAT64,
         "[[vpn]]",
-        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [nat46], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [four_over_six], [teredo_relay], [teredo_client], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
+        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [nat46], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [four_over_six], [teredo_relay], [teredo_client], [teredo_server], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
     );
 }
 
@@ -52,7 +52,7 @@ fn each_required_key_that_a_section_lacks_is_reported() {
             "sixway.toml:5  pool  has no address; write addresses = [\"192.0.2.0/28\"], or interface = \"eth0\" and shared = true",
         ],
     );
-    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [ds_lite], [nat46], [four_over_six], [teredo_relay], [teredo_client], [realm], [router_advertisement], [dns64]";
+    let none = "sixway.toml  configures no mechanism; write one of the sections [nat64], [nat44], [siit], [six_to_four], [six_rd], [tunnel], [isatap], [npt66], [ip_in_ip], [ds_lite], [nat46], [four_over_six], [teredo_relay], [teredo_client], [teredo_server], [realm], [router_advertisement], [dns64]";
     faults(OWN, &[none]);
     faults("", &[none]);
     faults(

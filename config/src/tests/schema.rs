@@ -64,6 +64,12 @@ fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &
         ],
         "four_over_six.static" => vec![("host", "\"2001:db8:78::1\""), ("ipv4", "\"10.9.0.1\"")],
         "teredo_relay" => vec![("interface", "\"eth0\""), ("ipv6_address", "\"2001:db8:79::9\"")],
+        // Its servers are the section below it.
+        "teredo_client"
+            if ["address", "secondary"].iter().any(|key| line.starts_with(&format!("{key} "))) =>
+        {
+            vec![("interface", "\"eth0\"")]
+        }
         "teredo_client" => vec![
             ("interface", "\"eth0\""),
             ("servers", "[{ address = \"198.51.100.200\", secondary = \"198.51.100.201\" }]"),

@@ -6,7 +6,7 @@ use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::teredo::TeredoRole;
 use sixway_wire::Endpoint4;
 
-const RELAY: &str = "[[teredo_relay]]\naddress = \"198.51.100.1\"\nipv6_address = \"2001:db8::1\"\n";
+const RELAY: &str = "[[teredo_relay]]\naddress = \"203.0.113.7\"\nipv6_address = \"2001:db8::1\"\n";
 
 fn good(text: &str) -> (Config, Vec<String>) {
     let (config, warnings) = parse(&format!("{OWN}{text}")).unwrap_or_else(|faults| panic!("{faults}"));
@@ -25,7 +25,7 @@ fn a_relay_is_read_with_its_route_and_its_end() {
     assert!(config.routes().contains(&Route::V6("2001::/32".parse().unwrap())));
     assert!(config.needs_device() && config.routes_ipv6() && !config.has_tunnels());
     let relay = &config.others.teredo_relay[0];
-    let end = Endpoint4::new("198.51.100.1".parse().unwrap(), 3_544);
+    let end = Endpoint4::new("203.0.113.7".parse().unwrap(), 3_544);
     assert_eq!((relay.end(&Surroundings::default()), &*relay.whom()), (Some(end), "anybody"));
     let engine = &config.engines([0, 0], &Surroundings::default())[0];
     let [MechanismConfig::Teredo(built)] = &engine.others[..] else { panic!("one mechanism") };
@@ -54,10 +54,10 @@ fn relays_at_one_address_have_different_ports() {
 
 #[test]
 fn a_port_of_a_pool_is_not_a_relays() {
-    let pool = "[[pool]]\nname = \"own\"\naddresses = \"198.51.100.1\"\nshared = true\nports = \"3000-4000\"\n[nat64]\npool = \"own\"\n";
-    let faults = parse(&format!("{OWN}{pool}{RELAY}"));
+    let pool = "[[pool]]\nname = \"own\"\naddresses = \"203.0.113.7\"\nshared = true\nports = \"61000-65535\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
+    let faults = parse(&format!("{OWN}{pool}{RELAY}port = 61000\n"));
     let said = faults.map(|(_, warnings)| lines(&warnings).join("\n")).unwrap_or_else(|it| it.to_string());
-    assert!(said.contains("port 3544 of 198.51.100.1 belongs to a pool, too"), "{said}");
+    assert!(said.contains("port 61000 of 203.0.113.7 belongs to a pool, too"), "{said}");
 }
 
 #[test]
@@ -71,6 +71,10 @@ fn bubbles_come_from_an_address_that_clients_can_answer() {
 
 #[test]
 fn a_private_address_is_named() {
-    let (_, warnings) = good(&RELAY.replace("198.51.100.1", "10.0.0.1"));
-    assert!(warnings[0].contains("not global"), "{warnings:?}");
+    let text = format!("{OWN}{}", RELAY.replace("203.0.113.7", "10.0.0.1"));
+    // Nothing is known of the host.
+    let read = Config::parse("sixway.toml", &text, &HostFacts::default(), &mut no_files);
+    let (_, warnings) = read.unwrap_or_else(|faults| panic!("{faults}"));
+    let said = lines(&warnings).join("\n");
+    assert!(said.contains("teredo_relay.address") && said.contains("not global"), "{said}");
 }

@@ -60,60 +60,84 @@ impl Protected<'_> {
     }
 }
 
-/// Who may qualify: everybody, or the clients of this table, by identifier.
+/// A client of the table.
+#[derive(Clone, Debug)]
+struct Known {
+    key: ClientKey,
+    /// Its identifier is not valid any longer.
+    retired: bool,
+}
+
+/// Who may qualify.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
-    keys: BTreeMap<Vec<u8>, ClientKey>,
+    known: BTreeMap<Vec<u8>, Known>,
     required: bool,
 }
 
+/// A solicitation whose authentication was verified.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Authentic<'a> {
+    key: &'a ClientKey,
+    /// Of the answer: not zero if the client needs another identifier and secret.
+    confirmation: u8,
+}
+
 impl Clients {
-    /// Everybody: authentication is answered with the nonce alone.
+    /// Everybody: a nonce is repeated, and an authentication value, which nobody here can verify, gets no answer.
     pub fn everybody() -> Self {
         Self::default()
     }
 
-    /// Those with these identifiers.
-    pub fn only(keys: impl IntoIterator<Item = (Vec<u8>, ClientKey)>) -> Self {
-        Self { keys: keys.into_iter().collect(), required: true }
+    /// Those with these identifiers alone, or everybody and those.
+    pub fn new(keys: impl IntoIterator<Item = (Vec<u8>, ClientKey)>, required: bool) -> Self {
+        let known = keys.into_iter().map(|(client, key)| (client, Known { key, retired: false }));
+        Self { known: known.collect(), required }
     }
 
-    /// Checks the authentication of a solicitation, and returns the key for the answer, if one is needed.
+    /// With one whose identifier is not valid any longer: it qualifies, and the answer says so.
+    #[must_use]
+    pub fn with_retired(mut self, client: Vec<u8>, key: ClientKey) -> Self {
+        self.known.insert(client, Known { key, retired: true });
+        self
+    }
+
+    /// Checks the authentication of a solicitation. `None`: it has none, and needs none.
     pub(super) fn check(
         &self,
         authentication: Option<&Authentication<'_>>,
         origin: Option<Origin>,
         packet: &[u8],
-    ) -> Result<Option<&ClientKey>, Refusal> {
-        let Some(authentication) = authentication else {
+    ) -> Result<Option<Authentic<'_>>, Refusal> {
+        let named = authentication.filter(|it| !(it.client.is_empty() && it.value.is_empty()));
+        let Some(asked) = named else {
             return if self.required { Err(Refusal::NotAuthentic) } else { Ok(None) };
         };
-        if !self.required {
-            return Ok(None);
-        }
-        let key = self.keys.get(authentication.client).ok_or(Refusal::NotAuthentic)?;
-        let (nonce, confirmation) = (authentication.nonce, authentication.confirmation);
+        let Known { key, retired } = self.known.get(asked.client).ok_or(Refusal::NotAuthentic)?;
+        let (nonce, confirmation) = (asked.nonce, asked.confirmation);
         let protected = Protected { nonce, confirmation, origin, packet };
-        if !key.verifies(protected, authentication.value) {
+        if !key.verifies(protected, asked.value) {
             return Err(Refusal::NotAuthentic);
         }
-        Ok(Some(key))
+        Ok(Some(Authentic { key, confirmation: u8::from(*retired) }))
     }
 
     /// Writes the authentication of an answer in front of it.
     pub(super) fn write(
         out: &mut Vec<u8>,
         asked: &Authentication<'_>,
-        key: Option<&ClientKey>,
-        protected: Protected<'_>,
+        authentic: Option<Authentic<'_>>,
+        (origin, packet): (Origin, &[u8]),
     ) {
-        let value = key.map(|key| key.value(protected));
+        let nonce = asked.nonce;
+        let confirmation = authentic.map_or(0, |it| it.confirmation);
+        let protected = Protected { nonce, confirmation, origin: Some(origin), packet };
+        let value = authentic.map(|it| it.key.value(protected));
         let (client, value) = match &value {
             Some(value) => (asked.client, &value[..]),
             None => (&[][..], &[][..]),
         };
-        let answer =
-            Authentication { client, value, nonce: asked.nonce, confirmation: protected.confirmation };
+        let answer = Authentication { client, value, nonce, confirmation };
         let at = out.len();
         out.resize(at + answer.len(), 0);
         let _written = out.get_mut(at..).and_then(|room| answer.write(room));

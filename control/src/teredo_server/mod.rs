@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!     router solicitation      ─▶ router advertisement with the sender's endpoint; from the other address if the cone bit is set
-//!     bubble, ICMPv6 message   ─▶ to a client: by UDP, with the sender's endpoint if it is a client of ours; else: to IPv6
+//!     bubble, ICMPv6 message   ─▶ to a client: by UDP, with the sender's endpoint; an echo message to a native host: to IPv6
 //! ```
 //!
 //! It must not serve as a reflector (RFC 6169): an answer is hardly longer than its question, the addresses inside a datagram are those that it came
@@ -11,13 +11,17 @@
 
 mod advertisement;
 mod authentication;
+mod counts;
 mod packet;
 mod rates;
 mod refusal;
+mod sent;
 mod server;
 
 pub(crate) use authentication::Protected;
 pub use authentication::{ClientKey, Clients};
+pub use counts::Counts;
 pub use rates::Rate;
 pub use refusal::Refusal;
-pub use server::{Datagram, Sent, Server, Settings};
+pub use sent::Sent;
+pub use server::{Datagram, OwnAddresses, Server, Settings};

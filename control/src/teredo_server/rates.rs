@@ -1,10 +1,9 @@
 //! Rates of IPv4 addresses. A bucket belongs to all addresses with one hash: an address never has more tokens because others were forgotten, and
 //! a flood of forged sources takes the tokens of those alone whose buckets it meets.
 
-use core::net::Ipv4Addr;
 use foldhash::fast::FixedState;
 use sixway_dataplane::Instant;
-use std::hash::BuildHasher as _;
+use std::hash::{BuildHasher as _, Hash};
 use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
@@ -16,6 +15,14 @@ pub struct Rate {
     pub rate: u32,
     /// Datagrams of a burst.
     pub burst: u32,
+}
+
+impl Rate {
+    /// A third of it, for some; and what is left for others.
+    pub(super) const fn thirds(self) -> (Self, Self) {
+        let (rate, burst) = (self.rate / 3, self.burst / 3);
+        (Self { rate, burst }, Self { rate: self.rate - rate, burst: self.burst - burst })
+    }
 }
 
 /// Buckets of one rate; each is the time at which it is full (the generic cell rate algorithm, ITU-T I.371 Annex A).
@@ -39,9 +46,9 @@ impl Rates {
         }
     }
 
-    /// Takes a token; false: the bucket is empty.
-    pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
-        let at = self.hash.hash_one(address.to_bits()) as usize % self.full.len();
+    /// Takes a token of an address, or of an identifier; false: the bucket is empty.
+    pub(super) fn admit(&mut self, whose: impl Hash, now: Instant) -> bool {
+        let at = self.hash.hash_one(whose) as usize % self.full.len();
         let Some(bucket) = self.full.get_mut(at) else { return false };
         let full = (*bucket).max(now);
         if full.since(now) > self.tolerance {
@@ -55,6 +62,7 @@ impl Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::net::Ipv4Addr;
 
     #[test]
     fn an_address_may_send_a_burst_and_then_at_its_rate_while_another_is_not_touched() {

@@ -18,6 +18,11 @@ macro_rules! refusals {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$reason => $name,)+ }
             }
+
+            /// What it means.
+            pub const fn help(self) -> &'static str {
+                match self { $(Self::$reason => concat!($($doc,)+).trim_ascii(),)+ }
+            }
         }
     };
 }
@@ -31,15 +36,15 @@ refusals! {
     SourceNotGlobal = "source_not_global"
     /// Its IPv6 source is not the client that its IPv4 source is (RFC 4380 §5.3.1, 5).
     SourceSpoofed = "source_spoofed"
-    /// Neither its IPv6 source nor its destination is a client of this server (RFC 4380 §5.3.1, 6).
+    /// It is to a client of another server, or to a native host and not from a client of this one (RFC 4380 §5.3.1, 6).
     NotOurClient = "not_our_client"
     /// Its IPv6 destination is of a link, or of a group.
     DestinationNotGlobal = "destination_not_global"
-    /// The IPv4 address in its IPv6 destination is not global unicast (RFC 4380 §5.3.1).
+    /// The IPv4 address in its IPv6 destination is not global unicast, or its port is 0 (RFC 4380 §5.3.1).
     MappedNotGlobal = "mapped_not_global"
     /// Its cone bit asks for an answer from a second address, which this server does not have.
     NoSecondary = "no_secondary"
-    /// It would come back to this server.
+    /// It comes from this host, or would come back to it.
     Loop = "loop"
     /// Its authentication is missing or wrong (RFC 4380 §5.2.2).
     NotAuthentic = "not_authentic"
@@ -49,6 +54,8 @@ refusals! {
     DestinationRate = "destination_rate"
     /// All together are over their rate.
     TotalRate = "total_rate"
+    /// It is to a native host, and this server forwards nothing there.
+    NativeDisabled = "native_disabled"
 }
 
 impl fmt::Display for Refusal {

@@ -1,10 +1,12 @@
 //! The server: one datagram in, at most one out.
 
 use super::advertisement::{advertisement, link_local};
-use super::authentication::{Clients, Protected};
+use super::authentication::Clients;
+use super::counts::{Counts, Outcome};
 use super::packet::{self, Content};
 use super::rates::{Rate, Rates};
 use super::refusal::Refusal;
+use super::sent::Sent;
 use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
@@ -13,6 +15,8 @@ use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4};
 
 /// Buckets of rates: 1 MiB for sources and destinations together.
 const BUCKETS: usize = 65_536;
+/// Those of authentic clients, by identifier.
+const BUCKETS_OF_CLIENTS: usize = 4_096;
 
 /// What a server is configured with.
 #[derive(Clone, Debug)]
@@ -24,8 +28,10 @@ pub struct Settings {
     pub secondary: Option<Ipv4Addr>,
     /// Who may qualify.
     pub clients: Clients,
-    /// Networks this host is attached to: nothing is sent to their broadcast addresses.
-    pub subnets: Vec<Prefix4>,
+    /// Whether echo messages of clients are forwarded to native hosts. Without it, clients cannot find the relays that are nearest to those.
+    pub native: bool,
+    /// This host's addresses, and its networks: nothing is forwarded to itself or to broadcast addresses.
+    pub host: OwnAddresses,
     /// Of one IPv4 source.
     pub source_rate: Rate,
     /// To one client.
@@ -41,12 +47,22 @@ impl Settings {
             address,
             secondary,
             clients: Clients::everybody(),
-            subnets: Vec::new(),
+            native: true,
+            host: OwnAddresses::default(),
             source_rate: Rate { rate: 20, burst: 60 },
             destination_rate: Rate { rate: 50, burst: 100 },
             total_rate: Rate { rate: 50_000, burst: 50_000 },
         }
     }
+}
+
+/// This host's addresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnAddresses {
+    /// Its IPv4 addresses.
+    pub addresses: Vec<Ipv4Addr>,
+    /// Networks that it is attached to.
+    pub subnets: Vec<Prefix4>,
 }
 
 /// A datagram that came to the server's port.
@@ -60,36 +76,43 @@ pub struct Datagram<'a> {
     pub payload: &'a [u8],
 }
 
-/// What a server sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// The octets as a datagram, from this address of the server and its port.
-    Udp {
-        /// Source.
-        from: Ipv4Addr,
-        /// Destination.
-        to: Endpoint4,
-    },
-    /// The octets as an IPv6 packet, by the host's routing.
-    Native,
-}
-
 /// A Teredo server.
 #[derive(Clone, Debug)]
 pub struct Server {
     settings: Settings,
     sources: Rates,
+    /// Of authentic clients: a flood of forged sources does not reach them.
+    clients: Rates,
     destinations: Rates,
     total: Rates,
+    /// The third of the total that only authentic solicitations have.
+    reserved: Rates,
+    counts: Counts,
 }
 
 impl Server {
     /// A server; the seed makes the places of its buckets unpredictable.
     pub fn new(settings: Settings, seed: u64) -> Self {
-        let sources = Rates::new(settings.source_rate, BUCKETS, seed);
-        let destinations = Rates::new(settings.destination_rate, BUCKETS, seed.rotate_left(32));
-        let total = Rates::new(settings.total_rate, 1, seed);
-        Self { settings, sources, destinations, total }
+        let (reserved, total) = settings.total_rate.thirds();
+        Self {
+            sources: Rates::new(settings.source_rate, BUCKETS, seed),
+            clients: Rates::new(settings.source_rate, BUCKETS_OF_CLIENTS, seed.rotate_left(16)),
+            destinations: Rates::new(settings.destination_rate, BUCKETS, seed.rotate_left(32)),
+            total: Rates::new(total, 1, seed),
+            reserved: Rates::new(reserved, 1, seed),
+            settings,
+            counts: Counts::default(),
+        }
+    }
+
+    /// What was counted.
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// This host has other addresses.
+    pub fn set_host(&mut self, host: OwnAddresses) {
+        self.settings.host = host;
     }
 
     /// Handles a datagram: writes what is to be sent to `out`.
@@ -103,31 +126,78 @@ impl Server {
         now: Instant,
     ) -> Result<Sent, Refusal> {
         out.clear();
+        let outcome = self.decide(datagram, out, now);
+        self.counts.count(&outcome);
+        outcome.map(Outcome::sent)
+    }
+
+    fn decide(
+        &mut self,
+        datagram: Datagram<'_>,
+        out: &mut Vec<u8>,
+        now: Instant,
+    ) -> Result<Outcome, Refusal> {
         let (prologue, octets) = Prologue::split(datagram.payload).map_err(|_| Refusal::Malformed)?;
         let (header, packet) = packet::read(octets)?;
         let content = packet::content(&header, packet)?;
         if !self.may_send_to(datagram.from.address) || datagram.from.port == 0 {
             return Err(Refusal::SourceNotGlobal);
         }
-        let is_own = |address| self.settings.address == address || self.settings.secondary == Some(address);
-        if is_own(datagram.from.address) {
+        if self.is_server(datagram.from.address) {
             return Err(Refusal::Loop);
         }
+        if content == Content::Solicitation {
+            if self.is_own(datagram.from.address) {
+                return Err(Refusal::Loop);
+            }
+            return self.advertise(datagram, &prologue, (&header, packet), (out, now));
+        }
+        self.admit(datagram.from.address, now)?;
+        self.check_source(datagram.from, &header)?;
+        let sent = match TeredoAddress::of(header.destination) {
+            // A bubble with its trailers (RFC 6081 §4.1); what is behind another packet belongs to nothing.
+            Some(client) => {
+                let octets = if content == Content::Bubble { octets } else { packet };
+                self.forward_to_client(datagram.from, client, octets, (out, now))
+            }
+            None => self.forward_native(&header, (content, packet), out),
+        };
+        sent.map(Outcome::Forwarded)
+    }
+
+    /// Takes the tokens of somebody unknown.
+    fn admit(&mut self, from: Ipv4Addr, now: Instant) -> Result<(), Refusal> {
         // The rate of the source first: whoever is over it takes nothing of what is for all.
-        if !self.sources.admit(datagram.from.address, now) {
+        if !self.sources.admit(from, now) {
             return Err(Refusal::SourceRate);
         }
-        if !self.total.admit(Ipv4Addr::UNSPECIFIED, now) {
+        if !self.total.admit((), now) {
             return Err(Refusal::TotalRate);
         }
-        if content == Content::Solicitation {
-            return self.advertise(datagram, &prologue, (&header, packet), out);
+        Ok(())
+    }
+
+    /// Takes the tokens of an authentic client: its own, and those that are reserved, before those of all.
+    fn admit_client(
+        (clients, reserved, total): (&mut Rates, &mut Rates, &mut Rates),
+        client: &[u8],
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        if !clients.admit(client, now) {
+            return Err(Refusal::SourceRate);
         }
-        self.check_source(datagram.from, &header)?;
-        match TeredoAddress::of(header.destination) {
-            Some(client) => self.forward_to_client(datagram, client, octets, out, now),
-            None => self.forward_native(&header, (content, packet), out),
+        if !(reserved.admit((), now) || total.admit((), now)) {
+            return Err(Refusal::TotalRate);
         }
+        Ok(())
+    }
+
+    fn is_server(&self, address: Ipv4Addr) -> bool {
+        self.settings.address == address || self.settings.secondary == Some(address)
+    }
+
+    fn is_own(&self, address: Ipv4Addr) -> bool {
+        self.is_server(address) || self.settings.host.addresses.contains(&address)
     }
 
     /// Whether datagrams may go to an address (RFC 4380 §5.2.4).
@@ -138,7 +208,7 @@ impl Server {
                 matches!(address.to_bits() & host, bits if bits == host || bits == 0)
             }
         };
-        is_global_unicast(address) && !self.settings.subnets.iter().any(is_broadcast)
+        is_global_unicast(address) && !self.settings.host.subnets.iter().any(is_broadcast)
     }
 
     /// RFC 4380 §5.3.1, 5 and 6.
@@ -146,7 +216,8 @@ impl Server {
         match TeredoAddress::of(header.source) {
             Some(client) if client.mapped() != from => Err(Refusal::SourceSpoofed),
             Some(_) => Ok(()),
-            None if !is_global(header.source) => Err(Refusal::SourceSpoofed),
+            // A relay may send bubbles from its link-local address, as miredo does.
+            None if !is_of_one_node(header.source) => Err(Refusal::SourceSpoofed),
             None => match TeredoAddress::of(header.destination) {
                 Some(client) if client.server == self.settings.address => Ok(()),
                 Some(_) | None => Err(Refusal::NotOurClient),
@@ -156,13 +227,44 @@ impl Server {
 
     /// A router solicitation (RFC 4380 §5.3.2).
     fn advertise(
-        &self,
+        &mut self,
         datagram: Datagram<'_>,
         prologue: &Prologue<'_>,
         (header, packet): (&Ipv6Header, &[u8]),
-        out: &mut Vec<u8>,
-    ) -> Result<Sent, Refusal> {
+        (out, now): (&mut Vec<u8>, Instant),
+    ) -> Result<Outcome, Refusal> {
         let client = TeredoInterface::of_link_local(header.source).ok_or(Refusal::Malformed)?;
+        let asked = prologue.authentication.as_ref();
+        let authentic = self.settings.clients.check(asked, prologue.origin, packet)?;
+        match (authentic, asked) {
+            (Some(_), Some(asked)) => {
+                let rates = (&mut self.clients, &mut self.reserved, &mut self.total);
+                Self::admit_client(rates, asked.client, now)?;
+            }
+            (Some(_) | None, _) => {
+                if !self.sources.admit(datagram.from.address, now) {
+                    return Err(Refusal::SourceRate);
+                }
+                if !self.total.admit((), now) {
+                    return Err(Refusal::TotalRate);
+                }
+            }
+        }
+        self.check_solicitation(header, packet)?;
+        // RFC 4380 §5.3.2: to a cone bit the answer comes from the address that was not asked.
+        let from = if client.is_cone() { self.other_than(datagram.to)? } else { datagram.to };
+        let answer = advertisement(self.settings.address, header.source);
+        let origin = Origin(datagram.from);
+        if let Some(asked) = asked {
+            Clients::write(out, asked, authentic, (origin, &answer));
+        }
+        out.extend(origin.octets());
+        out.extend(answer);
+        let sent = Sent::Udp { from, to: datagram.from };
+        Ok(Outcome::Advertised { sent, authentic: authentic.is_some() })
+    }
+
+    fn check_solicitation(&self, header: &Ipv6Header, packet: &[u8]) -> Result<(), Refusal> {
         if header.destination != ALL_ROUTERS && header.destination != link_local(self.settings.address) {
             return Err(Refusal::Malformed);
         }
@@ -173,23 +275,10 @@ impl Server {
             outer_source: None,
             message: packet.get(IPV6_HEADER..).ok_or(Refusal::Malformed)?,
         };
-        let Ok(Message::RouterSolicitation(_)) = Message::parse(&received) else {
-            return Err(Refusal::Malformed);
-        };
-        let authentication = prologue.authentication.as_ref();
-        let key = self.settings.clients.check(authentication, prologue.origin, packet)?;
-        // RFC 4380 §5.3.2: to a cone bit the answer comes from the address that was not asked.
-        let from = if client.is_cone() { self.other_than(datagram.to)? } else { datagram.to };
-        let answer = advertisement(self.settings.address, header.source);
-        let origin = Origin(datagram.from);
-        if let Some(asked) = authentication {
-            let nonce = asked.nonce;
-            let protected = Protected { nonce, confirmation: 0, origin: Some(origin), packet: &answer };
-            Clients::write(out, asked, key, protected);
+        match Message::parse(&received) {
+            Ok(Message::RouterSolicitation(_)) => Ok(()),
+            Ok(_) | Err(_) => Err(Refusal::Malformed),
         }
-        out.extend(origin.octets());
-        out.extend(answer);
-        Ok(Sent::Udp { from, to: datagram.from })
     }
 
     /// The server's other address.
@@ -198,29 +287,30 @@ impl Server {
         Ok(if address == secondary { self.settings.address } else { secondary })
     }
 
-    /// A bubble or an echo message to a client, of this server or of another one.
+    /// A bubble or an echo message to a client of this server.
     fn forward_to_client(
         &mut self,
-        datagram: Datagram<'_>,
+        from: Endpoint4,
         client: TeredoAddress,
         octets: &[u8],
-        out: &mut Vec<u8>,
-        now: Instant,
+        (out, now): (&mut Vec<u8>, Instant),
     ) -> Result<Sent, Refusal> {
+        // RFC 4380 §5.3.1 would forward to clients of any server. They do not expect packets from this one, and their NATs drop them: nobody but
+        // the author of a flood would miss it.
+        if client.server != self.settings.address {
+            return Err(Refusal::NotOurClient);
+        }
         let to = client.mapped();
         if !self.may_send_to(to.address) || to.port == 0 {
             return Err(Refusal::MappedNotGlobal);
         }
-        if to.address == self.settings.address || self.settings.secondary == Some(to.address) {
+        if self.is_own(to.address) {
             return Err(Refusal::Loop);
         }
         if !self.destinations.admit(to.address, now) {
             return Err(Refusal::DestinationRate);
         }
-        if client.server == self.settings.address {
-            out.extend(Origin(datagram.from).octets());
-        }
-        // With its trailers (RFC 6081 §4.1).
+        out.extend(Origin(from).octets());
         out.extend_from_slice(octets);
         Ok(Sent::Udp { from: self.settings.address, to })
     }
@@ -235,6 +325,9 @@ impl Server {
         if !is_global(header.destination) {
             return Err(Refusal::DestinationNotGlobal);
         }
+        if !self.settings.native {
+            return Err(Refusal::NativeDisabled);
+        }
         let is_ours =
             TeredoAddress::of(header.source).is_some_and(|client| client.server == self.settings.address);
         if !is_ours {
@@ -248,8 +341,13 @@ impl Server {
         if let Some(hop_limit) = out.get_mut(7) {
             *hop_limit -= 1;
         }
-        Ok(Sent::Native)
+        Ok(Sent::Native(header.destination))
     }
+}
+
+/// Whether an address is of one node, and not of this one.
+fn is_of_one_node(address: Ipv6Addr) -> bool {
+    !(address.is_multicast() || address.is_unspecified() || address.is_loopback())
 }
 
 /// Whether an address is global unicast (RFC 4291 §2.4, as IANA allocates it), and if it embeds an IPv4 address of 6to4, whether that is.

@@ -229,7 +229,8 @@ fn a_server_of_this_project_qualifies_a_client_with_and_without_a_secret() {
     use sixway_control::teredo_server::{self, Clients, Datagram, Sent};
     for secure_one in [false, true] {
         let clients = if secure_one {
-            Clients::only([(b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)))])
+            let alice = (b"alice".to_vec(), ClientKey::new(|octets| hmac_sha1(b"secret", octets)));
+            Clients::new([alice], true)
         } else {
             Clients::everybody()
         };

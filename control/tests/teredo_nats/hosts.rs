@@ -1,5 +1,6 @@
 //! Hosts of the network: a Teredo server, a client, and a host on the Internet that looks for the client.
 
+use super::engine_ends::RelayHost;
 use super::network::{Datagram, Host};
 use core::cell::RefCell;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -18,12 +19,14 @@ pub struct ServerHost {
     out: Vec<Datagram>,
     /// It answers nothing.
     pub is_down: bool,
+    /// Where its IPv6 packets go.
+    pub native: Option<Rc<RefCell<RelayHost>>>,
 }
 
 impl ServerHost {
     pub fn new(primary: Ipv4Addr, secondary: Option<Ipv4Addr>) -> Rc<RefCell<Self>> {
         let server = Server::new(teredo_server::Settings::new(primary, secondary), 5);
-        Rc::new(RefCell::new(Self { server, out: Vec::new(), is_down: false }))
+        Rc::new(RefCell::new(Self { server, out: Vec::new(), is_down: false, native: None }))
     }
 }
 
@@ -38,8 +41,12 @@ impl Host for ServerHost {
             payload: &datagram.payload,
         };
         let mut payload = Vec::new();
-        if let Ok(Sent::Udp { from, to }) = self.server.handle(received, &mut payload, now) {
-            self.out.push(Datagram { from: Endpoint4::new(from, TEREDO_PORT), to, payload });
+        match (self.server.handle(received, &mut payload, now), &self.native) {
+            (Ok(Sent::Udp { from, to }), _) => {
+                self.out.push(Datagram { from: Endpoint4::new(from, TEREDO_PORT), to, payload });
+            }
+            (Ok(Sent::Native(_)), Some(relay)) => relay.borrow_mut().reaches_native(payload),
+            (Ok(Sent::Native(_)) | Err(_), _) => {}
         }
     }
 

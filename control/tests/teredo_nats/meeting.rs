@@ -156,7 +156,7 @@ fn meet(kinds: [Kind; 2], delay: u64, seed: u64) -> bool {
 }
 
 /// RFC 6081 §3, figure 1, by its first two extensions; `None`: the figure has no row, or needs another port of the client (PP, SS).
-fn figure_1(source: Kind, destination: Kind) -> Option<bool> {
+pub fn figure_1(source: Kind, destination: Kind) -> Option<bool> {
     use Kind::{
         Absent, AddressRestricted, AddressSymmetric, Cone, PortPreservingSymmetric, PortRestricted,
         PortSymmetric, SequentialSymmetric,

@@ -1,6 +1,8 @@
 //! Teredo behind NATs of eight kinds, in simulated time: the real client and the real server, and between them a network of model NATs.
 
+mod carried;
 mod changes;
+mod engine_ends;
 mod found;
 mod hosts;
 mod learning;

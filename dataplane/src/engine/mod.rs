@@ -9,7 +9,7 @@
 //!     own_tunnels    tunnels behind our own NAT44
 //!     fast_path      sessions for the fast path                        generated  probes and answers
 //!     softwire_ends  IPv4 behind many remote ends                      softwires  what an AFTR's need in addition
-//!     udp_ends       tunnels in UDP by local endpoint
+//!     udp_ends       tunnels in UDP by local endpoint                  in_udp  their packets
 //!     realms         hosts behind devices of their own                 in_realms  their packets
 //! ```
 
@@ -22,6 +22,7 @@ mod entry;
 mod fast_path;
 mod generated;
 mod in_realms;
+mod in_udp;
 mod inheritance;
 mod inside4;
 mod narrow_path;

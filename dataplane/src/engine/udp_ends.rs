@@ -1,20 +1,11 @@
 //! Where tunnels in UDP end: endpoints of this host (RFC 4380 §5.1.1).
 
-use super::Engine;
-use super::slot::Slot;
 use super::tunnel_addresses::TunnelAt;
-use crate::classify::Owner;
-use crate::drop_reason::DropReason;
-use crate::frame::{Checksum, Frame};
-use crate::kind::Kind;
 use crate::parse::{Packet, Transport};
-use crate::rewrite::decap;
-use crate::verdict::MechanismId;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
 use sixway_wire::protocol::UDP;
-use sixway_wire::teredo::Prologue;
-use sixway_wire::{Endpoint4, UDP_HEADER, UdpHeader};
 
 /// All of these endpoints.
 #[derive(Default)]
@@ -38,42 +29,5 @@ impl UdpEnds {
         let end = Endpoint4::new(destination, port);
         let found = self.0.iter().find(|(one, _)| *one == end).filter(|_| packet.protocol == UDP);
         found.map(|(_, tunnel)| *tunnel)
-    }
-}
-
-impl Engine {
-    /// A datagram that came through a tunnel in UDP: the packet inside is parsed into the slot, and the outer one ends there and begins its transport
-    /// with it, whatever stood in front of it and stands behind it.
-    #[inline(never)]
-    pub(super) fn came_in_udp(
-        &self,
-        tunnel: TunnelAt,
-        frame: &Frame,
-        slot: &mut Slot,
-    ) -> Result<Owner, DropReason> {
-        let Slot { packet, inner, .. } = slot;
-        if frame.offload.segments.is_some() || frame.offload.checksum != Checksum::Complete {
-            return Err(DropReason::BadGso);
-        }
-        let at = usize::from(packet.transport_at);
-        let octets = frame.bytes().get(at..packet.length as usize).ok_or(DropReason::Truncated)?;
-        let header = UdpHeader::read(octets).map_err(|_| DropReason::TransportTruncated)?;
-        let length = usize::from(header.length);
-        let datagram = octets.get(UDP_HEADER..length).ok_or(DropReason::BadUdpLength)?;
-        let (_, rest) = Prologue::split(datagram).map_err(|_| DropReason::Truncated)?;
-        packet.transport_at = (at + length - rest.len()) as u16;
-        packet.length = (at + length) as u32;
-        decap::inner(frame, packet, inner.place())?;
-        Ok(Owner::Mechanism(tunnel.id))
-    }
-
-    /// Looks up again where tunnels in UDP end.
-    pub(super) fn set_udp_ends(&mut self) {
-        let ends = self.mechanisms.teredo.all.iter().zip(0..).filter_map(|(teredo, index)| {
-            let id = MechanismId { kind: Kind::Teredo, index };
-            Some((teredo.local()?, TunnelAt { id, policy: teredo.policy() }))
-        });
-        self.udp_ends = UdpEnds::new(ends);
-        self.join = self.config.join && (self.join || !self.udp_ends.is_empty());
     }
 }

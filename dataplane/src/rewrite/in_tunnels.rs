@@ -8,9 +8,7 @@ use super::work::{Editing, Executed, Renumbering, Work};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::Frame;
-use crate::limits::Limits;
 use crate::outbox::Outbox;
-use crate::parse::{Addresses, Transport};
 use crate::tunnel::ecn;
 use crate::verdict::{Action, Edit, Encap, Next, Outer, PolicyId};
 
@@ -31,8 +29,8 @@ impl Rewriter {
                 policy,
                 encap: None,
             } => self.decap_and_renumber(tunnel, (edit, policy), work, frame, (out, effects)),
-            Action { decap: None, edit: Some(edit @ Edit::Renumber4 { .. }), policy, encap: Some(encap) } => {
-                self.renumber_and_encap((edit, policy), encap, work, frame, (out, effects))
+            Action { decap: None, edit: Some(edit @ Edit::Renumber4 { .. }), encap: Some(encap), .. } => {
+                self.renumber_and_encap(edit, encap, work, frame, (out, effects))
             }
             Action { .. } => {
                 // A copy: a decision whose address escapes would have to be in memory on every path.
@@ -109,51 +107,34 @@ impl Rewriter {
         Some(done.map(|()| Executed::InPlace))
     }
 
-    /// A packet that is renumbered and enters a tunnel.
+    /// A packet that is renumbered and enters a tunnel: a plain one in one step, any other one step by step.
     #[inline(always)]
     fn renumber_and_encap(
         &mut self,
-        (edit, translation): (Edit, PolicyId),
+        edit: Edit,
         encap: Encap,
         work: &Work<'_>,
         frame: &mut Frame,
         (out, effects): (&mut Outbox, &mut Effects),
     ) -> Result<Executed, DropReason> {
         let Work { packet, pass, .. } = *work;
-        let outer = effects.outer_at(encap.outer).ok_or(DropReason::NoMechanism)?;
-        let is_plain = matches!(packet.addresses, Addresses::V4 { .. })
-            && !matches!(packet.transport, Transport::IcmpError { .. })
-            && !pass.reassembled
-            // Their segments get checksums by the new addresses, which `packet` does not have.
-            && frame.offload.segments.is_none();
-        let (&Outer::V6 { source, destination }, true) = (outer, is_plain) else {
-            let decision = *work.decision;
-            return self.execute_any(&Work { decision: &decision, ..*work }, frame, out, effects);
-        };
-        let outer = Outer::V6 { source, destination };
-        let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
-        let limit = policy.encapsulation_limit;
-        let room = self.writer.room_with_limit(policy, &outer, limit, true);
-        let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
-        if room.takes_plain((packet, frame), limit)
-            && let Edit::Renumber4 { source: from, destination: to, keep_ports: false } = edit
+        if let Edit::Renumber4 { source: from, destination: to, keep_ports: false } = edit
             && let Some(plain) = Plain::of(packet, frame)
+            && let Some(&Outer::V6 { source, destination }) = effects.outer_at(encap.outer)
+            && let Some(policy) = self.tunnels.get(usize::from(encap.policy.0))
         {
-            frame.truncate(packet.length as usize);
-            let fresh = plain.may_be_cut && plain.changes_source(from.address);
-            let identification = fresh.then(|| self.writer.identifications.reserve(to.address, 1));
-            plain.renumber(frame.bytes_mut(), (from, to), (hops, identification))?;
-            return encap_plain((source, destination), (policy, room), frame, (packet, hops));
+            let limit = policy.encapsulation_limit;
+            let room = self.writer.room_with_limit(policy, &Outer::V6 { source, destination }, limit, true);
+            if room.takes_plain((packet, frame), limit) {
+                frame.truncate(packet.length as usize);
+                let hops = packet.hops.saturating_sub(u8::from(pass.decrement));
+                let fresh = plain.may_be_cut && plain.changes_source(from.address);
+                let identification = fresh.then(|| self.writer.identifications.reserve(to.address, 1));
+                plain.renumber(frame.bytes_mut(), (from, to), (hops, identification))?;
+                return encap_plain((source, destination), (policy, room), frame, (packet, hops));
+            }
         }
-        // RFC 2473 §7.2, RFC 6333 §6.3: an IPv4 packet that may be fragmented is not; its tunnel packet is.
-        let mtu4 = if packet.dont_fragment { room.most } else { u16::MAX };
-        if !packet.dont_fragment {
-            self.refuse_outer_fragments(policy, room, (packet, frame))?;
-        }
-        let limits = Limits { mtu4, ..self.writer.limits };
-        self.edit::<Renumbering>((edit, translation), work, limits, frame, (out, effects))?;
-        let policy = self.tunnels.get(usize::from(encap.policy.0)).ok_or(DropReason::NoMechanism)?;
-        let tunnel = (policy, limit, room);
-        self.writer.encap_in_room(&outer, tunnel, frame, (packet, hops), (out, &mut effects.counters))
+        let decision = *work.decision;
+        self.execute_any(&Work { decision: &decision, ..*work }, frame, out, effects)
     }
 }

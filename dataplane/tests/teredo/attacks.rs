@@ -27,7 +27,7 @@ fn a_sender_to_clients_that_do_not_exist_takes_its_share_of_the_list_alone() {
     (0..20).for_each(|number| establish(&mut gateway, number * 16));
     flood(&mut gateway, "2001:db8:666::1", 1_000..3_000);
     assert_eq!(count(&gateway, PeerState::Contacting), 100, "one part in 64");
-    // Another host gets an entry, and its packet to an established client goes at once.
+    // Another host gets an entry, and its packet to an established client goes immediately.
     establish(&mut gateway, 400);
     gateway.receives(packet(NATIVE, &client6(0)));
     sends_to(&mut gateway, mapped(0), packet(NATIVE, &client6(0)));

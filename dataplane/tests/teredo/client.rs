@@ -168,6 +168,22 @@ fn a_bubble_from_the_server_is_answered_directly() {
     assert_eq!(gateway.engine.teredo()[0].row().peers, [0, 1, 0, 0], "which trusts nobody");
 }
 
+/// A relay without a global address of its own sends such bubbles (miredo's does); from anybody else than the server they say nothing.
+#[test]
+fn a_bubble_of_a_relay_with_a_link_local_address_is_answered_if_it_came_through_the_server() {
+    let mut gateway = qualified();
+    let mut payload = Origin(RELAY).octets().to_vec();
+    payload.extend(bubble("fe80::8000:5445:5245:444f", &client6(0)));
+    gateway.receives(datagram(SERVER, LOCAL, payload.clone()));
+    sends_to(&mut gateway, RELAY, bubble(&client6(0), "fe80::8000:5445:5245:444f"));
+    gateway.refuses(datagram(mapped(5), LOCAL, payload), DropReason::TeredoUnexpected);
+    gateway.refuses(
+        datagram(RELAY, LOCAL, bubble("fe80::8000:5445:5245:444f", &client6(0))),
+        DropReason::TeredoUnexpected,
+    );
+    assert_eq!(gateway.engine.teredo()[0].row().peers, [0, 0, 0, 0], "it is no peer");
+}
+
 #[test]
 fn a_forged_origin_makes_a_client_send_to_no_local_network() {
     for address in ["10.0.0.1", "192.168.1.1", "127.0.0.1", "224.0.0.1", "255.255.255.255", "192.0.2.9"] {
@@ -253,6 +269,7 @@ fn a_client_behind_a_symmetric_nat_is_reached_where_its_bubble_with_the_nonce_co
     }
     gateway.receives(datagram(elsewhere, LOCAL, bubble_with(&peer, &nonce)));
     assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, elsewhere, bubble(&own, &peer));
     sends_to(&mut gateway, elsewhere, packet(&own, &peer));
     gateway.receives(datagram(elsewhere, LOCAL, packet(&peer, &own)));
     gateway.sends(packet(&peer, &own));

@@ -37,7 +37,7 @@ pub(crate) fn client6(number: u32) -> String {
     client(number).address().to_string()
 }
 
-/// A datagram: an IPv6 packet with what stands in front of it and behind it.
+/// A datagram: an IPv6 packet with what is in front of it and behind it.
 pub(crate) fn datagram(from: Endpoint4, to: Endpoint4, payload: impl Into<Vec<u8>>) -> Build {
     v4(&from.address.to_string(), &to.address.to_string()).may_fragment().udp(
         from.port,

@@ -7,7 +7,7 @@ use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, LeaseRow, Page, PoolBlocksRow,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers, TeredoRow,
+    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers, TeredoRow, TeredoServerRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,6 +55,9 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
             "/v1/router-advertisements",
             |rows, colour| show::router_advertisements(rows, colour),
         ),
+        Some(ShowKind::TeredoServer) => {
+            arguments.one::<Option<TeredoServerRow>>(&client, "/v1/teredo-server", show::teredo_server)
+        }
         Some(ShowKind::Dns64) => arguments.one::<Option<Dns64Row>>(&client, "/v1/dns64", show::dns64),
         Some(ShowKind::Fastpath) => {
             arguments.one::<Option<FastPathRow>>(&client, "/v1/fastpath", show::fast_path)
@@ -126,6 +129,7 @@ impl ShowArguments {
                 | ShowKind::Teredo
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
+                | ShowKind::TeredoServer
                 | ShowKind::Dns64
                 | ShowKind::Fastpath
                 | ShowKind::Config,

@@ -63,6 +63,8 @@ pub(super) enum ShowKind {
     SixRd,
     /// Router advertisements per link.
     RouterAdvertisements,
+    /// The Teredo server: what it exposes, and what became of datagrams.
+    TeredoServer,
     /// DNS64: upstreams, query outcomes, cache and counters.
     Dns64,
     /// The fast path: packets forwarded in the kernel, and those passed to the engine.

@@ -24,13 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LINES: usize = 2_000;
 
 /// What the running gateway tells.
-const OF_GATEWAY: [(&str, &str); 9] = [
+const OF_GATEWAY: [(&str, &str); 10] = [
     ("status", "/v1/status"),
     ("counters", "/v1/counters"),
     ("drops", "/v1/drops"),
     ("pools", "/v1/pools"),
     ("fast path", "/v1/fastpath"),
     ("DNS64", "/v1/dns64"),
+    ("Teredo server", "/v1/teredo-server"),
     ("6rd", "/v1/six-rd"),
     ("router advertisements", "/v1/router-advertisements"),
     ("metrics", "/metrics"),

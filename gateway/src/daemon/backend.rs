@@ -16,7 +16,7 @@ use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
     LiveRow, MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, Subscribers, TeredoRow,
+    SixRdRow, Status, Subscribers, TeredoRow, TeredoServerRow,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -209,6 +209,10 @@ impl Backend for Gateway {
         }
     }
 
+    fn teredo_server(&self) -> Option<TeredoServerRow> {
+        self.teredo_row()
+    }
+
     async fn flush(&self, flush: Flush) -> Result<Flushed, AdminError> {
         match &self.dns64 {
             Some(view) => view.flush(&flush).await,
@@ -288,6 +292,7 @@ impl Backend for Gateway {
             advertisements,
             steered,
             dns64,
+            teredo_server: self.teredo_row(),
             fast_path,
             host: self.host_row(),
             event_log: self.event_log_rows(),
@@ -327,6 +332,7 @@ impl Gateway {
             bindings: tables.iter().map(|table| table.bindings).sum(),
             mechanisms: mechanisms.collect(),
             dns64,
+            teredo_server: self.teredo_row(),
             metrics: self.facts.metrics.clone(),
             host: self.host_row(),
             problems: Vec::new(),

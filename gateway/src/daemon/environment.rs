@@ -14,6 +14,7 @@ use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
 use super::signals::Signals;
 use super::start::Start;
+use super::teredo_server::TeredoServer;
 use super::threads::{Threads, confine};
 use super::tunnels::Tunnels;
 use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
@@ -133,17 +134,23 @@ impl<'c> Environment<'c> {
         Ok(Some((environment, engines, tun)))
     }
 
-    /// Begins with tunnels and names; the workers run.
+    /// Begins with tunnels, names and the Teredo server; the workers run.
     pub(super) fn begin(
         &mut self,
         config: &'c Config,
         threads: &mut Threads,
-    ) -> Result<Option<Dns64<'c>>, RunError> {
+    ) -> Result<(Option<Dns64<'c>>, Option<TeredoServer>), RunError> {
+        let (clock, seed) = (self.clock, self.seed[0].rotate_left(23) ^ self.seed[1]);
+        let teredo = || {
+            let section = config.teredo_server.as_ref();
+            section.map(|section| TeredoServer::start(section, clock, seed)).transpose()
+        };
         let (tunnels, host) = (&mut self.tunnels, &mut self.host);
         let names = self.leases.as_ref().and_then(|book| HostNames::new(config, book));
         let begun = tunnels
             .begin(host, &threads.posts)
-            .and_then(|()| Dns64::start(config, self.clock, (self.mappings.clone(), names)));
+            .and_then(|()| Dns64::start(config, clock, (self.mappings.clone(), names)))
+            .and_then(|dns64| Ok((dns64, teredo()?)));
         match begun {
             Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
             Err(_) => {
@@ -171,9 +178,16 @@ impl<'c> Environment<'c> {
         }
     }
 
-    /// The lines about DNS64 and the fast path printed at start: title and text.
-    pub(super) async fn lines(&self, dns64: Option<&Dns64<'_>>) -> Vec<(&'static str, String)> {
+    /// The lines about DNS64, the Teredo server and the fast path printed at start: title and text.
+    pub(super) async fn lines(
+        &self,
+        config: &Config,
+        dns64: Option<&Dns64<'_>>,
+    ) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
+        if let Some(section) = &config.teredo_server {
+            lines.push(("teredo server", section.exposes()));
+        }
         if let Some(dns64) = dns64 {
             lines.push(("dns64", dns64.serves().await));
         }

@@ -19,6 +19,8 @@ pub enum RunError {
     Tunnels(String),
     /// DNS64 did not start, or failed.
     Dns64(String),
+    /// The Teredo server did not start, or failed.
+    Teredo(String),
     /// The fast path is required by the configuration and did not start.
     FastPath(String),
     /// The event log cannot be opened.
@@ -36,6 +38,7 @@ impl fmt::Display for RunError {
             | Self::Worker(what)
             | Self::Tunnels(what)
             | Self::Dns64(what)
+            | Self::Teredo(what)
             | Self::FastPath(what)
             | Self::EventLog(what)
             | Self::Takeover(what) => f.write_str(what),

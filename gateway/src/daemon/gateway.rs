@@ -15,6 +15,7 @@ use super::reload::ReloadRequests;
 use super::remote_names::{self, RemoteReceiver, RemoteSender};
 use super::service;
 use super::session_sample::LastLook;
+use super::teredo_server_view::TeredoServerView;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
@@ -22,7 +23,7 @@ use crate::event_log::EventLog;
 use crate::host::{Restored, VrfTrouble, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow, TeredoClientRow};
+use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow, TeredoClientRow, TeredoServerRow};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
@@ -62,6 +63,7 @@ pub struct Gateway {
     /// Until the tunnels take them.
     new_remotes: Mutex<Option<RemoteReceiver>>,
     pub(super) dns64: Option<Arc<Dns64View>>,
+    teredo_server: Option<Arc<TeredoServerView>>,
     pub(super) started: Instant,
     pub(super) fast_path: Option<Arc<FastPathHandle>>,
     /// Told when this process is to make way.
@@ -117,6 +119,7 @@ impl Gateway {
             exhaustion: Mutex::default(),
             last_look: tokio::sync::Mutex::default(),
             dns64,
+            teredo_server: None,
             started,
             fast_path: None,
             leaving: tokio::sync::Notify::new(),
@@ -136,6 +139,16 @@ impl Gateway {
             own_leases: Mutex::default(),
             teredo_client: Mutex::default(),
         }
+    }
+
+    /// With this Teredo server.
+    pub(super) fn with_teredo_server(self, teredo_server: Option<Arc<TeredoServerView>>) -> Self {
+        Self { teredo_server, ..self }
+    }
+
+    /// The Teredo server.
+    pub(super) fn teredo_row(&self) -> Option<TeredoServerRow> {
+        self.teredo_server.as_ref().map(|view| view.row())
     }
 
     /// With these leases.

@@ -59,6 +59,8 @@ mod subscribers;
 mod takeover;
 mod teredo_host;
 mod teredo_kept;
+mod teredo_server;
+mod teredo_server_view;
 mod teredo_sockets;
 mod teredo_view;
 mod threads;

@@ -5,7 +5,9 @@ use super::session_sample::SampleCount;
 use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
 use crate::host::{SilentRouter, VrfTrouble};
 use crate::show::{count, plural};
-use crate::view::{Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow};
+use crate::view::{
+    Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow, TeredoServerRow,
+};
 use crate::worker::Table;
 use std::net::IpAddr;
 
@@ -167,6 +169,36 @@ pub(super) fn dns64(row: &Dns64Row) -> Vec<ProblemRow> {
         )
     });
     down.iter().map(problem).chain(warnings).collect()
+}
+
+/// From this many datagrams of the last minute on, those that are discarded are an attack or a mistake.
+const MANY_DATAGRAMS: u64 = 1_000;
+
+/// What keeps the Teredo server from its clients.
+pub(super) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::TeredoServer;
+    let details = "`sixway show teredo-server` has the reasons";
+    let waits = row.waits.iter().map(|address| {
+        let text = format!("teredo_server: this host does not have {address}");
+        ProblemRow::error(KIND, text, format!("add it: ip address add {address}/32 dev INTERFACE"))
+    });
+    let over = (row.over_total_rate_last_minute > 0).then(|| {
+        let text = format!(
+            "teredo_server: {} discarded, since all together were over teredo_server.total_rate",
+            plural(row.over_total_rate_last_minute, "datagram")
+        );
+        ProblemRow::warning(
+            KIND,
+            text,
+            "it may be a flood of forged sources; clients with a secret are still served",
+        )
+    });
+    let (received, refused) = (row.received_last_minute, row.refused_last_minute);
+    let refuses = (received >= MANY_DATAGRAMS && refused > received / 2).then(|| {
+        let text = format!("teredo_server: {} of {} discarded", count(refused), plural(received, "datagram"));
+        ProblemRow::warning(KIND, text, details)
+    });
+    waits.chain(over).chain(refuses).collect()
 }
 
 /// Why packets that could be in the fast path are not.
@@ -527,5 +559,27 @@ mod tests {
         };
         assert!(reload(&row("rolled back")).unwrap().text.ends_with("in force: port 53 is in use"));
         assert_eq!(reload(&row("kept")), None);
+    }
+
+    #[test]
+    fn what_keeps_a_teredo_server_from_its_clients_is_said() {
+        assert_eq!(teredo_server(&TeredoServerRow::default()), []);
+        let quiet =
+            TeredoServerRow { received_last_minute: 900, refused_last_minute: 900, ..Default::default() };
+        assert_eq!(teredo_server(&quiet), [], "a few strangers");
+        let row = TeredoServerRow {
+            waits: vec!["192.0.2.2".into()],
+            received_last_minute: 4_000,
+            refused_last_minute: 3_000,
+            over_total_rate_last_minute: 7,
+            ..TeredoServerRow::default()
+        };
+        let found = teredo_server(&row);
+        assert_eq!(
+            found.iter().map(|row| row.severity).collect::<Vec<_>>(),
+            [Severity::Error, Severity::Warning, Severity::Warning]
+        );
+        assert_eq!(found[0].text, "teredo_server: this host does not have 192.0.2.2");
+        assert_eq!(found[2].text, "teredo_server: 3,000 of 4,000 datagrams discarded");
     }
 }

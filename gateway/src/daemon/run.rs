@@ -8,6 +8,7 @@ use super::gateway::Gateway;
 use super::reload::Previous;
 use super::signals::Signals;
 use super::start::Start;
+use super::teredo_server::TeredoServer;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
 use super::{lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
@@ -90,12 +91,12 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     // Behind those of the main device, of which each worker has one at least.
     queues.0.extend(environment.host.take_realm_queues());
     let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
-    let mut dns64 = environment.begin(config, &mut threads)?;
+    let (mut dns64, mut teredo) = environment.begin(config, &mut threads)?;
     let facts = environment.facts(config, device);
     say_ready(
         &facts,
         threads.posts.len(),
-        &environment.lines(dns64.as_ref()).await,
+        &environment.lines(config, dns64.as_ref()).await,
         started,
         &sockets.socket,
     );
@@ -103,6 +104,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     environment.host.started();
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
+    let gateway = gateway.with_teredo_server(teredo.as_ref().map(TeredoServer::view));
     let gateway =
         gateway.with_event_log(environment.event_log.clone()).with_leases(environment.leases.clone());
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
@@ -114,6 +116,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         () = gateway.asked_to_leave() => Ending::MakingWay,
         error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64) => Ending::Whole(Err(RunError::Dns64(error))),
+        error = serve_teredo(&mut teredo) => Ending::Whole(Err(RunError::Teredo(error))),
         () = serve::admin(sockets.admin, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = serve::metrics(sockets.metrics, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = gateway.watch() => Ending::Whole(Ok(())),
@@ -126,6 +129,7 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     if let Some(dns64) = &mut dns64 {
         dns64.stop();
     }
+    drop(teredo);
     let end = match end {
         // The other workers' sessions go on.
         Ending::Whole(Err(error)) if rolls_back(start, &error) => Ending::Anew,
@@ -149,6 +153,14 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
 async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
     match dns64 {
         Some(dns64) => dns64.keep().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs until the thread of the Teredo server fails; returns why.
+async fn serve_teredo(teredo: &mut Option<TeredoServer>) -> String {
+    match teredo {
+        Some(teredo) => teredo.keep().await,
         None => std::future::pending().await,
     }
 }

@@ -16,6 +16,7 @@ mod nat44;
 mod nat46;
 mod softwires;
 mod teredo;
+mod teredo_server;
 
 /// Marks begin here.
 const FIRST_MARK: u16 = 40_000;
@@ -116,6 +117,7 @@ pub(super) fn plan(
         SocketAddr::V4(at) => paths.queries4(*at.ip(), at.port()),
         SocketAddr::V6(at) => paths.queries6(*at.ip(), at.port()),
     });
+    paths.teredo_server();
     paths.plan.packets.truncate(MOST);
     paths.rules.truncate(MOST);
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
@@ -139,6 +141,7 @@ impl Paths<'_> {
         let listening = facts.addresses.iter().filter(|own| {
             let mut listened = self.config.dns64.iter().flat_map(|dns64| dns64.listening.listen.iter());
             !own.address.is_loopback() && listened.any(|at| at.ip() == own.address)
+                || self.config.teredo_server.iter().any(|it| it.addresses().any(|at| at == own.address))
         });
         let listening = listening.map(|own| own.interface.as_str());
         let links = self.links4();

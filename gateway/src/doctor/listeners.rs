@@ -3,7 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::holders::{Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
-use crate::config::Config;
+use crate::config::{Config, TeredoServer};
+use sixway_wire::teredo::TEREDO_PORT;
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 
@@ -47,6 +48,10 @@ fn wanted(config: &Config) -> Vec<Wanted> {
     for relay in &config.others.teredo_relay {
         let at = relay.local.found.map(|address| SocketAddr::from((address, relay.port)));
         wanted.extend(at.map(|at| (Transport::Udp, at, "teredo_relay.port")));
+    }
+    for address in config.teredo_server.iter().flat_map(TeredoServer::addresses) {
+        let at = SocketAddr::from((address, TEREDO_PORT));
+        wanted.push((Transport::Udp, at, "teredo_server"));
     }
     wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
     wanted

@@ -37,7 +37,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
             if plan.rules.iter().any(|(program, _)| program[0].ends_with("-legacy-restore")) {
                 name_legacy(&paths, &mut fates);
             }
-            judge(config, &paths, &fates)
+            judge(&paths, &fates)
         }
         Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tried out: {why}"))],
     }
@@ -127,7 +127,7 @@ fn without_owner(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-fn judge(config: &Config, paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
+fn judge(paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut blocked: BTreeMap<String, Vec<&PathRule>> = BTreeMap::new();
     let is_blocked = |place: usize| fates.get(place).is_some_and(|fate| !fate.arrived);
@@ -234,15 +234,11 @@ mod tests {
         Fate { arrived, translated: false, dropped_by: Some(chain.to_owned()) }
     }
 
-    fn config() -> Config {
-        crate::sample::config("[siit]\nprefix = \"2001:db8:64::/96\"\n")
-    }
-
     #[test]
     fn a_blocked_path_has_a_rule_for_its_chain() {
         let paths = [path("a", None, false), path("b", None, false), path("c", None, true)];
         let fates = [fate(false, "inet filter forward"), fate(false, "ip filter FORWARD"), fate(true, "")];
-        let found = judge(&config(), &paths, &fates);
+        let found = judge(&paths, &fates);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].what, "inet filter forward drops a");
         assert_eq!(
@@ -260,9 +256,9 @@ mod tests {
     fn errors_are_named_only_where_the_rest_of_the_path_is_open() {
         let paths = [path("a", None, false), path("errors", Some(0), false)];
         let both = [fate(false, "inet f forward"), fate(false, "inet f forward")];
-        assert_eq!(judge(&config(), &paths, &both)[0].what, "inet f forward drops a");
+        assert_eq!(judge(&paths, &both)[0].what, "inet f forward drops a");
         let errors = [fate(true, ""), fate(false, "inet f forward")];
-        assert_eq!(judge(&config(), &paths, &errors)[0].what, "inet f forward drops errors");
+        assert_eq!(judge(&paths, &errors)[0].what, "inet f forward drops errors");
     }
 
     #[test]
@@ -278,9 +274,9 @@ mod tests {
     fn another_source_is_a_warning_and_none_is_fine() {
         let paths = [path("a", None, false)];
         let masqueraded = Fate { arrived: true, translated: true, dropped_by: None };
-        assert_eq!(judge(&config(), &paths, std::slice::from_ref(&masqueraded))[0].verdict, Verdict::Warning);
+        assert_eq!(judge(&paths, std::slice::from_ref(&masqueraded))[0].verdict, Verdict::Warning);
         let private = [PathRule { is_private: true, ..path("a", None, false) }];
-        assert_eq!(judge(&config(), &private, &[masqueraded])[0].verdict, Verdict::Fine);
-        assert_eq!(judge(&config(), &paths, &[fate(true, "")])[0].verdict, Verdict::Fine);
+        assert_eq!(judge(&private, &[masqueraded])[0].verdict, Verdict::Fine);
+        assert_eq!(judge(&paths, &[fate(true, "")])[0].verdict, Verdict::Fine);
     }
 }

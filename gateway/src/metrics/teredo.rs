@@ -48,15 +48,14 @@ pub(super) fn encode(rows: &[TeredoRow], encoder: &mut DescriptorEncoder<'_>) ->
         ConstGauge::new(u64::from(row.waiting))
             .encode(family.encode_family(&[("mechanism", row.name.as_str())])?)?;
     }
-    let counters: [(&str, &str, fn(&TeredoRow) -> u64); 2] = [
-        ("teredo_bubbles", "Teredo bubbles sent.", |row| row.bubbles),
-        ("teredo_bubbles_limited", "Teredo bubbles not sent because of a rate.", |row| row.bubbles_limited),
-    ];
-    for (name, help, value) in counters {
+    for (name, help) in [
+        ("teredo_bubbles", "Teredo bubbles sent."),
+        ("teredo_bubbles_limited", "Teredo bubbles not sent because of a rate."),
+    ] {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
         for row in rows {
-            ConstCounter::new(value(row))
-                .encode(family.encode_family(&[("mechanism", row.name.as_str())])?)?;
+            let value = if name == "teredo_bubbles" { row.bubbles } else { row.bubbles_limited };
+            ConstCounter::new(value).encode(family.encode_family(&[("mechanism", row.name.as_str())])?)?;
         }
     }
     Ok(())

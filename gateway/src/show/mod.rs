@@ -11,6 +11,7 @@ mod sessions;
 mod summary;
 mod table;
 mod teredo;
+mod teredo_server;
 mod tunnels;
 
 pub use colour::Colour;
@@ -22,4 +23,5 @@ pub(crate) use quantity::{count, plural};
 pub use sessions::{bindings, sessions, subscribers};
 pub use summary::summary;
 pub use teredo::teredo;
+pub use teredo_server::teredo_server;
 pub use tunnels::{leases, router_advertisements, six_rd};

@@ -6,6 +6,7 @@ use super::event_log::sinks;
 use super::problems::problems;
 use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
+use super::teredo_server;
 use crate::view::{FastPathShare, MechanismRow, Status};
 
 /// The summary.
@@ -46,6 +47,10 @@ pub fn summary(status: &Status, colour: Colour) -> String {
     }
     if let Some(row) = &status.dns64 {
         table.row(vec!["dns64".into(), row.serves.clone(), dns64::queries(row), dns64::state(row)]);
+    }
+    if let Some(row) = &status.teredo_server {
+        let rate = format!("{} /min", count(row.received_last_minute));
+        table.row(vec!["teredo server".into(), row.exposes.clone(), rate, teredo_server::state(row)]);
     }
     text.push_str(&table.text(colour));
     text

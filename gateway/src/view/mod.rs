@@ -7,6 +7,7 @@ mod problem_kind;
 mod problem_rows;
 mod rows;
 mod teredo_rows;
+mod teredo_server_rows;
 
 pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
@@ -21,3 +22,4 @@ pub use rows::{
     RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };
 pub use teredo_rows::{TeredoClientRow, TeredoPeerRow, TeredoRow};
+pub use teredo_server_rows::TeredoServerRow;

@@ -66,6 +66,8 @@ problems! {
     UpstreamDown = "upstream_down",
     /// A warning of the DNS64, such as a trust anchor that cannot be updated.
     Dns64 = "dns64",
+    /// An address of the Teredo server is not on this host (an error), it is over its total rate, or discards most of many datagrams, within the last minute.
+    TeredoServer = "teredo_server",
     /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
     FastPath = "fast_path",
     /// A server of the event log is away (a warning), its file is away, or events were lost within the last minute (errors).

@@ -3,6 +3,7 @@
 use super::dns64_rows::Dns64Row;
 use super::log_rows::SinkRow;
 use super::problem_rows::ProblemRow;
+use super::teredo_server_rows::TeredoServerRow;
 use serde::{Deserialize, Serialize};
 
 /// The gateway in a few numbers.
@@ -31,6 +32,9 @@ pub struct Status {
     pub mechanisms: Vec<MechanismRow>,
     /// DNS64, if configured.
     pub dns64: Option<Dns64Row>,
+    /// The Teredo server, if configured.
+    #[serde(default)]
+    pub teredo_server: Option<TeredoServerRow>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
     /// What other programs changed of the host's configuration; `None` without a device.

@@ -37,6 +37,7 @@ mod siit;
 mod super_frames;
 mod teredo_client;
 mod teredo_relay;
+mod teredo_server;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -216,6 +217,7 @@ fn all() -> Vec<Interop> {
         advertisements::TESTS,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
+        teredo_server::TESTS,
         &dns64_upstreams::tests(),
     ]
     .concat();

@@ -3,9 +3,11 @@
 mod gso;
 mod receive;
 mod sender;
+mod sender6;
 mod tunnel;
 
 pub use gso::{Reading, reading};
 pub(crate) use receive::Inbox;
 pub use sender::PacketSender;
+pub use sender6::PacketSender6;
 pub use tunnel::{RawTunnel, TunnelSender};

@@ -106,8 +106,8 @@ impl AddressRules {
 
     /// The address with this number.
     #[inline(always)]
-    pub(super) fn address(&self, number: u8) -> Option<Ipv6Addr> {
-        self.addresses.get(usize::from(number)).or(self.addresses.first()).copied()
+    pub(super) fn address(&self, number: u8) -> Option<&Ipv6Addr> {
+        self.addresses.get(usize::from(number)).or(self.addresses.first())
     }
 }
 
@@ -179,7 +179,7 @@ impl AddressPolicy<Softwire> for AddressRules {
     }
 
     fn local_end(&self, inside: Softwire, names: &Softwires) -> Option<Ipv6Addr> {
-        names.ends(inside.id).and_then(|(_, local)| self.address(local))
+        names.ends(inside.id).and_then(|(_, local)| self.address(local).copied())
     }
 
     fn set_local_end(&self, inside: Softwire, local: Ipv6Addr, names: &mut Softwires) {

@@ -290,7 +290,7 @@ impl DsLite {
     #[inline(always)]
     pub(super) fn ends(&self, id: SoftwireId) -> Option<(Ipv6Addr, Ipv6Addr)> {
         let (b4, local) = self.nat.names().ends(id)?;
-        Some((self.rules.address(local)?, b4))
+        Some((*self.rules.address(local)?, b4))
     }
 
     /// The softwires of this worker.

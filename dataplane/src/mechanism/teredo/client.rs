@@ -1,8 +1,8 @@
 //! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.5, §5.6).
 
 use super::contacts::{Contacts, Place};
+use super::datagram::Datagram;
 use super::echo;
-use super::tunnel::Datagram;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -116,7 +116,7 @@ impl Client {
             return Err(DropReason::SourceNotInTunnel);
         }
         if self.server() == Some(from) {
-            return self.from_server(contacts, (datagram, local), now, effects);
+            return self.forwarded(contacts, (datagram, local), now, effects);
         }
         if !prologue.is_empty() {
             return Err(DropReason::TeredoUnexpected);
@@ -178,17 +178,22 @@ impl Client {
             }
             // Behind a symmetric NAT (RFC 6081 §5.2.4.4).
             (Some(_), Some(place)) if contacts.is_proof(place, datagram.trailers()?.nonce, now) => {
-                self.accepted(contacts, place, (datagram, local), now, effects)
+                let nonce = contacts.get(place).nonce;
+                let nonce = (nonce != 0).then(|| Trailer::Nonce(nonce.to_be_bytes()));
+                let next = self.accepted(contacts, place, (datagram, local), now, effects);
+                // It has not heard of this client directly: what was sent to the endpoint in its address did not arrive.
+                contacts.direct_bubble((datagram.destination, source), (local, from), nonce, now, effects);
+                next
             }
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
-            (None, _) => self.from_unproven(contacts, (source, local), now, effects),
+            (None, _) => self.unproven(contacts, (source, local), now, effects),
         }
     }
 
     /// What a server forwarded: a bubble of somebody who cannot reach this client yet.
     #[cold]
     #[inline(never)]
-    fn from_server(
+    fn forwarded(
         &self,
         contacts: &mut Contacts,
         (datagram, local): (Datagram<'_>, Endpoint4),
@@ -229,7 +234,7 @@ impl Client {
     /// A packet of a native host from an endpoint that is not proven to be its relay: it is tested, and the packet dropped (§5.2.3, 6).
     #[cold]
     #[inline(never)]
-    fn from_unproven(
+    fn unproven(
         &self,
         contacts: &mut Contacts,
         (source, local): (Ipv6Addr, Endpoint4),

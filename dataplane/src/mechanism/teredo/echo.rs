@@ -1,8 +1,8 @@
 //! The direct IPv6 connectivity test (RFC 4380 §5.2.9): an echo request through the server, whose answer comes by the peer's relay. Its data prove that
 //! the peer got it.
 
+use super::datagram::Datagram;
 use super::peers::Stamp;
-use super::tunnel::Datagram;
 use crate::nat::siphash_word;
 use alloc::boxed::Box;
 use core::net::Ipv6Addr;

@@ -11,6 +11,7 @@
 mod client;
 mod config;
 mod contacts;
+mod datagram;
 mod echo;
 mod peers;
 mod rates;

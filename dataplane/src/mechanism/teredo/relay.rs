@@ -2,7 +2,7 @@
 
 use super::config::RelayConfig;
 use super::contacts::{Contacts, Place};
-use super::tunnel::Datagram;
+use super::datagram::Datagram;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;

@@ -3,15 +3,15 @@
 use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};
 use super::contacts::{Contacts, Place};
+use super::datagram::Datagram;
 use super::relay::Relay;
 use super::row::{PeerRow, TeredoRow};
-use super::trailers::BubbleTrailers;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::kind::Kind;
 use crate::mechanism::contract::{Arrival, Build, BuildContext, Mechanism};
-use crate::parse::{Addresses, Packet, QuotedTuple, Transport};
+use crate::parse::{Packet, QuotedTuple};
 use crate::source_check;
 use crate::tunnel::decision::{refuse_bare_ipv4, routed};
 use crate::verdict::{Decision, Next, Outer, PolicyId, WorkerId};
@@ -20,7 +20,6 @@ use core::convert::Infallible;
 use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
-use sixway_wire::protocol::NO_NEXT_HEADER;
 
 /// RFC 4380 §5.2.4: an entry is valid for this time after the last packet from the peer.
 const VALID: Duration = Duration::from_secs(30);
@@ -39,53 +38,6 @@ pub struct Teredo {
     local: Option<Endpoint4>,
     policy: PolicyId,
     contacts: Contacts,
-}
-
-/// A datagram that arrived.
-#[derive(Clone, Copy)]
-pub(super) struct Datagram<'a> {
-    /// The endpoint that it came from.
-    pub(super) from: Endpoint4,
-    /// What stands in front of the packet.
-    pub(super) prologue: &'a [u8],
-    /// Source and destination of the packet.
-    pub(super) source: Ipv6Addr,
-    pub(super) destination: Ipv6Addr,
-    pub(super) packet: &'a Packet,
-    /// The packet's octets.
-    pub(super) octets: &'a [u8],
-    /// What stands behind it.
-    pub(super) trailers: &'a [u8],
-}
-
-impl<'a> Datagram<'a> {
-    fn of(arrival: &Arrival<'a>, inner: &'a Packet) -> Result<Self, DropReason> {
-        let (Addresses::V4 { source: from, .. }, Transport::Ports { source: port, .. }) =
-            (arrival.packet.addresses, arrival.packet.transport)
-        else {
-            return Err(DropReason::NoTunnel);
-        };
-        let (source, destination) = routed(inner)?;
-        let octets = arrival.octets();
-        let at = usize::from(arrival.packet.transport_at);
-        let header = octets.first().map_or(0, |first| usize::from(first & 0xf) * 4);
-        let prologue = octets.get(header + sixway_wire::UDP_HEADER..at).unwrap_or_default();
-        let behind = octets.get(at..arrival.packet.length as usize).unwrap_or_default();
-        let (octets, trailers) =
-            behind.split_at_checked(inner.length as usize).ok_or(DropReason::Truncated)?;
-        let from = Endpoint4::new(from, port);
-        Ok(Self { from, prologue, source, destination, packet: inner, octets, trailers })
-    }
-
-    /// Whether the packet is a bubble.
-    pub(super) fn is_bubble(&self) -> bool {
-        self.packet.protocol == NO_NEXT_HEADER && self.packet.fragment.is_none()
-    }
-
-    /// What is behind a bubble; nothing is looked for behind other packets.
-    pub(super) fn trailers(&self) -> Result<BubbleTrailers<'a>, DropReason> {
-        if self.is_bubble() { BubbleTrailers::read(self.trailers) } else { Ok(BubbleTrailers::default()) }
-    }
 }
 
 impl Teredo {

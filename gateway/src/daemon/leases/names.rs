@@ -21,7 +21,7 @@ impl HostNames {
     pub(in crate::daemon) fn new(config: &Config, book: &Arc<LeaseBook>) -> Option<Self> {
         let sections = config.others.four_over_six.iter().filter(|it| it.concentrator().is_some());
         let of = |(place, section): (usize, &crate::config::FourOverSix)| {
-            let named = section.names.iter().map(|it| (it.name.wire().0.into(), (place, it.host)));
+            let named = section.names.iter().map(|it| (it.name.wire().0, (place, it.host)));
             named.collect::<Vec<_>>()
         };
         let hosts: HashMap<_, _> = sections.enumerate().flat_map(of).collect();

@@ -156,6 +156,15 @@ fn queries_are_tried_over_ipv4_too() {
 }
 
 #[test]
+fn datagrams_to_both_addresses_of_a_teredo_server_are_tried() {
+    let text = "[teredo_server]\naddress = \"203.0.113.7\"\nnative = false\n";
+    let (plan, paths) = tried(text, &facts());
+    assert_eq!(names(&paths), ["datagrams from eth0 to the Teredo server at 203.0.113.7:3544"]);
+    assert_eq!(paths[0].iptables, "-i eth0 -d 203.0.113.7 -p udp --dport 3544 -j ACCEPT");
+    assert!(paths[0].is_input && plan.packets[0].service.as_deref() == Some("203.0.113.7:3544"));
+}
+
+#[test]
 fn without_an_uplink_nothing_can_be_tried() {
     let config = crate::sample::config(NAT64);
     assert_eq!(plan(&config, &Facts { outside: None, ..facts() }, Vec::new()), None);

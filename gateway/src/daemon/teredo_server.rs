@@ -1,0 +1,311 @@
+//! The Teredo server of a gateway: a thread with its sockets, and what is seen of it.
+
+use super::error::RunError;
+use super::teredo_server_view::TeredoServerView;
+use super::threads::confine;
+use crate::config::{TeredoServer as Section, TeredoServerClient};
+use crate::host::addresses_now;
+use crate::worker::Clock;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ring::hmac;
+use sixway_control::teredo_server::{
+    ClientKey, Clients, Datagram, OwnAddresses, Rate, Sent, Server, Settings,
+};
+use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
+use sixway_link::{Duty, PacketSender6, Wake};
+use sixway_wire::teredo::TEREDO_PORT;
+use sixway_wire::{Endpoint4, Prefix4};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often this host's addresses are looked at, and missing sockets opened.
+const LOOK: Duration = Duration::from_secs(1);
+/// Batches of one socket that are handled before the other's.
+const BATCHES: usize = 16;
+
+/// The Teredo server while the gateway runs. Dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct TeredoServer {
+    view: Arc<TeredoServerView>,
+    end: Arc<AtomicBool>,
+    wake: Wake,
+    thread: Option<JoinHandle<()>>,
+    ended: oneshot::Receiver<String>,
+}
+
+impl TeredoServer {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What could not be had: another program has the port, or a privilege is missing.
+    pub(super) fn start(section: &Section, clock: Clock, seed: u64) -> Result<Self, RunError> {
+        let failed = |error: io::Error| RunError::Teredo(format!("teredo_server: {error}"));
+        let view = Arc::new(TeredoServerView::new(section));
+        let native = section.native.then(PacketSender6::open).transpose().map_err(|error| {
+            let what = "sixway needs CAP_NET_RAW to send to native hosts; run it as root, or set teredo_server.native = false";
+            RunError::Teredo(format!("teredo_server: {error}; {what}"))
+        })?;
+        let mut listeners = Vec::new();
+        for address in section.addresses() {
+            listeners.push(Listener::open(address)?);
+        }
+        let (end, wake) = (Arc::new(AtomicBool::new(false)), Wake::new().map_err(failed)?);
+        let (said, ended) = oneshot::channel();
+        let mut task = Task {
+            server: Server::new(settings(section), seed),
+            listeners,
+            native,
+            native_unsent: 0,
+            clock,
+            view: Arc::clone(&view),
+            end: Arc::clone(&end),
+            wake: wake.clone(),
+        };
+        let run = move || {
+            confine(Duty::Queries);
+            let why = match catch_unwind(AssertUnwindSafe(|| task.run())) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "its thread panicked; this is a defect of sixway, please report it".into(),
+            };
+            // Nothing listens at the end.
+            let _ = said.send(format!("teredo_server: {why}"));
+        };
+        let thread = Builder::new().name("teredo-server".into()).spawn(run).map_err(failed)?;
+        tracing::info!("teredo_server: {}", section.exposes());
+        Ok(Self { view, end, wake, thread: Some(thread), ended })
+    }
+
+    /// What the admin API sees.
+    pub(super) fn view(&self) -> Arc<TeredoServerView> {
+        Arc::clone(&self.view)
+    }
+
+    /// Runs until the thread fails; returns why.
+    pub(super) async fn keep(&mut self) -> String {
+        match (&mut self.ended).await {
+            Ok(why) => why,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for TeredoServer {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Release);
+        self.wake.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A socket of the server; `None`: its address is not there.
+struct Listener {
+    address: Ipv4Addr,
+    socket: Option<UdpServer>,
+    departures: Departures,
+    /// Of sockets that were closed.
+    before: (u64, u64),
+}
+
+impl Listener {
+    fn open(address: Ipv4Addr) -> Result<Self, RunError> {
+        let mut listener = Self { address, socket: None, departures: Departures::new(), before: (0, 0) };
+        match listener.bind() {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                tracing::warn!(
+                    "teredo_server: this host does not have {address}; it is tried again each second"
+                );
+            }
+            Err(error) => {
+                let mend = "stop the program that has this port: ss -lunp sport = :3544";
+                let mend = if error.kind() == io::ErrorKind::AddrInUse { mend } else { "check the address" };
+                let at = SocketAddrV4::new(address, TEREDO_PORT);
+                return Err(RunError::Teredo(format!("teredo_server: UDP {at}: {error}; {mend}")));
+            }
+        }
+        Ok(listener)
+    }
+
+    fn bind(&mut self) -> io::Result<()> {
+        let at = SocketAddr::V4(SocketAddrV4::new(self.address, TEREDO_PORT));
+        self.socket = UdpServer::open(at, 1)?.pop();
+        Ok(())
+    }
+
+    /// Opens the socket when the address appears, and closes it when that goes away, so that it is seen.
+    fn look(&mut self, has_address: bool) {
+        let address = self.address;
+        match (&self.socket, has_address) {
+            (Some(socket), false) => {
+                self.before.0 += socket.overflowed();
+                self.before.1 += socket.unsent();
+                self.socket = None;
+                tracing::warn!("teredo_server: this host does not have {address}; it is waited for");
+            }
+            (None, true) => match self.bind() {
+                Ok(()) => tracing::info!("teredo_server: listens at {address}"),
+                Err(error) => tracing::debug!("teredo_server: {address}: {error}"),
+            },
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+
+    fn send(&mut self) {
+        match &mut self.socket {
+            Some(socket) if !self.departures.is_empty() => socket.send(&mut self.departures),
+            Some(_) => {}
+            None => self.departures = Departures::new(),
+        }
+    }
+
+    /// What there was no room for when it came, and what the kernel would not send.
+    fn lost(&self) -> (u64, u64) {
+        let now = self.socket.as_ref().map_or((0, 0), |socket| (socket.overflowed(), socket.unsent()));
+        (self.before.0 + now.0, self.before.1 + now.1)
+    }
+}
+
+/// What the thread has.
+struct Task {
+    server: Server,
+    listeners: Vec<Listener>,
+    native: Option<PacketSender6>,
+    native_unsent: u64,
+    clock: Clock,
+    view: Arc<TeredoServerView>,
+    end: Arc<AtomicBool>,
+    wake: Wake,
+}
+
+impl Task {
+    fn run(&mut self) -> io::Result<()> {
+        let (mut arrivals, mut out) = (Arrivals::new(), Vec::new());
+        let mut next = self.clock.now();
+        while !self.end.load(Ordering::Acquire) {
+            let now = self.clock.now();
+            if now >= next {
+                self.look();
+                next = now + LOOK;
+            }
+            self.wait(next.since(now))?;
+            for at in 0..self.listeners.len() {
+                self.serve(at, &mut arrivals, &mut out)?;
+            }
+            self.listeners.iter_mut().for_each(Listener::send);
+        }
+        Ok(())
+    }
+
+    /// Waits for datagrams, for this long at most.
+    fn wait(&self, longest: Duration) -> io::Result<()> {
+        let sockets = self.listeners.iter().filter_map(|it| it.socket.as_ref());
+        let mut waits: Vec<PollFd<'_>> =
+            sockets.map(|socket| PollFd::new(socket.poll_fd(), PollFlags::POLLIN)).collect();
+        waits.push(PollFd::new(self.wake.fd(), PollFlags::POLLIN));
+        let milliseconds = u16::try_from(longest.as_millis() + 1).unwrap_or(u16::MAX);
+        match poll(&mut waits, PollTimeout::from(milliseconds)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Handles what waits at a socket.
+    fn serve(&mut self, at: usize, arrivals: &mut Arrivals, out: &mut Vec<u8>) -> io::Result<()> {
+        for _batch in 0..BATCHES {
+            let Some(listener) = self.listeners.get_mut(at) else { return Ok(()) };
+            let (to, Some(socket)) = (listener.address, &mut listener.socket) else { return Ok(()) };
+            if socket.receive(arrivals)? == 0 {
+                return Ok(());
+            }
+            let now = self.clock.now();
+            for (path, payload) in arrivals.iter() {
+                let SocketAddr::V4(peer) = path.peer else { continue };
+                let from = Endpoint4::new(*peer.ip(), peer.port());
+                if let Ok(sent) = self.server.handle(Datagram { from, to, payload }, out, now) {
+                    self.send(sent, out);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, sent: Sent, octets: &[u8]) {
+        let (from, to) = match sent {
+            Sent::Udp { from, to } => (from, to),
+            Sent::Native(destination) => {
+                let sent = self.native.as_ref().map(|native| native.send(octets, destination));
+                if let Some(Err(error)) = sent {
+                    self.native_unsent += 1;
+                    tracing::debug!("teredo_server: {error}");
+                }
+                return;
+            }
+        };
+        let Some(listener) = self.listeners.iter_mut().find(|it| it.address == from) else { return };
+        if listener.departures.is_full() {
+            listener.send();
+        }
+        let room = listener.departures.room();
+        room.clear();
+        room.extend_from_slice(octets);
+        let peer = SocketAddr::V4(SocketAddrV4::new(to.address, to.port));
+        listener.departures.push(Path { peer, local: None, interface: 0 });
+    }
+
+    /// Looks at this host's addresses, and shows what was counted.
+    fn look(&mut self) {
+        // If the kernel does not list addresses, what was known of them stays.
+        if let Some(now) = addresses_now() {
+            let own = now.iter().filter_map(|own| match own.address {
+                IpAddr::V4(address) => Some((address, own.length)),
+                IpAddr::V6(_) => None,
+            });
+            let own: Vec<(Ipv4Addr, u8)> = own.collect();
+            for listener in &mut self.listeners {
+                listener.look(own.iter().any(|(address, _)| *address == listener.address));
+            }
+            let subnets = own.iter().map(|(address, length)| Prefix4::holding(*address, *length)).collect();
+            let addresses = own.into_iter().map(|(address, _)| address).collect();
+            self.server.set_host(OwnAddresses { addresses, subnets });
+        }
+        let waits = self.listeners.iter().filter(|it| it.socket.is_none()).map(|it| it.address).collect();
+        let lost = self.listeners.iter().map(Listener::lost);
+        let (overflowed, unsent) = lost.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+        self.view.note(self.server.counts(), [overflowed, unsent, self.native_unsent], waits);
+    }
+}
+
+fn settings(section: &Section) -> Settings {
+    let rate = |rate: u32, burst: u32| Rate { rate, burst: rate.saturating_mul(burst) };
+    let (retired, valid): (Vec<_>, Vec<_>) = section.clients.iter().partition(|client| client.retired);
+    let clients = Clients::new(valid.into_iter().map(key), section.required);
+    let clients = retired.into_iter().map(key).fold(clients, |all, (id, key)| all.with_retired(id, key));
+    Settings {
+        clients,
+        native: section.native,
+        source_rate: rate(section.source_rate, 3),
+        destination_rate: rate(section.destination_rate, 2),
+        total_rate: rate(section.total_rate, 1),
+        ..Settings::new(section.address, section.secondary)
+    }
+}
+
+fn key(client: &TeredoServerClient) -> (Vec<u8>, ClientKey) {
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, client.secret.octets());
+    let sign = move |octets: &[u8]| {
+        let mut value = [0; 20];
+        value.copy_from_slice(hmac::sign(&key, octets).as_ref());
+        value
+    };
+    (client.id.clone().into_bytes(), ClientKey::new(sign))
+}
