@@ -38,7 +38,42 @@ const MASQUERADE: &str = "table ip hide {
 /// # Errors
 /// A command failed.
 pub fn network() -> Result<Network> {
-    let network = Network::new(&["client", "nat", "middle", "server", "gateway", "host"])?;
+    built(&[])
+}
+
+/// The same with another client, "neighbour", behind a NAT of its own, "its_nat", at 198.51.100.50.
+///
+/// # Errors
+/// A command failed.
+pub fn network_of_two() -> Result<Network> {
+    let network = built(&["neighbour", "its_nat"])?;
+    network.link(("neighbour", "up0"), ("its_nat", "in0"))?;
+    network.link(("its_nat", "out0"), ("middle", "down3"))?;
+    for (host, device, address) in [
+        ("neighbour", "up0", "192.168.1.2/24"),
+        ("its_nat", "in0", "192.168.1.1/24"),
+        ("its_nat", "out0", "198.51.100.50/28"),
+        ("middle", "down3", "198.51.100.62/28"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    network.route("neighbour", "default via 192.168.1.1")?;
+    network.route("its_nat", "default via 198.51.100.62")?;
+    network.forwards("its_nat")?;
+    hides(&network, "its_nat", MASQUERADE)?;
+    Ok(network)
+}
+
+fn hides(network: &Network, host: &str, rules: &str) -> Result<()> {
+    let rules = network.file(&format!("hide-{host}.nft"), rules)?;
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(rules);
+    network.host(host)?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    Ok(())
+}
+
+fn built(more: &[&'static str]) -> Result<Network> {
+    let network = Network::new(&[&["client", "nat", "middle", "server", "gateway", "host"], more].concat())?;
     network.link(("client", "up0"), ("nat", "in0"))?;
     network.link(("nat", "out0"), ("middle", "down0"))?;
     network.link(("server", "up0"), ("middle", "down1"))?;
@@ -78,10 +113,7 @@ pub fn network() -> Result<Network> {
     for host in ["nat", "middle", "gateway"] {
         network.forwards(host)?;
     }
-    let rules = network.file("hide.nft", MASQUERADE)?;
-    let mut nft = command("nft")?;
-    nft.arg("-f").arg(rules);
-    network.host("nat")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    hides(&network, "nat", MASQUERADE)?;
     Ok(network)
 }
 
@@ -106,12 +138,7 @@ pub fn run_miredo_server(network: &Network) -> Result<u32> {
 /// # Errors
 /// nft refused.
 pub fn hides_by(network: &Network, masquerade: &str) -> Result<()> {
-    let text = format!("flush table ip hide\n{}", MASQUERADE.replace("masquerade", masquerade));
-    let rules = network.file("hide-again.nft", &text)?;
-    let mut nft = command("nft")?;
-    nft.arg("-f").arg(rules);
-    network.host("nat")?.run(nft, Duration::from_secs(5))?.succeeded()?;
-    Ok(())
+    hides(network, "nat", &format!("flush table ip hide\n{}", MASQUERADE.replace("masquerade", masquerade)))
 }
 
 /// The Teredo address of a host, if it has one.

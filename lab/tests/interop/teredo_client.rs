@@ -8,7 +8,9 @@ use sixway_lab::failure::{Failure, Result};
 use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
 use sixway_lab::interrupt;
 use sixway_lab::probe::{fetch, ping, serve_page};
-use sixway_lab::teredo::{HOST, RELAY, address_of, hides_by, network, run_miredo_relay, run_miredo_server};
+use sixway_lab::teredo::{
+    HOST, RELAY, address_of, hides_by, network, network_of_two, run_miredo_relay, run_miredo_server,
+};
 use sixway_lab::topology::Network;
 use std::time::Duration;
 
@@ -18,6 +20,12 @@ pub const TESTS: &[Interop] = &[
     Interop::new("our_teredo_client_recognises_a_symmetric_nat", PROGRAMS, symmetric),
     Interop::new("nothing_unsolicited_comes_to_our_teredo_client", PROGRAMS, unsolicited),
     Interop::new("our_teredo_client_has_another_address_when_its_nat_has", PROGRAMS, nat_moves),
+    Interop::new(
+        "two_of_our_teredo_clients_behind_two_nats_reach_each_other_directly",
+        PROGRAMS,
+        two_clients,
+    ),
+    Interop::new("our_teredo_client_keeps_its_address_across_a_restart", PROGRAMS, restarts),
     Interop::new("our_teredo_client_stops_when_native_ipv6_appears", PROGRAMS, native_appears),
 ];
 
@@ -45,14 +53,14 @@ fn client_says(network: &Network) -> Result<String> {
 fn qualified(network: &Network, configuration: &str) -> Result<String> {
     run_miredo_server(network)?;
     run_sixway_on(network, "client", configuration)?;
-    has_address(network, |_| true)
+    has_address(network, "client", |_| true)
 }
 
 /// Waits for an address of this kind.
-fn has_address(network: &Network, is_it: impl Fn(&str) -> bool) -> Result<String> {
+fn has_address(network: &Network, host: &str, is_it: impl Fn(&str) -> bool) -> Result<String> {
     let mut found = None;
     let waited = interrupt::wait_until(Duration::from_secs(30), "a Teredo address", || {
-        found = address_of(network, "client")?.filter(|address| is_it(address));
+        found = address_of(network, host)?.filter(|address| is_it(address));
         Ok(found.is_some())
     });
     if let Err(error) = waited {
@@ -143,7 +151,7 @@ fn nat_moves() -> Result<()> {
     ] {
         network.host("nat")?.ip(change)?;
     }
-    let after = has_address(&network, |address| address != before)?;
+    let after = has_address(&network, "client", |address| address != before)?;
     assert_ne!(before, after);
     let said = client_says(&network)?;
     assert!(said.contains("mapped to 198.51.100.19:"), "{said}");
@@ -166,5 +174,38 @@ fn native_appears() -> Result<()> {
     assert!(!routes.contains("sixway"), "{routes}");
     network.host("client")?.ip("-6 route delete default via 2001:db8:9::1")?;
     network.host("client")?.ip("-6 address delete 2001:db8:9::2/64 dev up0")?;
-    has_address(&network, |_| true).map(drop)
+    has_address(&network, "client", |_| true).map(drop)
+}
+
+/// Bubbles open both NATs, and no relay is needed: there is none. Who began is answered; the other's own pings are not asked for.
+fn two_clients() -> Result<()> {
+    let network = network_of_two()?;
+    let open = format!("{CLIENT}firewall = false\n");
+    let address = qualified(&network, &open)?;
+    run_sixway_on(&network, "neighbour", &open)?;
+    let neighbour = has_address(&network, "neighbour", |_| true)?;
+    assert_ne!(address, neighbour);
+    interrupt::wait_until(Duration::from_secs(20), "an answer of the other client", || {
+        answers(&network, "client", &neighbour)
+    })?;
+    for octets in [56, 1_232] {
+        pings_come_back(network.host("client")?, &neighbour, octets)?;
+        pings_come_back(network.host("neighbour")?, &address, octets)?;
+    }
+    let said = client_says(&network)?;
+    assert!(said.contains("198.51.100.50:") && said.contains("established"), "{said}");
+    no_checksum_is_wrong(&network)
+}
+
+/// The port and the address are kept; the NAT still maps the port so.
+fn restarts() -> Result<()> {
+    let network = network()?;
+    run_miredo_server(&network)?;
+    let id = run_sixway_on(&network, "client", CLIENT)?;
+    let before = has_address(&network, "client", |_| true)?;
+    network.with_process(id, |process| process.stop())?;
+    assert_eq!(address_of(&network, "client")?, None, "the address went with its client");
+    run_sixway_on(&network, "client", CLIENT)?;
+    assert_eq!(has_address(&network, "client", |_| true)?, before);
+    Ok(())
 }
