@@ -33,6 +33,16 @@ const MASQUERADE: &str = "table ip hide {
 }
 ";
 
+/// What nobody behind the NAT asked for is dropped, as home routers do. Else Linux tracks it as a flow to the NAT itself, and maps the client's
+/// next packet to that peer to another port.
+const CLOSED: &str = "table ip closed {
+    chain arriving {
+        type filter hook input priority filter
+        iifname \"out0\" ct state new drop
+    }
+}
+";
+
 /// The network above, with all addresses and routes.
 ///
 /// # Errors
@@ -61,6 +71,9 @@ pub fn network_of_two() -> Result<Network> {
     network.route("its_nat", "default via 198.51.100.62")?;
     network.forwards("its_nat")?;
     hides(&network, "its_nat", MASQUERADE)?;
+    for nat in ["nat", "its_nat"] {
+        hides(&network, nat, CLOSED)?;
+    }
     Ok(network)
 }
 

@@ -21,7 +21,13 @@ pub(super) type Heard = (Port, Endpoint4, Vec<u8>);
 pub(super) struct TeredoSockets {
     /// A sending half.
     pub(super) service: Option<UdpTunnelSender>,
-    others: Vec<(Port, UdpSocket)>,
+    others: Vec<(Port, Socket)>,
+}
+
+/// The runtime does not send before it has looked at a socket once: what is sent leaves by the other half.
+struct Socket {
+    receives: UdpSocket,
+    sends: std::net::UdpSocket,
 }
 
 impl TeredoSockets {
@@ -40,7 +46,7 @@ impl TeredoSockets {
             self.others.push((from, open(SocketAddrV4::new(own, 0))?));
         }
         let socket = self.others.iter().find(|(port, _)| *port == from);
-        socket.map_or(Ok(()), |(_, socket)| socket.try_send_to(octets, to.into()).map(drop))
+        socket.map_or(Ok(()), |(_, socket)| socket.sends.send_to(octets, to).map(drop))
     }
 
     /// Listens for clients of the same link (RFC 4380 §5.2.8).
@@ -53,7 +59,7 @@ impl TeredoSockets {
             return Ok(());
         }
         let socket = open(SocketAddrV4::new(DISCOVERY.address, DISCOVERY.port))?;
-        socket.join_multicast_v4(DISCOVERY.address, *service.local().ip())?;
+        socket.receives.join_multicast_v4(DISCOVERY.address, *service.local().ip())?;
         self.others.push((Port::Discovery, socket));
         Ok(())
     }
@@ -75,7 +81,7 @@ impl TeredoSockets {
             for (port, socket) in &self.others {
                 let mut buffer = ReadBuf::new(&mut room);
                 // An error is that of an earlier datagram: it did not arrive.
-                while let Poll::Ready(outcome) = socket.poll_recv_from(context, &mut buffer) {
+                while let Poll::Ready(outcome) = socket.receives.poll_recv_from(context, &mut buffer) {
                     if let Ok(SocketAddr::V4(from)) = outcome {
                         let from = Endpoint4::new(*from.ip(), from.port());
                         return Poll::Ready((*port, from, buffer.filled().to_vec()));
@@ -89,10 +95,10 @@ impl TeredoSockets {
     }
 }
 
-fn open(local: SocketAddrV4) -> io::Result<UdpSocket> {
-    let socket = std::net::UdpSocket::bind(local)?;
-    socket.set_nonblocking(true)?;
-    UdpSocket::from_std(socket)
+fn open(local: SocketAddrV4) -> io::Result<Socket> {
+    let sends = std::net::UdpSocket::bind(local)?;
+    sends.set_nonblocking(true)?;
+    Ok(Socket { receives: UdpSocket::from_std(sends.try_clone()?)?, sends })
 }
 
 /// The payload of a datagram for this endpoint, in a whole IPv4 packet that a worker gave to control.
@@ -115,7 +121,7 @@ mod tests {
     async fn a_port_that_was_closed_and_opened_again_has_another_number() {
         let tunnel = sixway_link::UdpTunnel::open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut sockets = TeredoSockets { service: Some(tunnel.sender().unwrap()), others: Vec::new() };
-        let other = open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let other = open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap().receives;
         let SocketAddr::V4(at) = other.local_addr().unwrap() else { panic!("IPv4") };
         let at = Endpoint4::new(*at.ip(), at.port());
         let mut room = [0; 64];
