@@ -66,7 +66,7 @@ fn what_cannot_work_is_said_with_what_mends_it() {
         (format!("{SERVER}required = true\n"), "no client could qualify"),
         (client("{ id = \"alice\", secret_file = \"/etc/short\" }"), "must contain one line of at least 16"),
         (client("{ id = \"alice\", secret_file = \"/etc/nothing\" }"), "cannot be read"),
-        (client("{ id = \"\", secret_file = \"/etc/alice\" }"), "must have 1 to 255 octets"),
+        (client("{ id = \"\", secret_file = \"/etc/alice\" }"), "is empty; write"),
         (
             client(
                 "{ id = \"alice\", secret_file = \"/etc/alice\" }, { id = \"alice\", secret_file = \"/etc/alice\" }",

@@ -316,6 +316,7 @@ fn the_packets_of_these_properties_reach_what_they_should() {
         "tcp_probes.made",
         "punted",
         "to_control",
+        "absorbed",
         "gso.joined",
         "nat.quarantines.cut_short",
     ];
