@@ -1,5 +1,6 @@
 //! What Teredo's relays must not share with other sections.
 
+use sixway_wire::teredo::TEREDO_PORT;
 use std::net::Ipv4Addr;
 
 use crate::config::Config;
@@ -14,6 +15,12 @@ pub(crate) fn check(config: &Config, written: &[Reader], report: &mut Report) {
         let taken = |(address, ports): &&(Ipv4Addr, Ports)| {
             relay.local.found == Some(*address) && ports.contain(relay.port)
         };
+        let is_servers = |address: &Ipv4Addr| relay.local.found == Some(*address) && relay.port == TEREDO_PORT;
+        let mut servers = config.teredo_server.iter().flat_map(|server| server.addresses());
+        if let Some(address) = servers.find(is_servers) {
+            let what = "is the port of teredo_server; write another one, which clients learn from bubbles";
+            report.fault(section.place(), format!("port {TEREDO_PORT} of {address} {what}"));
+        }
         if let Some((address, _)) = shared.iter().find(taken) {
             let what = "write another port, or other ports of the pool";
             let port = relay.port;

@@ -285,9 +285,25 @@ fn nothing_is_forwarded_to_this_host_itself() {
     let refused = handle_at(&mut server, ALICE, SERVER, &bubble(client(ALICE), client(target), 21));
     assert_eq!(refused.err(), Some(Refusal::Loop));
     assert_eq!(handle_at(&mut server, target, SERVER, &solicitation(false)).err(), Some(Refusal::Loop));
-    // A relay on this host reaches clients.
-    let relay = Endpoint4::new(own, 3_545);
-    assert!(handle_at(&mut server, relay, SERVER, &bubble(native(), client(BOB), 21)).is_ok());
+}
+
+#[test]
+fn a_relay_of_this_host_reaches_clients_at_any_address_and_at_no_lower_rate() {
+    let own = Ipv4Addr::new(203, 0, 113, 200);
+    let mut settings = Settings::new(SERVER, None);
+    settings.host.addresses = vec![own, SERVER];
+    let mut server = Server::new(settings, 7);
+    for address in [own, SERVER] {
+        let relay = Endpoint4::new(address, 3_545);
+        for _ in 0..40 {
+            assert!(handle_at(&mut server, relay, SERVER, &bubble(native(), client(BOB), 21)).is_ok());
+        }
+        let ping = echo(native(), client(BOB));
+        assert_eq!(handle_at(&mut server, relay, SERVER, &ping).err(), Some(Refusal::Loop));
+    }
+    let itself = Endpoint4::new(SERVER, 3_544);
+    let refused = handle_at(&mut server, itself, SERVER, &bubble(native(), client(BOB), 21));
+    assert_eq!(refused.err(), Some(Refusal::Loop));
 }
 
 #[test]

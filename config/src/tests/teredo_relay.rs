@@ -53,6 +53,13 @@ fn relays_at_one_address_have_different_ports() {
 }
 
 #[test]
+fn a_relay_and_a_server_at_one_address_have_different_ports() {
+    let server = "[teredo_server]\naddress = \"203.0.113.7\"\n";
+    fault(&format!("{RELAY}{server}"), "is the port of teredo_server");
+    good(&format!("{RELAY}port = 3545\n{server}"));
+}
+
+#[test]
 fn a_port_of_a_pool_is_not_a_relays() {
     let pool = "[[pool]]\nname = \"own\"\naddresses = \"203.0.113.7\"\nshared = true\nports = \"61000-65535\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
     let faults = parse(&format!("{OWN}{pool}{RELAY}port = 61000\n"));

@@ -10,7 +10,7 @@ use super::sent::Sent;
 use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
-use sixway_wire::teredo::{Origin, Prologue, TeredoAddress, TeredoInterface, is_global_unicast};
+use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, TeredoInterface, is_global_unicast};
 use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4};
 
 /// Buckets of rates: 1 MiB for sources and destinations together.
@@ -143,16 +143,22 @@ impl Server {
         if !self.may_send_to(datagram.from.address) || datagram.from.port == 0 {
             return Err(Refusal::SourceNotGlobal);
         }
-        if self.is_server(datagram.from.address) {
+        if self.is_server(datagram.from.address) && datagram.from.port == TEREDO_PORT {
             return Err(Refusal::Loop);
         }
-        if content == Content::Solicitation {
-            if self.is_own(datagram.from.address) {
+        if self.is_own(datagram.from.address) {
+            // A relay of this host, which has a rate of its own, asks a client for a bubble.
+            if content != Content::Bubble {
                 return Err(Refusal::Loop);
             }
+            if !self.total.admit((), now) {
+                return Err(Refusal::TotalRate);
+            }
+        } else if content == Content::Solicitation {
             return self.advertise(datagram, &prologue, (&header, packet), (out, now));
+        } else {
+            self.admit(datagram.from.address, now)?;
         }
-        self.admit(datagram.from.address, now)?;
         self.check_source(datagram.from, &header)?;
         let sent = match TeredoAddress::of(header.destination) {
             // A bubble with its trailers (RFC 6081 §4.1); what is behind another packet belongs to nothing.

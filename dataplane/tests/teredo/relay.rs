@@ -171,6 +171,15 @@ fn a_client_that_does_not_answer_gets_four_bubbles_in_300_seconds() {
     asks(&mut gateway, RELAY6, &address);
 }
 
+#[test]
+fn bubbles_go_to_a_server_of_this_host() {
+    let mut gateway = relay();
+    let client = TeredoAddress { server: LOCAL.address, ..super::client(1) };
+    gateway.receives(packet(NATIVE, &client.address().to_string()));
+    let (to, _) = super::sent_datagram(&mut gateway);
+    assert_eq!(to, LOCAL, "whose port another socket of this address has");
+}
+
 /// §5.2.4: an entry is valid for 30 seconds after the last packet from the peer.
 #[test]
 fn a_client_that_was_silent_for_half_a_minute_is_asked_again_before_the_next_packet() {

@@ -41,7 +41,6 @@ pub(super) struct Contacts {
     waiting: Waiting,
     rates: BubbleRates,
     shares: Shares,
-    own_servers: Vec<Ipv4Addr>,
     local: Option<Ipv4Addr>,
     acceptable: Acceptable,
     /// A peer that has answered, and for which packets wait.
@@ -52,14 +51,13 @@ pub(super) struct Contacts {
 
 impl Contacts {
     /// No peers, and room for this many.
-    pub(super) fn new(most: u32, [first, second]: [u64; 2], own_servers: &[Ipv4Addr]) -> Self {
+    pub(super) fn new(most: u32, [first, second]: [u64; 2]) -> Self {
         Self {
             key: [first, second],
             peers: Peers::new(most, first ^ second.rotate_left(13)),
             waiting: Waiting::new(second),
             rates: BubbleRates::new(first.rotate_left(7) ^ second),
             shares: Shares::new(most, second.rotate_left(29) ^ first),
-            own_servers: own_servers.to_vec(),
             local: None,
             acceptable: Acceptable::new(Scope::Internet, &[]),
             answered: None,
@@ -74,12 +72,14 @@ impl Contacts {
         self.acceptable = Acceptable::new(Scope::Internet, subnets);
     }
 
-    /// Whether datagrams may go to an address that another node chose (RFC 4380 §5.2.4).
+    /// Whether an address is that of a host of the Internet (RFC 4380 §5.2.4). It may be this one, which may have a server.
+    fn is_host(&self, address: Ipv4Addr) -> bool {
+        is_global_unicast(address) && self.acceptable.check(address).is_ok()
+    }
+
+    /// Whether datagrams may go to an endpoint that another node chose.
     pub(super) fn may_send_to(&self, to: Endpoint4) -> bool {
-        to.port != 0
-            && is_global_unicast(to.address)
-            && self.acceptable.check(to.address).is_ok()
-            && self.local != Some(to.address)
+        to.port != 0 && self.is_host(to.address) && self.local != Some(to.address)
     }
 
     #[inline(always)]
@@ -161,9 +161,7 @@ impl Contacts {
         }
         let endpoint = match TeredoAddress::of(destination) {
             Some(peer) => {
-                let at_server = Endpoint4::new(peer.server, TEREDO_PORT);
-                let may_greet = self.may_send_to(at_server) || self.own_servers.contains(&peer.server);
-                if !may_greet || !self.may_send_to(peer.mapped()) {
+                if !self.is_host(peer.server) || !self.may_send_to(peer.mapped()) {
                     return Err(DropReason::TeredoUnreachable);
                 }
                 peer.mapped()

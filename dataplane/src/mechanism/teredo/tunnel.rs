@@ -205,7 +205,7 @@ impl Build for TeredoConfig {
         };
         // The other workers have no peers.
         let most = if context.worker == WorkerId(0) { self.max_peers.max(1) } else { 1 };
-        let contacts = Contacts::new(most, context.seed, &self.own_servers);
+        let contacts = Contacts::new(most, context.seed);
         Ok(Teredo { side, local: None, policy, contacts })
     }
 }
