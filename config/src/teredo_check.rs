@@ -15,7 +15,8 @@ pub(crate) fn check(config: &Config, written: &[Reader], report: &mut Report) {
         let taken = |(address, ports): &&(Ipv4Addr, Ports)| {
             relay.local.found == Some(*address) && ports.contain(relay.port)
         };
-        let is_servers = |address: &Ipv4Addr| relay.local.found == Some(*address) && relay.port == TEREDO_PORT;
+        let is_servers =
+            |address: &Ipv4Addr| relay.local.found == Some(*address) && relay.port == TEREDO_PORT;
         let mut servers = config.teredo_server.iter().flat_map(|server| server.addresses());
         if let Some(address) = servers.find(is_servers) {
             let what = "is the port of teredo_server; write another one, which clients learn from bubbles";

@@ -33,10 +33,11 @@ const PICTURE: &str = "
 /// A way in a network of its own: its name, what is tried, and the network.
 type Way = (&'static str, &'static str, fn() -> Result<Ready>);
 
-const SOFTWIRES: [Way; 3] = [
+const WAYS: [Way; 4] = [
     ("DS-Lite", "a B4 by its AFTR to 203.0.113.2", softwires::ds_lite),
     ("4over6", "a leased address to 203.0.113.2", softwires::four_over_six),
     ("NAT46", "10.1.0.2 to 192.168.46.80, which is 2001:db8:2::2", softwires::nat46),
+    ("Teredo", "a client behind a NAT by a relay to 2001:db8:1::2", softwires::teredo),
 ];
 
 /// What the server is called.
@@ -96,7 +97,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     tell("bulk TCP", tried, sixway.as_ref().map(both_ways).map_err(|f| Failure::Unexpected(f.to_string())))?;
     let ends = format!("{} to {SERVER}", packet::six_to_four(SITE, 1));
     tell("6to4", &ends, a_site_reaches_a_native_host())?;
-    for (name, tried, start) in SOFTWIRES {
+    for (name, tried, start) in WAYS {
         tell(name, tried, start().and_then(|ready| crosses(&ready)))?;
     }
     println!();

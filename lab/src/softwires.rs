@@ -1,9 +1,10 @@
-//! Networks with DS-Lite, 4over6 and NAT46 at work. The other end of a softwire is a Sixway of the client's own.
+//! Networks with DS-Lite, 4over6, NAT46 and Teredo at work. The other end of a tunnel is a Sixway of the client's own.
 
 use crate::failure::Result;
 use crate::gateway::{run_sixway, run_sixway_on};
 use crate::interrupt;
 use crate::probe::ping;
+use crate::teredo;
 use crate::topology::{Network, client_gateway_server};
 use std::time::Duration;
 
@@ -114,4 +115,17 @@ pub fn nat46() -> Result<Ready> {
     network.forwards("gateway")?;
     let process = run_sixway(&network, &format!("{GATEWAY}{NAT46}"))?;
     Ok(Ready { name: "NAT46", network, target: "192.168.46.80", processes: vec![("NAT46", process)] })
+}
+
+/// A client behind a NAT, its server, and a relay to a native host.
+///
+/// # Errors
+/// The network cannot be made.
+pub fn teredo() -> Result<Ready> {
+    let network = teredo::network()?;
+    let relay = run_sixway(&network, teredo::RELAY)?;
+    let server = run_sixway_on(&network, "server", teredo::SERVER)?;
+    let client = run_sixway_on(&network, "client", teredo::CLIENT)?;
+    let processes = vec![("Teredo's relay", relay), ("Teredo's server", server), ("Teredo's client", client)];
+    Ok(Ready { name: "Teredo", network, target: teredo::HOST, processes })
 }

@@ -25,6 +25,25 @@ interface = \"out0\"
 ipv6_address = \"2001:db8:1::1\"
 ";
 
+/// A server of ours on the host "server".
+pub const SERVER: &str = "[gateway]
+workers = 1
+
+[teredo_server]
+address = \"198.51.100.1\"
+secondary = \"198.51.100.2\"
+";
+
+/// A client of ours on the host "client".
+pub const CLIENT: &str = "[gateway]
+workers = 1
+
+[teredo_client]
+interface = \"up0\"
+servers = [{ address = \"198.51.100.1\", secondary = \"198.51.100.2\" }]
+interval = \"5 s\"
+";
+
 const MASQUERADE: &str = "table ip hide {
     chain leaving {
         type nat hook postrouting priority srcnat

@@ -9,13 +9,15 @@ use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
 use sixway_lab::interrupt;
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::teredo::{
-    HOST, RELAY, address_of, hides_by, network, network_of_two, run_miredo_relay, run_miredo_server,
+    CLIENT, HOST, RELAY, SERVER, address_of, hides_by, network, network_of_two, run_miredo_relay,
+    run_miredo_server,
 };
 use sixway_lab::topology::Network;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("our_teredo_client_behind_a_nat_reaches_hosts_through_our_relay", PROGRAMS, by_our_relay),
+    Interop::new("our_teredo_client_server_and_relay_work_together", OURS, all_ours),
     Interop::new("our_teredo_client_behind_a_nat_reaches_hosts_through_miredos_relay", PROGRAMS, by_miredo),
     Interop::new("our_teredo_client_recognises_a_symmetric_nat", PROGRAMS, symmetric),
     Interop::new("nothing_unsolicited_comes_to_our_teredo_client", PROGRAMS, unsolicited),
@@ -29,16 +31,8 @@ pub const TESTS: &[Interop] = &[
     Interop::new("our_teredo_client_stops_when_native_ipv6_appears", PROGRAMS, native_appears),
 ];
 
+const OURS: &[&str] = &["sixway", "nft", "ping", "nginx", "curl"];
 const PROGRAMS: &[&str] = &["sixway", "miredo", "miredo-server", "nft", "ping", "nginx", "curl"];
-
-const CLIENT: &str = "[gateway]
-workers = 1
-
-[teredo_client]
-interface = \"up0\"
-servers = [{ address = \"198.51.100.1\", secondary = \"198.51.100.2\" }]
-interval = \"5 s\"
-";
 
 fn page() -> String {
     pattern(1_000_000).iter().map(|octet| char::from(b'a' + octet % 26)).collect()
@@ -98,6 +92,21 @@ fn by_our_relay() -> Result<()> {
     for words in ["qualified", &*address, "mapped to 198.51.100.18:", "server 198.51.100.1", "established"] {
         assert!(said.contains(words), "{words}:\n{said}");
     }
+    Ok(())
+}
+
+/// Without a program of anybody else.
+fn all_ours() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    run_sixway_on(&network, "server", SERVER)?;
+    run_sixway_on(&network, "client", CLIENT)?;
+    let address = has_address(&network, "client", |_| true)?;
+    passes(&network)?;
+    // Answers to what the client sends; whoever begins from outside is dropped by its packet filter.
+    assert!(!answers(&network, "host", &address)?);
+    let said = client_says(&network)?;
+    assert!(said.contains("server 198.51.100.1") && said.contains("established"), "{said}");
     Ok(())
 }
 
