@@ -17,7 +17,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const RELAY: Endpoint4 = Endpoint4::new(Ipv4Addr::new(198, 51, 100, 77), 3_545);
 
 /// A client with the address of number 0.
-fn qualified() -> Gateway {
+pub(super) fn qualified() -> Gateway {
     let mut gateway = with_teredo(TeredoConfig::new(TeredoRole::Client), |_| {});
     gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), gateway.now);
     gateway

@@ -180,6 +180,17 @@ fn bubbles_go_to_a_server_of_this_host() {
     assert_eq!(to, LOCAL, "whose port another socket of this address has");
 }
 
+#[test]
+fn a_packet_that_is_refused_still_proves_where_the_client_is() {
+    let mut gateway = relay();
+    let address = client6(1);
+    gateway.receives(packet(NATIVE, &address));
+    asks(&mut gateway, RELAY6, &address);
+    gateway.receives(datagram(mapped(1), LOCAL, packet(&address, &client6(2))));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::TunnelLoop));
+    sends_to(&mut gateway, mapped(1), packet(NATIVE, &address));
+}
+
 /// §5.2.4: an entry is valid for 30 seconds after the last packet from the peer.
 #[test]
 fn a_client_that_was_silent_for_half_a_minute_is_asked_again_before_the_next_packet() {

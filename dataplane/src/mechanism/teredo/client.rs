@@ -102,7 +102,8 @@ impl Client {
         let is_local = LINK_LOCAL.contains(source);
         // Solicited advertisements; control knows whom it has asked.
         if is_local && !datagram.is_bubble() {
-            return Ok(Next::Control);
+            let may = contacts.may_tell_control(from.address, now);
+            return if may { Ok(Next::Control) } else { Err(DropReason::TeredoUnexpected) };
         }
         let own = self.address.ok_or(DropReason::TeredoUnexpected)?;
         // Relays without a global address (miredo's) send bubbles from such addresses, through the server alone.

@@ -196,6 +196,7 @@ impl Contacts {
     /// Removes a peer; what waits for it is dropped.
     fn forget(&mut self, place: Place, effects: &mut Effects) {
         self.drop_waiting(place, effects);
+        self.answered = self.answered.filter(|answered| *answered != place);
         let peer = self.peers.get(place);
         self.shares.remove(peer.creator, mapped(peer.address), !peer.is_trusted);
         self.peers.remove(place);
@@ -298,6 +299,11 @@ impl Contacts {
             return false;
         }
         self.may_send(to, now, effects)
+    }
+
+    /// Whether control may hear from an address: it has a rate, so that a flood leaves room for the advertisements of servers.
+    pub(super) fn may_tell_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
+        self.rates.admit(from, now)
     }
 
     /// Takes a token for a bubble or a test.

@@ -169,13 +169,14 @@ impl Teredo {
     ) -> Result<Decision, DropReason> {
         let (local, policy) = (self.local.ok_or(DropReason::NoTunnel)?, self.policy);
         let next = match &mut self.side {
-            Side::Relay(relay) => relay.receive(&mut self.contacts, datagram, now)?,
-            Side::Client(client) => client.receive(&mut self.contacts, (datagram, local), now, effects)?,
+            Side::Relay(relay) => relay.receive(&mut self.contacts, datagram, now),
+            Side::Client(client) => client.receive(&mut self.contacts, (datagram, local), now, effects),
         };
+        // Also if the packet itself is refused: it proved where the peer is.
         if self.contacts.has_answered() {
             self.contacts.release((local, policy), effects);
         }
-        Ok(match next {
+        Ok(match next? {
             Next::Leave => {
                 source_check::check(datagram.packet)?;
                 refuse_bare_ipv4(datagram.source, datagram.destination)?;
