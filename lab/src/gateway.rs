@@ -16,21 +16,37 @@ pub fn run_sixway(network: &Network, configuration: &str) -> Result<u32> {
 /// Starts `sixway run` on a host with this configuration, which has a section `[gateway]`, and waits until it says that it is
 /// ready. Its name and socket are the network's and the host's own, so that any number of them can run on one machine.
 pub fn run_sixway_on(network: &Network, host: &str, configuration: &str) -> Result<u32> {
-    launch(network, host, configuration, &[])
+    launch(network, host, configuration, (&[], None))
+}
+
+/// The same with this `PATH`: without programs that it would run otherwise.
+///
+/// # Errors
+/// It does not become ready.
+pub fn run_sixway_with_path(network: &Network, host: &str, configuration: &str, path: &str) -> Result<u32> {
+    launch(network, host, configuration, (&[], Some(path)))
 }
 
 /// Starts a `sixway run --takeover` that replaces the one running on the host "gateway", and waits until it is ready.
 pub fn take_over(network: &Network, configuration: &str) -> Result<u32> {
-    launch(network, "gateway", configuration, &["--takeover"])
+    launch(network, "gateway", configuration, (&["--takeover"], None))
 }
 
-fn launch(network: &Network, host: &str, configuration: &str, words: &[&str]) -> Result<u32> {
+fn launch(
+    network: &Network,
+    host: &str,
+    configuration: &str,
+    (words, path): (&[&str], Option<&str>),
+) -> Result<u32> {
     let (name, socket) = (network.gateway_name(host), socket(network, host));
     let configuration = fast_path::as_demanded(network, host, configuration)?;
     let own = format!("[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\n");
     let file = network.file(&format!("sixway-{host}.toml"), &configuration.replace("[gateway]\n", &own))?;
     let mut run = Command::new(sixway()?);
     run.arg("run").args(words).arg("-c").arg(file);
+    if let Some(path) = path {
+        run.env("PATH", path);
+    }
     let id = network.start(host, run)?;
     fast_path::account_for(network, id, &socket)?;
     interrupt::wait_until(Duration::from_secs(10), "sixway's \"ready\"", || {

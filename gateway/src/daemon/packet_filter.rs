@@ -49,6 +49,11 @@ impl PacketFilter {
         }
     }
 
+    /// Whether a Teredo client would have an address that the filter does not protect as it should.
+    pub(super) fn leaves_client_open(&self, config: &Config) -> bool {
+        self.failed.is_some() && config.others.teredo_client.iter().any(|it| it.firewall)
+    }
+
     /// Makes a table again that could not be made.
     pub(super) fn retry(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
         if self.failed.is_some_and(|at| at.elapsed() >= RETRY) {
@@ -86,7 +91,7 @@ impl PacketFilter {
                 tracing::warn!("{what}: the nftables table is missing: {then}");
             }
             if wanted.is_some_and(|wanted| wanted.guards_client) {
-                let then = "teredo_client.firewall has no effect, and hosts on the Internet reach this one";
+                let then = "the Teredo client is off until it can be made; firewall = false if this host has rules of its own";
                 tracing::warn!("{what}: the nftables table is missing: {then}");
             }
             if wanted.is_some_and(|wanted| !wanted.reverse_path.is_empty()) {

@@ -229,7 +229,8 @@ impl<'c> Tunnels<'c> {
                 seen.leases.clone_from(leases.work());
             }
             if let Some(teredo) = &mut self.teredo {
-                seen.teredo = teredo.work(gateway.posts());
+                let is_open = self.packet_filter.leaves_client_open(self.config);
+                seen.teredo = teredo.work(gateway.posts()).filter(|_| !is_open);
                 gateway.note_teredo_client(teredo.row());
             }
             let idle = [
@@ -388,6 +389,9 @@ impl<'c> Tunnels<'c> {
         self.udp.follow(&self.now, gateway.posts());
         self.follow_teredo(gateway);
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
+        if self.packet_filter.leaves_client_open(self.config) {
+            self.now.teredo = None;
+        }
         if self.ingress.steers() {
             let addresses = self.ingress.own(before.union(&after).copied());
             self.ingress.steer_to(&addresses, &self.now, host);

@@ -5,7 +5,7 @@ use crate::counters::no_checksum_is_wrong;
 use crate::datagrams::pattern;
 use crate::tunnels::carriage::pings_come_back;
 use sixway_lab::failure::{Failure, Result};
-use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
+use sixway_lab::gateway::{run_sixway, run_sixway_on, run_sixway_with_path, show_on};
 use sixway_lab::interrupt;
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::teredo::{
@@ -21,6 +21,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("our_teredo_client_behind_a_nat_reaches_hosts_through_miredos_relay", PROGRAMS, by_miredo),
     Interop::new("our_teredo_client_recognises_a_symmetric_nat", PROGRAMS, symmetric),
     Interop::new("nothing_unsolicited_comes_to_our_teredo_client", PROGRAMS, unsolicited),
+    Interop::new("without_its_packet_filter_our_teredo_client_has_no_address", OURS, no_filter),
     Interop::new("our_teredo_client_has_another_address_when_its_nat_has", PROGRAMS, nat_moves),
     Interop::new(
         "two_of_our_teredo_clients_behind_two_nats_reach_each_other_directly",
@@ -143,6 +144,21 @@ fn unsolicited() -> Result<()> {
     let rules = network.host("client")?.run(list, Duration::from_secs(5))?.succeeded()?.stdout;
     let counted = rules.lines().find(|line| line.contains("counter packets") && line.contains("drop"));
     assert!(counted.is_some_and(|line| !line.contains("packets 0 ")), "{rules}");
+    Ok(())
+}
+
+/// The folders of this `PATH` have no nft: nothing could be dropped.
+fn no_filter() -> Result<()> {
+    let network = network()?;
+    run_sixway_on(&network, "server", SERVER)?;
+    run_sixway_with_path(&network, "client", CLIENT, "/nowhere")?;
+    interrupt::wait_until(Duration::from_secs(20), "a qualified client", || {
+        Ok(client_says(&network)?.contains("mapped to 198.51.100.18:"))
+    })?;
+    for _ in 0..20 {
+        assert_eq!(address_of(&network, "client")?, None);
+        interrupt::pause(Duration::from_millis(100))?;
+    }
     Ok(())
 }
 
