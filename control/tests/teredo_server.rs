@@ -288,6 +288,18 @@ fn nothing_is_forwarded_to_this_host_itself() {
 }
 
 #[test]
+fn a_native_host_gets_no_more_than_its_rate_from_any_number_of_clients() {
+    let mut server = server();
+    let mut passed = 0;
+    for number in 0..1_000_u32 {
+        let from = Endpoint4::new(Ipv4Addr::from_bits(0xc633_0000 + number), 40_000);
+        let ping = echo(client(from), native());
+        passed += u32::from(handle_at(&mut server, from, SERVER, &ping).is_ok());
+    }
+    assert_eq!(passed, 100, "a burst of two seconds");
+}
+
+#[test]
 fn a_relay_of_this_host_reaches_clients_at_any_address_and_at_no_lower_rate() {
     let own = Ipv4Addr::new(203, 0, 113, 200);
     let mut settings = Settings::new(SERVER, None);

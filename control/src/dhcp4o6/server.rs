@@ -142,7 +142,7 @@ impl Server {
         let leases = Leases::new(&settings.pool, reserved.chain(fixed), share, settings.max_leases);
         let rate = QueryRate::new(settings.queries_per_second, seed);
         let addresses = settings.pool.iter().map(|prefix| 1_u64 << (32 - prefix.length())).sum();
-        let reservations = Reservations::new(addresses);
+        let reservations = Reservations::new(u64::from(settings.max_leases).min(addresses));
         Self { settings, leases, reservations, rate, counters: ServerCounters::default() }
     }
 

@@ -166,7 +166,7 @@ impl Server {
                 let octets = if content == Content::Bubble { octets } else { packet };
                 self.forward_to_client(datagram.from, client, octets, (out, now))
             }
-            None => self.forward_native(&header, (content, packet), out),
+            None => self.forward_native(&header, (content, packet), (out, now)),
         };
         sent.map(Outcome::Forwarded)
     }
@@ -323,10 +323,10 @@ impl Server {
 
     /// A packet of a client to a native host: by the host's routing, as a router forwards it.
     fn forward_native(
-        &self,
+        &mut self,
         header: &Ipv6Header,
         (content, packet): (Content, &[u8]),
-        out: &mut Vec<u8>,
+        (out, now): (&mut Vec<u8>, Instant),
     ) -> Result<Sent, Refusal> {
         if !is_global(header.destination) {
             return Err(Refusal::DestinationNotGlobal);
@@ -342,6 +342,9 @@ impl Server {
         // A bubble says nothing to a native host.
         if content != Content::Echo || header.hop_limit <= 1 {
             return Err(Refusal::NotForwarded);
+        }
+        if !self.destinations.admit(header.destination, now) {
+            return Err(Refusal::DestinationRate);
         }
         out.extend_from_slice(packet);
         if let Some(hop_limit) = out.get_mut(7) {

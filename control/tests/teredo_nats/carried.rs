@@ -157,11 +157,15 @@ proptest! {
         let mut internet = Internet::new(&[source, destination], delay, seed);
         prop_assume!(internet.clients.iter().all(|client| client.borrow().address().is_some()));
         internet.network.loss = 25;
-        let (own, peer) = (internet.address(0), internet.address(1));
-        // A host sends again what is not answered; a peer that did not answer in time is tried again after five minutes.
-        for round in 0..200_u32 {
-            let sent = packet(own, peer, &round.to_be_bytes());
-            internet.clients[0].borrow_mut().peers.sends(sent);
+        // A host sends again what is not answered; a peer that did not answer in time is tried again after five minutes. Clients whose server did not
+        // answer in time may have other addresses.
+        for round in 0..300_u32 {
+            let addresses: Vec<_> =
+                internet.clients.iter().filter_map(|client| client.borrow().address()).collect();
+            if let [own, peer] = addresses[..] {
+                let sent = packet(own.address(), peer.address(), &round.to_be_bytes());
+                internet.clients[0].borrow_mut().peers.sends(sent);
+            }
             internet.network.run(Duration::from_secs(3));
             if internet.clients[1].borrow().peers.end.delivered.iter().any(|one| one[6] == UDP) {
                 return Ok(());

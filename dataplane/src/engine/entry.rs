@@ -105,7 +105,7 @@ impl Engine {
     /// Changes a relay or a client of Teredo. Without effect if there is none of this index.
     pub fn change_teredo(&mut self, index: u16, change: &TeredoChange, now: Instant) {
         if let Some(teredo) = self.mechanisms.teredo.all.get_mut(usize::from(index)) {
-            teredo.change(change, now);
+            teredo.change(change, now, &mut self.path.effects);
             self.set_udp_ends();
         }
     }

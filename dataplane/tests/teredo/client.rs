@@ -3,7 +3,7 @@
 use super::{
     LOCAL, NATIVE, SERVER, bubble, client, client6, datagram, mapped, packet, sends_to, sent_datagram,
 };
-use super::{asks, with_teredo};
+use super::{advertisement, asks, with_teredo};
 use crate::support::{Gateway, icmp6, v6};
 use core::net::Ipv4Addr;
 use core::time::Duration;
@@ -215,11 +215,37 @@ fn what_is_not_for_its_address_is_dropped_and_nothing_else_is_sent() {
 #[test]
 fn advertisements_go_to_control_as_they_came() {
     let mut gateway = qualified();
-    let advertisement =
-        v6("fe80::8000:f227:bec8:6189", "fe80::ffff:ffff:fffd").icmp(icmp6(134, 0, [0; 4], &[0; 8]));
-    gateway.receives(datagram(SERVER, LOCAL, advertisement));
+    gateway.receives(datagram(SERVER, LOCAL, advertisement()));
     assert_eq!(gateway.last, Verdict::Control);
     gateway.sends_nothing();
+    // Without a nonce, or of another kind, it is not what control has asked for.
+    for payload in [advertisement()[13..].to_vec(), v6("fe80::1", "fe80::2").udp(1, 2, b"").octets()] {
+        gateway.refuses(datagram(SERVER, LOCAL, payload), DropReason::TeredoUnexpected);
+    }
+}
+
+#[test]
+fn with_another_address_or_another_local_end_a_client_has_no_peers() {
+    for change in [
+        TeredoChange::Client(Some(client(5))),
+        TeredoChange::Client(None),
+        TeredoChange::Local(Some(Endpoint4::new(LOCAL.address, 9)), Vec::new()),
+    ] {
+        let mut gateway = qualified();
+        establish_native(&mut gateway);
+        gateway.receives(packet(&client6(0), &client6(1)));
+        assert_eq!(gateway.last, Verdict::Held);
+        gateway.engine.change_teredo(0, &change, gateway.now);
+        assert_eq!(gateway.engine.teredo()[0].row().peers, [0; 4]);
+        let counters = gateway.engine.counters();
+        assert_eq!((counters.held, counters.dropped[DropReason::TeredoUnreachable as usize]), (0, 1));
+    }
+    // The same again is no change.
+    let mut gateway = qualified();
+    establish_native(&mut gateway);
+    gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), gateway.now);
+    gateway.engine.change_teredo(0, &TeredoChange::Local(Some(LOCAL), Vec::new()), gateway.now);
+    assert_eq!(gateway.engine.teredo()[0].row().peers[PeerState::Established as usize], 1);
 }
 
 /// §5.2.8, §5.2.3, 5.

@@ -4,7 +4,7 @@ mod attacks;
 mod client;
 mod relay;
 
-use crate::support::{Build, Gateway, gateway, v4, v6};
+use crate::support::{Build, Gateway, gateway, icmp6, v4, v6};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::mechanism::teredo::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
 use sixway_wire::Endpoint4;
@@ -112,4 +112,10 @@ fn establish(gateway: &mut Gateway, number: u32) {
     sends_to(gateway, mapped(number), packet(NATIVE, &address));
     gateway.receives(datagram(mapped(number), LOCAL, packet(&address, NATIVE)));
     gateway.sends(packet(&address, NATIVE));
+}
+
+/// A router advertisement behind an authentication, with a nonce.
+fn advertisement() -> Vec<u8> {
+    let packet = v6("fe80::8000:f227:bec8:6189", "fe80::ffff:ffff:fffd").icmp(icmp6(134, 0, [0; 4], &[0; 8]));
+    [&[0, 1, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9, 0][..], &packet.octets()].concat()
 }

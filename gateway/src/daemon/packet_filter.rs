@@ -19,6 +19,8 @@ pub(super) struct PacketFilter {
     listing: Option<String>,
     /// When making it failed.
     failed: Option<Instant>,
+    /// Another program removes or changes it again and again.
+    is_lost: bool,
 }
 
 /// Then it is tried again.
@@ -31,11 +33,12 @@ impl PacketFilter {
         let offloads = fast_path.is_some_and(|it| it.mode != FastPathMode::Off && it.notrack);
         let wanted = config.untracked(offloads, now);
         if self.made == wanted && wanted.is_some() {
+            self.failed = None;
             return;
         }
         match host.untrack(device, wanted.as_ref()) {
             Ok(()) => {
-                (self.trouble, self.failed) = (None, None);
+                (self.trouble, self.failed, self.is_lost) = (None, None, false);
                 self.listing = wanted.as_ref().and_then(|_| listing(&config.gateway.name).ok());
                 self.made = wanted;
             }
@@ -51,7 +54,7 @@ impl PacketFilter {
 
     /// Whether a Teredo client would have an address that the filter does not protect as it should.
     pub(super) fn leaves_client_open(&self, config: &Config) -> bool {
-        self.failed.is_some() && config.others.teredo_client.iter().any(|it| it.firewall)
+        (self.failed.is_some() || self.is_lost) && config.others.teredo_client.iter().any(|it| it.firewall)
     }
 
     /// Makes a table again that could not be made.
@@ -74,10 +77,12 @@ impl PacketFilter {
             Err(NftError::Missing | NftError::Io(_)) => return,
         };
         if is_intact {
+            self.is_lost = false;
             host.intact(&what);
             return;
         }
         let may = host.may_restore(Watched::PacketFilter, &what, "it was removed or changed", Instant::now());
+        self.is_lost = !may;
         if may {
             self.made = None;
             self.keep(config, now, device, host);

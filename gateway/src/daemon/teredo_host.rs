@@ -28,7 +28,7 @@ const SUSPENDED: Duration = Duration::from_secs(5);
 /// How often the port of the previous process is tried: it may still have it.
 const TRIES: u8 = 10;
 /// How long the address of the previous process stays while nothing is known.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(30);
 
 /// The client of this host.
 pub(super) struct TeredoHost<'c> {
@@ -196,7 +196,7 @@ impl<'c> TeredoHost<'c> {
             self.tries = self.tries.saturating_add(1);
         }
         let socket = opened?;
-        self.sockets.service = Some(socket.sender()?);
+        let sender = socket.sender()?;
         let local = socket.local();
         if self.config.local_discovery
             && let Err(error) = self.sockets.listen()
@@ -206,6 +206,8 @@ impl<'c> TeredoHost<'c> {
         let Some(post) = posts.first() else { return Ok(()) };
         let inlet = Inlet { at: (*local.ip(), Some(local.port())), link: Box::new(socket) };
         post.send(Command::AddInlet(inlet)).map_err(io::Error::other)?;
+        // Not before: a copy of a socket that nobody reads would keep the port.
+        self.sockets.service = Some(sender);
         tracing::info!("{}: UDP {local}", self.config.name);
         self.bound = Some(Endpoint4::new(*local.ip(), local.port()));
         (self.kept.port, self.tries) = (local.port(), 0);

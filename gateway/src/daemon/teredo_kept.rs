@@ -26,7 +26,9 @@ impl Kept {
     pub(super) fn save(&self) {
         let address = self.address.map_or_else(|| "-".to_owned(), |own| own.address().to_string());
         let written = self.path.parent().map_or(Ok(()), fs::create_dir_all);
-        let written = written.and_then(|()| fs::write(&self.path, format!("{} {address}\n", self.port)));
+        let fresh = self.path.with_extension("teredo.new");
+        let written = written.and_then(|()| fs::write(&fresh, format!("{} {address}\n", self.port)));
+        let written = written.and_then(|()| fs::rename(&fresh, &self.path));
         if let Err(error) = written {
             tracing::warn!(
                 "{}: {error}: the Teredo address is another one after a start",

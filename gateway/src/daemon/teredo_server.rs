@@ -224,7 +224,15 @@ impl Task {
         for _batch in 0..BATCHES {
             let Some(listener) = self.listeners.get_mut(at) else { return Ok(()) };
             let (to, Some(socket)) = (listener.address, &mut listener.socket) else { return Ok(()) };
-            if socket.receive(arrivals)? == 0 {
+            let received = match socket.receive(arrivals) {
+                Ok(received) => received,
+                Err(error) => {
+                    tracing::warn!("teredo_server: {to}: {error}; the socket is opened again");
+                    listener.socket = None;
+                    return Ok(());
+                }
+            };
+            if received == 0 {
                 return Ok(());
             }
             let now = self.clock.now();

@@ -171,6 +171,7 @@ impl<'c> Tunnels<'c> {
             && reach.unreachable.is_empty()
             && reach.blackholes.is_empty()
             && reach.proxies.is_empty()
+            && self.now.teredo.is_none()
             && self.config.ds_lite.is_empty();
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
             // State of a previous process's tunnels.

@@ -48,7 +48,7 @@ fn judge(
     if client.firewall && !has_nft {
         findings.push(Finding::fault(
             CHECK,
-            "nft is not installed: nothing keeps unsolicited packets from the client's address",
+            "nft is not installed: the client stays off, as nothing would keep unsolicited packets from its address",
             "install the package nftables",
         ));
     }

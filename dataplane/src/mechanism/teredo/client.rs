@@ -102,7 +102,10 @@ impl Client {
         let is_local = LINK_LOCAL.contains(source);
         // Solicited advertisements; control knows whom it has asked.
         if is_local && !datagram.is_bubble() {
-            let may = contacts.may_tell_control(from.address, now);
+            // An answer repeats the nonce that control always sends.
+            let may = datagram.is_advertisement()
+                && !prologue.is_empty()
+                && contacts.may_tell_control(from.address, now);
             return if may { Ok(Next::Control) } else { Err(DropReason::TeredoUnexpected) };
         }
         let own = self.address.ok_or(DropReason::TeredoUnexpected)?;

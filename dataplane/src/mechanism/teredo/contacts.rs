@@ -129,10 +129,14 @@ impl Contacts {
     }
 
     /// A peer of the same link.
-    pub(super) fn learn_local(&mut self, address: Ipv6Addr, endpoint: Endpoint4, now: Instant) {
-        let Ok((place, _)) = self.entry(address, endpoint, address, now, &mut Effects::default()) else {
-            return;
-        };
+    pub(super) fn learn_local(
+        &mut self,
+        address: Ipv6Addr,
+        endpoint: Endpoint4,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        let Ok((place, _)) = self.entry(address, endpoint, address, now, effects) else { return };
         let peer = self.peers.get(place);
         if !peer.is_trusted {
             (peer.is_local, peer.endpoint) = (true, endpoint);
@@ -200,6 +204,13 @@ impl Contacts {
         let peer = self.peers.get(place);
         self.shares.remove(peer.creator, mapped(peer.address), !peer.is_trusted);
         self.peers.remove(place);
+    }
+
+    /// Forgets all peers.
+    pub(super) fn forget_all(&mut self, effects: &mut Effects) {
+        while let Some(place) = self.peers.any() {
+            self.forget(place, effects);
+        }
     }
 
     /// Stores a packet until a peer answers.
@@ -303,7 +314,7 @@ impl Contacts {
 
     /// Whether control may hear from an address: it has a rate, so that a flood leaves room for the advertisements of servers.
     pub(super) fn may_tell_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
-        self.rates.admit(from, now)
+        self.rates.admit_control(from, now)
     }
 
     /// Takes a token for a bubble or a test.

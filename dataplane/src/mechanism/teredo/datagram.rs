@@ -6,8 +6,11 @@ use crate::mechanism::contract::Arrival;
 use crate::parse::{Addresses, Packet, Transport};
 use crate::tunnel::decision::routed;
 use core::net::Ipv6Addr;
-use sixway_wire::protocol::NO_NEXT_HEADER;
+use sixway_wire::protocol::{ICMPV6, NO_NEXT_HEADER};
 use sixway_wire::{Endpoint4, UDP_HEADER};
+
+/// RFC 4861 §4.2.
+const ROUTER_ADVERTISEMENT: u8 = 134;
 
 /// A datagram that arrived.
 #[derive(Clone, Copy)]
@@ -50,6 +53,12 @@ impl<'a> Datagram<'a> {
     /// Whether the packet is a bubble.
     pub(super) fn is_bubble(&self) -> bool {
         self.packet.protocol == NO_NEXT_HEADER && self.packet.fragment.is_none()
+    }
+
+    /// Whether the packet is a router advertisement.
+    pub(super) fn is_advertisement(&self) -> bool {
+        let message = self.octets.get(usize::from(self.packet.transport_at)..).unwrap_or_default();
+        self.packet.protocol == ICMPV6 && message.first() == Some(&ROUTER_ADVERTISEMENT)
     }
 
     /// What is behind a bubble; nothing is looked for behind other packets.

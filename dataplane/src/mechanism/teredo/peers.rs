@@ -205,6 +205,11 @@ impl Peers {
         self.append(place, state, now);
     }
 
+    /// A peer, if there is any.
+    pub(super) fn any(&self) -> Option<u32> {
+        self.queues.iter().map(|queue| queue.first).find(|first| *first != NONE)
+    }
+
     /// The peer that is to be looked at first, if it is time.
     pub(super) fn due(&self, now: Instant) -> Option<u32> {
         let firsts = self.queues.iter().map(|queue| queue.first).filter(|first| *first != NONE);

@@ -14,6 +14,9 @@ const BUCKETS: usize = 16_384;
 const TO_ADDRESS: (u64, u64) = (500, 1_000);
 /// The same for the packets of one sender: less, so that he does not take the rate of a server from others.
 const OF_SENDER: (u64, u64) = (100, 200);
+/// What control may hear from one address, and of all.
+const CONTROL: (u64, u64) = (20, 40);
+const ALL_CONTROL: (u64, u64) = (100, 100);
 /// The same to all.
 const TO_ALL: (u64, u64) = (20_000, 20_000);
 
@@ -24,6 +27,8 @@ pub(super) struct BubbleRates {
     addresses: Vec<Instant>,
     senders: Vec<Instant>,
     all: Instant,
+    control: Vec<Instant>,
+    all_control: Instant,
 }
 
 impl BubbleRates {
@@ -33,18 +38,26 @@ impl BubbleRates {
             addresses: vec![Instant::default(); BUCKETS],
             senders: vec![Instant::default(); BUCKETS],
             all: Instant::default(),
+            control: vec![Instant::default(); BUCKETS],
+            all_control: Instant::default(),
         }
     }
 
     /// Octets of memory.
     pub(super) fn memory_used(&self) -> usize {
-        (self.senders.len() + self.addresses.len()) * size_of::<Instant>()
+        (self.senders.len() + self.addresses.len() + self.control.len()) * size_of::<Instant>()
     }
 
     /// Takes a token for a bubble to an address; false: there is none.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         let at = self.hash.hash_one(address.to_bits()) as usize % BUCKETS;
         take(&mut self.addresses[at], TO_ADDRESS, now) && take(&mut self.all, TO_ALL, now)
+    }
+
+    /// Takes a token for an advertisement from an address; false: there is none.
+    pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
+        let at = self.hash.hash_one(from.to_bits()) as usize % BUCKETS;
+        take(&mut self.control[at], CONTROL, now) && take(&mut self.all_control, ALL_CONTROL, now)
     }
 
     /// Takes a token for a bubble because of a sender's packet; false: there is none.

@@ -52,15 +52,22 @@ impl Teredo {
     }
 
     /// Applies a change.
-    pub(crate) fn change(&mut self, change: &TeredoChange, now: Instant) {
+    pub(crate) fn change(&mut self, change: &TeredoChange, now: Instant, effects: &mut Effects) {
         match (change, &mut self.side) {
             (TeredoChange::Local(local, subnets), _) => {
-                self.local = *local;
+                // Peers that were found from one end are not known to be reached from another: their NATs know the old one.
+                if core::mem::replace(&mut self.local, *local) != *local {
+                    self.contacts.forget_all(effects);
+                }
                 self.contacts.set_local(*local, subnets);
             }
-            (TeredoChange::Client(address), Side::Client(client)) => client.address = *address,
+            (TeredoChange::Client(address), Side::Client(client)) => {
+                if core::mem::replace(&mut client.address, *address) != *address {
+                    self.contacts.forget_all(effects);
+                }
+            }
             (TeredoChange::LocalPeer(address, endpoint), Side::Client(_)) => {
-                self.contacts.learn_local(*address, *endpoint, now);
+                self.contacts.learn_local(*address, *endpoint, now, effects);
             }
             (TeredoChange::Client(_) | TeredoChange::LocalPeer(..), Side::Relay(_)) => {}
         }
@@ -214,6 +221,7 @@ impl Build for TeredoConfig {
 impl Mechanism for Teredo {
     const KIND: Kind = Kind::Teredo;
     const COUNTS_HOP: bool = false;
+    const APART: bool = true;
     type Probe = ();
     const NO_PROBE: () = ();
 
@@ -231,6 +239,7 @@ impl Mechanism for Teredo {
         }
     }
 
+    #[inline(never)]
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         let Some(local) = self.local else { return };
         for _ in 0..budget {
