@@ -401,3 +401,31 @@ fn a_solicitation_of_a_trusted_client_is_answered() {
     let spoofed = datagram(mapped(3), LOCAL, bubble_with(&peer, &[4, 4, 0, 0, 0, 0]));
     gateway.refuses(spoofed, DropReason::TeredoNotTrusted);
 }
+
+/// A lost bubble must not leave two clients where one trusts the other and the other does not know.
+#[test]
+fn a_client_that_asks_again_is_answered_where_it_has_proven_to_be() {
+    let mut gateway = qualified();
+    let (own, peer) = (client6(0), client6(1));
+    let elsewhere = Endpoint4::new(mapped(1).address, 50_001);
+    gateway.receives(packet(&own, &peer));
+    gateway.sent();
+    let nonce = asks(&mut gateway, &own, &peer);
+    gateway.receives(datagram(elsewhere, LOCAL, bubble_with(&peer, &nonce)));
+    (0..2).for_each(|_| drop(gateway.sent()));
+    let mut asked = Origin(mapped(1)).octets().to_vec();
+    asked.extend(bubble_with(&peer, &[1, 4, 9, 8, 7, 6]));
+    gateway.receives(datagram(SERVER, LOCAL, asked.clone()));
+    sends_to(&mut gateway, elsewhere, [&bubble(&own, &peer)[..], &[1, 4, 9, 8, 7, 6]].concat());
+    gateway.sends_nothing();
+    // After half a minute of silence it may be somewhere else: a bubble of this client asks for a proof.
+    gateway.waits(31 * SECOND);
+    gateway.receives(datagram(SERVER, LOCAL, asked));
+    sends_to(&mut gateway, elsewhere, [&bubble(&own, &peer)[..], &[1, 4, 9, 8, 7, 6]].concat());
+    let nonce = asks(&mut gateway, &own, &peer);
+    let moved = Endpoint4::new(mapped(1).address, 50_002);
+    gateway.receives(datagram(moved, LOCAL, bubble_with(&peer, &nonce)));
+    gateway.sent();
+    gateway.receives(packet(&own, &peer));
+    sends_to(&mut gateway, moved, packet(&own, &peer));
+}

@@ -217,7 +217,9 @@ impl Client {
             contacts.direct_bubble(between, (local, origin.0), nonce, now, effects);
             return Ok(Next::Absorb);
         };
-        contacts.direct_bubble(between, (local, peer.mapped()), nonce, now, effects);
+        // Where it is known to be: behind a symmetric NAT not where its address says.
+        let to = contacts.proven_endpoint(source).unwrap_or(peer.mapped());
+        contacts.direct_bubble(between, (local, to), nonce, now, effects);
         let is_neighbour = self.address.is_some_and(|own| own.mapped().address == peer.mapped().address);
         if is_neighbour {
             for endpoint in trailers.alternates {
@@ -228,7 +230,7 @@ impl Client {
         // It may be somewhere else than its address says: a bubble of ours, with a nonce, finds out.
         let (place, is_new) = contacts.entry(source, peer.mapped(), source, now, effects)?;
         contacts.get(place).nonce = trailers.nonce.map_or(0, u32::from_be_bytes);
-        if is_new {
+        if is_new || contacts.approaches_again(place, now) {
             let behind = self.address.map(|own| own.mapped().address);
             contacts.indirect_bubble(place, (destination, local), behind, now, effects);
         }

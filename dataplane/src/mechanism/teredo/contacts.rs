@@ -23,6 +23,8 @@ use sixway_wire::{Endpoint4, Prefix4};
 
 /// RFC 4380 §5.2.6: bubbles without an answer.
 const BUBBLES: u8 = 4;
+/// RFC 4380 §5.2.4: an entry is valid for this time after the last packet from the peer.
+pub(super) const VALID: Duration = Duration::from_secs(30);
 /// A peer is forgotten when no packet has passed for this time.
 const IDLE: Duration = Duration::from_secs(300);
 /// Hop limit of bubbles.
@@ -173,6 +175,25 @@ impl Contacts {
             None => server.ok_or(DropReason::NoRemote)?,
         };
         self.entry(destination, endpoint, source, now, effects)
+    }
+
+    /// The endpoint that a peer has proven.
+    pub(super) fn proven_endpoint(&mut self, address: Ipv6Addr) -> Option<Endpoint4> {
+        let place = self.peers.find(address)?;
+        let peer = self.peers.get(place);
+        peer.is_trusted.then_some(peer.endpoint)
+    }
+
+    /// Begins to contact a peer again that was trusted and has been silent since: it may be at another endpoint. Whether it was one.
+    pub(super) fn approaches_again(&mut self, place: Place, now: Instant) -> bool {
+        let peer = self.peers.get(place);
+        let is_idle = matches!(peer.state, PeerState::Trusted | PeerState::Established);
+        if !is_idle || peer.was_heard(VALID, now) {
+            return false;
+        }
+        (peer.contacted, peer.bubbles) = (stamp(now), 0);
+        self.peers.put(place, PeerState::Contacting, now);
+        true
     }
 
     /// The peer with an address, and whether it is new. `creator` has the share that it counts for.

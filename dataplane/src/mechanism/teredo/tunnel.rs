@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};
-use super::contacts::{Contacts, Place};
+use super::contacts::{Contacts, Place, VALID};
 use super::datagram::Datagram;
 use super::relay::Relay;
 use super::row::{PeerRow, TeredoRow};
@@ -21,8 +21,6 @@ use core::net::Ipv6Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
 
-/// RFC 4380 §5.2.4: an entry is valid for this time after the last packet from the peer.
-const VALID: Duration = Duration::from_secs(30);
 /// A peer that is sent to and silent for this time gets a bubble, so that its entry stays valid.
 const SILENT: Duration = Duration::from_secs(20);
 
