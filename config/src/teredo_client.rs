@@ -205,7 +205,8 @@ impl Mechanism for TeredoClient {
 
     fn engine(&self) -> MechanismConfig {
         let config = TeredoConfig::new(TeredoRole::Client);
-        TeredoConfig { max_peers: self.max_peers, ..config }.into()
+        let servers = self.servers.iter().flat_map(|it| [Some(it.address), it.secondary]).flatten().collect();
+        TeredoConfig { max_peers: self.max_peers, servers, ..config }.into()
     }
 
     fn serves(&self) -> String {

@@ -2,6 +2,7 @@
 
 use super::hosts::Peers;
 use super::network::{Datagram, Host};
+use super::{PRIMARY, SECONDARY};
 use core::cell::RefCell;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
@@ -32,9 +33,10 @@ pub struct EngineEnd {
 
 impl EngineEnd {
     pub fn new(role: TeredoRole, local: Endpoint4, seed: u64, now: Instant) -> Self {
+        let teredo = TeredoConfig { servers: vec![PRIMARY, SECONDARY], ..TeredoConfig::new(role) };
         let config = EngineConfig {
             own6: Some("2001:db8::fe".parse().unwrap()),
-            others: vec![TeredoConfig::new(role).into()],
+            others: vec![teredo.into()],
             seed: [seed, !seed],
             join: false,
             ..EngineConfig::default()

@@ -6,6 +6,7 @@ use crate::support::Gateway;
 use core::time::Duration;
 use sixway_dataplane::mechanism::teredo::PeerState;
 use sixway_dataplane::{DropReason, Verdict};
+use sixway_wire::teredo::{Origin, TeredoAddress};
 
 /// Packets from this host to many clients that do not exist.
 fn flood(gateway: &mut Gateway, host: &str, clients: core::ops::Range<u32>) {
@@ -148,12 +149,64 @@ fn a_forged_packet_of_a_client_does_not_make_it_trusted() {
 #[test]
 fn a_flood_of_advertisements_leaves_control_room_for_those_of_the_server() {
     let mut gateway = super::client::qualified();
-    let mut heard = 0;
     for _ in 0..5_000 {
         gateway.receives(datagram(mapped(7), LOCAL, advertisement()));
-        heard += u32::from(gateway.last == Verdict::Control);
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::TeredoUnexpected));
     }
-    assert_eq!(heard, 40, "a burst of two seconds");
-    gateway.receives(datagram(SERVER, LOCAL, advertisement()));
-    assert_eq!(gateway.last, Verdict::Control);
+    let from_server = (0..1_000).filter(|_| {
+        gateway.receives(datagram(SERVER, LOCAL, advertisement()));
+        gateway.last == Verdict::Control
+    });
+    assert_eq!(from_server.count(), 200, "a burst of two seconds");
+}
+
+/// This host's own packets make the peers of a client.
+#[test]
+fn a_client_reaches_as_many_hosts_as_it_wants_while_many_others_are_dead() {
+    let mut gateway = super::client::qualified();
+    for number in 0..500_u32 {
+        gateway.receives(packet(&client6(0), &format!("2001:db8:{number:x}::1")));
+        assert_eq!(gateway.last, Verdict::Held, "{number}");
+    }
+}
+
+/// §5.2.4: the sender of a bubble writes the server of its address.
+#[test]
+fn a_client_asks_no_server_in_a_local_network() {
+    for server in ["10.0.0.1", "192.168.1.1", "224.0.0.253"] {
+        let mut gateway = super::client::qualified();
+        let peer = TeredoAddress { server: server.parse().unwrap(), ..super::client(1) };
+        let mut payload = Origin(mapped(1)).octets().to_vec();
+        payload.extend(bubble(&peer.address().to_string(), &client6(0)));
+        gateway.receives(datagram(SERVER, LOCAL, payload));
+        let (to, _) = super::sent_datagram(&mut gateway);
+        assert_eq!(to, mapped(1));
+        for _ in 0..5 {
+            gateway.waits(Duration::from_secs(2));
+            while gateway.waiting() > 0 {
+                assert_eq!(super::sent_datagram(&mut gateway).0, mapped(1));
+            }
+        }
+    }
+}
+
+/// A sender over its rate does not keep others from clients that nobody has asked.
+#[test]
+fn a_burst_of_one_sender_makes_no_client_unreachable_for_others() {
+    let mut gateway = relay_with(|config| config.max_peers = 100_000);
+    flood(&mut gateway, "2001:db8:666::1", 1_000..2_500);
+    assert_eq!(count(&gateway, PeerState::Contacting), 1_500);
+    gateway.receives(packet(NATIVE, &client6(2_400)));
+    assert_eq!(gateway.last, Verdict::Held);
+    asks(&mut gateway, RELAY6, &client6(2_400));
+    for _ in 0..8 {
+        for _ in 0..20 {
+            gateway.waits(Duration::from_millis(100));
+            while gateway.waiting() > 0 {
+                gateway.sent();
+            }
+        }
+    }
+    let unreachable = count(&gateway, PeerState::Unreachable);
+    assert!(unreachable < 1_000, "{unreachable}: those alone that were asked");
 }

@@ -63,6 +63,7 @@ fn relay_with(edit: impl FnOnce(&mut TeredoConfig)) -> Gateway {
 
 fn with_teredo(mut config: TeredoConfig, edit: impl FnOnce(&mut TeredoConfig)) -> Gateway {
     config.max_peers = 1_000;
+    config.servers = vec![SERVER.address];
     edit(&mut config);
     let mut gateway = gateway(|engine| engine.others.push(config.into()));
     gateway.engine.change_teredo(0, &TeredoChange::Local(Some(LOCAL), Vec::new()), gateway.now);

@@ -8,18 +8,24 @@ use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::tunnel::address::isatap::LINK_LOCAL;
 use crate::verdict::Next;
-use core::net::Ipv6Addr;
+use alloc::vec::Vec;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Endpoint4;
 use sixway_wire::teredo::{Prologue, TEREDO_PORT, TeredoAddress, Trailer, alternate};
 
 /// A client.
-#[derive(Default)]
 pub(super) struct Client {
     /// Its address, once it is qualified.
     pub(super) address: Option<TeredoAddress>,
+    /// All addresses of its servers.
+    servers: Vec<Ipv4Addr>,
 }
 
 impl Client {
+    pub(super) const fn new(servers: Vec<Ipv4Addr>) -> Self {
+        Self { address: None, servers }
+    }
+
     /// Its server.
     pub(super) fn server(&self) -> Option<Endpoint4> {
         self.address.map(|own| Endpoint4::new(own.server, TEREDO_PORT))
@@ -105,6 +111,8 @@ impl Client {
             // An answer repeats the nonce that control always sends.
             let may = datagram.is_advertisement()
                 && !prologue.is_empty()
+                && from.port == TEREDO_PORT
+                && self.servers.contains(&from.address)
                 && contacts.may_tell_control(from.address, now);
             return if may { Ok(Next::Control) } else { Err(DropReason::TeredoUnexpected) };
         }
@@ -176,6 +184,7 @@ impl Client {
             }
         }
         match (TeredoAddress::of(source), place) {
+            (Some(_), _) if !contacts.may_send_to(from) => Err(DropReason::TeredoNotTrusted),
             (Some(peer), _) if peer.mapped() == from => {
                 let (place, _) = contacts.entry(source, from, source, now, effects)?;
                 self.accepted(contacts, place, (datagram, local), now, effects)

@@ -4,7 +4,7 @@ use crate::mechanism::contract::{self, Claims, InsideClaim};
 use crate::tunnel::{TunnelMtu, TunnelPolicy};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::Ipv6Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::teredo::{TEREDO_PREFIX, TeredoAddress};
 use sixway_wire::{Endpoint4, IPV6_MIN_MTU, Prefix4, Prefix6};
 
@@ -33,6 +33,8 @@ pub struct TeredoConfig {
     pub role: TeredoRole,
     /// Maximum number of peers.
     pub max_peers: u32,
+    /// All addresses of a client's servers: advertisements come from there.
+    pub servers: Vec<Ipv4Addr>,
     /// Options of the tunnel.
     pub policy: TunnelPolicy,
 }
@@ -44,7 +46,7 @@ impl TeredoConfig {
     /// With the defaults.
     pub fn new(role: TeredoRole) -> Self {
         let policy = TunnelPolicy { mtu: TunnelMtu::Static(IPV6_MIN_MTU as u16), ..TunnelPolicy::default() };
-        Self { role, max_peers: Self::MAX_PEERS, policy }
+        Self { role, max_peers: Self::MAX_PEERS, servers: Vec::new(), policy }
     }
 }
 

@@ -4,7 +4,7 @@ use super::echo::{self, Nonce};
 use super::peers::{BUBBLE_INTERVAL, Peer, Peers, since, stamp};
 use super::rates::BubbleRates;
 use super::row::{PeerRow, PeerState, TeredoRow};
-use super::shares::Shares;
+use super::shares::{OWN, Shares};
 use super::trailers::BubbleNonce;
 use super::waiting::Waiting;
 use crate::drop_reason::DropReason;
@@ -25,6 +25,8 @@ use sixway_wire::{Endpoint4, Prefix4};
 const BUBBLES: u8 = 4;
 /// RFC 4380 §5.2.4: an entry is valid for this time after the last packet from the peer.
 pub(super) const VALID: Duration = Duration::from_secs(30);
+/// The time that four bubbles take.
+const ASKED: Duration = Duration::from_secs(8);
 /// A peer is forgotten when no packet has passed for this time.
 const IDLE: Duration = Duration::from_secs(300);
 /// Hop limit of bubbles.
@@ -157,6 +159,11 @@ impl Contacts {
         if let Some(place) = self.peers.find(destination) {
             let peer = self.peers.get(place);
             match peer.state {
+                // The rate of another sender kept it from being asked.
+                PeerState::Contacting if peer.bubbles == 0 && peer.creator != self.shares.creator(source) => {
+                    self.forget(place, effects);
+                    return self.approach(source, destination, server, now, effects);
+                }
                 PeerState::Contacting => return Ok((place, false)),
                 PeerState::Unreachable => return Err(DropReason::TeredoUnreachable),
                 PeerState::Trusted | PeerState::Established => {}
@@ -174,7 +181,8 @@ impl Contacts {
             }
             None => server.ok_or(DropReason::NoRemote)?,
         };
-        self.entry(destination, endpoint, source, now, effects)
+        let creator = if server.is_some() { OWN } else { self.shares.creator(source) };
+        self.entry_of(destination, endpoint, creator, now, effects)
     }
 
     /// The endpoint that a peer has proven.
@@ -205,10 +213,21 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<(Place, bool), DropReason> {
+        let creator = self.shares.creator(creator);
+        self.entry_of(address, endpoint, creator, now, effects)
+    }
+
+    fn entry_of(
+        &mut self,
+        address: Ipv6Addr,
+        endpoint: Endpoint4,
+        creator: u16,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<(Place, bool), DropReason> {
         if let Some(place) = self.peers.find(address) {
             return Ok((place, false));
         }
-        let creator = self.shares.creator(creator);
         self.shares.check(creator, mapped(address))?;
         if self.peers.is_full() {
             let place = self.peers.displaced().ok_or(DropReason::TeredoPeersFull)?;
@@ -292,6 +311,13 @@ impl Contacts {
     pub(super) fn look_again(&mut self, place: Place, now: Instant, effects: &mut Effects) -> bool {
         let peer = self.peers.get(place);
         match peer.state {
+            // It was not asked, because of a rate: it may be there.
+            PeerState::Contacting
+                if peer.bubbles == 0
+                    && since(Some(peer.contacted), now).is_some_and(|time| time >= ASKED) =>
+            {
+                self.forget(place, effects);
+            }
             PeerState::Contacting if peer.bubbles < BUBBLES => {
                 self.peers.put(place, PeerState::Contacting, now);
                 return true;
@@ -320,17 +346,19 @@ impl Contacts {
         peer.bubbles < BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
     }
 
-    /// Counts an attempt to make a peer answer, and takes a token for it.
+    /// Takes a token for an attempt to make a peer answer, and counts it.
     fn may_greet(&mut self, place: Place, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
-        let peer = self.peers.get(place);
-        peer.bubbles = peer.bubbles.saturating_add(1);
-        peer.bubble = Some(stamp(now));
-        let creator = peer.creator;
-        if !self.rates.admit_sender(creator, now) {
+        let creator = self.peers.get(place).creator;
+        if creator != OWN && !self.rates.admit_sender(creator, now) {
             self.bubbles_limited += 1;
             return false;
         }
-        self.may_send(to, now, effects)
+        let may = self.may_send(to, now, effects);
+        if may {
+            let peer = self.peers.get(place);
+            (peer.bubbles, peer.bubble) = (peer.bubbles.saturating_add(1), Some(stamp(now)));
+        }
+        may
     }
 
     /// Whether control may hear from an address: it has a rate, so that a flood leaves room for the advertisements of servers.
@@ -370,7 +398,8 @@ impl Contacts {
     ) {
         let address = self.peers.get(place).address;
         let Some(peer) = TeredoAddress::of(address) else { return };
-        if self.may_greet(place, peer.server, now, effects) {
+        // §5.2.4: who sent a bubble wrote this address.
+        if self.is_host(peer.server) && self.may_greet(place, peer.server, now, effects) {
             let to = Endpoint4::new(peer.server, TEREDO_PORT);
             let [a, b, c, d, ..] = self.nonce(place);
             let own = [endpoint_octets(local)];

@@ -2,6 +2,7 @@
 //! again, which is a fixed time after they were put in.
 
 use super::row::PeerState;
+use super::shares::OWN;
 use crate::instant::Instant;
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
@@ -143,8 +144,11 @@ impl Peers {
     /// ways to and from; the oldest. Never an established one, and none that was one lately.
     pub(super) fn displaced(&self) -> Option<u32> {
         [PeerState::Unreachable, PeerState::Contacting, PeerState::Trusted].into_iter().find_map(|state| {
-            let is_proven =
-                |place: &u32| state == PeerState::Contacting && self.slots[*place as usize].is_trusted;
+            // Nor one that this host itself asks at the moment.
+            let is_proven = |place: &u32| {
+                let peer = &self.slots[*place as usize];
+                state == PeerState::Contacting && (peer.is_trusted || peer.creator == OWN)
+            };
             self.queue(state).take(EXAMINED).find(|place| !is_proven(place))
         })
     }

@@ -14,9 +14,8 @@ const BUCKETS: usize = 16_384;
 const TO_ADDRESS: (u64, u64) = (500, 1_000);
 /// The same for the packets of one sender: less, so that he does not take the rate of a server from others.
 const OF_SENDER: (u64, u64) = (100, 200);
-/// What control may hear from one address, and of all.
-const CONTROL: (u64, u64) = (20, 40);
-const ALL_CONTROL: (u64, u64) = (100, 100);
+/// What control may hear from the address of a server.
+const CONTROL: (u64, u64) = (100, 200);
 /// The same to all.
 const TO_ALL: (u64, u64) = (20_000, 20_000);
 
@@ -28,7 +27,6 @@ pub(super) struct BubbleRates {
     senders: Vec<Instant>,
     all: Instant,
     control: Vec<Instant>,
-    all_control: Instant,
 }
 
 impl BubbleRates {
@@ -39,7 +37,6 @@ impl BubbleRates {
             senders: vec![Instant::default(); BUCKETS],
             all: Instant::default(),
             control: vec![Instant::default(); BUCKETS],
-            all_control: Instant::default(),
         }
     }
 
@@ -57,7 +54,7 @@ impl BubbleRates {
     /// Takes a token for an advertisement from an address; false: there is none.
     pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         let at = self.hash.hash_one(from.to_bits()) as usize % BUCKETS;
-        take(&mut self.control[at], CONTROL, now) && take(&mut self.all_control, ALL_CONTROL, now)
+        take(&mut self.control[at], CONTROL, now)
     }
 
     /// Takes a token for a bubble because of a sender's packet; false: there is none.

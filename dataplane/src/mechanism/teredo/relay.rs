@@ -71,7 +71,8 @@ impl Relay {
             // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).
             let peer = contacts.get(place);
             let is_known = peer.is_trusted && peer.endpoint == from;
-            if !is_known && !contacts.is_proof(place, datagram.trailers()?.nonce, now) {
+            let may_be_there = contacts.may_send_to(from);
+            if !is_known && !(may_be_there && contacts.is_proof(place, datagram.trailers()?.nonce, now)) {
                 return Err(DropReason::SpoofedEmbeddedSource);
             }
         }

@@ -19,6 +19,9 @@ const OF_ADDRESS: u32 = 64;
 /// What everybody may have of a small list.
 const LEAST: u32 = 16;
 
+/// Whose packets have no share: this host itself, at a client.
+pub(super) const OWN: u16 = 0;
+
 /// The counters.
 #[derive(Debug)]
 pub(super) struct Shares {
@@ -46,7 +49,7 @@ impl Shares {
             Some(client) => client.mapped().address.to_bits().into(),
             None => (sender.to_bits() >> SITE) as u64,
         };
-        self.hash.hash_one(site) as u16
+        (self.hash.hash_one(site) as u16).max(OWN + 1)
     }
 
     /// Octets of memory.
@@ -62,7 +65,7 @@ impl Shares {
     pub(super) fn check(&self, creator: u16, address: Option<Ipv4Addr>) -> Result<(), DropReason> {
         let of_sender = self.senders[usize::from(creator)];
         let of_address = address.map_or(0, |address| self.addresses[self.of_address(address)]);
-        if of_sender >= (self.most / OF_SENDER).max(LEAST)
+        if creator != OWN && of_sender >= (self.most / OF_SENDER).max(LEAST)
             || of_address >= (self.most / OF_ADDRESS).max(LEAST)
         {
             return Err(DropReason::TeredoPeersFull);

@@ -207,7 +207,7 @@ impl Build for TeredoConfig {
     fn build(&self, policy: PolicyId, context: &BuildContext) -> Result<Teredo, Infallible> {
         let side = match &self.role {
             TeredoRole::Relay(relay) => Side::Relay(Relay::new(relay.clone())),
-            TeredoRole::Client => Side::Client(Client::default()),
+            TeredoRole::Client => Side::Client(Client::new(self.servers.clone())),
         };
         // The other workers have no peers.
         let most = if context.worker == WorkerId(0) { self.max_peers.max(1) } else { 1 };

@@ -1,5 +1,6 @@
 //! Packets that wait for a peer's answer: few for each peer, and for each sender a share of what is left.
 
+use super::shares::OWN;
 use crate::drop_reason::DropReason;
 use crate::effects::HeldPacket;
 use crate::frame::Frame;
@@ -52,7 +53,8 @@ impl Waiting {
         let has = self.of_creator.get(&creator).copied().unwrap_or_default();
         let share = (left / SHARE).max(LEAST);
         let of_peer = self.packets.get(&peer).map_or(0, Vec::len);
-        if of_peer >= OF_A_PEER || needed > left || (has > 0 && has + needed > share) {
+        let is_over = creator != OWN && has > 0 && has + needed > share;
+        if of_peer >= OF_A_PEER || needed > left || is_over {
             return Err(DropReason::TeredoWaitingFull);
         }
         self.packets.entry(peer).or_default().push(HeldPacket::of(frame));
