@@ -71,8 +71,9 @@ impl Relay {
             // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).
             let peer = contacts.get(place);
             let is_known = peer.is_trusted && peer.endpoint == from;
-            let may_be_there = contacts.may_send_to(from);
-            if !is_known && !(may_be_there && contacts.is_proof(place, datagram.trailers()?.nonce, now)) {
+            let nonce = datagram.trailers()?.nonce;
+            let is_proven = is_known || contacts.may_send_to(from) && contacts.is_proof(place, nonce, now);
+            if !is_proven {
                 return Err(DropReason::SpoofedEmbeddedSource);
             }
         }
