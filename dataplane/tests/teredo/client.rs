@@ -240,7 +240,7 @@ fn with_another_address_or_another_local_end_a_client_has_no_peers() {
         let counters = gateway.engine.counters();
         assert_eq!((counters.held, counters.dropped[DropReason::TeredoUnreachable as usize]), (0, 1));
     }
-    // The same again is no change.
+    // The same again is not a change.
     let mut gateway = qualified();
     establish_native(&mut gateway);
     gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), gateway.now);

@@ -292,7 +292,7 @@ mod tests {
     fn what_did_not_answer_gives_way_first_and_an_established_peer_never() {
         let mut peers = Peers::new(4, 1);
         let places: Vec<u32> =
-            (0..4).map(|number| peers.insert(at(number), ENDPOINT, 0, Instant(0))).collect();
+            (0..4).map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0))).collect();
         assert!(peers.is_full());
         peers.put(places[0], PeerState::Established, Instant(0));
         peers.put(places[1], PeerState::Trusted, Instant(0));
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_proven_peer_that_is_contacted_again_does_not_give_way() {
         let mut peers = Peers::new(2, 1);
-        let [proven, other] = [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 0, Instant(0)));
+        let [proven, other] = [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0)));
         peers.get(proven).is_trusted = true;
         assert_eq!(peers.displaced(), Some(other));
         peers.remove(other);
@@ -319,7 +319,7 @@ mod tests {
     fn peers_are_looked_at_in_the_order_of_their_times_and_no_other_is() {
         let mut peers = Peers::new(9, 1);
         let [a, b] =
-            [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 0, Instant::from_secs(number.into())));
+            [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant::from_secs(number.into())));
         assert_eq!(peers.due(Instant::from_secs(1)), None);
         assert_eq!(peers.due(Instant::from_secs(2)), Some(a));
         peers.put(a, PeerState::Established, Instant::from_secs(2));
@@ -334,7 +334,7 @@ mod tests {
     fn a_page_has_every_peer_once() {
         let mut peers = Peers::new(100, 1);
         let places: Vec<u32> =
-            (0..100).map(|number| peers.insert(at(number), ENDPOINT, 0, Instant(0))).collect();
+            (0..100).map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0))).collect();
         places.iter().step_by(3).for_each(|place| peers.remove(*place));
         let (mut seen, mut from) = (Vec::new(), Some(0));
         while let Some(place) = from {
