@@ -328,7 +328,7 @@ fn direct_bubbles_have_the_nonce_of_the_last_bubble_through_the_server_and_none_
     gateway.refuses(through_server(&[1, 3, 9, 8, 7]), DropReason::TeredoUnexpected);
 }
 
-/// RFC 6081 §5.5.
+/// RFC 6081 §5.6.
 #[test]
 fn clients_behind_one_nat_tell_each_other_their_local_endpoints() {
     let mut gateway = qualified();
@@ -368,7 +368,7 @@ fn clients_behind_one_nat_tell_each_other_their_local_endpoints() {
     gateway.sends_nothing();
 }
 
-/// RFC 6081 §5.6.
+/// RFC 6081 §5.7.
 #[test]
 fn a_silent_client_is_asked_directly_before_its_server_is() {
     let mut gateway = qualified();

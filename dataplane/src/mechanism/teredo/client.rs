@@ -1,4 +1,4 @@
-//! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.5, §5.6).
+//! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.6, §5.7).
 
 use super::contacts::{Contacts, Place};
 use super::datagram::Datagram;
@@ -77,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Asks a client that is silent for a direct bubble, before its server is troubled (RFC 6081 §5.6). Whether that was done.
+    /// Asks a client that is silent for a direct bubble, before its server is troubled (RFC 6081 §5.7). Whether that was done.
     pub(super) fn solicits(
         &self,
         contacts: &mut Contacts,

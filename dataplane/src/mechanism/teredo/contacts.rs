@@ -387,7 +387,7 @@ impl Contacts {
     }
 
     /// A bubble through a peer's server (RFC 4380 §5.2.6), with a nonce (RFC 6081 §5.2.4.1) and, for a peer behind the same NAT, the local endpoint
-    /// (§5.5.4.1).
+    /// (§5.6.4).
     pub(super) fn indirect_bubble(
         &mut self,
         place: Place,
@@ -427,7 +427,7 @@ impl Contacts {
         }
     }
 
-    /// The same to an endpoint in the network of a peer behind the same NAT, which may be private (RFC 6081 §5.5).
+    /// The same to an endpoint in the network of a peer behind the same NAT, which may be private (RFC 6081 §5.6).
     pub(super) fn alternate_bubble(
         &mut self,
         (source, destination): (Ipv6Addr, Ipv6Addr),
@@ -446,7 +446,7 @@ impl Contacts {
         }
     }
 
-    /// A direct bubble that asks a trusted peer for one (RFC 6081 §5.6).
+    /// A direct bubble that asks a trusted peer for one (RFC 6081 §5.7).
     pub(super) fn solicitation(
         &mut self,
         place: Place,
