@@ -39,7 +39,7 @@ pub(crate) static TEREDO_CLIENT: Section = Section {
                 "symmetric",
                 Kind::Boolean,
                 Absent::Default("true"),
-                "Use Teredo also behind a symmetric NAT, which maps the port anew for each destination (RFC 6081 §5.2).",
+                "Use Teredo also behind a symmetric NAT, which maps another port for each destination (RFC 6081 §5.2).",
             ),
             key(
                 "local_discovery",

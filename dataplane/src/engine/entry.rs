@@ -102,7 +102,7 @@ impl Engine {
         &self.mechanisms.teredo.all
     }
 
-    /// Changes a relay or a client of Teredo. Without effect if there is none of this index.
+    /// Changes a relay or a client of Teredo. Without effect if the index has no relay or client.
     pub fn change_teredo(&mut self, index: u16, change: &TeredoChange, now: Instant) {
         if let Some(teredo) = self.mechanisms.teredo.all.get_mut(usize::from(index)) {
             teredo.change(change, now, &mut self.path.effects);

@@ -15,7 +15,7 @@ pub(super) struct Inner {
 impl Inner {
     pub(super) const NONE: Self = Self { packet: Packet::EMPTY, is_some: false };
 
-    /// There is none.
+    /// It is empty.
     #[inline(always)]
     pub(super) const fn clear(&mut self) {
         self.is_some = false;

@@ -4,7 +4,7 @@ use super::{LOCAL, NATIVE, RELAY6, bubble, client6, datagram, establish, mapped,
 use super::{SERVER, advertisement, asks, relay_with, sends_to};
 use crate::support::Gateway;
 use core::time::Duration;
-use sixway_dataplane::mechanism::teredo::PeerState;
+use sixway_dataplane::mechanism::teredo::{PeerState, TeredoChange, TeredoConfig, TeredoRole};
 use sixway_dataplane::{DropReason, Verdict};
 use sixway_wire::teredo::{Origin, TeredoAddress};
 
@@ -168,6 +168,20 @@ fn a_client_reaches_as_many_hosts_as_it_wants_while_many_others_are_dead() {
         gateway.receives(packet(&client6(0), &format!("2001:db8:{number:x}::1")));
         assert_eq!(gateway.last, Verdict::Held, "{number}");
     }
+}
+
+#[test]
+fn what_waits_at_a_client_stays_while_the_rate_of_its_server_is_used_up() {
+    let mut gateway =
+        super::with_teredo(TeredoConfig::new(TeredoRole::Client), |config| config.max_peers = 5_000);
+    gateway.engine.change_teredo(0, &TeredoChange::Client(Some(super::client(0))), gateway.now);
+    for number in 0..1_002_u32 {
+        gateway.receives(packet(&client6(0), &format!("2001:db8:{number:x}::1")));
+    }
+    gateway.receives(packet(&client6(0), "2001:db8:3e9::1"));
+    assert_eq!(gateway.last, Verdict::Held);
+    let counters = gateway.engine.counters();
+    assert_eq!((counters.held, counters.dropped_total()), (1_003, 0));
 }
 
 /// §5.2.4: the sender of a bubble writes the server of its address.

@@ -114,7 +114,7 @@ fn slept() -> Duration {
 }
 
 impl<'c> TeredoHost<'c> {
-    /// That of a configuration; `None`: there is none. A successor keeps the address of its predecessor until it knows better.
+    /// That of a configuration, if it has one. A successor keeps the address of its predecessor until it knows better.
     pub(super) fn new(
         config: &'c Config,
         secret: Option<Secret>,

@@ -202,7 +202,7 @@ fn native_appears() -> Result<()> {
     has_address(&network, "client", |_| true).map(drop)
 }
 
-/// Bubbles open both NATs, and no relay is needed: there is none. Who began is answered; the other's own pings are not asked for.
+/// Bubbles open both NATs, and no relay is needed or present. Who began is answered; the other's own pings are not asked for.
 fn two_clients() -> Result<()> {
     let network = network_of_two()?;
     let open = format!("{CLIENT}firewall = false\n");

@@ -53,7 +53,7 @@ impl TeredoConfig {
 /// A change while the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeredoChange {
-    /// The local end of the UDP packets (of the host, not of a NAT in front of it) and the IPv4 networks of this host; `None`: there is none, and
+    /// The local end of the UDP packets (of the host, not of a NAT in front of it) and the IPv4 networks of this host; `None`: this host has no address, and
     /// nothing is sent.
     Local(Option<Endpoint4>, Vec<Prefix4>),
     /// The client's address; `None`: it has none.

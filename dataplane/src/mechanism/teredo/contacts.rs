@@ -156,11 +156,13 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<(Place, bool), DropReason> {
+        // A client's peers are those of its own host.
+        let creator = if server.is_some() { OWN } else { self.shares.creator(source) };
         if let Some(place) = self.peers.find(destination) {
             let peer = self.peers.get(place);
             match peer.state {
                 // The rate of another sender kept it from being asked.
-                PeerState::Contacting if peer.bubbles == 0 && peer.creator != self.shares.creator(source) => {
+                PeerState::Contacting if peer.bubbles == 0 && peer.creator != creator => {
                     self.forget(place, effects);
                     return self.approach(source, destination, server, now, effects);
                 }
@@ -181,7 +183,6 @@ impl Contacts {
             }
             None => server.ok_or(DropReason::NoRemote)?,
         };
-        let creator = if server.is_some() { OWN } else { self.shares.creator(source) };
         self.entry_of(destination, endpoint, creator, now, effects)
     }
 

@@ -66,7 +66,7 @@ pub(super) fn stamp(now: Instant) -> Stamp {
     Stamp::MIN.saturating_add(now.0)
 }
 
-/// The time that passed since a stamp; `None`: there is none.
+/// The time that passed since a stamp, if there is one.
 pub(super) fn since(stamp: Option<Stamp>, now: Instant) -> Option<Duration> {
     stamp.map(|stamp| now.since(Instant(stamp.get() - 1)))
 }

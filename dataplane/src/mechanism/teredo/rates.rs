@@ -45,19 +45,19 @@ impl BubbleRates {
         (self.senders.len() + self.addresses.len() + self.control.len()) * size_of::<Instant>()
     }
 
-    /// Takes a token for a bubble to an address; false: there is none.
+    /// Takes a token for a bubble to an address. Whether there was one.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         let at = self.hash.hash_one(address.to_bits()) as usize % BUCKETS;
         take(&mut self.addresses[at], TO_ADDRESS, now) && take(&mut self.all, TO_ALL, now)
     }
 
-    /// Takes a token for an advertisement from an address; false: there is none.
+    /// Takes a token for an advertisement from an address. Whether there was one.
     pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         let at = self.hash.hash_one(from.to_bits()) as usize % BUCKETS;
         take(&mut self.control[at], CONTROL, now)
     }
 
-    /// Takes a token for a bubble because of a sender's packet; false: there is none.
+    /// Takes a token for a bubble because of a sender's packet. Whether there was one.
     pub(super) fn admit_sender(&mut self, creator: u16, now: Instant) -> bool {
         take(&mut self.senders[usize::from(creator) % BUCKETS], OF_SENDER, now)
     }
