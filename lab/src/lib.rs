@@ -23,4 +23,5 @@ pub mod six_to_four;
 pub mod sixway;
 pub mod softwires;
 pub mod teredo;
+pub mod teredo_stub;
 pub mod topology;

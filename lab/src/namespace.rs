@@ -104,13 +104,34 @@ impl Namespace {
 
     /// Packets that a device has received.
     pub fn received_packets(&self, device: &str) -> Result<u64> {
-        let said = self
-            .enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?
-            .asking(|| format!("reading /proc/net/dev in {}", self.name))?;
+        let said = self.kernel_says("dev")?;
         said.lines()
             .find_map(|line| line.trim().strip_prefix(device)?.strip_prefix(':'))
             .and_then(|figures| figures.split_whitespace().nth(1)?.parse().ok())
             .ok_or_else(|| Failure::Unexpected(format!("no device {device} in {}", self.name)))
+    }
+
+    /// Datagrams over IPv4 and IPv6 that came for sockets of this host, those included that a full socket could not keep.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn received_datagrams(&self) -> Result<u64> {
+        let (four, six) = (self.kernel_says("snmp")?, self.kernel_says("snmp6")?);
+        // A line of names, and one of figures.
+        let mut lines = four.lines().filter_map(|line| line.strip_prefix("Udp: "));
+        let (names, figures) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+        let in_four = names.split_whitespace().zip(figures.split_whitespace());
+        let in_four = in_four.filter(|(name, _)| ["InDatagrams", "RcvbufErrors"].contains(name));
+        let in_six = six.lines().filter_map(|line| {
+            let (name, figure) = line.split_once(char::is_whitespace)?;
+            ["Udp6InDatagrams", "Udp6RcvbufErrors"].contains(&name).then(|| figure.trim())
+        });
+        Ok(in_four.map(|(_, figure)| figure).chain(in_six).filter_map(|it| it.parse::<u64>().ok()).sum())
+    }
+
+    fn kernel_says(&self, file: &str) -> Result<String> {
+        self.enter(|| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")))?
+            .asking(|| format!("reading /proc/net/{file} in {}", self.name))
     }
 }
 

@@ -44,6 +44,16 @@ servers = [{ address = \"198.51.100.1\", secondary = \"198.51.100.2\" }]
 interval = \"5 s\"
 ";
 
+/// The same without its packet filter, as miredo's client, with the default interval.
+pub const OPEN_CLIENT: &str = "[gateway]
+workers = 1
+
+[teredo_client]
+interface = \"up0\"
+servers = [{ address = \"198.51.100.1\", secondary = \"198.51.100.2\" }]
+firewall = false
+";
+
 const MASQUERADE: &str = "table ip hide {
     chain leaving {
         type nat hook postrouting priority srcnat
@@ -165,6 +175,14 @@ pub fn run_miredo_server(network: &Network) -> Result<u32> {
     start(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")
 }
 
+/// Starts miredo's client on the host "client".
+///
+/// # Errors
+/// It does not start.
+pub fn run_miredo_client(network: &Network) -> Result<u32> {
+    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")
+}
+
 /// The NAT's rules from now on.
 ///
 /// # Errors
@@ -192,7 +210,7 @@ pub fn address_of(network: &Network, host: &str) -> Result<Option<String>> {
 /// It is not qualified in time.
 pub fn qualified(network: &Network) -> Result<String> {
     run_miredo_server(network)?;
-    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")?;
+    run_miredo_client(network)?;
     let address = || {
         let said = network.host("client")?.ip("-6 -o address show scope global").unwrap_or_default();
         let address = said.split_whitespace().find(|word| word.starts_with("2001:0:"));

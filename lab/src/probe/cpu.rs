@@ -16,6 +16,30 @@ pub fn process_cpu(id: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
+/// A process, all that it started, and what these started.
+///
+/// # Errors
+/// The process is gone.
+pub fn family(id: u32) -> Result<Vec<u32>> {
+    let mut all = vec![id];
+    for thread in threads(id)? {
+        let path = format!("/proc/{id}/task/{thread}/children");
+        let said = std::fs::read_to_string(path).unwrap_or_default();
+        for child in said.split_whitespace().filter_map(|word| word.parse().ok()) {
+            all.extend(family(child)?);
+        }
+    }
+    Ok(all)
+}
+
+/// CPU time that a process and all that it started have spent.
+///
+/// # Errors
+/// A process is gone.
+pub fn family_cpu(id: u32) -> Result<Duration> {
+    family(id)?.into_iter().map(process_cpu).sum()
+}
+
 /// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of the running thread.
 pub fn receiving_cpu() -> Result<Duration> {
     let entries = std::fs::read_dir("/proc").asking(|| "reading /proc".to_owned())?;

@@ -13,5 +13,5 @@ pub use dnsperf::{Answers, Questions, dnsperf};
 pub use iperf::{Bulk, BulkServer, Direction, serve_bulk};
 pub use ping::{RoundTrips, ping};
 pub use ping_pong::ping_pong;
-pub use small_udp::{PAYLOAD, SmallUdp, flooded, open, small_udp};
+pub use small_udp::{PAYLOAD, SmallUdp, flooded, flooded_counting, open, small_udp};
 pub use web::{Page, fetch, fetch_from, serve_page};

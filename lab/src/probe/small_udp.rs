@@ -1,6 +1,6 @@
 //! Small UDP packets, as many as one core can send, counted where they arrive.
 
-use super::cpu::{machine_cpu, pin_process, pin_thread, process_cpu, unpin_process};
+use super::cpu::{family, family_cpu, machine_cpu, pin_process, pin_thread, unpin_process};
 use super::iperf::Direction;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::forwarder::Running;
@@ -21,7 +21,7 @@ const PORT: u16 = 4_000;
 pub struct SmallUdp {
     /// Packets that arrived in a second.
     pub per_second: f64,
-    /// CPU time of the forwarding process for each packet that arrived, in nanoseconds; `None` for the kernel.
+    /// CPU time of the forwarding process and those that it started for each packet that arrived, in nanoseconds; `None` for the kernel.
     pub forwarder_ns: Option<f64>,
     /// CPU time of the whole machine for each packet that arrived, in nanoseconds.
     pub machine_ns: f64,
@@ -51,23 +51,35 @@ pub fn small_udp(running: &Running, flows: usize, direction: Direction, time: Du
 /// Sends as much as one core can from one host to another, whose device up0 counts what arrives; `process` is what forwards between them.
 pub fn flooded(
     process: Option<u32>,
-    hosts: (&Namespace, &Namespace),
+    (from, to): (&Namespace, &Namespace),
     trains: &[Train<'_>],
     time: Duration,
 ) -> Result<SmallUdp> {
-    if let Some(id) = process {
-        pin_process(id, 1)?;
-    }
-    let measured = measure(process, hosts, trains, time);
-    if let Some(id) = process {
-        unpin_process(id)?;
-    }
+    flooded_counting(process, from, &|| to.received_packets("up0"), trains, time)
+}
+
+/// The same from one host; `count` says how many packets have arrived.
+///
+/// # Errors
+/// A packet could not be sent.
+pub fn flooded_counting(
+    process: Option<u32>,
+    from: &Namespace,
+    count: &dyn Fn() -> Result<u64>,
+    trains: &[Train<'_>],
+    time: Duration,
+) -> Result<SmallUdp> {
+    let family = process.map_or_else(|| Ok(Vec::new()), family)?;
+    family.iter().try_for_each(|id| pin_process(*id, 1))?;
+    let measured = measure(process, from, count, trains, time);
+    family.iter().try_for_each(|id| unpin_process(*id))?;
     measured
 }
 
 fn measure(
     process: Option<u32>,
-    (from, to): (&Namespace, &Namespace),
+    from: &Namespace,
+    count: &dyn Fn() -> Result<u64>,
     trains: &[Train<'_>],
     time: Duration,
 ) -> Result<SmallUdp> {
@@ -79,10 +91,10 @@ fn measure(
     };
     flooding(Duration::from_millis(100))?;
     std::thread::sleep(Duration::from_millis(20));
-    let cpu = || process.map(process_cpu).transpose();
-    let (arrived, own, machine) = (to.received_packets("up0")?, cpu()?, machine_cpu()?);
+    let cpu = || process.map(family_cpu).transpose();
+    let (arrived, own, machine) = (count()?, cpu()?, machine_cpu()?);
     let sent = flooding(time)?;
-    let arrived = (to.received_packets("up0")? - arrived).max(1) as f64;
+    let arrived = (count()? - arrived).max(1) as f64;
     let (own_after, machine) = (cpu()?, machine_cpu()?.saturating_sub(machine));
     let each = |time: Duration| time.as_nanos() as f64 / arrived;
     Ok(SmallUdp {
