@@ -49,6 +49,19 @@ struct Entry {
     is_free: bool,
 }
 
+/// A lookup on its way: of an address under the longest prefix of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct BindingProbe {
+    tag: u32,
+    /// The entry of the index, then what it says: a slot and 1. 0: nothing was found.
+    found: u64,
+}
+
+impl BindingProbe {
+    /// One that finds nothing.
+    pub(crate) const NONE: Self = Self { tag: 0, found: 0 };
+}
+
 /// The table: at most 64 octets for each binding, both indexes included. When it is full, a new binding is refused; none is evicted, since each is a
 /// promise until its lease ends.
 #[derive(Debug)]
@@ -116,6 +129,43 @@ impl BindingTable {
             self.lengths &= !(1 << length);
         }
         Some(Binding { ipv4, host: Ipv6Addr::from_bits(host), local })
+    }
+
+    /// Begins a lookup: one load, which a batch can have in flight many times over.
+    #[inline]
+    pub fn begin(&self, address: Ipv4Addr) -> BindingProbe {
+        let Some(length) = self.longest() else { return BindingProbe::NONE };
+        let tag = self.tag4(address.to_bits() & mask(length), length as u8);
+        BindingProbe { tag, found: self.by_ipv4.touch(tag) }
+    }
+
+    /// Goes on with it: another load.
+    #[inline]
+    pub fn advance(&self, probe: &mut BindingProbe) {
+        let slot = self.by_ipv4.candidate(probe.tag, probe.found);
+        probe.found = slot.map_or(0, |slot| u64::from(slot) + 1);
+        if let Some(slot) = slot {
+            core::hint::black_box(self.entries[slot].ipv4);
+        }
+    }
+
+    /// What [`BindingTable::lookup`] finds, by a lookup that has been through both.
+    #[inline]
+    pub fn finish(&self, probe: &BindingProbe, address: Ipv4Addr) -> Option<(Ipv6Addr, u8)> {
+        let (slot, length) = (probe.found.checked_sub(1), self.longest());
+        if let (Some(slot), Some(length)) = (slot, length) {
+            let entry = &self.entries[slot as u32];
+            if u32::from(entry.length) == length && entry.ipv4 == address.to_bits() & mask(length) {
+                return Some((Ipv6Addr::from_bits(entry.host), entry.local));
+            }
+        }
+        self.lookup(address)
+    }
+
+    /// The longest length of a prefix in the table.
+    #[inline]
+    const fn longest(&self) -> Option<u32> {
+        63_u32.checked_sub(self.lengths.leading_zeros())
     }
 
     /// The host that has an address, and the index of the concentrator's address for it: by the longest prefix.
@@ -234,6 +284,16 @@ mod tests {
         assert_eq!(host(&table, [192, 0, 2, 16]), None);
         table.remove("192.0.2.5/32".parse().unwrap()).unwrap();
         assert_eq!(host(&table, [192, 0, 2, 5]), Some(1));
+        table.insert(binding("192.0.2.5/32", 2)).unwrap();
+        // A lookup that ends as another, and one that ends as it began, by a shorter prefix.
+        for (begun, address, found) in
+            [([192, 0, 2, 5], [192, 0, 2, 6], 1), ([192, 0, 2, 7], [192, 0, 2, 7], 1)]
+        {
+            let mut probe = table.begin(begun.into());
+            table.advance(&mut probe);
+            assert_eq!(table.finish(&probe, address.into()).map(|it| it.0.to_bits()), Some(found));
+        }
+        table.remove("192.0.2.5/32".parse().unwrap()).unwrap();
         assert!(!table.has_host(Ipv6Addr::from_bits(2)) && table.has_host(Ipv6Addr::from_bits(1)));
     }
 
@@ -261,6 +321,9 @@ mod tests {
                 for address in 0..24_u32 {
                     let found = table.lookup(address.into()).map(|(host, _)| host.to_bits());
                     prop_assert_eq!(found, model.get(&address).copied());
+                    let mut probe = table.begin(address.into());
+                    table.advance(&mut probe);
+                    prop_assert_eq!(table.finish(&probe, address.into()), table.lookup(address.into()));
                 }
                 for host in 0..6_u128 {
                     prop_assert_eq!(table.has_host(Ipv6Addr::from_bits(host)), model.values().any(|one| *one == host));

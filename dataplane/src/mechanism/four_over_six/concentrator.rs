@@ -1,7 +1,7 @@
 //! The concentrator, RFC 7040's border relay (§6): packets from IPv4 go to the host that has their destination; packets from a host are taken if
 //! their inner source is the host's.
 
-use super::binding_table::{Binding, BindingTable};
+use super::binding_table::{Binding, BindingProbe, BindingTable};
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::parse::{Addresses, Packet};
@@ -41,11 +41,26 @@ impl Concentrator {
         Self { addresses: config.addresses.clone(), bindings, policy }
     }
 
+    /// The lookup of a packet's destination, or of its inner source.
+    #[inline(always)]
+    pub(super) fn begin(&self, packet: &Packet, inner: Option<&Packet>) -> BindingProbe {
+        match (packet.addresses, inner.map(|inner| inner.addresses)) {
+            (_, Some(Addresses::V4 { source: address, .. }))
+            | (Addresses::V4 { destination: address, .. }, None) => self.bindings.begin(address),
+            (Addresses::V6 { .. }, None) | (_, Some(Addresses::V6 { .. })) => BindingProbe::NONE,
+        }
+    }
+
     /// A packet to an address that a host may have.
     #[inline(always)]
-    pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
+    pub(super) fn enter(
+        &self,
+        packet: &Packet,
+        probe: &BindingProbe,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
         let Addresses::V4 { destination, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
-        let (host, local) = self.bindings.lookup(destination).ok_or(DropReason::NoLease)?;
+        let (host, local) = self.bindings.finish(probe, destination).ok_or(DropReason::NoLease)?;
         let local = self.addresses.get(usize::from(local)).or(self.addresses.first());
         let source = *local.ok_or(DropReason::NoLease)?;
         let outer = effects.outer(Outer::V6 { source, destination: host });
@@ -54,10 +69,15 @@ impl Concentrator {
 
     /// A packet that came from a host.
     #[inline(always)]
-    pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+    pub(super) fn leave(
+        &self,
+        outer: &Packet,
+        inner: &Packet,
+        probe: &BindingProbe,
+    ) -> Result<Decision, DropReason> {
         let (source, _) = came_out(inner)?;
         // RFC 7040 §6: silently dropped.
-        let (host, _) = self.bindings.lookup(source).ok_or(DropReason::SourceNotLeased)?;
+        let (host, _) = self.bindings.finish(probe, source).ok_or(DropReason::SourceNotLeased)?;
         if !came_from(outer, host) {
             return Err(DropReason::SourceNotLeased);
         }

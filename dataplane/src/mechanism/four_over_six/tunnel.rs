@@ -1,6 +1,6 @@
 //! Both ends as the engine knows them.
 
-use super::binding_table::{Binding, BindingFault, BindingTable};
+use super::binding_table::{Binding, BindingFault, BindingProbe, BindingTable};
 use super::concentrator::{Concentrator, ConcentratorConfig};
 use super::host_end::{HostEnd, HostEndConfig};
 use crate::drop_reason::DropReason;
@@ -132,21 +132,37 @@ impl Build for FourOverSixConfig {
 impl Mechanism for FourOverSix {
     const KIND: Kind = Kind::FourOverSix;
     const COUNTS_HOP: bool = false;
-    const APART: bool = true;
-    type Probe = ();
-    const NO_PROBE: () = ();
+    const STAGES: usize = 1;
+    type Probe = BindingProbe;
+    const NO_PROBE: BindingProbe = BindingProbe::NONE;
+
+    #[inline(always)]
+    fn prepare(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut BindingProbe) {
+        if let State::Concentrator(concentrator) = &self.state {
+            *probe = concentrator.begin(packet, inner);
+        }
+    }
+
+    #[inline(always)]
+    fn warm(&self, _stage: usize, probe: &mut BindingProbe) {
+        if let State::Concentrator(concentrator) = &self.state {
+            concentrator.bindings.advance(probe);
+        }
+    }
 
     #[inline(always)]
     fn decide(
         &mut self,
         arrival: &Arrival<'_>,
-        (): &(),
+        probe: &BindingProbe,
         _now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
         match (&self.state, arrival.inner) {
-            (State::Concentrator(concentrator), None) => concentrator.enter(arrival.packet, effects),
-            (State::Concentrator(concentrator), Some(inner)) => concentrator.leave(arrival.packet, inner),
+            (State::Concentrator(concentrator), None) => concentrator.enter(arrival.packet, probe, effects),
+            (State::Concentrator(concentrator), Some(inner)) => {
+                concentrator.leave(arrival.packet, inner, probe)
+            }
             (State::Host(host), None) => host.enter(arrival.packet, effects),
             (State::Host(host), Some(inner)) => host.leave(arrival.packet, inner),
         }
