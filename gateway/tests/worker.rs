@@ -364,7 +364,7 @@ impl Link for Destroyed {
 
 #[test]
 fn whoever_gave_a_worker_a_socket_sees_that_it_failed_and_that_another_is_open() {
-    let mut worker = start(vec![Fake::default()]).remove(0);
+    let worker = start(vec![Fake::default()]).remove(0);
     let at = ("192.0.2.1".parse().unwrap(), Some(3_544));
     let (near, _far) = Memory::pair(10);
     let (good, bad) = (Inlet::new(at, Box::new(near)), Inlet::new(at, Box::new(Destroyed::default())));

@@ -150,7 +150,7 @@ fn a_host_that_sends_and_hears_nothing_has_its_server_asked_within_seconds() {
 #[test]
 fn who_only_sends_has_the_server_asked_once_and_who_is_idle_never() {
     let mut host = Host::qualified(Settings { interval: secs(600), ..settings() });
-    passed(&mut host, 10, true, false);
+    passed(&mut host, 6, true, false);
     assert_eq!(host.sent.len(), 3);
     host.answer(MAPPED).unwrap();
     passed(&mut host, 60, true, false);
