@@ -6,7 +6,7 @@ use sixway_dataplane::Instant;
 /// How long nothing comes back before the server is asked.
 pub const SILENCE: Duration = Duration::from_secs(5);
 
-/// Since when nothing comes back. A host that only sends is told of once.
+/// Since when nothing comes back. For a host that only sends, the server is asked once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silence {
     /// The first packet without an answer, and the last one.

@@ -443,16 +443,16 @@ mod tests {
         fn new(name: &str, more: &str) -> Self {
             let name = format!("{name}-{}", std::process::id());
             let text = format!(
-                "[gateway]\nname = \"{name}\"\n[teredo_client]\naddress = \"127.0.0.1\"\nservers = [{{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }}]\n{more}"
+                "[gateway]\nname = \"{name}\"\n[teredo_client]\naddress = \"192.0.2.1\"\nservers = [{{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }}]\n{more}"
             );
             let own = HostAddress { interface: "lo".into(), address: Ipv4Addr::LOCALHOST.into(), length: 8 };
-            let (post, mailbox) = mailbox().unwrap();
-            Self {
-                config: crate::sample::config(&text),
-                now: Surroundings::of(&[own]),
-                posts: [post],
-                mailbox,
+            let mut config = crate::sample::config(&text);
+            crate::sample::localhost(&mut config.others.teredo_client[0].local);
+            for pool in &mut config.pools {
+                pool.addresses = vec![Prefix4::holding(Ipv4Addr::LOCALHOST, 32)];
             }
+            let (post, mailbox) = mailbox().unwrap();
+            Self { config, now: Surroundings::of(&[own]), posts: [post], mailbox }
         }
 
         fn keep(&self, port: u16, in_use: bool) {
@@ -548,7 +548,7 @@ mod tests {
     /// Steering would take its answers away.
     #[tokio::test]
     async fn a_kept_port_that_a_pool_has_since_then_is_not_opened() {
-        let pool = "[[pool]]\nname = \"own\"\naddresses = \"127.0.0.1\"\nshared = true\nports = \"20000-20099\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
+        let pool = "[[pool]]\nname = \"own\"\naddresses = \"192.0.2.1\"\nshared = true\nports = \"20000-20099\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
         let bench = Bench::new("pooled", pool);
         bench.keep(20_007, false);
         let host = bench.start(false);

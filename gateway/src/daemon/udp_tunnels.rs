@@ -163,7 +163,7 @@ impl<'c> UdpEnd<'c> {
         }
     }
 
-    /// Tells all engines of the end. A worker whose ring is full is told the next time.
+    /// Tells all engines of the end. A worker whose ring is full learns it the next time.
     fn tell(&mut self, index: usize, networks: &[Prefix4], posts: &[Post]) {
         self.is_untold = false;
         for (worker, post) in posts.iter().enumerate() {
@@ -206,11 +206,13 @@ mod tests {
     /// A configuration with a relay at this port of 127.0.0.1, a host that has this address, and a worker's ring.
     fn relay_at(port: u16) -> (Config, Surroundings, Post, Mailbox) {
         let text = format!(
-            "[teredo_relay]\naddress = \"127.0.0.1\"\nport = {port}\nipv6_address = \"2001:db8::1\"\n"
+            "[teredo_relay]\naddress = \"192.0.2.1\"\nport = {port}\nipv6_address = \"2001:db8::1\"\n"
         );
         let own = HostAddress { interface: "lo".into(), address: Ipv4Addr::LOCALHOST.into(), length: 8 };
         let (post, mailbox) = mailbox().unwrap();
-        (crate::sample::config(&text), Surroundings::of(&[own]), post, mailbox)
+        let mut config = crate::sample::config(&text);
+        crate::sample::localhost(&mut config.others.teredo_relay[0].local);
+        (config, Surroundings::of(&[own]), post, mailbox)
     }
 
     fn free_port() -> u16 {
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_whose_ring_was_full_is_told_of_the_end_later() {
+    fn a_worker_whose_ring_was_full_learns_the_end_later() {
         let (config, now, post, mailbox) = relay_at(free_port());
         let (full, other) = crate::worker::mailbox().unwrap();
         while full.send(Command::EndFastPath(oneshot::channel().0)).is_ok() {}

@@ -164,7 +164,10 @@ mod tests {
         let at = other.local_addr().unwrap();
         let servers = "servers = [{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }]";
         let of = |port: u16| {
-            config(&format!("[teredo_client]\naddress = \"127.0.0.1\"\nport = {port}\n{servers}\n"))
+            let text = format!("[teredo_client]\naddress = \"192.0.2.1\"\nport = {port}\n{servers}\n");
+            let mut config = config(&text);
+            crate::sample::localhost(&mut config.others.teredo_client[0].local);
+            config
         };
         let found = check(&of(at.port()), &Facts::default());
         assert_eq!(found.len(), 1, "{found:?}");

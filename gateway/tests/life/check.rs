@@ -72,7 +72,7 @@ fn a_check_says_of_the_fast_path_what_the_start_says() {
     assert_eq!(remarks(&check(&network)), [] as [String; 0]);
 }
 
-/// An open relay and an open server are what they are by intention: both are told of.
+/// An open relay and an open server are what they are by intention: both are named.
 #[test]
 fn a_check_and_the_doctor_say_what_is_exposed_to_the_internet_and_to_whom() {
     let network = Network::build();
