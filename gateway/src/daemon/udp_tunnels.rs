@@ -221,13 +221,12 @@ mod tests {
 
     #[test]
     fn a_worker_whose_ring_was_full_learns_the_end_later() {
-        let (config, now, post, mailbox) = relay_at(free_port());
+        let (config, now, post, _mailbox) = relay_at(free_port());
         let (full, other) = crate::worker::mailbox().unwrap();
         while full.send(Command::EndFastPath(oneshot::channel().0)).is_ok() {}
         let mut ends = UdpTunnels::open(&config, &now, false).unwrap();
         let posts = [post, full];
         ends.begin(&now, &posts);
-        drop(mailbox);
         let told = |mailbox: &Mailbox| {
             let mut told = 0;
             while let Some(command) = mailbox.waiting() {
