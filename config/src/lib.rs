@@ -27,6 +27,7 @@ mod encapsulation;
 mod engine;
 mod engine_tunnels;
 mod event_log;
+mod exposed;
 mod fast_path;
 mod fault;
 mod four_over_six;
@@ -102,6 +103,7 @@ pub use encapsulation::{Ecn, Encapsulation, OuterFragments, TunnelMtu};
 pub use event_log::{
     EventLog, EventLogFile, Facility, IpfixCollector, LogTransport, LoggedEvent, SyslogServer,
 };
+pub use exposed::Exposed;
 pub use fast_path::{FAST_PATH_INTERFACES, FastPath, FastPathMode};
 pub use fault::{Faults, Place, Remark, Warning, write_aligned};
 pub use four_over_six::{Concentrator, FourOverSix, FourOverSixEnd, FourOverSixRole, HostEnd, StaticLease};

@@ -252,7 +252,8 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
     check_realms(config, sections, report);
     check_ends_of_softwires(config, sections, report);
     let relays = sections.all(&schema::TEREDO_RELAY, &mut Report::default());
-    teredo_check::check(config, &relays, report);
+    let clients = sections.all(&schema::TEREDO_CLIENT, &mut Report::default());
+    teredo_check::check(config, (&relays, &clients), report);
     if let Some(section) = sections.all(&schema::NAT46, &mut Report::default()).pop() {
         nat46_check::check(config, &section, report);
     }

@@ -49,6 +49,16 @@ impl TeredoRelay {
         Some(Endpoint4::new(self.local.now(now)?, self.port))
     }
 
+    /// What it exposes and to whom it answers, in words.
+    pub fn exposes(&self) -> String {
+        let address = self.local.found.map_or_else(|| "its address".to_owned(), |it| it.to_string());
+        format!(
+            "UDP {address}:{} · takes packets of any IPv4 host · forwards what Teredo clients send to {}, and back",
+            self.port,
+            self.whom()
+        )
+    }
+
     /// Whom it serves, in words.
     pub fn whom(&self) -> String {
         match &self.serves[..] {

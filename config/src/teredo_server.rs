@@ -34,6 +34,8 @@ pub struct TeredoServer {
     pub secondary: Option<Ipv4Addr>,
     /// Whether echo messages go to native hosts.
     pub native: bool,
+    /// Whether also to those in networks of this host.
+    pub own_networks: bool,
     /// Whether only clients with a secret qualify.
     pub required: bool,
     /// Datagrams a second of one source.
@@ -97,6 +99,7 @@ impl TeredoServer {
             }
         };
         let native = section.value("native", report).and_then(|v| v.boolean(report));
+        let own_networks = section.value("own_networks", report).and_then(|v| v.boolean(report));
         let written = section.sections("client", &TEREDO_SERVER_CLIENT, report);
         let mut clients: Vec<Option<TeredoServerClient>> = Vec::with_capacity(written.len());
         for row in &written {
@@ -130,6 +133,7 @@ impl TeredoServer {
             address: address?,
             secondary: secondary?,
             native: native?,
+            own_networks: own_networks?,
             required: required?,
             source_rate: source_rate?,
             destination_rate: destination_rate?,
@@ -151,7 +155,11 @@ impl TeredoServer {
             (true, clients) => format!("{clients} clients with a secret"),
             (false, _) => "any IPv4 host".to_owned(),
         };
-        let native = if self.native { "echo messages to native hosts" } else { "nothing to native hosts" };
+        let native = match (self.native, self.own_networks) {
+            (false, _) => "nothing to native hosts",
+            (true, false) => "echo messages to native hosts",
+            (true, true) => "echo messages to native hosts, also of this host's networks",
+        };
         format!(
             "UDP {} · qualifies {whom} · forwards bubbles of any IPv4 host, {native}",
             addresses.join(", ")

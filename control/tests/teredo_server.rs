@@ -287,6 +287,23 @@ fn nothing_is_forwarded_to_this_host_itself() {
     assert_eq!(handle_at(&mut server, target, SERVER, &solicitation(false)).err(), Some(Refusal::Loop));
 }
 
+/// The server's packets to native hosts are its host's own output, and pass no rule for forwarded ones.
+#[test]
+fn hosts_of_its_own_networks_are_not_reached_through_the_server_unless_configured() {
+    let ping = |to: &str| echo(client(ALICE), to.parse().unwrap());
+    for own_networks in [false, true] {
+        let mut settings = Settings { own_networks, ..Settings::new(SERVER, None) };
+        settings.host.subnets6 =
+            vec!["2001:db8:1::/64".parse().unwrap(), "2001:db8:2::1/128".parse().unwrap()];
+        let mut server = Server::new(settings, 7);
+        for inside in ["2001:db8:1::80", "2001:db8:2::1"] {
+            let outcome = handle_at(&mut server, ALICE, SERVER, &ping(inside));
+            assert_eq!(outcome.err(), (!own_networks).then_some(Refusal::OwnNetwork), "{inside}");
+        }
+        assert!(handle_at(&mut server, ALICE, SERVER, &ping("2001:db8:2::2")).is_ok());
+    }
+}
+
 #[test]
 fn a_native_host_gets_no_more_than_its_rate_from_any_number_of_clients() {
     let mut server = server();

@@ -49,6 +49,7 @@ fn server() -> Server {
     settings.host = OwnAddresses {
         addresses: vec![PRIMARY, SECONDARY, OWN],
         subnets: vec!["198.51.100.0/24".parse().unwrap()],
+        subnets6: vec!["2001:db8:5::/64".parse().unwrap()],
     };
     settings.total_rate = Rate { rate: RATE as u32, burst: BURST as u32 };
     Server::new(settings, 7)

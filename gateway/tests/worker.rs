@@ -13,8 +13,9 @@ use sixway_dataplane::nat::{BlockMove, Blocks, SavedSession};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::verdict::WorkerId;
 use sixway_dataplane::{Counters, DropReason, Frame, Instant, Outbox, Verdict};
-use sixway_link::{Link, Memory};
+use sixway_link::{Link, LinkCounters, Memory};
 use sixway_wire::{Endpoint4, Endpoint6, Ipv4Header, UdpHeader, protocol};
+use std::io;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -327,7 +328,7 @@ fn what_comes_by_an_inlet_leaves_by_the_first_link_and_is_counted_after_it_is_cl
     let mut worker = start(vec![Fake::default()]).remove(0);
     let address = "192.0.2.1".parse().unwrap();
     let (near, mut socket) = Memory::pair(10);
-    worker.post.send(Command::AddInlet(Inlet { at: (address, None), link: Box::new(near) })).unwrap();
+    worker.post.send(Command::AddInlet(Inlet::new((address, None), Box::new(near)))).unwrap();
     socket.send(&mut Frame::holding(&[7; 60])).unwrap();
     for _ in 0..500 {
         if worker.counters().received == 1 && worker.far.waiting() == 1 {
@@ -345,12 +346,52 @@ fn what_comes_by_an_inlet_leaves_by_the_first_link_and_is_counted_after_it_is_cl
     worker.stop();
 }
 
+/// A socket that was destroyed, as by `ss -K`.
+#[derive(Default)]
+struct Destroyed(LinkCounters);
+
+impl Link for Destroyed {
+    fn receive(&mut self, _: &mut [Frame]) -> io::Result<usize> {
+        Err(io::ErrorKind::ConnectionAborted.into())
+    }
+    fn send(&mut self, _: &mut Frame) -> io::Result<()> {
+        Ok(())
+    }
+    fn counters(&self) -> &LinkCounters {
+        &self.0
+    }
+}
+
+#[test]
+fn whoever_gave_a_worker_a_socket_sees_that_it_failed_and_that_another_is_open() {
+    let worker = start(vec![Fake::default()]).remove(0);
+    let at = ("192.0.2.1".parse().unwrap(), Some(3_544));
+    let (near, _far) = Memory::pair(10);
+    let (good, bad) = (Inlet::new(at, Box::new(near)), Inlet::new(at, Box::new(Destroyed::default())));
+    let (good_is, bad_is) = (good.watch(), bad.watch());
+    assert_eq!(bad.to_string(), "UDP 192.0.2.1:3544");
+    for inlet in [good, bad] {
+        worker.post.send(Command::AddInlet(inlet)).unwrap();
+    }
+    for _ in 0..500 {
+        if bad_is.is_closed() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(bad_is.is_closed() && !good_is.is_closed());
+    worker.post.send(Command::RemoveInlet(at)).unwrap();
+    worker.ask(Command::Report);
+    assert!(good_is.is_closed());
+    worker.stop();
+}
+
 #[test]
 fn what_comes_from_the_address_and_port_of_an_inlet_leaves_by_it() {
     let mut worker = start(vec![Fake::default()]).remove(0);
     let at = ("203.0.113.2".parse().unwrap(), Some(1));
     let (near, mut socket) = Memory::pair(10);
-    worker.post.send(Command::AddInlet(Inlet { at, link: Box::new(near) })).unwrap();
+    worker.post.send(Command::AddInlet(Inlet::new(at, Box::new(near)))).unwrap();
     // The worker has it before the packets come.
     worker.ask(Command::Report);
     let of_inlet = udp4(10);

@@ -26,6 +26,12 @@ pub(crate) static TEREDO_SERVER: Section = Section {
             "Forward ICMPv6 echo messages of clients to native IPv6 hosts. Clients use them to find a relay for each host; without them, they reach other Teredo clients only.",
         ),
         key(
+            "own_networks",
+            Kind::Boolean,
+            Absent::Default("false"),
+            "With `native`: forward them also to this host's own IPv6 addresses and to hosts in IPv6 networks of its interfaces. These packets pass the packet filter's output chain, not its forward chain.",
+        ),
+        key(
             "client",
             Kind::Tables(&TEREDO_SERVER_CLIENT),
             Absent::Means("none"),

@@ -87,3 +87,15 @@ fn a_host_is_not_both_client_and_relay() {
     let relay = "[teredo_relay]\naddress = \"203.0.113.7\"\nport = 3545\nipv6_address = \"2001:db8::1\"\n";
     fault(&format!("{CLIENT}{relay}"), "2001::/32");
 }
+
+#[test]
+fn a_port_that_a_server_or_a_pool_has_is_not_a_clients() {
+    let server = "[teredo_server]\naddress = \"203.0.113.7\"\n";
+    fault(&format!("{CLIENT}port = 3544\n{server}"), "port 3544 of 203.0.113.7 is the port of teredo_server");
+    for port in ["", "port = 3545\n"] {
+        good(&format!("{CLIENT}{port}{server}"));
+    }
+    let pool = "[[pool]]\nname = \"own\"\naddresses = \"203.0.113.7\"\nshared = true\nports = \"61000-65535\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
+    fault(&format!("{pool}{CLIENT}port = 61000\n"), "port 61000 of 203.0.113.7 belongs to a pool, too");
+    good(&format!("{pool}{CLIENT}port = 60999\n"));
+}

@@ -29,6 +29,9 @@ fn a_server_is_read_and_needs_no_device() {
         server.exposes(),
         "UDP 203.0.113.7:3544, 192.0.2.254:3544 · qualifies any IPv4 host · forwards bubbles of any IPv4 host, echo messages to native hosts"
     );
+    assert!(!server.own_networks);
+    let inward = parse(&format!("{SERVER}own_networks = true\n")).unwrap().0.teredo_server.unwrap();
+    assert!(inward.own_networks && inward.exposes().ends_with("also of this host's networks"));
     assert_eq!(parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}")).0, config);
     assert!(!Kind::ALL.iter().any(|kind| kind.section() == "teredo_server"));
 }

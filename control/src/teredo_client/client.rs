@@ -7,7 +7,8 @@ use super::exchange::{ATTEMPTS, Answer, Due, Exchange, Question};
 use super::interval::Learning;
 use super::qualification::{Qualification, Qualified};
 use super::refused::Refused;
-use super::settings::{Local, ServerAddresses, Settings};
+use super::settings::{Local, ServerAddresses, Settings, Way};
+use super::silence::Silence;
 use super::status::{NatKind, Phase, PortChoice, Status};
 use super::why::Why;
 use core::time::Duration;
@@ -22,6 +23,8 @@ pub const FIRST_PAUSE: Duration = Duration::from_secs(8);
 pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// A wake-up that is late by more than this was a suspended host: it may be in another network.
 pub const LATE: Duration = Duration::from_secs(10);
+/// A host that slept longer may be in another network.
+pub const SUSPENDED: Duration = Duration::from_secs(5);
 /// The shortest interval that follows from mappings that change again and again.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
 /// How often the server is asked out of turn at most.
@@ -89,6 +92,11 @@ pub struct Client {
     probe: Option<Exchange>,
     learning: Option<Learning>,
     discovery: Option<Discovery>,
+    silence: Silence,
+    /// When it was last called as each second, and how long this host had slept since its start.
+    seen: Option<(Instant, Duration)>,
+    /// The way to its servers; `None`: it was not told yet.
+    way: Option<Option<Way>>,
     actions: VecDeque<Action>,
 }
 
@@ -117,6 +125,9 @@ impl Client {
             probe: None,
             learning: None,
             discovery: None,
+            silence: Silence::default(),
+            seen: None,
+            way: None,
             actions: VecDeque::new(),
             settings,
         }
@@ -168,6 +179,34 @@ impl Client {
         self.rounds = 0;
         if self.started {
             self.restart(now);
+        }
+    }
+
+    /// To be called each second, with the time that this host slept since its start (CLOCK_BOOTTIME less CLOCK_MONOTONIC). After a
+    /// suspension, or a call that is late by more than [`LATE`], it qualifies again.
+    pub fn each_second(&mut self, slept: Duration, now: Instant) {
+        let Some((last, before)) = self.seen.replace((now, slept)) else { return };
+        if slept.saturating_sub(before) > SUSPENDED || now.since(last) > LATE {
+            self.resumed(now);
+        }
+    }
+
+    /// The way to its servers at the moment; `None`: there is no route. By another way it may be behind another NAT.
+    pub fn routed(&mut self, way: Option<Way>, now: Instant) {
+        if self.way.as_ref() == Some(&way) {
+            return;
+        }
+        let (is_there, is_first) = (way.is_some(), self.way.is_none());
+        self.way = Some(way);
+        if is_there && !is_first {
+            self.resumed(now);
+        }
+    }
+
+    /// Whether data were sent to peers and received from them since the last call. If nothing comes back, see [`Client::doubt`].
+    pub fn observe(&mut self, sent: bool, received: bool, now: Instant) {
+        if self.silence.observe(sent, received, now) {
+            self.doubt(now);
         }
     }
 
@@ -328,7 +367,9 @@ impl Client {
         now: Instant,
     ) -> Result<(), Refused> {
         let result = self.take(port, (from, payload), now);
-        if let Err(refused) = result {
+        if let Err(refused) = result
+            && port != Port::Discovery
+        {
             self.counts.refused += 1;
             self.counts.last_refused = Some(refused);
         }
@@ -473,6 +514,7 @@ impl Client {
 
     fn tick(&mut self, now: Instant) {
         match self.state {
+            State::Waiting(until) if now.since(until) > LATE => self.resumed(now),
             State::Waiting(until) if until <= now => self.restart(now),
             State::Qualified(_) => self.maintain(now),
             State::Stopped | State::Waiting(_) | State::Qualifying(_) => {}

@@ -38,14 +38,16 @@ mod interval;
 mod qualification;
 mod refused;
 mod settings;
+mod silence;
 mod status;
 mod why;
 
 pub use action::{Action, ClientState, Port};
-pub use client::{Client, DOUBT_INTERVAL, FIRST_PAUSE, LATE, LONGEST_PAUSE, SHORTEST_INTERVAL};
+pub use client::{Client, DOUBT_INTERVAL, FIRST_PAUSE, LATE, LONGEST_PAUSE, SHORTEST_INTERVAL, SUSPENDED};
 pub use discovery::DISCOVERY;
 pub use exchange::{ATTEMPTS, TIMEOUT};
 pub use refused::Refused;
-pub use settings::{Local, Secret, ServerAddresses, Settings};
+pub use settings::{Local, Secret, ServerAddresses, Settings, Way};
+pub use silence::SILENCE;
 pub use status::{NatKind, Phase, PortChoice, Status};
 pub use why::Why;

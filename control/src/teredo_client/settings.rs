@@ -60,6 +60,9 @@ impl Settings {
     }
 }
 
+/// The way to a server: the interface, and the router there; `None`: the server is on the link.
+pub type Way = (String, Option<Ipv4Addr>);
+
 /// Where a client is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {

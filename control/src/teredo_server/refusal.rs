@@ -56,6 +56,8 @@ refusals! {
     TotalRate = "total_rate"
     /// It is to a native host, and this server forwards nothing there.
     NativeDisabled = "native_disabled"
+    /// It is to a native host in a network of this host, and `own_networks` is off.
+    OwnNetwork = "own_network"
 }
 
 impl fmt::Display for Refusal {

@@ -11,7 +11,7 @@ use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
 use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, TeredoInterface, is_global_unicast};
-use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4};
+use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4, Prefix6};
 
 /// Buckets of rates: 1 MiB for sources and destinations together.
 const BUCKETS: usize = 65_536;
@@ -30,6 +30,8 @@ pub struct Settings {
     pub clients: Clients,
     /// Whether echo messages of clients are forwarded to native hosts. Without it, clients cannot find the relays that are nearest to those.
     pub native: bool,
+    /// Whether also to those in IPv6 networks of this host. The packets do not pass the rules for what this host forwards.
+    pub own_networks: bool,
     /// This host's addresses, and its networks: nothing is forwarded to itself or to broadcast addresses.
     pub host: OwnAddresses,
     /// Of one IPv4 source.
@@ -48,6 +50,7 @@ impl Settings {
             secondary,
             clients: Clients::everybody(),
             native: true,
+            own_networks: false,
             host: OwnAddresses::default(),
             source_rate: Rate { rate: 20, burst: 60 },
             destination_rate: Rate { rate: 50, burst: 100 },
@@ -63,6 +66,8 @@ pub struct OwnAddresses {
     pub addresses: Vec<Ipv4Addr>,
     /// Networks that it is attached to.
     pub subnets: Vec<Prefix4>,
+    /// Those of IPv6, and its own addresses there.
+    pub subnets6: Vec<Prefix6>,
 }
 
 /// A datagram that came to the server's port.
@@ -342,6 +347,10 @@ impl Server {
         // A bubble says nothing to a native host.
         if content != Content::Echo || header.hop_limit <= 1 {
             return Err(Refusal::NotForwarded);
+        }
+        let is_within = |subnet: &Prefix6| subnet.contains(header.destination);
+        if !self.settings.own_networks && self.settings.host.subnets6.iter().any(is_within) {
+            return Err(Refusal::OwnNetwork);
         }
         if !self.destinations.admit(header.destination, now) {
             return Err(Refusal::DestinationRate);

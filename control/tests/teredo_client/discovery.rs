@@ -99,6 +99,7 @@ fn a_bubble_from_outside_the_link_or_without_a_client_behind_our_nat_is_discarde
     ];
     for (from, octets, refused) in cases {
         assert_eq!(host.receive(Port::Discovery, from, &octets), Err(refused), "{from} {octets:?}");
+        assert_eq!(host.client.status(host.now).last_refused, None, "it is not an answer of a server");
     }
     assert!(host.local_peers.is_empty());
     assert_eq!(host.receive(Port::Discovery, NEIGHBOUR, &trailing), Ok(()), "trailers are skipped");

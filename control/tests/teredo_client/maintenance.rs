@@ -124,6 +124,125 @@ fn a_doubt_asks_the_server_immediately_but_no_more_than_each_five_seconds() {
     assert_eq!(host.sent.len(), sent);
 }
 
+/// Packets of the last second, for some seconds: to peers, and from them.
+fn passed(host: &mut Host, seconds: u64, sent: bool, received: bool) {
+    for _ in 0..seconds {
+        host.wait_secs(1);
+        host.client.observe(sent, received, host.now);
+        host.settle();
+    }
+}
+
+#[test]
+fn a_host_that_sends_and_hears_nothing_has_its_server_asked_within_seconds() {
+    let mut host = Host::qualified(settings());
+    passed(&mut host, 6, true, true);
+    assert_eq!(host.sent.len(), 2, "somebody answers");
+    passed(&mut host, 5, true, false);
+    assert_eq!(host.sent.len(), 2);
+    passed(&mut host, 1, true, false);
+    assert_eq!((host.sent.len(), host.last().at), (3, host.now));
+    host.answer(ELSEWHERE).unwrap();
+    host.answer(ELSEWHERE).unwrap();
+    assert_eq!(host.used[1].address.mapped(), ELSEWHERE);
+}
+
+#[test]
+fn who_only_sends_has_the_server_asked_once_and_who_is_idle_never() {
+    let mut host = Host::qualified(Settings { interval: secs(600), ..settings() });
+    passed(&mut host, 6, true, false);
+    assert_eq!(host.sent.len(), 3);
+    host.answer(MAPPED).unwrap();
+    passed(&mut host, 60, true, false);
+    assert_eq!(host.sent.len(), 3, "the mapping is the same");
+    passed(&mut host, 60, false, false);
+    // A packet each minute waits for no answer of the last one.
+    passed(&mut host, 1, true, false);
+    assert_eq!(host.sent.len(), 3);
+    passed(&mut host, 5, true, false);
+    assert_eq!(host.sent.len(), 4, "silence of another time");
+}
+
+/// The clock that a suspended host stops, and the one that goes on.
+#[test]
+fn a_host_that_slept_qualifies_again_in_the_second_in_which_it_wakes() {
+    for (slept, is_asked) in [(secs(3_600), true), (secs(6), true), (secs(5), false), (secs(0), false)] {
+        let mut host = Host::qualified(settings());
+        host.client.each_second(secs(50), host.now);
+        host.wait_secs(1);
+        host.client.each_second(secs(50) + slept, host.now);
+        host.settle();
+        let phase = host.client.status(host.now).phase;
+        assert_eq!(phase == Phase::Qualifying, is_asked, "{slept:?}");
+        assert_eq!((host.sent.len(), host.stopped.len()), (2 + usize::from(is_asked), 0));
+        if is_asked {
+            assert_eq!(host.last().at, host.now);
+            host.answer(ELSEWHERE).unwrap();
+            host.answer(ELSEWHERE).unwrap();
+            assert_eq!(host.used[1].address.mapped(), ELSEWHERE);
+        }
+    }
+}
+
+/// As a virtual machine that was paused: no clock tells of it.
+#[test]
+fn a_second_that_was_late_by_more_than_ten_is_a_suspension() {
+    for (late, phase) in [(secs(10), Phase::Qualified), (secs(11), Phase::Qualifying)] {
+        let mut host = Host::qualified(Settings { interval: secs(600), ..settings() });
+        host.client.each_second(secs(0), host.now);
+        host.now = host.now + late;
+        host.client.each_second(secs(0), host.now);
+        host.settle();
+        assert_eq!(host.client.status(host.now).phase, phase, "{late:?}");
+    }
+}
+
+#[test]
+fn a_host_that_slept_through_a_pause_begins_as_if_nothing_had_failed() {
+    let mut host = Host::new(settings());
+    for _ in 0..6 {
+        while host.client.status(host.now).phase != Phase::Waiting {
+            host.now = host.client.due().unwrap();
+            host.settle();
+        }
+        host.now = host.client.due().unwrap();
+        host.settle();
+    }
+    while host.client.status(host.now).phase != Phase::Waiting {
+        host.now = host.client.due().unwrap();
+        host.settle();
+    }
+    assert!(host.client.status(host.now).next.unwrap() > secs(200));
+    host.client.each_second(secs(0), host.now);
+    host.client.each_second(secs(60), host.now + secs(1));
+    host.now = host.now + secs(1);
+    host.settle();
+    assert_eq!((host.client.status(host.now).phase, host.last().at), (Phase::Qualifying, host.now));
+}
+
+#[test]
+fn by_another_router_it_qualifies_again_immediately_and_keeps_its_address_meanwhile() {
+    let way = |name: &str, last| Some((name.to_owned(), Some(Ipv4Addr::new(10, 0, 0, last))));
+    let mut host = Host::qualified(settings());
+    let mut route = |way, asked: usize| {
+        host.client.routed(way, host.now);
+        host.settle();
+        assert_eq!((host.sent.len(), host.stopped.len()), (asked, 0));
+        if host.client.status(host.now).phase == Phase::Qualifying {
+            host.answer(MAPPED).unwrap();
+            host.answer(MAPPED).unwrap();
+        }
+    };
+    route(way("eth0", 1), 2);
+    route(way("eth0", 1), 2);
+    route(way("eth0", 254), 3);
+    route(way("wlan0", 254), 5);
+    // The cable: it may be another network afterwards.
+    route(None, 6);
+    route(way("wlan0", 254), 7);
+    assert_eq!(host.used.len(), 1, "the mapping is the same");
+}
+
 #[test]
 fn another_local_address_ends_the_address_and_qualifies_again_immediately() {
     let mut host = Host::qualified(settings());

@@ -224,6 +224,13 @@ fn check(config: &Config) {
     for line in event_log::faults_of(config) {
         let _ = writeln!(io::stderr(), "warning: event log: {line}");
     }
+    for it in config.exposed() {
+        let line = match it.restrict {
+            Some(how) => format!("warning: {} is open to anybody: {}; {how}", it.name, it.what),
+            None => format!("note: {}: {}", it.name, it.what),
+        };
+        let _ = writeln!(io::stderr(), "{line}");
+    }
     say("No errors.");
 }
 

@@ -315,6 +315,14 @@ impl Gateway {
         (of(Direction::Out), of(Direction::In))
     }
 
+    /// Packets sent to Teredo's peers, and received from them.
+    pub(super) fn teredo_packets(&self) -> [u64; 2] {
+        let history = self.history();
+        let of =
+            |way: Direction| history.last(|counters| counters.passed[Kind::Teredo as usize][way as usize]);
+        [of(Direction::Out), of(Direction::In)]
+    }
+
     pub(super) fn tunnels(&self) -> MutexGuard<'_, TunnelView> {
         self.tunnels.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,6 +13,8 @@ pub(super) struct PacketFilter {
     made: Option<Untracked>,
     /// The last failure, so that it is logged once.
     trouble: Option<String>,
+    /// Whether it was one with the part that guards a Teredo client.
+    trouble_is_clients: bool,
     /// The other rules were looked at.
     looked: bool,
     /// How nft lists the table; `None`: it did not tell.
@@ -38,7 +40,8 @@ impl PacketFilter {
         }
         match host.untrack(device, wanted.as_ref()) {
             Ok(()) => {
-                (self.trouble, self.failed, self.is_lost) = (None, None, false);
+                (self.failed, self.is_lost) = (None, false);
+                self.forget_trouble(wanted.as_ref());
                 self.listing = wanted.as_ref().and_then(|_| listing(&config.gateway.name).ok());
                 self.made = wanted;
             }
@@ -89,7 +92,15 @@ impl PacketFilter {
         }
     }
 
+    /// What failed was made. A table without the client's part says nothing of that one, which is tried again and again.
+    fn forget_trouble(&mut self, made: Option<&Untracked>) {
+        if !self.trouble_is_clients || made.is_some_and(|made| made.guards_client) {
+            (self.trouble, self.trouble_is_clients) = (None, false);
+        }
+    }
+
     fn tell(&mut self, what: String, wanted: Option<&Untracked>) {
+        self.trouble_is_clients |= wanted.is_some_and(|wanted| wanted.guards_client);
         if self.trouble.as_ref() != Some(&what) {
             if wanted.is_none_or(|wanted| wanted.is_any) {
                 let then = "connection tracking sees only some packets of a flow, and a stateful firewall may drop them";
@@ -153,5 +164,31 @@ fn look(config: &Config, device: &str) {
             );
         }),
         Err(error) => tracing::info!("the packet filter's rules were not checked for conflicts: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without nft, the client's table fails each ten seconds, and in between the gateway does without the client.
+    #[test]
+    fn a_table_that_fails_again_and_again_is_logged_once_until_it_is_made() {
+        let with = Untracked { guards_client: true, ..Untracked::default() };
+        let without = Untracked::default();
+        let mut filter = PacketFilter::default();
+        for _ in 0..3 {
+            filter.tell("no nft".into(), Some(&with));
+            assert!(filter.trouble.is_some());
+            for made in [None, Some(&without)] {
+                filter.forget_trouble(made);
+                assert!(filter.trouble.is_some(), "the same failure is not told again");
+            }
+        }
+        filter.forget_trouble(Some(&with));
+        assert_eq!(filter.trouble, None);
+        filter.tell("no nft".into(), Some(&without));
+        filter.forget_trouble(None);
+        assert_eq!(filter.trouble, None);
     }
 }

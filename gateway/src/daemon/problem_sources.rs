@@ -49,6 +49,8 @@ impl Gateway {
         found.extend(problems::waiting_b4s(&self.tunnels().waiting_b4s));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         found.extend(status.teredo_server.iter().flat_map(problems::teredo_server));
+        let sockets = self.tunnels().udp_troubles.clone();
+        found.extend(problems::teredo(&sockets, self.teredo_client().as_ref()));
         let carried = self.fast_path.as_ref();
         found.extend(problems::fast_path(
             self.facts.without_fast_path.as_deref(),

@@ -6,7 +6,8 @@ use super::tunnel_view::{ANY_INTERFACE, MissingEnd};
 use crate::host::{SilentRouter, VrfTrouble};
 use crate::show::{count, plural};
 use crate::view::{
-    Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow, TeredoServerRow,
+    Dns64Row, HostRow, MechanismRow, PoolRow, ProblemKind, ProblemRow, ReloadRow, SinkRow, TeredoClientRow,
+    TeredoServerRow,
 };
 use crate::worker::Table;
 use std::net::IpAddr;
@@ -182,6 +183,10 @@ pub(super) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
         let text = format!("teredo_server: this host does not have {address}");
         ProblemRow::error(KIND, text, format!("add it: ip address add {address}/32 dev INTERFACE"))
     });
+    let failed = row.troubles.iter().map(|what| {
+        let advice = "stop the program that has this port: ss -lunp 'sport = :3544'";
+        ProblemRow::error(KIND, format!("teredo_server: {what}"), advice)
+    });
     let over = (row.over_total_rate_last_minute > 0).then(|| {
         let text = format!(
             "teredo_server: {} discarded, since all together were over teredo_server.total_rate",
@@ -198,7 +203,26 @@ pub(super) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
         let text = format!("teredo_server: {} of {} discarded", count(refused), plural(received, "datagram"));
         ProblemRow::warning(KIND, text, details)
     });
-    waits.chain(over).chain(refuses).collect()
+    waits.chain(failed).chain(over).chain(refuses).collect()
+}
+
+/// What keeps relays and clients of Teredo from their peers: a socket that cannot be opened, and a client without an address.
+pub(super) fn teredo(sockets: &[(String, String)], client: Option<&TeredoClientRow>) -> Vec<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::Teredo;
+    let closed = sockets.iter().map(|(name, what)| {
+        let advice = "check which program has the port: ss -lunp; `sixway doctor` names it";
+        ProblemRow::error(KIND, format!("{name}: its socket cannot be opened: {what}"), advice)
+    });
+    let client = client.filter(|row| !row.is_as_wanted && row.address.is_none());
+    let without = client.and_then(|row| {
+        let text = format!("teredo_client: no address: {}", row.why.as_ref()?);
+        Some(ProblemRow::error(
+            KIND,
+            text,
+            "`sixway doctor` looks for the cause; `sixway show teredo` has the details",
+        ))
+    });
+    closed.chain(without).collect()
 }
 
 /// Why packets that could be in the fast path are not.
@@ -569,6 +593,7 @@ mod tests {
         assert_eq!(teredo_server(&quiet), [], "a few strangers");
         let row = TeredoServerRow {
             waits: vec!["192.0.2.2".into()],
+            troubles: vec!["UDP 192.0.2.3:3544: in use".into()],
             received_last_minute: 4_000,
             refused_last_minute: 3_000,
             over_total_rate_last_minute: 7,
@@ -577,9 +602,24 @@ mod tests {
         let found = teredo_server(&row);
         assert_eq!(
             found.iter().map(|row| row.severity).collect::<Vec<_>>(),
-            [Severity::Error, Severity::Warning, Severity::Warning]
+            [Severity::Error, Severity::Error, Severity::Warning, Severity::Warning]
         );
         assert_eq!(found[0].text, "teredo_server: this host does not have 192.0.2.2");
-        assert_eq!(found[2].text, "teredo_server: 3,000 of 4,000 datagrams discarded");
+        assert_eq!(found[1].text, "teredo_server: UDP 192.0.2.3:3544: in use");
+        assert_eq!(found[3].text, "teredo_server: 3,000 of 4,000 datagrams discarded");
+    }
+
+    #[test]
+    fn a_relay_without_a_socket_and_a_client_without_an_address_are_errors() {
+        assert_eq!(teredo(&[], None), []);
+        let row = TeredoClientRow { why: Some("no answer".into()), ..TeredoClientRow::default() };
+        let found = teredo(&[("relay".into(), "in use".into())], Some(&row));
+        let texts = ["relay: its socket cannot be opened: in use", "teredo_client: no address: no answer"];
+        assert_eq!(said(&found), texts.map(|text| (Severity::Error, text)));
+        let native = TeredoClientRow { is_as_wanted: true, ..row.clone() };
+        let in_use = TeredoClientRow { address: Some("2001::1".into()), ..row };
+        for fine in [native, in_use, TeredoClientRow::default()] {
+            assert_eq!(teredo(&[], Some(&fine)), [], "{fine:?}");
+        }
     }
 }

@@ -51,6 +51,11 @@ impl History {
         self.last_grown[reason as usize].map(|at| now.duration_since(at))
     }
 
+    /// A counter at the last sample.
+    pub(super) fn last(&self, counter: impl Fn(&Counters) -> u64) -> u64 {
+        self.samples.back().map_or(0, |(_, counters, _)| counter(counters))
+    }
+
     /// The growth of a counter in a second.
     pub(super) fn rate(&self, counter: impl Fn(&Counters) -> u64) -> f64 {
         self.growth(|(_, counters, _)| counter(counters))

@@ -4,27 +4,27 @@ use super::engines;
 use super::error::RunError;
 use super::teredo_kept::Kept;
 use super::teredo_sockets::{Heard, TeredoSockets, payload_to};
-use crate::config::{Config, Surroundings, TeredoClient};
-use crate::host::native_ipv6;
+use crate::config::{Config, Ports, Surroundings, TeredoClient};
+use crate::host::{hop, native_ipv6, routes_ipv6_internet};
 use crate::view::TeredoClientRow;
-use crate::worker::{Clock, Command, Inlet, Post};
+use crate::worker::{Clock, Command, Inlet, InletWatch, Post};
 use nix::time::ClockId;
 use ring::hmac;
-use sixway_control::teredo_client::{Action, Client, Local, Secret, ServerAddresses, Settings};
+use sixway_control::teredo_client::{
+    Action, Client, Local, Phase, Port, Secret, ServerAddresses, Settings, Way, Why,
+};
 use sixway_control::teredo_server::ClientKey;
 use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_link::UdpTunnel;
 use sixway_wire::teredo::TeredoAddress;
 use sixway_wire::{Endpoint4, Prefix4};
 use std::io;
-use std::net::{Ipv6Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often it is looked whether this host has IPv6 by other means.
+/// How often it is looked whether this host has IPv6 by other means, and how it reaches its servers.
 const LOOK: Duration = Duration::from_secs(3);
-/// A suspended host may be in another network when it goes on.
-const SUSPENDED: Duration = Duration::from_secs(5);
 /// How often the port of the previous process is tried: it may still have it.
 const TRIES: u8 = 10;
 /// How long the address of the previous process stays while nothing is known.
@@ -32,6 +32,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// The client of this host.
 pub(super) struct TeredoHost<'c> {
+    whole: &'c Config,
     config: &'c TeredoClient,
     /// Its number among Teredo's relays and clients.
     index: u16,
@@ -39,6 +40,8 @@ pub(super) struct TeredoHost<'c> {
     client: Client,
     sockets: TeredoSockets,
     bound: Option<Endpoint4>,
+    /// Whether a worker still has the service port's socket.
+    watch: Option<InletWatch>,
     networks: Vec<Prefix4>,
     kept: Kept,
     tries: u8,
@@ -50,15 +53,21 @@ pub(super) struct TeredoHost<'c> {
     /// A worker could not be told.
     is_untold: bool,
     looked: Option<sixway_control::Instant>,
-    /// How long this host slept since its start.
-    slept: Duration,
+    /// Packets sent to peers, and received from them, so far.
+    passed: [u64; 2],
+    /// Whether the configuration has routes to the IPv6 Internet, other than the client's.
+    has_ipv6_route: bool,
     trouble: Option<String>,
+    /// Why it does not listen for clients of the same link.
+    deaf: Option<String>,
+    /// Why the last datagram from the service port was not sent.
+    unsent: Option<String>,
 }
 
 /// The address that a predecessor used.
 pub(super) fn address_of_predecessor(config: &Config) -> Option<Ipv6Addr> {
     config.others.teredo_client.first()?;
-    Kept::load(&config.gateway.name).address.map(TeredoAddress::address)
+    Kept::load(&config.gateway.name).used().map(TeredoAddress::address)
 }
 
 /// The secret of the configuration's client, if it has one.
@@ -107,6 +116,20 @@ fn secret_seed() -> io::Result<[u8; 32]> {
     Ok(octets)
 }
 
+/// Why a client is off whose address nothing would guard.
+const NO_FILTER: &str =
+    "the packet filter's table cannot be made, which keeps unsolicited packets from its address";
+
+/// The way to a server.
+fn way(server: Ipv4Addr) -> Option<Way> {
+    let hop = hop(IpAddr::V4(server))?;
+    let router = match hop.gateway {
+        Some(IpAddr::V4(router)) => Some(router),
+        Some(IpAddr::V6(_)) | None => None,
+    };
+    Some((hop.interface, router))
+}
+
 /// How long this host slept since its start.
 fn slept() -> Duration {
     let now = |clock: ClockId| clock.now().map_or(Duration::ZERO, Duration::from);
@@ -129,15 +152,16 @@ impl<'c> TeredoHost<'c> {
             client.keep(address);
         }
         let now = clock.now();
-        client.native_ipv6(native_ipv6(), now);
-        let engine = kept.address.filter(|_| succeeds);
+        let engine = kept.used().filter(|_| succeeds);
         Some(Self {
+            whole: config,
             config: own,
             index: config.others.teredo_relay.len() as u16,
             clock,
             client,
             sockets: TeredoSockets::default(),
             bound: None,
+            watch: None,
             networks: Vec::new(),
             tries: if kept.port == 0 { TRIES } else { 0 },
             kept,
@@ -146,15 +170,25 @@ impl<'c> TeredoHost<'c> {
             engine,
             is_untold: false,
             looked: None,
-            slept: slept(),
+            passed: [0; 2],
+            has_ipv6_route: false,
             trouble: None,
+            deaf: None,
+            unsent: None,
         })
     }
 
     /// Follows this host's addresses and networks. To be called when they change, and each second. Whether the socket was opened or closed.
     pub(super) fn follow(&mut self, now: &Surroundings, posts: &[Post]) -> bool {
-        let (wanted, networks) = (self.config.address(now), now.subnets());
-        let (before, networks_before) = (self.bound, std::mem::replace(&mut self.networks, networks));
+        let wanted = self.config.address(now);
+        let before = self.bound;
+        self.has_ipv6_route = routes_ipv6_internet(&self.whole.reach(now).routes);
+        if self.bound.is_some() && self.watch.as_ref().is_some_and(InletWatch::is_closed) {
+            tracing::warn!("{}: its socket failed; it is opened again", self.config.name);
+            // Its sending half would keep the port.
+            self.sockets.close_all();
+            (self.bound, self.watch) = (None, None);
+        }
         if let Some(bound) = self.bound.filter(|bound| Some(bound.address) != wanted) {
             tracing::warn!("{} lost its address {}", self.config.name, bound.address);
             self.sockets.close_all();
@@ -173,13 +207,17 @@ impl<'c> TeredoHost<'c> {
             }
             self.trouble = trouble;
         }
+        let networks_before = std::mem::replace(&mut self.networks, now.subnets());
         if self.bound != before || self.networks != networks_before {
             self.tell(&TeredoChange::Local(self.bound, self.networks.clone()), posts);
             let local = self.bound.map(|endpoint| Local { endpoint, subnets: self.networks.clone() });
             self.client.moved(local, self.clock.now());
         }
-        if !std::mem::replace(&mut self.is_started, true) {
+        // While the previous process still has the port, the address stays.
+        let waits = self.grace.is_some() && self.bound.is_none() && wanted.is_some() && self.tries < TRIES;
+        if !waits && !std::mem::replace(&mut self.is_started, true) {
             self.tell(&TeredoChange::Client(self.engine), posts);
+            self.look();
             self.client.start(self.clock.now());
         }
         self.bound != before
@@ -187,7 +225,11 @@ impl<'c> TeredoHost<'c> {
 
     /// The port as written, else the one that it had before, else any.
     fn open(&mut self, local: SocketAddrV4, posts: &[Post]) -> io::Result<()> {
+        let is_pools =
+            |(address, ports): &(Ipv4Addr, Ports)| address == local.ip() && ports.contain(self.kept.port);
         let port = match (self.config.port, self.kept.port) {
+            // A port that a pool has since then would be steered away.
+            (0, _) if self.whole.shared_ports().iter().any(is_pools) => 0,
             (0, kept) if self.tries < TRIES => kept,
             (written, _) => written,
         };
@@ -198,16 +240,14 @@ impl<'c> TeredoHost<'c> {
         let socket = opened?;
         let sender = socket.sender()?;
         let local = socket.local();
-        if self.config.local_discovery
-            && let Err(error) = self.sockets.listen()
-        {
-            tracing::warn!("{}: clients of this link are not found: {error}", self.config.name);
-        }
         let Some(post) = posts.first() else { return Ok(()) };
-        let inlet = Inlet { at: (*local.ip(), Some(local.port())), link: Box::new(socket) };
+        let inlet = Inlet::new((*local.ip(), Some(local.port())), Box::new(socket));
+        let watch = inlet.watch();
         post.send(Command::AddInlet(inlet)).map_err(io::Error::other)?;
         // Not before: a copy of a socket that nobody reads would keep the port.
         self.sockets.service = Some(sender);
+        self.watch = Some(watch);
+        self.listen();
         tracing::info!("{}: UDP {local}", self.config.name);
         self.bound = Some(Endpoint4::new(*local.ip(), local.port()));
         (self.kept.port, self.tries) = (local.port(), 0);
@@ -215,26 +255,60 @@ impl<'c> TeredoHost<'c> {
         Ok(())
     }
 
-    /// Each second.
-    pub(super) fn each_second(&mut self, posts: &[Post]) {
-        let now = self.clock.now();
-        let slept = slept();
-        if slept.saturating_sub(self.slept) > SUSPENDED {
-            tracing::info!("{}: this host was suspended; qualifying again", self.config.name);
-            self.client.resumed(now);
+    /// Listens for clients of the same link, if it is to and does not yet.
+    fn listen(&mut self) {
+        if !self.config.local_discovery || self.sockets.service.is_none() {
+            return;
         }
-        self.slept = slept;
+        let trouble = self.sockets.listen().err().map(|error| error.to_string());
+        if let Some(what) = trouble.as_ref().filter(|_| trouble != self.deaf) {
+            tracing::warn!(
+                "{}: clients of this link are not found: {what}; it is tried again",
+                self.config.name
+            );
+        }
+        self.deaf = trouble;
+    }
+
+    /// Each second. `passed`: packets sent to peers, and received from them, so far.
+    pub(super) fn each_second(&mut self, passed: [u64; 2], posts: &[Post]) {
+        let now = self.clock.now();
+        self.sockets.each_second();
+        self.listen();
+        self.client.each_second(slept(), now);
+        let [sent, received] = std::mem::replace(&mut self.passed, passed);
+        self.client.observe(passed[0] > sent, passed[1] > received, now);
         if self.looked.is_none_or(|looked| now.since(looked) >= LOOK) {
-            self.looked = Some(now);
-            self.client.native_ipv6(native_ipv6(), now);
+            self.look();
         }
         if self.grace.is_some_and(|until| now >= until) {
-            (self.grace, self.engine) = (None, None);
-            self.tell(&TeredoChange::Client(None), posts);
+            self.give_up(posts);
         }
         if std::mem::take(&mut self.is_untold) {
             self.tell(&TeredoChange::Local(self.bound, self.networks.clone()), posts);
             self.tell(&TeredoChange::Client(self.engine), posts);
+        }
+    }
+
+    /// Looks whether this host has IPv6 by other means, and how it reaches its servers.
+    fn look(&mut self) {
+        let now = self.clock.now();
+        self.looked = Some(now);
+        let own = (!self.has_ipv6_route).then_some(&*self.whole.tun.name);
+        // If the kernel does not say, what was known stays.
+        if let Some(exists) = native_ipv6(own) {
+            self.client.native_ipv6(exists, now);
+        }
+        let servers = self.config.servers.first();
+        self.client.routed(servers.and_then(|server| way(server.address)), now);
+    }
+
+    /// The address goes from the device, and a successor does not bring it back.
+    fn give_up(&mut self, posts: &[Post]) {
+        (self.grace, self.engine) = (None, None);
+        self.tell(&TeredoChange::Client(None), posts);
+        if std::mem::take(&mut self.kept.in_use) {
+            self.kept.save();
         }
     }
 
@@ -244,8 +318,12 @@ impl<'c> TeredoHost<'c> {
         while let Some(action) = self.client.step(now) {
             match action {
                 Action::Send { from, to, octets } => {
-                    if let Err(error) = self.sockets.send(from, to, &octets) {
-                        tracing::debug!("{}: to {to}: {error}", self.config.name);
+                    let failed = self.sockets.send(from, to, &octets).err().map(|error| error.to_string());
+                    if let Some(what) = &failed {
+                        tracing::debug!("{}: to {to}: {what}", self.config.name);
+                    }
+                    if from == Port::Service {
+                        self.unsent = failed;
                     }
                 }
                 Action::Close(port) => self.sockets.close(port),
@@ -253,13 +331,12 @@ impl<'c> TeredoHost<'c> {
                     tracing::info!("{}: {}", self.config.name, self.client.status(now));
                     (self.grace, self.engine) = (None, Some(state.address));
                     self.tell(&TeredoChange::Client(self.engine), posts);
-                    self.kept.address = self.engine;
+                    (self.kept.address, self.kept.in_use) = (self.engine, true);
                     self.kept.save();
                 }
                 Action::Stop(why) => {
                     tracing::warn!("{}: no address: {why}", self.config.name);
-                    (self.grace, self.engine) = (None, None);
-                    self.tell(&TeredoChange::Client(None), posts);
+                    self.give_up(posts);
                 }
                 Action::LocalPeer(peer, endpoint) => {
                     self.tell(&TeredoChange::LocalPeer(peer, endpoint), posts);
@@ -281,6 +358,7 @@ impl<'c> TeredoHost<'c> {
 
     /// Takes such a datagram.
     pub(super) fn receive(&mut self, (port, from, payload): &Heard) {
+        self.sockets.note(*port);
         if let Err(why) = self.client.receive(*port, *from, payload, self.clock.now()) {
             tracing::debug!("{}: from {from}: {why}", self.config.name);
         }
@@ -300,13 +378,27 @@ impl<'c> TeredoHost<'c> {
         (self.config.name.clone(), self.bound.map(|bound| bound.to_string()))
     }
 
-    /// How it is.
-    pub(super) fn row(&self) -> TeredoClientRow {
+    /// What keeps it without a socket.
+    pub(super) fn trouble(&self) -> Option<(String, String)> {
+        Some((self.config.name.clone(), self.trouble.clone()?))
+    }
+
+    /// How it is. `is_open`: it has no address, since the packet filter's table cannot be made.
+    pub(super) fn row(&self, is_open: bool) -> TeredoClientRow {
         let status = self.client.status(self.clock.now());
+        let asks = !matches!(status.phase, Phase::Qualified | Phase::Stopped);
+        let unsent = self.unsent.as_ref().filter(|_| asks);
+        let why = match (is_open, unsent) {
+            (true, _) => Some(NO_FILTER.to_owned()),
+            (false, Some(what)) => Some(format!("the kernel does not send: {what}")),
+            (false, None) => status.why.map(|why| why.to_string()),
+        };
+        let phase = if is_open { Phase::Stopped } else { status.phase };
         TeredoClientRow {
-            phase: status.phase.word().into(),
-            why: status.why.map(|why| why.to_string()),
-            address: status.in_use.map(|state| state.address.address().to_string()),
+            phase: phase.word().into(),
+            is_as_wanted: status.why == Some(Why::NativeIpv6) || why.is_none(),
+            why,
+            address: status.in_use.filter(|_| !is_open).map(|state| state.address.address().to_string()),
             server: status.server.map(|server| server.to_string()),
             mapped: status.mapped().map(|mapped| mapped.to_string()),
             nat: status.nat.words().into(),
@@ -329,5 +421,137 @@ impl<'c> TeredoHost<'c> {
             self.is_untold |=
                 post.send(Command::Teredo(self.index, Box::new(change.clone()), answer)).is_err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostAddress;
+    use crate::worker::{Mailbox, mailbox};
+    use std::net::UdpSocket;
+
+    /// A gateway with a client at 127.0.0.1, whose file ends with this.
+    struct Bench {
+        config: Config,
+        now: Surroundings,
+        posts: [Post; 1],
+        mailbox: Mailbox,
+    }
+
+    impl Bench {
+        fn new(name: &str, more: &str) -> Self {
+            let name = format!("{name}-{}", std::process::id());
+            let text = format!(
+                "[gateway]\nname = \"{name}\"\n[teredo_client]\naddress = \"192.0.2.1\"\nservers = [{{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }}]\n{more}"
+            );
+            let own = HostAddress { interface: "lo".into(), address: Ipv4Addr::LOCALHOST.into(), length: 8 };
+            let mut config = crate::sample::config(&text);
+            crate::sample::localhost(&mut config.others.teredo_client[0].local);
+            for pool in &mut config.pools {
+                pool.addresses = vec![Prefix4::holding(Ipv4Addr::LOCALHOST, 32)];
+            }
+            let (post, mailbox) = mailbox().unwrap();
+            Self { config, now: Surroundings::of(&[own]), posts: [post], mailbox }
+        }
+
+        fn keep(&self, port: u16, in_use: bool) {
+            let mut kept = self.kept();
+            kept.address = TeredoAddress::of("2001:0:5040:4f01:0:9c40:35ff:8efe".parse().unwrap());
+            (kept.port, kept.in_use) = (port, in_use);
+            kept.save();
+        }
+
+        fn kept(&self) -> Kept {
+            Kept::load(&self.config.gateway.name)
+        }
+
+        /// It has no native IPv6, whatever this host has.
+        fn start(&self, succeeds: bool) -> TeredoHost<'_> {
+            let mut host = TeredoHost::new(&self.config, None, Clock::start(), succeeds).unwrap();
+            host.follow(&self.now, &self.posts);
+            host.client.native_ipv6(false, host.clock.now());
+            host
+        }
+
+        fn inlets(&self) -> Vec<Inlet> {
+            let waiting = std::iter::from_fn(|| self.mailbox.waiting());
+            waiting
+                .filter_map(|it| if let Command::AddInlet(inlet) = it { Some(inlet) } else { None })
+                .collect()
+        }
+    }
+
+    impl Drop for Bench {
+        fn drop(&mut self) {
+            self.kept().remove();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_whose_filter_cannot_be_made_is_shown_as_off_with_the_reason() {
+        let bench = Bench::new("unfiltered", "");
+        bench.keep(0, true);
+        let row = bench.start(true).row(true);
+        assert_eq!((&*row.phase, row.why.as_deref(), row.address), ("stopped", Some(NO_FILTER), None));
+        assert!(!row.is_as_wanted);
+    }
+
+    #[tokio::test]
+    async fn that_the_kernel_does_not_send_is_the_reason_and_not_a_silent_server() {
+        let bench = Bench::new("unsent", "");
+        let mut host = bench.start(false);
+        // From 127.0.0.1, nothing can be sent to the Internet.
+        host.work(&bench.posts);
+        let why = host.row(false).why.unwrap();
+        assert!(why.starts_with("the kernel does not send: send to 80.64.79.1:3544"), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_failed_is_opened_again_at_the_same_port() {
+        let bench = Bench::new("failed", "");
+        let mut host = bench.start(false);
+        let first = bench.inlets();
+        assert_eq!(first.len(), 1);
+        let at = first[0].at;
+        assert!(!host.follow(&bench.now, &bench.posts) && bench.inlets().is_empty());
+        drop(first);
+        assert!(!host.follow(&bench.now, &bench.posts), "it is where it was");
+        let second = bench.inlets();
+        assert_eq!((second.len(), second[0].at), (1, at));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_was_given_up_is_not_brought_back_by_a_successor() {
+        let bench = Bench::new("given-up", "");
+        bench.keep(0, true);
+        let mut host = bench.start(true);
+        assert!(host.engine.is_some() && address_of_predecessor(&bench.config).is_some());
+        host.give_up(&bench.posts);
+        assert!(bench.kept().address.is_some(), "its bits are used again");
+        assert_eq!((bench.start(true).engine, address_of_predecessor(&bench.config)), (None, None));
+    }
+
+    #[tokio::test]
+    async fn while_the_previous_process_has_the_port_the_address_stays() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let bench = Bench::new("succeeds", "");
+        bench.keep(other.local_addr().unwrap().port(), true);
+        let mut host = bench.start(true);
+        assert!(host.trouble.as_ref().unwrap().contains("in use"));
+        assert!(host.work(&bench.posts).is_some() && host.bound.is_none());
+        drop(other);
+        assert!(host.follow(&bench.now, &bench.posts));
+        assert!(host.work(&bench.posts).is_some() && host.is_started);
+    }
+
+    /// Steering would take its answers away.
+    #[tokio::test]
+    async fn a_kept_port_that_a_pool_has_since_then_is_not_opened() {
+        let pool = "[[pool]]\nname = \"own\"\naddresses = \"192.0.2.1\"\nshared = true\nports = \"20000-20099\"\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"own\"\n";
+        let bench = Bench::new("pooled", pool);
+        bench.keep(20_007, false);
+        let host = bench.start(false);
+        assert!(host.bound.is_some_and(|bound| !(20_000..20_100).contains(&bound.port)), "{:?}", host.bound);
     }
 }

@@ -12,22 +12,37 @@ pub(super) struct Kept {
     pub(super) port: u16,
     /// The address.
     pub(super) address: Option<TeredoAddress>,
+    /// Whether it was in use to the end: a successor keeps it on the device.
+    pub(super) in_use: bool,
 }
 
 impl Kept {
     /// What a gateway of this name left; nothing, if there is no such file.
     pub(super) fn load(gateway: &str) -> Self {
-        let path = PathBuf::from(format!("/var/lib/sixway/{gateway}.teredo"));
-        let (port, address) = fs::read_to_string(&path).map_or((0, None), |text| parsed(&text));
-        Self { path, port, address }
+        let path = directory().join(format!("{gateway}.teredo"));
+        let (port, address, in_use) =
+            fs::read_to_string(&path).map_or((0, None, false), |text| parsed(&text));
+        Self { path, port, address, in_use }
+    }
+
+    /// The address, if it was in use to the end.
+    pub(super) fn used(&self) -> Option<TeredoAddress> {
+        self.address.filter(|_| self.in_use)
+    }
+
+    /// Removes the file of a test.
+    #[cfg(test)]
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
     }
 
     /// Writes it. A failure costs the address at the next start.
     pub(super) fn save(&self) {
         let address = self.address.map_or_else(|| "-".to_owned(), |own| own.address().to_string());
+        let used = if self.in_use { "used" } else { "unused" };
         let written = self.path.parent().map_or(Ok(()), fs::create_dir_all);
         let fresh = self.path.with_extension("teredo.new");
-        let written = written.and_then(|()| fs::write(&fresh, format!("{} {address}\n", self.port)));
+        let written = written.and_then(|()| fs::write(&fresh, format!("{} {address} {used}\n", self.port)));
         let written = written.and_then(|()| fs::rename(&fresh, &self.path));
         if let Err(error) = written {
             tracing::warn!(
@@ -38,11 +53,16 @@ impl Kept {
     }
 }
 
-fn parsed(text: &str) -> (u16, Option<TeredoAddress>) {
+/// Where it survives a restart of this host. Tests run without privileges.
+fn directory() -> PathBuf {
+    if cfg!(test) { std::env::temp_dir() } else { PathBuf::from("/var/lib/sixway") }
+}
+
+fn parsed(text: &str) -> (u16, Option<TeredoAddress>, bool) {
     let mut words = text.split_whitespace();
     let port = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
     let address = words.next().and_then(|word| word.parse::<Ipv6Addr>().ok());
-    (port, address.and_then(TeredoAddress::of))
+    (port, address.and_then(TeredoAddress::of), words.next() == Some("used"))
 }
 
 #[cfg(test)]
@@ -53,8 +73,32 @@ mod tests {
     fn a_file_that_is_not_ours_keeps_nothing() {
         assert_eq!(parsed("40001 2001:0:c633:6401::1\n").0, 40_001);
         assert!(parsed("40001 2001:0:c633:6401::1\n").1.is_some());
-        assert_eq!(parsed("40001 2001:db8::1"), (40_001, None));
-        assert_eq!(parsed(""), (0, None));
-        assert_eq!(parsed("70000 -"), (0, None));
+        assert_eq!(parsed("40001 2001:db8::1"), (40_001, None, false));
+        assert_eq!(parsed(""), (0, None, false));
+        assert_eq!(parsed("70000 -"), (0, None, false));
+    }
+
+    #[test]
+    fn an_address_that_was_given_up_is_kept_but_not_used() {
+        let kept = |text: &str| {
+            let (port, address, in_use) = parsed(text);
+            Kept { path: PathBuf::new(), port, address, in_use }
+        };
+        assert!(kept("40001 2001:0:c633:6401::1 used\n").used().is_some());
+        for text in ["40001 2001:0:c633:6401::1 unused\n", "40001 2001:0:c633:6401::1\n"] {
+            assert!(kept(text).used().is_none() && kept(text).address.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let directory = std::env::temp_dir().join(format!("sixway-kept-{}", std::process::id()));
+        let path = directory.join("gateway.teredo");
+        let address = TeredoAddress::of("2001:0:c633:6401::1".parse().unwrap());
+        for in_use in [true, false] {
+            Kept { path: path.clone(), port: 40_001, address, in_use }.save();
+            assert_eq!(parsed(&fs::read_to_string(&path).unwrap()), (40_001, address, in_use));
+        }
+        fs::remove_dir_all(directory).unwrap();
     }
 }

@@ -14,7 +14,7 @@ use sixway_control::teredo_server::{
 use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
 use sixway_link::{Duty, PacketSender6, Wake};
 use sixway_wire::teredo::TEREDO_PORT;
-use sixway_wire::{Endpoint4, Prefix4};
+use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,7 +78,10 @@ impl TeredoServer {
             let _ = said.send(format!("teredo_server: {why}"));
         };
         let thread = Builder::new().name("teredo-server".into()).spawn(run).map_err(failed)?;
-        tracing::info!("teredo_server: {}", section.exposes());
+        match section.required {
+            true => tracing::info!("teredo_server: {}", section.exposes()),
+            false => tracing::warn!("teredo_server is open to anybody: {}", section.exposes()),
+        }
         Ok(Self { view, end, wake, thread: Some(thread), ended })
     }
 
@@ -112,13 +115,16 @@ struct Listener {
     address: Ipv4Addr,
     socket: Option<UdpServer>,
     departures: Departures,
+    /// What the kernel said when the socket could not be opened, though the address is there.
+    trouble: Option<String>,
     /// Of sockets that were closed.
     before: (u64, u64),
 }
 
 impl Listener {
     fn open(address: Ipv4Addr) -> Result<Self, RunError> {
-        let mut listener = Self { address, socket: None, departures: Departures::new(), before: (0, 0) };
+        let mut listener =
+            Self { address, socket: None, departures: Departures::new(), trouble: None, before: (0, 0) };
         match listener.bind() {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
@@ -146,25 +152,59 @@ impl Listener {
     fn look(&mut self, has_address: bool) {
         let address = self.address;
         match (&self.socket, has_address) {
-            (Some(socket), false) => {
-                self.before.0 += socket.overflowed();
-                self.before.1 += socket.unsent();
-                self.socket = None;
+            (Some(_), false) => {
+                self.close();
                 tracing::warn!("teredo_server: this host does not have {address}; it is waited for");
             }
-            (None, true) => match self.bind() {
-                Ok(()) => tracing::info!("teredo_server: listens at {address}"),
-                Err(error) => tracing::debug!("teredo_server: {address}: {error}"),
-            },
-            (Some(_), true) | (None, false) => {}
+            (None, true) => {
+                let trouble = self.bind().err().map(|error| error.to_string());
+                match &trouble {
+                    None => tracing::info!("teredo_server: listens at {address}"),
+                    Some(what) if trouble != self.trouble => {
+                        tracing::warn!(
+                            "teredo_server: UDP {address}:{TEREDO_PORT}: {what}; it is tried again"
+                        );
+                    }
+                    Some(_) => {}
+                }
+                self.trouble = trouble;
+            }
+            (None, false) => self.trouble = None,
+            (Some(_), true) => {}
         }
+    }
+
+    /// Closes the socket. What it counted stays.
+    fn close(&mut self) {
+        (self.before, self.socket) = (self.lost(), None);
+    }
+
+    /// A datagram that is to leave from its address.
+    fn push(&mut self, octets: &[u8], to: Endpoint4) {
+        if self.socket.is_none() {
+            self.before.1 += 1;
+            return;
+        }
+        if self.departures.is_full() {
+            self.send();
+        }
+        let room = self.departures.room();
+        room.clear();
+        room.extend_from_slice(octets);
+        let peer = SocketAddr::V4(SocketAddrV4::new(to.address, to.port));
+        self.departures.push(Path { peer, local: None, interface: 0 });
     }
 
     fn send(&mut self) {
         match &mut self.socket {
             Some(socket) if !self.departures.is_empty() => socket.send(&mut self.departures),
             Some(_) => {}
-            None => self.departures = Departures::new(),
+            // It was closed in this turn.
+            None if !self.departures.is_empty() => {
+                self.before.1 += self.departures.len() as u64;
+                self.departures = Departures::new();
+            }
+            None => {}
         }
     }
 
@@ -228,7 +268,7 @@ impl Task {
                 Ok(received) => received,
                 Err(error) => {
                     tracing::warn!("teredo_server: {to}: {error}; the socket is opened again");
-                    listener.socket = None;
+                    listener.close();
                     return Ok(());
                 }
             };
@@ -259,21 +299,23 @@ impl Task {
                 return;
             }
         };
-        let Some(listener) = self.listeners.iter_mut().find(|it| it.address == from) else { return };
-        if listener.departures.is_full() {
-            listener.send();
+        let listener = self.listeners.iter_mut().find(|it| it.address == from);
+        if let Some(listener) = listener {
+            listener.push(octets, to);
         }
-        let room = listener.departures.room();
-        room.clear();
-        room.extend_from_slice(octets);
-        let peer = SocketAddr::V4(SocketAddrV4::new(to.address, to.port));
-        listener.departures.push(Path { peer, local: None, interface: 0 });
     }
 
     /// Looks at this host's addresses, and shows what was counted.
     fn look(&mut self) {
         // If the kernel does not list addresses, what was known of them stays.
         if let Some(now) = addresses_now() {
+            let subnets6 = now.iter().filter_map(|own| match own.address {
+                IpAddr::V4(_) => None,
+                // Without a netmask, it is of no network.
+                IpAddr::V6(address) if own.length == 0 => Some(Prefix6::holding(address, 128)),
+                IpAddr::V6(address) => Some(Prefix6::holding(address, own.length)),
+            });
+            let subnets6 = subnets6.collect();
             let own = now.iter().filter_map(|own| match own.address {
                 IpAddr::V4(address) => Some((address, own.length)),
                 IpAddr::V6(_) => None,
@@ -284,9 +326,10 @@ impl Task {
             }
             let subnets = own.iter().map(|(address, length)| Prefix4::holding(*address, *length)).collect();
             let addresses = own.into_iter().map(|(address, _)| address).collect();
-            self.server.set_host(OwnAddresses { addresses, subnets });
+            self.server.set_host(OwnAddresses { addresses, subnets, subnets6 });
         }
-        let waits = self.listeners.iter().filter(|it| it.socket.is_none()).map(|it| it.address).collect();
+        let closed = self.listeners.iter().filter(|it| it.socket.is_none());
+        let waits = closed.map(|it| (it.address, it.trouble.clone())).collect();
         let lost = self.listeners.iter().map(Listener::lost);
         let (overflowed, unsent) = lost.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
         self.view.note(self.server.counts(), [overflowed, unsent, self.native_unsent], waits);
@@ -301,6 +344,7 @@ fn settings(section: &Section) -> Settings {
     Settings {
         clients,
         native: section.native,
+        own_networks: section.own_networks,
         source_rate: rate(section.source_rate, 3),
         destination_rate: rate(section.destination_rate, 2),
         total_rate: rate(section.total_rate, 1),
@@ -316,4 +360,42 @@ fn key(client: &TeredoServerClient) -> (Vec<u8>, ClientKey) {
         value
     };
     (client.id.clone().into_bytes(), ClientKey::new(sign))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    fn listener(address: &str) -> Listener {
+        let address = address.parse().unwrap();
+        Listener { address, socket: None, departures: Departures::new(), trouble: None, before: (0, 0) }
+    }
+
+    #[test]
+    fn an_answer_from_an_address_that_is_gone_is_counted_as_unsent() {
+        let mut listener = listener("127.44.7.1");
+        let to = Endpoint4::new(Ipv4Addr::LOCALHOST, 9);
+        listener.push(b"answer", to);
+        assert_eq!(listener.lost(), (0, 1));
+        // It goes between the answer and its departure.
+        listener.look(true);
+        listener.push(b"answer", to);
+        listener.close();
+        listener.send();
+        assert_eq!((listener.lost(), listener.departures.is_empty()), ((0, 2), true));
+    }
+
+    #[test]
+    fn a_port_that_another_program_has_is_named_and_an_address_that_is_missing_is_not() {
+        let other = UdpSocket::bind("127.44.7.2:3544").unwrap();
+        let mut listener = listener("127.44.7.2");
+        listener.look(true);
+        assert!(listener.trouble.as_ref().unwrap().contains("in use"), "{:?}", listener.trouble);
+        drop(other);
+        listener.look(true);
+        assert!(listener.socket.is_some() && listener.trouble.is_none());
+        listener.look(false);
+        assert!(listener.socket.is_none() && listener.trouble.is_none());
+    }
 }

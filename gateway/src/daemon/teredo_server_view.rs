@@ -3,6 +3,7 @@
 use crate::config::TeredoServer;
 use crate::view::{CountedRow, TeredoServerRow};
 use sixway_control::teredo_server::{Counts, Refusal};
+use sixway_wire::teredo::TEREDO_PORT;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -28,7 +29,8 @@ pub(super) struct TeredoServerView {
 struct Seen {
     counts: Counts,
     lost: [u64; 3],
-    waits: Vec<Ipv4Addr>,
+    /// Addresses without a socket, and what the kernel said if this host has them.
+    waits: Vec<(Ipv4Addr, Option<String>)>,
     /// The counts at each of the last seconds, the oldest first.
     past: VecDeque<Counts>,
 }
@@ -39,7 +41,7 @@ impl TeredoServerView {
     }
 
     /// Takes note of what was counted: once a second.
-    pub(super) fn note(&self, counts: &Counts, lost: [u64; 3], waits: Vec<Ipv4Addr>) {
+    pub(super) fn note(&self, counts: &Counts, lost: [u64; 3], waits: Vec<(Ipv4Addr, Option<String>)>) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.past.len() > MINUTE {
             seen.past.pop_front();
@@ -55,10 +57,15 @@ impl TeredoServerView {
             |name: &str, help: &str, value| CountedRow { name: name.into(), help: help.into(), value };
         let now = &seen.counts;
         let then = seen.past.front().copied().unwrap_or_default();
+        let absent = seen.waits.iter().filter(|(_, trouble)| trouble.is_none());
+        let failed = seen.waits.iter().filter_map(|(address, trouble)| {
+            Some(format!("UDP {address}:{TEREDO_PORT}: {}", trouble.as_ref()?))
+        });
         let refused = |counts: &Counts| counts.refused().map(|(_, count)| count).sum::<u64>();
         TeredoServerRow {
             exposes: self.exposes.clone(),
-            waits: seen.waits.iter().map(ToString::to_string).collect(),
+            waits: absent.map(|(address, _)| address.to_string()).collect(),
+            troubles: failed.collect(),
             received_last_minute: now.received() - then.received(),
             refused_last_minute: refused(now) - refused(&then),
             over_total_rate_last_minute: now.of(Refusal::TotalRate) - then.of(Refusal::TotalRate),

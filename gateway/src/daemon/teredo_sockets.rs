@@ -13,6 +13,11 @@ use tokio::net::UdpSocket;
 /// A router advertisement with all that may stand in front of it is shorter.
 const ROOM: usize = 2_048;
 
+/// Discovery bubbles that are heard in a second: each costs a turn of the control thread.
+const DISCOVERIES: u8 = 64;
+/// Errors of a socket in a row, after which the others have their turn.
+const ERRORS: usize = 4;
+
 /// A datagram: where it came to, from where, and its payload.
 pub(super) type Heard = (Port, Endpoint4, Vec<u8>);
 
@@ -22,6 +27,8 @@ pub(super) struct TeredoSockets {
     /// A sending half.
     pub(super) service: Option<UdpTunnelSender>,
     others: Vec<(Port, Socket)>,
+    /// Discovery bubbles that are still heard in this second.
+    discoveries: u8,
 }
 
 /// The runtime does not send before it has looked at a socket once: what is sent leaves by the other half.
@@ -55,13 +62,30 @@ impl TeredoSockets {
     /// The kernel refused.
     pub(super) fn listen(&mut self) -> io::Result<()> {
         let Some(service) = &self.service else { return Ok(()) };
-        if self.others.iter().any(|(port, _)| *port == Port::Discovery) {
+        if self.listens() {
             return Ok(());
         }
         let socket = open(SocketAddrV4::new(DISCOVERY.address, DISCOVERY.port))?;
         socket.receives.join_multicast_v4(DISCOVERY.address, *service.local().ip())?;
         self.others.push((Port::Discovery, socket));
         Ok(())
+    }
+
+    /// Whether there is a socket for clients of the same link.
+    pub(super) fn listens(&self) -> bool {
+        self.others.iter().any(|(port, _)| *port == Port::Discovery)
+    }
+
+    /// Another second begins.
+    pub(super) const fn each_second(&mut self) {
+        self.discoveries = DISCOVERIES;
+    }
+
+    /// A datagram that was heard.
+    pub(super) fn note(&mut self, port: Port) {
+        if port == Port::Discovery {
+            self.discoveries = self.discoveries.saturating_sub(1);
+        }
     }
 
     /// Closes a port.
@@ -74,19 +98,25 @@ impl TeredoSockets {
         *self = Self::default();
     }
 
-    /// Waits for a datagram; for ever without a socket.
+    /// Waits for a datagram; for ever without a socket. A flood of the link does not keep answers of the server waiting.
     pub(super) async fn hear(&self) -> Heard {
         let mut room = [0; ROOM];
         poll_fn(|context| {
-            for (port, socket) in &self.others {
-                let mut buffer = ReadBuf::new(&mut room);
-                // An error is that of an earlier datagram: it did not arrive.
-                while let Poll::Ready(outcome) = socket.receives.poll_recv_from(context, &mut buffer) {
-                    if let Ok(SocketAddr::V4(from)) = outcome {
-                        let from = Endpoint4::new(*from.ip(), from.port());
-                        return Poll::Ready((*port, from, buffer.filled().to_vec()));
+            let (last, first): (Vec<_>, Vec<_>) =
+                self.others.iter().partition(|(port, _)| *port == Port::Discovery);
+            let last = last.into_iter().filter(|_| self.discoveries > 0);
+            for (port, socket) in first.into_iter().chain(last) {
+                for _ in 0..ERRORS {
+                    let mut buffer = ReadBuf::new(&mut room);
+                    match socket.receives.poll_recv_from(context, &mut buffer) {
+                        Poll::Ready(Ok(SocketAddr::V4(from))) => {
+                            let from = Endpoint4::new(*from.ip(), from.port());
+                            return Poll::Ready((*port, from, buffer.filled().to_vec()));
+                        }
+                        // An error is that of an earlier datagram: it did not arrive.
+                        Poll::Ready(_) => {}
+                        Poll::Pending => break,
                     }
-                    buffer.clear();
                 }
             }
             Poll::Pending
@@ -120,7 +150,8 @@ mod tests {
     #[tokio::test]
     async fn a_port_that_was_closed_and_opened_again_has_another_number() {
         let tunnel = sixway_link::UdpTunnel::open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let mut sockets = TeredoSockets { service: Some(tunnel.sender().unwrap()), others: Vec::new() };
+        let mut sockets =
+            TeredoSockets { service: Some(tunnel.sender().unwrap()), ..TeredoSockets::default() };
         let other = open(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap().receives;
         let SocketAddr::V4(at) = other.local_addr().unwrap() else { panic!("IPv4") };
         let at = Endpoint4::new(*at.ip(), at.port());
@@ -139,6 +170,39 @@ mod tests {
         }
         assert_eq!((from[0], from[1]), (tunnel.local().port(), from[2]));
         assert_ne!(from[0], from[1]);
+    }
+
+    #[tokio::test]
+    async fn while_the_link_floods_an_answer_of_the_server_is_heard_first() {
+        let here = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0);
+        let mut sockets = TeredoSockets::default();
+        sockets.others.push((Port::Discovery, open(here).unwrap()));
+        sockets.others.push((Port::Probe, open(here).unwrap()));
+        sockets.each_second();
+        let other = std::net::UdpSocket::bind(here).unwrap();
+        let send = |sockets: &TeredoSockets, place: usize, octets: &[u8]| {
+            other.send_to(octets, sockets.others[place].1.sends.local_addr().unwrap()).unwrap();
+        };
+        (0..100).for_each(|_| send(&sockets, 0, b"bubble"));
+        send(&sockets, 1, b"answer");
+        // The runtime has not looked at the sockets yet.
+        for (_, socket) in &sockets.others {
+            socket.receives.readable().await.unwrap();
+        }
+        let (port, _, octets) = sockets.hear().await;
+        assert_eq!((port, &*octets), (Port::Probe, &b"answer"[..]));
+        for _ in 0..DISCOVERIES {
+            let (port, ..) = sockets.hear().await;
+            assert_eq!(port, Port::Discovery);
+            sockets.note(port);
+        }
+        let pause = std::time::Duration::from_millis(20);
+        assert!(
+            tokio::time::timeout(pause, sockets.hear()).await.is_err(),
+            "the rate of a second is used up"
+        );
+        sockets.each_second();
+        assert_eq!(sockets.hear().await.0, Port::Discovery);
     }
 
     #[test]

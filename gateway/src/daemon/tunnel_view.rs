@@ -29,6 +29,8 @@ pub struct TunnelView {
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// Ends of tunnels in UDP by name, and where their sockets are bound.
     pub udp_ends: Vec<(String, Option<String>)>,
+    /// What the kernel said where such a socket cannot be opened.
+    pub udp_troubles: Vec<(String, String)>,
     /// What steering took to the device.
     pub steered: Option<Taken>,
 }

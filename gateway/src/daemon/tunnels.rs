@@ -141,7 +141,7 @@ impl<'c> Tunnels<'c> {
     fn hand_over_sockets(&mut self, posts: &[Post]) {
         let Some(post) = posts.first() else { return };
         for raw in self.opened.drain(..) {
-            let inlet = Inlet { at: (raw.address(), None), link: Box::new(raw) };
+            let inlet = Inlet::new((raw.address(), None), Box::new(raw));
             if let Err(error) = post.send(Command::AddInlet(inlet)) {
                 tracing::error!("a raw socket could not be given to a worker; its packets are lost: {error}");
             }
@@ -161,6 +161,9 @@ impl<'c> Tunnels<'c> {
             tracing::error!("{error}");
         }
         self.packet_filter.keep(self.config, &self.now, &self.device, host);
+        if self.packet_filter.leaves_client_open(self.config) {
+            self.now.teredo = None;
+        }
         self.udp.begin(&self.now, posts);
         self.filter_trial.note_change();
         if !self.ingress.steers() {
@@ -232,7 +235,7 @@ impl<'c> Tunnels<'c> {
             if let Some(teredo) = &mut self.teredo {
                 let is_open = self.packet_filter.leaves_client_open(self.config);
                 seen.teredo = teredo.work(gateway.posts()).filter(|_| !is_open);
-                gateway.note_teredo_client(teredo.row());
+                gateway.note_teredo_client(teredo.row(is_open));
             }
             let idle = [
                 self.discovery.as_ref().and_then(Discovery::idle),
@@ -328,7 +331,7 @@ impl<'c> Tunnels<'c> {
     fn each_second(&mut self, gateway: &Gateway) {
         self.keep_promises();
         if let Some(teredo) = &mut self.teredo {
-            teredo.each_second(gateway.posts());
+            teredo.each_second(gateway.teredo_packets(), gateway.posts());
         }
         if let Some(leases) = &mut self.leases {
             leases.each_second(gateway.four_over_six_is_used());
@@ -527,8 +530,14 @@ impl<'c> Tunnels<'c> {
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
         let view = TunnelView::of(self.config, &self.now, &self.ingress.describe());
-        let client = self.teredo.as_ref().map(TeredoHost::end);
-        TunnelView { udp_ends: self.udp.ends().into_iter().chain(client).collect(), ..view }
+        let client = self.teredo.as_ref();
+        let udp_ends = self.udp.ends().into_iter().chain(client.map(TeredoHost::end)).collect();
+        let of_client = client.and_then(TeredoHost::trouble);
+        TunnelView {
+            udp_ends,
+            udp_troubles: self.udp.troubles().into_iter().chain(of_client).collect(),
+            ..view
+        }
     }
 
     /// Sends final advertisements (RFC 4861 §6.2.5).

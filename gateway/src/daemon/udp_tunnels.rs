@@ -4,7 +4,7 @@
 
 use super::error::RunError;
 use crate::config::{Config, Surroundings, TeredoRelay};
-use crate::worker::{Command, Inlet, InletAt, Post};
+use crate::worker::{Command, Inlet, InletAt, InletWatch, Post};
 use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_link::UdpTunnel;
 use sixway_wire::{Endpoint4, Prefix4};
@@ -24,6 +24,10 @@ struct UdpEnd<'c> {
     relay: &'c TeredoRelay,
     /// Where a worker has its socket.
     bound: Option<Endpoint4>,
+    /// Whether it still has it.
+    watch: Option<InletWatch>,
+    /// A worker could not be told of it.
+    is_untold: bool,
     /// A socket that no worker has yet.
     opened: Option<UdpTunnel>,
     /// What the kernel said, so that it is logged once.
@@ -37,8 +41,7 @@ impl<'c> UdpTunnels<'c> {
     /// The kernel refused.
     pub(super) fn open(config: &'c Config, now: &Surroundings, succeeds: bool) -> Result<Self, RunError> {
         let ends = config.others.teredo_relay.iter();
-        let mut all: Vec<UdpEnd<'_>> =
-            ends.map(|relay| UdpEnd { relay, bound: None, opened: None, trouble: None }).collect();
+        let mut all: Vec<UdpEnd<'_>> = ends.map(UdpEnd::new).collect();
         for end in &mut all {
             if let Err(error) = end.try_open(now)
                 && !succeeds
@@ -59,7 +62,7 @@ impl<'c> UdpTunnels<'c> {
         for (index, end) in self.all.iter_mut().enumerate() {
             end.say_to_whom();
             end.give(posts);
-            tell(index, end.bound, &self.networks, posts);
+            end.tell(index, &self.networks, posts);
         }
         self.follow(now, posts);
     }
@@ -70,6 +73,11 @@ impl<'c> UdpTunnels<'c> {
         self.all.iter().map(end).collect()
     }
 
+    /// What keeps each without a socket.
+    pub(super) fn troubles(&self) -> Vec<(String, String)> {
+        self.all.iter().filter_map(|it| Some((it.relay.name.clone(), it.trouble.clone()?))).collect()
+    }
+
     /// Follows this host's addresses. To be called when they change, and from time to time: a port may be free again. Whether a socket was
     /// opened or closed.
     pub(super) fn follow(&mut self, now: &Surroundings, posts: &[Post]) -> bool {
@@ -78,18 +86,22 @@ impl<'c> UdpTunnels<'c> {
         self.networks = networks;
         let mut any = false;
         for (index, end) in self.all.iter_mut().enumerate() {
-            let before = end.bound;
+            let (before, trouble) = (end.bound, end.trouble.clone());
             end.follow(now, posts);
-            any |= end.bound != before;
-            if end.bound != before || networks_changed {
-                tell(index, end.bound, &self.networks, posts);
+            any |= end.bound != before || end.trouble != trouble;
+            if end.bound != before || networks_changed || end.is_untold {
+                end.tell(index, &self.networks, posts);
             }
         }
         any
     }
 }
 
-impl UdpEnd<'_> {
+impl<'c> UdpEnd<'c> {
+    const fn new(relay: &'c TeredoRelay) -> Self {
+        Self { relay, bound: None, watch: None, is_untold: false, opened: None, trouble: None }
+    }
+
     /// Where it should be at the moment: nowhere without the address.
     fn wanted(&self, now: &Surroundings) -> Option<Endpoint4> {
         self.relay.end(now).filter(|end| now.holder(end.address).is_some())
@@ -106,10 +118,12 @@ impl UdpEnd<'_> {
     fn give(&mut self, posts: &[Post]) {
         let (Some(post), Some(socket)) = (posts.first(), self.opened.take()) else { return };
         let (local, name) = (socket.local(), &self.relay.name);
-        let inlet = Inlet { at: (*local.ip(), Some(local.port())), link: Box::new(socket) };
+        let inlet = Inlet::new((*local.ip(), Some(local.port())), Box::new(socket));
+        let watch = inlet.watch();
         match post.send(Command::AddInlet(inlet)) {
             Ok(()) => {
                 tracing::info!("{name}: UDP {local}");
+                self.watch = Some(watch);
                 self.bound = Some(Endpoint4::new(*local.ip(), local.port()));
             }
             Err(error) => {
@@ -120,6 +134,10 @@ impl UdpEnd<'_> {
 
     fn follow(&mut self, now: &Surroundings, posts: &[Post]) {
         let wanted = self.wanted(now);
+        if self.bound.is_some() && self.watch.as_ref().is_some_and(InletWatch::is_closed) {
+            tracing::warn!("{}: its socket failed; it is opened again", self.relay.name);
+            (self.bound, self.watch) = (None, None);
+        }
         if let Some(bound) = self.bound.filter(|bound| Some(*bound) != wanted) {
             let name = &self.relay.name;
             tracing::warn!("{name} lost its address {}: clients cannot reach it there", bound.address);
@@ -140,6 +158,26 @@ impl UdpEnd<'_> {
             self.trouble = trouble;
             self.give(posts);
         }
+        if wanted.is_none() {
+            self.trouble = None;
+        }
+    }
+
+    /// Tells all engines of the end. A worker whose ring is full learns it the next time.
+    fn tell(&mut self, index: usize, networks: &[Prefix4], posts: &[Post]) {
+        self.is_untold = false;
+        for (worker, post) in posts.iter().enumerate() {
+            // Nothing depends on the answer.
+            let (answer, _) = oneshot::channel();
+            let change = Box::new(TeredoChange::Local(self.bound, networks.to_vec()));
+            if let Err(error) = post.send(Command::Teredo(index as u16, change, answer)) {
+                tracing::warn!(
+                    "worker {worker} does not know the address of {} yet: {error}",
+                    self.relay.name
+                );
+                self.is_untold = true;
+            }
+        }
     }
 
     /// Tells the operator who can use the relay.
@@ -158,14 +196,85 @@ impl UdpEnd<'_> {
     }
 }
 
-/// Tells all engines of a relay's end.
-fn tell(index: usize, local: Option<Endpoint4>, networks: &[Prefix4], posts: &[Post]) {
-    for (worker, post) in posts.iter().enumerate() {
-        // Nothing depends on the answer.
-        let (answer, _) = oneshot::channel();
-        let change = Box::new(TeredoChange::Local(local, networks.to_vec()));
-        if let Err(error) = post.send(Command::Teredo(index as u16, change, answer)) {
-            tracing::error!("worker {worker} does not know the address of a relay: {error}");
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostAddress;
+    use crate::worker::{Mailbox, mailbox};
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    /// A configuration with a relay at this port of 127.0.0.1, a host that has this address, and a worker's ring.
+    fn relay_at(port: u16) -> (Config, Surroundings, Post, Mailbox) {
+        let text = format!(
+            "[teredo_relay]\naddress = \"192.0.2.1\"\nport = {port}\nipv6_address = \"2001:db8::1\"\n"
+        );
+        let own = HostAddress { interface: "lo".into(), address: Ipv4Addr::LOCALHOST.into(), length: 8 };
+        let (post, mailbox) = mailbox().unwrap();
+        let mut config = crate::sample::config(&text);
+        crate::sample::localhost(&mut config.others.teredo_relay[0].local);
+        (config, Surroundings::of(&[own]), post, mailbox)
+    }
+
+    fn free_port() -> u16 {
+        UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    }
+
+    #[test]
+    fn a_worker_whose_ring_was_full_learns_the_end_later() {
+        let (config, now, post, _mailbox) = relay_at(free_port());
+        let (full, other) = crate::worker::mailbox().unwrap();
+        while full.send(Command::EndFastPath(oneshot::channel().0)).is_ok() {}
+        let mut ends = UdpTunnels::open(&config, &now, false).unwrap();
+        let posts = [post, full];
+        ends.begin(&now, &posts);
+        let told = |mailbox: &Mailbox| {
+            let mut told = 0;
+            while let Some(command) = mailbox.waiting() {
+                told += usize::from(matches!(command, Command::Teredo(0, change, _)
+                    if matches!(*change, TeredoChange::Local(Some(_), _))));
+            }
+            told
+        };
+        assert_eq!(told(&other), 0);
+        ends.follow(&now, &posts);
+        assert_eq!(told(&other), 1);
+    }
+
+    #[test]
+    fn a_socket_that_a_worker_closed_is_opened_again_at_the_same_port() {
+        let port = free_port();
+        let (config, now, post, mailbox) = relay_at(port);
+        let mut ends = UdpTunnels::open(&config, &now, false).unwrap();
+        let posts = [post];
+        ends.begin(&now, &posts);
+        let inlets = |mailbox: &Mailbox| {
+            let waiting = std::iter::from_fn(|| mailbox.waiting());
+            waiting
+                .filter_map(|it| if let Command::AddInlet(inlet) = it { Some(inlet) } else { None })
+                .collect()
+        };
+        let first: Vec<Inlet> = inlets(&mailbox);
+        assert_eq!(first.len(), 1);
+        assert!(!ends.follow(&now, &posts));
+        assert_eq!(inlets(&mailbox).len(), 0, "it is open");
+        drop(first);
+        ends.follow(&now, &posts);
+        let second: Vec<Inlet> = inlets(&mailbox);
+        assert_eq!((second.len(), second[0].at.1), (1, Some(port)));
+        assert_eq!(ends.ends(), [("teredo_relay".to_owned(), Some(format!("127.0.0.1:{port}")))]);
+    }
+
+    #[test]
+    fn a_port_that_another_program_has_is_named_until_it_is_free() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (config, now, post, _mailbox) = relay_at(other.local_addr().unwrap().port());
+        let mut ends = UdpTunnels::open(&config, &now, true).unwrap();
+        let posts = [post];
+        ends.begin(&now, &posts);
+        let troubles = ends.troubles();
+        assert!(troubles.len() == 1 && troubles[0].1.contains("in use"), "{troubles:?}");
+        drop(other);
+        assert!(ends.follow(&now, &posts));
+        assert_eq!(ends.troubles(), []);
     }
 }

@@ -3,8 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::{
-    event_log, iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings, shared_pools,
-    teredo_client, upstreams, vrfs,
+    event_log, exposed, iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings,
+    shared_pools, teredo_client, upstreams, vrfs,
 };
 use crate::config::Config;
 
@@ -19,7 +19,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     let mut findings = routes::check(config, &facts);
     findings.extend(shared_pools::check(config, &facts));
     findings.extend(settings::check(config, &facts));
-    findings.extend(teredo_client::check(config));
+    findings.extend(teredo_client::check(config, &facts));
     findings.extend(vrfs::check(config));
     findings.extend(mtu::check(config, &facts));
     findings.extend(ports::check(config, &facts));
@@ -28,5 +28,6 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));
     findings.extend(event_log::check(config));
+    findings.extend(exposed::check(config));
     findings
 }

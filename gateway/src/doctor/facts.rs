@@ -156,7 +156,8 @@ fn inside_hosts(
         IpAddr::V4(_) | IpAddr::V6(_) => None,
     });
     let mut hosts: Vec<_> = global.collect();
-    let is_relay = config.six_rd.iter().any(|it| it.role == SixRdRole::BorderRelay)
+    let is_relay = !config.others.teredo_relay.is_empty()
+        || config.six_rd.iter().any(|it| it.role == SixRdRole::BorderRelay)
         || config.six_to_four.iter().any(|it| it.role == SixToFourRole::Relay);
     let is_inside = |(_, interface): &(Ipv6Addr, String)| outside != Some(interface.as_str());
     if !is_relay && hosts.iter().any(is_inside) {

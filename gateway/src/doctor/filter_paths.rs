@@ -142,6 +142,12 @@ impl Paths<'_> {
             let mut listened = self.config.dns64.iter().flat_map(|dns64| dns64.listening.listen.iter());
             !own.address.is_loopback() && listened.any(|at| at.ip() == own.address)
                 || self.config.teredo_server.iter().any(|it| it.addresses().any(|at| at == own.address))
+                || self
+                    .config
+                    .others
+                    .teredo_relay
+                    .iter()
+                    .any(|it| it.local.found.map(IpAddr::V4) == Some(own.address))
         });
         let listening = listening.map(|own| own.interface.as_str());
         let links = self.links4();

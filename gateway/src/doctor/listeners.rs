@@ -49,6 +49,10 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         let at = relay.local.found.map(|address| SocketAddr::from((address, relay.port)));
         wanted.extend(at.map(|at| (Transport::Udp, at, "teredo_relay.port")));
     }
+    for client in config.others.teredo_client.iter().filter(|client| client.port != 0) {
+        let at = client.local.found.map(|address| SocketAddr::from((address, client.port)));
+        wanted.extend(at.map(|at| (Transport::Udp, at, "teredo_client.port")));
+    }
     for address in config.teredo_server.iter().flat_map(TeredoServer::addresses) {
         let at = SocketAddr::from((address, TEREDO_PORT));
         wanted.push((Transport::Udp, at, "teredo_server"));
@@ -76,7 +80,7 @@ fn taken((transport, at, key): &Wanted, by: &[Process], is_running: bool) -> Opt
     Some(Finding::fault(
         CHECK,
         format!("{process} (process {number}) has {name} {at}, which {key} is to listen at"),
-        format!("{stop}; or another address in {key}"),
+        format!("{stop}; or another {} in {key}", if key.ends_with(".port") { "port" } else { "address" }),
     ))
 }
 
@@ -152,6 +156,24 @@ mod tests {
         assert!(said.cure.unwrap().starts_with("end the other gateway, process 7"));
         let said = taken(&wanted, &[process("systemd-resolve")], true).unwrap();
         assert!(said.cure.unwrap().contains("DNSStubListener=no"));
+    }
+
+    #[test]
+    fn a_process_at_the_port_of_a_teredo_client_is_named_and_another_port_is_the_cure() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let at = other.local_addr().unwrap();
+        let servers = "servers = [{ address = \"80.64.79.1\", secondary = \"80.64.79.2\" }]";
+        let of = |port: u16| {
+            let text = format!("[teredo_client]\naddress = \"192.0.2.1\"\nport = {port}\n{servers}\n");
+            let mut config = config(&text);
+            crate::sample::localhost(&mut config.others.teredo_client[0].local);
+            config
+        };
+        let found = check(&of(at.port()), &Facts::default());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].what.contains(&format!("has UDP {at}, which teredo_client.port")), "{found:?}");
+        assert!(found[0].cure.as_ref().unwrap().ends_with("or another port in teredo_client.port"));
+        assert_eq!(wanted(&of(0)), [], "the kernel chooses one");
     }
 
     #[test]

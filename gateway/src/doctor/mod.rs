@@ -23,6 +23,7 @@
 
 mod event_log;
 mod examine;
+mod exposed;
 mod facts;
 mod filter_paths;
 mod finding;

@@ -1,19 +1,22 @@
 //! A Teredo client: the way to its servers, native IPv6, and its packet filter.
 
+use super::facts::Facts;
 use super::finding::Finding;
-use crate::config::{Config, TeredoClient};
+use crate::config::{Config, Surroundings, TeredoClient};
 use crate::host::notrack::listing;
-use crate::host::{Hop, NftError, hop, native_ipv6};
+use crate::host::{Hop, NftError, hop, native_ipv6, routes_ipv6_internet};
 use std::net::{IpAddr, Ipv4Addr};
 
 const CHECK: &str = "teredo_client";
 
-pub(super) fn check(config: &Config) -> Vec<Finding> {
+pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let Some(client) = config.others.teredo_client.first() else { return Vec::new() };
     let ways = client.servers.iter().map(|it| (it.address, hop(IpAddr::V4(it.address))));
     let ways: Vec<(Ipv4Addr, Option<Hop>)> = ways.collect();
     let has_nft = !matches!(listing(&config.gateway.name), Err(NftError::Missing));
-    judge(client, &config.tun.name, &ways, native_ipv6(), has_nft)
+    let routes = config.reach(&Surroundings::of(&facts.addresses)).routes;
+    let own = (!routes_ipv6_internet(&routes)).then_some(&*config.tun.name);
+    judge(client, &config.tun.name, &ways, native_ipv6(own) == Some(true), has_nft)
 }
 
 fn judge(

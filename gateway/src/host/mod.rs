@@ -50,5 +50,5 @@ pub use record::{
     Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
 };
 pub use route::RouteError;
-pub use route_lookup::{Hop, default_interfaces, hop, native_ipv6};
+pub use route_lookup::{Hop, default_interfaces, hop, native_ipv6, routes_ipv6_internet};
 pub use vrf::{NoVrf, Vrf, members, vrf, vrf_with};

@@ -1,6 +1,7 @@
 //! Where the kernel sends packets, in its own words (rtnetlink): no program is needed.
 
 use super::kernel;
+use crate::config::TunnelRoute;
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::route::{
@@ -52,15 +53,36 @@ pub fn default_interfaces() -> Vec<String> {
 /// A destination in the IPv6 Internet (a root server of the DNS), to which nothing is sent: the kernel only tells its route.
 const ANYWHERE: Ipv6Addr = Ipv6Addr::new(0x2001, 0x7fd, 0, 0, 0, 0, 0, 1);
 
-/// Whether this host reaches the IPv6 Internet from a global address that is not Teredo's. Waits for the kernel.
-pub fn native_ipv6() -> bool {
+/// Whether this host reaches the IPv6 Internet from a global address that is not Teredo's; `None`: the kernel does not say. `own`: a device
+/// whose routes do not count, as a Teredo client's is one of them. Waits for the kernel.
+pub fn native_ipv6(own: Option<&str>) -> Option<bool> {
+    let own = own.and_then(|name| nix::net::if_::if_nametoindex(name).ok());
     let found = kernel::ask(|handle| async move {
         let message = RouteMessageBuilder::<Ipv6Addr>::new().destination_prefix(ANYWHERE, 128).build();
-        handle.route().get(message).execute().try_next().await.ok().flatten()
+        handle.route().get(message).execute().try_next().await
     });
-    found.ok().flatten().is_some_and(|route| {
-        route.header.kind == RouteType::Unicast && source(&route.attributes).is_some_and(is_native)
-    })
+    match found.ok()? {
+        Ok(route) => Some(route.is_some_and(|route| leads_out(&route, own))),
+        Err(error) => says_there_is_none(&error).then_some(false),
+    }
+}
+
+/// Whether the IPv6 Internet may be reached by a route of the configuration, which is not a Teredo client's.
+pub fn routes_ipv6_internet(routes: &[TunnelRoute]) -> bool {
+    routes.iter().any(|route| !route.is_last && route.prefix.contains(ANYWHERE))
+}
+
+fn leads_out(route: &RouteMessage, own: Option<u32>) -> bool {
+    route.header.kind == RouteType::Unicast
+        && source(&route.attributes).is_some_and(is_native)
+        && (own.is_none() || device(&route.attributes) != own)
+}
+
+/// Without a route, and with one that refuses, the kernel answers with an error.
+fn says_there_is_none(error: &rtnetlink::Error) -> bool {
+    const NONE: [i32; 4] =
+        [nix::libc::ENETUNREACH, nix::libc::EHOSTUNREACH, nix::libc::EACCES, nix::libc::EINVAL];
+    matches!(error, rtnetlink::Error::NetlinkError(message) if NONE.contains(&-message.raw_code()))
 }
 
 fn source(attributes: &[RouteAttribute]) -> Option<Ipv6Addr> {
@@ -149,6 +171,32 @@ mod tests {
         });
         route.attributes = vec![RouteAttribute::MultiPath(hops.into()), RouteAttribute::Priority(100)];
         assert_eq!((interfaces(&route), metric(&route)), (vec![4, 5], 100));
+    }
+
+    /// Next to another global address on its device, a client's own route has that address as its source.
+    #[test]
+    fn the_route_of_a_client_is_not_native_and_a_tunnels_is() {
+        let mut route = RouteMessage::default();
+        route.header.kind = RouteType::Unicast;
+        let source: Ipv6Addr = "2001:db8::1".parse().unwrap();
+        route.attributes =
+            vec![RouteAttribute::Oif(3), RouteAttribute::PrefSource(RouteAddress::Inet6(source))];
+        assert!(leads_out(&route, None) && leads_out(&route, Some(4)) && !leads_out(&route, Some(3)));
+        let of = |prefix: &str, is_last| TunnelRoute { prefix: prefix.parse().unwrap(), mtu: None, is_last };
+        assert!(!routes_ipv6_internet(&[of("::/0", true), of("2001:db8::/32", false)]));
+        assert!(routes_ipv6_internet(&[of("::/0", true), of("2000::/3", false)]));
+    }
+
+    #[test]
+    fn that_there_is_no_route_is_an_answer_and_another_error_is_not() {
+        let error = |code: i32| {
+            let mut message = rtnetlink::packet_core::ErrorMessage::default();
+            message.code = std::num::NonZeroI32::new(-code);
+            rtnetlink::Error::NetlinkError(message)
+        };
+        assert!(says_there_is_none(&error(nix::libc::ENETUNREACH)));
+        assert!(!says_there_is_none(&error(nix::libc::ENOBUFS)));
+        assert!(!says_there_is_none(&rtnetlink::Error::RequestFailed));
     }
 
     #[test]

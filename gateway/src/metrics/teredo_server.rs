@@ -25,7 +25,7 @@ pub(super) fn encode(row: &TeredoServerRow, encoder: &mut DescriptorEncoder<'_>)
         let encoder = encoder.encode_descriptor(&name, &counted.help, None, MetricType::Counter)?;
         ConstCounter::new(counted.value).encode(encoder)?;
     }
-    let help = "Addresses of the Teredo server that this host does not have.";
+    let help = "Addresses of the Teredo server that this host does not have, or at which another program has the port.";
     let encoder = encoder.encode_descriptor("teredo_server_waiting", help, None, MetricType::Gauge)?;
-    ConstGauge::new(row.waits.len() as u64).encode(encoder)
+    ConstGauge::new((row.waits.len() + row.troubles.len()) as u64).encode(encoder)
 }

@@ -12,6 +12,9 @@ pub fn teredo_server(row: &Option<TeredoServerRow>, colour: Colour) -> String {
     for address in &row.waits {
         text.push_str(&format!("waits for {address}, which this host does not have\n"));
     }
+    for what in &row.troubles {
+        text.push_str(&format!("cannot listen: {what}\n"));
+    }
     text.push_str(&format!("last minute: {}\n", state(row)));
     let all = row.handled.iter().chain(&row.refused).chain(&row.counters);
     let mut table = Table::new(&["OUTCOME", "COUNT", "MEANING"]);

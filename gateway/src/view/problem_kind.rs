@@ -66,7 +66,9 @@ problems! {
     UpstreamDown = "upstream_down",
     /// A warning of the DNS64, such as a trust anchor that cannot be updated.
     Dns64 = "dns64",
-    /// An address of the Teredo server is not on this host (an error), it is over its total rate, or discards most of many datagrams, within the last minute.
+    /// The socket of a Teredo relay or client cannot be opened, or the client has no address, other than because of native IPv6.
+    Teredo = "teredo",
+    /// An address of the Teredo server is not on this host, or another program has its port (errors), it is over its total rate, or discards most of many datagrams, within the last minute.
     TeredoServer = "teredo_server",
     /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
     FastPath = "fast_path",

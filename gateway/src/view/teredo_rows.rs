@@ -41,6 +41,8 @@ pub struct TeredoClientRow {
     pub phase: String,
     /// Why it has no address; `None`: it has one, or nothing has failed yet.
     pub why: Option<String>,
+    /// Whether nothing needs attention: it has an address, begins, or is off because of native IPv6.
+    pub is_as_wanted: bool,
     /// Its IPv6 address.
     pub address: Option<String>,
     /// The server that it asks or uses.

@@ -10,6 +10,9 @@ pub struct TeredoServerRow {
     pub exposes: String,
     /// Its addresses that this host does not have.
     pub waits: Vec<String>,
+    /// Sockets that cannot be opened, and what the kernel says.
+    #[serde(default)]
+    pub troubles: Vec<String>,
     /// Datagrams received within the last minute.
     pub received_last_minute: u64,
     /// Those among them that were discarded.

@@ -149,6 +149,12 @@ impl Mailbox {
         self.commands.recv().ok()
     }
 
+    /// The next command that waits, for tests without a worker.
+    #[cfg(test)]
+    pub fn waiting(&self) -> Option<Command> {
+        self.commands.try_recv().ok()
+    }
+
     /// What wakes this worker.
     pub fn wake(&self) -> &Wake {
         &self.wake

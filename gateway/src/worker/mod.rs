@@ -31,4 +31,4 @@ pub use translator::{
     BindingEntry, Edited, Position, Report, Scan, SessionEntry, SubscriberEntry, Table, TeredoPage,
     Translator,
 };
-pub use tunnels::{ControlSender, Inlet, InletAt, TunnelSet};
+pub use tunnels::{ControlSender, Inlet, InletAt, InletWatch, TunnelSet};

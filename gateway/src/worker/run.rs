@@ -208,7 +208,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Err(error) => {
                     let inlet = self.inlets.take(place);
                     self.closed.add(inlet.link.counters());
-                    tracing::error!("stopped receiving tunnel packets for {}: {error}", inlet.at.0);
+                    tracing::error!("stopped receiving tunnel packets for {inlet}: {error}");
                 }
             }
         }

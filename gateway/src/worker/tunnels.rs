@@ -6,6 +6,7 @@ use sixway_wire::{Ipv4Header, protocol};
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Weak};
 use tokio::sync::mpsc::Sender;
 
 /// The tunnels of all engines, and this host's addresses.
@@ -36,6 +37,40 @@ pub struct Inlet {
     pub at: InletAt,
     /// The socket.
     pub link: Box<dyn Link + Send>,
+    /// Ends with it.
+    life: Arc<()>,
+}
+
+/// Whether a socket is open that was given to a worker: it closes one that fails.
+#[derive(Clone, Debug)]
+pub struct InletWatch(Weak<()>);
+
+impl InletWatch {
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+impl Inlet {
+    /// A socket that is bound there.
+    pub fn new(at: InletAt, link: Box<dyn Link + Send>) -> Self {
+        Self { at, link, life: Arc::default() }
+    }
+
+    /// Tells later whether it was closed.
+    pub fn watch(&self) -> InletWatch {
+        InletWatch(Arc::downgrade(&self.life))
+    }
+}
+
+impl fmt::Display for Inlet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            (address, Some(port)) => write!(f, "UDP {address}:{port}"),
+            (address, None) => write!(f, "{address}"),
+        }
+    }
 }
 
 /// The sockets of a worker.

@@ -71,3 +71,31 @@ fn a_check_says_of_the_fast_path_what_the_start_says() {
     std::fs::write(network.directory.join("gateway.toml"), tunnels()).unwrap();
     assert_eq!(remarks(&check(&network)), [] as [String; 0]);
 }
+
+/// An open relay and an open server are what they are by intention: both are named.
+#[test]
+fn a_check_and_the_doctor_say_what_is_exposed_to_the_internet_and_to_whom() {
+    let network = Network::build();
+    network.ip(&["-n", &network.host("gateway"), "addr", "add", "80.64.79.1/32", "dev", "out0"]);
+    let server = "[teredo_server]\naddress = \"80.64.79.1\"\n";
+    let relay = "[teredo_relay]\naddress = \"80.64.79.1\"\nport = 3545\nipv6_address = \"2001:db8:1::1\"\n";
+    let file = network.directory.join("gateway.toml");
+    let said = |text: &str, command: &str| {
+        std::fs::write(&file, text).unwrap();
+        let output = network.on("gateway", SIXWAY, &[command, "-c", file.to_str().unwrap()]);
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    };
+    let open = format!("{server}{relay}");
+    let checked = said(&open, "check");
+    for line in [
+        "warning: teredo_server is open to anybody: UDP 80.64.79.1:3544 · qualifies any IPv4 host",
+        "warning: teredo_relay is open to anybody: UDP 80.64.79.1:3545 · takes packets of any IPv4 host",
+    ] {
+        assert!(checked.contains(line), "{checked}");
+    }
+    let restricted = said(&format!("{relay}serves = [\"2001:db8::/32\"]\n"), "check");
+    assert!(restricted.contains("note: teredo_relay: UDP 80.64.79.1:3545"), "{restricted}");
+    let examined = said(&open, "doctor");
+    assert!(examined.contains("teredo_server is open to anybody, as configured"), "{examined}");
+    assert!(examined.contains("teredo_relay is open to anybody, as configured"), "{examined}");
+}

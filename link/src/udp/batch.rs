@@ -98,6 +98,12 @@ impl Departures {
         self.count == BATCH
     }
 
+    /// How many there are to send.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
     /// Whether there is nothing to send.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

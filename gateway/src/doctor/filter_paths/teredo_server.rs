@@ -1,9 +1,9 @@
 //! Datagrams to a Teredo server.
 
-use super::{PathRule, Paths, REMOTE4, neighbour, udp4};
+use super::{PathRule, Paths, udp4};
 use crate::doctor::probe::Packet;
 use sixway_wire::teredo::TEREDO_PORT;
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 impl Paths<'_> {
     /// From the Internet, or from a neighbour where that is on another interface, to each address of the server.
@@ -11,11 +11,7 @@ impl Paths<'_> {
         let addresses: Vec<Ipv4Addr> =
             self.config.teredo_server.iter().flat_map(|server| server.addresses()).collect();
         for address in addresses {
-            let facts = self.facts;
-            let own = facts.addresses.iter().find(|own| own.address == IpAddr::V4(address));
-            let Some(link) = own.map(|own| own.interface.clone()) else { continue };
-            let is_uplink = self.uplink.as_ref() == Some(&link);
-            let from = if is_uplink { REMOTE4 } else { neighbour(address) };
+            let Some((link, from)) = self.way_to(address) else { continue };
             let (mark, at) = (self.next(), SocketAddrV4::new(address, TEREDO_PORT));
             self.plan.packets.push(Packet {
                 into: link.clone(),

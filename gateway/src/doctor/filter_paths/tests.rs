@@ -165,6 +165,50 @@ fn datagrams_to_both_addresses_of_a_teredo_server_are_tried() {
 }
 
 #[test]
+fn an_address_of_no_network_is_tried_from_the_uplink() {
+    let text = "[teredo_server]\naddress = \"198.51.100.7\"\nnative = false\n";
+    let on = |interface: &str, length| {
+        let mut facts = facts();
+        let address = "198.51.100.7".parse().unwrap();
+        facts.addresses.push(HostAddress { interface: interface.into(), address, length });
+        facts
+    };
+    for (interface, length) in [("dummy0", 32), ("lo", 32), ("lo", 8)] {
+        let (plan, paths) = tried(text, &on(interface, length));
+        assert_eq!(names(&paths), ["datagrams from eth0 to the Teredo server at 198.51.100.7:3544"]);
+        assert_eq!(plan.packets[0].octets[12..16], REMOTE4.octets());
+        // The trial's host must have the address.
+        let has_it = |(_, own): &(String, Vec<String>)| own.iter().any(|it| it.starts_with("198.51.100.7/"));
+        assert!(plan.interfaces.iter().any(has_it), "{:?}", plan.interfaces);
+    }
+    // A neighbour's way in is that interface.
+    let (plan, paths) = tried(text, &on("dmz0", 24));
+    assert!(names(&paths)[0].starts_with("datagrams from dmz0"), "{paths:?}");
+    assert_eq!(plan.packets[0].octets[12..16], [198, 51, 100, 5]);
+}
+
+#[test]
+fn what_teredo_clients_send_through_a_relay_is_tried_both_ways() {
+    let text = "[teredo_relay]\naddress = \"203.0.113.7\"\nipv6_address = \"2001:db8:1::1\"\n";
+    let (plan, paths) = tried(text, &facts());
+    let input = "packets of Teredo clients from eth0 to teredo_relay at 203.0.113.7, UDP port 3544";
+    assert_eq!(names(&paths), [input, TRANSLATED[0], TRANSLATED[1], TRANSLATED[2]]);
+    let route = ("2001:0:c633:644d:0:63bf:39cc:9bb1/128".to_owned(), "sixway0".to_owned());
+    assert!(plan.routes.contains(&route), "{:?}", plan.routes);
+}
+
+#[test]
+fn a_relay_on_an_interface_of_its_own_is_tried_there() {
+    let mut facts = facts();
+    let address = "198.51.100.129".parse().unwrap();
+    facts.addresses.push(HostAddress { interface: "dmz0".into(), address, length: 25 });
+    let text = "[teredo_relay]\naddress = \"198.51.100.129\"\nipv6_address = \"2001:db8:1::1\"\n";
+    let (plan, paths) = tried(text, &facts);
+    assert!(names(&paths)[0].starts_with("packets of Teredo clients from dmz0"), "{paths:?}");
+    assert!(plan.interfaces.iter().any(|(name, _)| name == "dmz0"), "{:?}", plan.interfaces);
+}
+
+#[test]
 fn without_an_uplink_nothing_can_be_tried() {
     let config = crate::sample::config(NAT64);
     assert_eq!(plan(&config, &Facts { outside: None, ..facts() }, Vec::new()), None);
