@@ -10,7 +10,7 @@ use crate::view::TeredoClientRow;
 use crate::worker::{Clock, Command, Inlet, Post};
 use nix::time::ClockId;
 use ring::hmac;
-use sixway_control::teredo_client::{Action, Client, Local, Secret, ServerAddresses, Settings};
+use sixway_control::teredo_client::{Action, Client, Local, Secret, ServerAddresses, Settings, Why};
 use sixway_control::teredo_server::ClientKey;
 use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_link::UdpTunnel;
@@ -95,6 +95,17 @@ fn settings(config: &TeredoClient, secret: Option<Secret>) -> Settings {
         learn_interval: config.learn_interval,
         local_discovery: config.local_discovery,
         ..Settings::new(servers.collect())
+    }
+}
+
+/// Why there is no address. A server says nothing to a client that it does not know (RFC 4380 §5.3.1), which looks like one that is gone.
+fn explained(why: Why, has_secret: bool) -> String {
+    let is_silence = matches!(why, Why::NoAnswer(_) | Why::NoSecondAnswer(_) | Why::Blocked(_));
+    match is_silence && has_secret {
+        true => {
+            format!("{why}; servers do not answer clients whose client_id and secret_file they do not know")
+        }
+        false => why.to_string(),
     }
 }
 
@@ -257,7 +268,11 @@ impl<'c> TeredoHost<'c> {
                     self.kept.save();
                 }
                 Action::Stop(why) => {
-                    tracing::warn!("{}: no address: {why}", self.config.name);
+                    tracing::warn!(
+                        "{}: no address: {}",
+                        self.config.name,
+                        explained(why, self.config.client_id.is_some())
+                    );
                     (self.grace, self.engine) = (None, None);
                     self.tell(&TeredoChange::Client(None), posts);
                 }
@@ -305,7 +320,7 @@ impl<'c> TeredoHost<'c> {
         let status = self.client.status(self.clock.now());
         TeredoClientRow {
             phase: status.phase.word().into(),
-            why: status.why.map(|why| why.to_string()),
+            why: status.why.map(|why| explained(why, self.config.client_id.is_some())),
             address: status.in_use.map(|state| state.address.address().to_string()),
             server: status.server.map(|server| server.to_string()),
             mapped: status.mapped().map(|mapped| mapped.to_string()),
@@ -329,5 +344,19 @@ impl<'c> TeredoHost<'c> {
             self.is_untold |=
                 post.send(Command::Teredo(self.index, Box::new(change.clone()), answer)).is_err();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn the_silence_of_a_server_may_be_a_wrong_secret_if_there_is_one() {
+        let silence = Why::NoAnswer(Ipv4Addr::new(192, 0, 2, 1));
+        assert_eq!(explained(silence, false), "no answer from server 192.0.2.1");
+        assert!(explained(silence, true).contains("client_id and secret_file"));
+        assert!(!explained(Why::NativeIpv6, true).contains("secret"));
     }
 }
