@@ -209,16 +209,16 @@ impl<'c> TeredoHost<'c> {
         let socket = opened?;
         let sender = socket.sender()?;
         let local = socket.local();
-        if self.config.local_discovery
-            && let Err(error) = self.sockets.listen()
-        {
-            tracing::warn!("{}: clients of this link are not found: {error}", self.config.name);
-        }
         let Some(post) = posts.first() else { return Ok(()) };
         let inlet = Inlet { at: (*local.ip(), Some(local.port())), link: Box::new(socket) };
         post.send(Command::AddInlet(inlet)).map_err(io::Error::other)?;
         // Not before: a copy of a socket that nobody reads would keep the port.
         self.sockets.service = Some(sender);
+        if self.config.local_discovery
+            && let Err(error) = self.sockets.listen()
+        {
+            tracing::warn!("{}: clients of this link are not found: {error}", self.config.name);
+        }
         tracing::info!("{}: UDP {local}", self.config.name);
         self.bound = Some(Endpoint4::new(*local.ip(), local.port()));
         (self.kept.port, self.tries) = (local.port(), 0);

@@ -129,16 +129,16 @@ fn nat_moves() -> Result<()> {
 /// Packets a second of the stream while a process gives way.
 const RATE: u32 = 100;
 
-/// From the client to the host and back, until it is ended.
-fn stream(network: &Network, address: &str) -> Result<Numbered> {
+/// From one host to another and back, until it is ended.
+fn stream(network: &Network, [from, source]: [&str; 2], [to, target]: [&str; 2]) -> Result<Numbered> {
     let of = |text: &str| text.parse::<IpAddr>().map_err(|_| Failure::Unexpected(text.into()));
-    let host = SocketAddr::new(of(HOST)?, 4_000);
+    let target = SocketAddr::new(of(target)?, 4_000);
     Numbered::start(&Plan {
-        client: network.host("client")?,
-        source: SocketAddr::new(of(address)?, 5_000),
-        server: network.host("host")?,
-        target: host,
-        listens: host,
+        client: network.host(from)?,
+        source: SocketAddr::new(of(source)?, 5_000),
+        server: network.host(to)?,
+        target,
+        listens: target,
         flows: 1,
         per_second: RATE,
         octets: 100,
@@ -185,7 +185,7 @@ fn client_gives_way() -> Result<()> {
     let address = has_address(&network, "client", |_| true)?;
     passes(&network)?;
     let during = |what: &str, change: &dyn Fn() -> Result<()>| -> Result<()> {
-        let stream = stream(&network, &address)?;
+        let stream = stream(&network, ["client", &address], ["host", HOST])?;
         interrupt::pause(Duration::from_millis(500))?;
         change()?;
         interrupt::pause(Duration::from_millis(2_500))?;
@@ -209,15 +209,17 @@ fn client_gives_way() -> Result<()> {
     reaches_host(&network)
 }
 
+/// The host's packets make the next relay ask the client. While the client alone sends, nothing does: the relay cannot know it, and the client asks
+/// again 30 s after the last packet that came.
 fn relay_gives_way() -> Result<()> {
     let network = network()?;
     run_sixway(&network, RELAY)?;
     run_sixway_on(&network, "server", SERVER)?;
-    run_sixway_on(&network, "client", CLIENT)?;
+    run_sixway_on(&network, "client", &format!("{CLIENT}firewall = false\n"))?;
     let address = has_address(&network, "client", |_| true)?;
     passes(&network)?;
     let during = |what: &str, change: &dyn Fn() -> Result<()>| -> Result<()> {
-        let stream = stream(&network, &address)?;
+        let stream = stream(&network, ["host", HOST], ["client", &address])?;
         interrupt::pause(Duration::from_millis(500))?;
         change()?;
         interrupt::pause(Duration::from_millis(2_500))?;
