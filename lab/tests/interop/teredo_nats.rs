@@ -24,6 +24,15 @@ pub const TESTS: &[Interop] = &[
     Interop::new("our_teredo_client_finds_our_nat44_to_be_restricted_by_port", OURS, || {
         behind_our_nat44("address-and-port-dependent", RESTRICTED)
     }),
+    Interop::new(
+        "our_teredo_client_with_ours_behind_a_symmetric_nat_and_a_host_reach_each_other",
+        OURS,
+        || with_ours(Nat::Symmetric),
+    ),
+    Interop::new("our_teredo_client_with_ours_behind_a_closed_nat_and_a_host_reach_each_other", OURS, || {
+        with_ours(Nat::Closed)
+    }),
+    Interop::new("our_teredo_client_without_a_nat_and_a_host_reach_each_other", OURS, without_nat),
     Interop::new("two_of_our_teredo_clients_behind_two_of_our_nat44_reach_each_other", OURS, two_nat44),
     Interop::new(
         "our_teredo_client_with_miredo_behind_masquerade_and_a_host_reach_each_other",
@@ -116,6 +125,35 @@ fn behind_our_nat44(filtering: &str, found: &str) -> Result<()> {
     // The host begins.
     reaches(&network, "host", &address)?;
     reaches(&network, "client", HOST)
+}
+
+/// No program of anybody else.
+fn with_ours(nat: Nat) -> Result<()> {
+    let network = behind(nat)?;
+    run_sixway(&network, RELAY)?;
+    run_sixway_on(&network, "server", SERVER)?;
+    run_sixway_on(&network, "client", &format!("{CLIENT}firewall = false\n"))?;
+    let address = has_address(&network, "client", |_| true)?;
+    assert_eq!(client_says(&network)?.contains("NAT: symmetric"), nat == Nat::Symmetric);
+    reaches(&network, "host", &address)?;
+    reaches(&network, "client", HOST)
+}
+
+/// The client is the host of the NAT, which has a public address.
+fn without_nat() -> Result<()> {
+    let network = network()?;
+    run_sixway(&network, RELAY)?;
+    run_sixway_on(&network, "server", SERVER)?;
+    let configuration = CLIENT.replace("\"up0\"", "\"out0\"");
+    run_sixway_on(&network, "nat", &format!("{configuration}firewall = false\n"))?;
+    let mut address = None;
+    interrupt::wait_until(Duration::from_secs(30), "a Teredo address", || {
+        address = address_of(&network, "nat")?;
+        Ok(address.is_some())
+    })?;
+    let address = address.unwrap_or_default();
+    reaches(&network, "host", &address)?;
+    reaches(&network, "nat", HOST)
 }
 
 fn two_nat44() -> Result<()> {
