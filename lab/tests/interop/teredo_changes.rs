@@ -158,8 +158,8 @@ fn judge(report: &StreamReport, what: &str) {
     );
 }
 
-/// The port is closed between two processes, and the next one has to prove its peers.
-const MOST_LOST: Duration = Duration::from_secs(2);
+/// The port is closed between two processes, and the next one has to prove its peers; a lost bubble is repeated after 2 s.
+const MOST_LOST: Duration = Duration::from_millis(2_500);
 
 fn reload(network: &Network, host: &str) -> Result<()> {
     network
@@ -188,7 +188,7 @@ fn client_gives_way() -> Result<()> {
         let stream = stream(&network, ["client", &address], ["host", HOST])?;
         interrupt::pause(Duration::from_millis(500))?;
         change()?;
-        interrupt::pause(Duration::from_millis(2_500))?;
+        interrupt::pause(Duration::from_secs(3))?;
         let report = stream.end()?;
         let said = client_says(&network)?;
         assert_eq!(address_of(&network, "client")?.as_ref(), Some(&address), "{what}: {said}");
@@ -222,7 +222,7 @@ fn relay_gives_way() -> Result<()> {
         let stream = stream(&network, ["host", HOST], ["client", &address])?;
         interrupt::pause(Duration::from_millis(500))?;
         change()?;
-        interrupt::pause(Duration::from_millis(2_500))?;
+        interrupt::pause(Duration::from_secs(3))?;
         judge(&stream.end()?, what);
         Ok(())
     };
