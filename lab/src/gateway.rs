@@ -32,6 +32,14 @@ pub fn take_over(network: &Network, configuration: &str) -> Result<u32> {
     launch(network, "gateway", configuration, (&["--takeover"], None))
 }
 
+/// The same on another host.
+///
+/// # Errors
+/// It does not become ready.
+pub fn take_over_on(network: &Network, host: &str, configuration: &str) -> Result<u32> {
+    launch(network, host, configuration, (&["--takeover"], None))
+}
+
 fn launch(
     network: &Network,
     host: &str,
@@ -65,8 +73,16 @@ pub fn show(network: &Network, words: &[&str]) -> Result<Command> {
 
 /// `sixway` with these words, of the gateway on the host "gateway".
 pub fn ask(network: &Network, words: &[&str]) -> Result<Command> {
+    ask_on(network, "gateway", words)
+}
+
+/// The same of the one on another host.
+///
+/// # Errors
+/// There is no `sixway`.
+pub fn ask_on(network: &Network, host: &str, words: &[&str]) -> Result<Command> {
     let mut ask = Command::new(sixway()?);
-    ask.args(words).arg("--socket").arg(socket(network, "gateway"));
+    ask.args(words).arg("--socket").arg(socket(network, host));
     Ok(ask)
 }
 

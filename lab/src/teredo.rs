@@ -7,6 +7,7 @@
 //! ```
 
 use crate::failure::{Failure, Result};
+use crate::gateway::run_sixway_on;
 use crate::interrupt;
 use crate::namespace::command;
 use crate::topology::Network;
@@ -104,6 +105,73 @@ pub fn network_of_two() -> Result<Network> {
         hides(&network, nat, CLOSED)?;
     }
     Ok(network)
+}
+
+/// The same with another server, "spare", at 198.51.100.65 and .66.
+///
+/// # Errors
+/// A command failed.
+pub fn network_with_spare() -> Result<Network> {
+    let network = built(&["spare"])?;
+    network.link(("spare", "up0"), ("middle", "down4"))?;
+    for (host, device, address) in [
+        ("spare", "up0", "198.51.100.65/28"),
+        ("spare", "up0", "198.51.100.66/28"),
+        ("middle", "down4", "198.51.100.78/28"),
+        ("spare", "up0", "2001:db8:7::1/64"),
+        ("middle", "down4", "2001:db8:7::78/64"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    network.route("spare", "default via 198.51.100.78")?;
+    network.route("spare", "default via 2001:db8:7::78")?;
+    Ok(network)
+}
+
+/// The same with another client, "neighbour", at 192.168.1.3 on the link of the first one, behind the same NAT. The NAT sends nothing back to the side
+/// that it came from.
+///
+/// # Errors
+/// A command failed.
+pub fn network_of_a_link() -> Result<Network> {
+    let network = built(&["neighbour"])?;
+    network.link(("neighbour", "up0"), ("nat", "in1"))?;
+    for change in [
+        "link add lan0 type bridge",
+        "address delete 192.168.1.1/24 dev in0",
+        "link set in0 master lan0",
+        "link set in1 master lan0",
+        "link set lan0 up",
+    ] {
+        network.host("nat")?.ip(change)?;
+    }
+    network.address("nat", "lan0", "192.168.1.1/24")?;
+    network.address("neighbour", "up0", "192.168.1.3/24")?;
+    network.route("neighbour", "default via 192.168.1.1")?;
+    hides(&network, "nat", CLOSED)?;
+    Ok(network)
+}
+
+/// From now on the NAT on a host drops what nobody behind it asked for.
+///
+/// # Errors
+/// nft refused.
+pub fn closes(network: &Network, host: &str) -> Result<()> {
+    hides(network, host, CLOSED)
+}
+
+/// From now on the NAT on a host is a NAT44 of ours with this filtering, and this address in place of that of the host.
+///
+/// # Errors
+/// It does not start.
+pub fn is_our_nat44(network: &Network, host: &str, [own, outside]: [&str; 2], filtering: &str) -> Result<()> {
+    hides(network, host, "delete table ip hide\n")?;
+    network.route("middle", &format!("{outside}/32 via {own}"))?;
+    let configuration = format!(
+        "[gateway]\nipv4_address = \"{own}\"\nworkers = 1\n\n[[pool]]\nname = \"public\"\naddresses = [\"{outside}\"]\n\n\
+         [nat44]\ninside = [\"192.168.1.0/24\"]\npool = \"public\"\nfiltering = \"{filtering}\"\n"
+    );
+    run_sixway_on(network, host, &configuration).map(drop)
 }
 
 fn hides(network: &Network, host: &str, rules: &str) -> Result<()> {
@@ -225,6 +293,14 @@ pub fn qualified(network: &Network) -> Result<String> {
         || Ok(address()?.is_some()),
     )?;
     address()?.ok_or_else(|| Failure::Unexpected("the address is gone".into()))
+}
+
+/// Starts miredo's client.
+///
+/// # Errors
+/// It does not start.
+pub fn run_miredo_client(network: &Network) -> Result<u32> {
+    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")
 }
 
 /// Starts miredo's relay on the host "gateway".

@@ -368,6 +368,43 @@ fn clients_behind_one_nat_tell_each_other_their_local_endpoints() {
     gateway.sends_nothing();
 }
 
+/// RFC 6081 §5.6: the endpoint is private, and proven by the nonce alone.
+#[test]
+fn a_client_behind_the_same_nat_is_reached_where_its_bubble_with_the_nonce_comes_from() {
+    let mut gateway = qualified();
+    let near = Endpoint4::new(Ipv4Addr::new(192, 168, 1, 7), 3_544);
+    let nonce_of = |gateway: &mut Gateway, peer| {
+        gateway.receives(packet(&client6(0), &client6(peer)));
+        sends_to(gateway, mapped(peer), bubble(&client6(0), &client6(peer)));
+        let (to, payload) = sent_datagram(gateway);
+        assert_eq!(to, SERVER);
+        payload[40..46].to_vec()
+    };
+    let (own, peer) = (client6(0), client6(2));
+    let nonce = nonce_of(&mut gateway, 2);
+    let mut forged = nonce.clone();
+    forged[5] ^= 1;
+    for trailers in [&[][..], &forged] {
+        gateway.refuses(datagram(near, LOCAL, bubble_with(&peer, trailers)), DropReason::TeredoNotTrusted);
+    }
+    for other in ["224.0.0.253", "127.0.0.1", "192.0.2.9"] {
+        let other = Endpoint4::new(other.parse().unwrap(), 3_544);
+        let frame = datagram(other, LOCAL, bubble_with(&peer, &nonce));
+        gateway.receives(frame);
+        assert_ne!(gateway.last, Verdict::Absorbed, "{other}");
+    }
+    gateway.receives(datagram(near, LOCAL, bubble_with(&peer, &nonce)));
+    assert_eq!(gateway.last, Verdict::Absorbed);
+    sends_to(&mut gateway, near, bubble(&own, &peer));
+    sends_to(&mut gateway, near, packet(&own, &peer));
+    gateway.receives(datagram(near, LOCAL, packet(&peer, &own)));
+    gateway.sends(packet(&peer, &own));
+    // A client behind another NAT is not at a private endpoint, whatever it knows.
+    let nonce = nonce_of(&mut gateway, 20);
+    let frame = datagram(near, LOCAL, bubble_with(&client6(20), &nonce));
+    gateway.refuses(frame, DropReason::TeredoNotTrusted);
+}
+
 /// RFC 6081 §5.7.
 #[test]
 fn a_silent_client_is_asked_directly_before_its_server_is() {

@@ -107,6 +107,17 @@ fn settings(config: &TeredoClient, secret: Option<Secret>) -> Settings {
     }
 }
 
+/// Why there is no address. A server says nothing to a client that it does not know (RFC 4380 §5.3.1), which looks like one that is gone.
+fn explained(why: Why, has_secret: bool) -> String {
+    let is_silence = matches!(why, Why::NoAnswer(_) | Why::NoSecondAnswer(_) | Why::Blocked(_));
+    match is_silence && has_secret {
+        true => {
+            format!("{why}; servers do not answer clients whose client_id and secret_file they do not know")
+        }
+        false => why.to_string(),
+    }
+}
+
 fn secret_seed() -> io::Result<[u8; 32]> {
     let words = [engines::seed()?, engines::seed()?];
     let mut octets = [0; 32];
@@ -335,6 +346,7 @@ impl<'c> TeredoHost<'c> {
                     self.kept.save();
                 }
                 Action::Stop(why) => {
+                    let why = explained(why, self.config.client_id.is_some());
                     tracing::warn!("{}: no address: {why}", self.config.name);
                     self.give_up(posts);
                 }
@@ -391,7 +403,7 @@ impl<'c> TeredoHost<'c> {
         let why = match (is_open, unsent) {
             (true, _) => Some(NO_FILTER.to_owned()),
             (false, Some(what)) => Some(format!("the kernel does not send: {what}")),
-            (false, None) => status.why.map(|why| why.to_string()),
+            (false, None) => status.why.map(|why| explained(why, self.config.client_id.is_some())),
         };
         let phase = if is_open { Phase::Stopped } else { status.phase };
         TeredoClientRow {
@@ -553,5 +565,13 @@ mod tests {
         bench.keep(20_007, false);
         let host = bench.start(false);
         assert!(host.bound.is_some_and(|bound| !(20_000..20_100).contains(&bound.port)), "{:?}", host.bound);
+    }
+
+    #[test]
+    fn the_silence_of_a_server_may_be_a_wrong_secret_if_there_is_one() {
+        let silence = Why::NoAnswer(Ipv4Addr::new(192, 0, 2, 1));
+        assert_eq!(explained(silence, false), "no answer from server 192.0.2.1");
+        assert!(explained(silence, true).contains("client_id and secret_file"));
+        assert!(!explained(Why::NativeIpv6, true).contains("secret"));
     }
 }

@@ -35,9 +35,17 @@ mod realms_in_vrfs;
 mod room;
 mod siit;
 mod super_frames;
+mod teredo_changes;
 mod teredo_client;
+mod teredo_decoder;
+mod teredo_interval;
+mod teredo_nats;
+mod teredo_neighbours;
+mod teredo_peer;
 mod teredo_relay;
+mod teredo_secure;
 mod teredo_server;
+mod teredo_windows;
 mod tunnels;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -218,6 +226,11 @@ fn all() -> Vec<Interop> {
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         teredo_server::TESTS,
+        teredo_interval::TESTS,
+        teredo_nats::TESTS,
+        teredo_neighbours::TESTS,
+        teredo_secure::TESTS,
+        teredo_windows::TESTS,
         &dns64_upstreams::tests(),
     ]
     .concat();
@@ -226,7 +239,9 @@ fn all() -> Vec<Interop> {
         ds_lite::TESTS,
         four_over_six::TESTS,
         super_frames::TESTS,
+        teredo_changes::TESTS,
         teredo_client::TESTS,
+        teredo_decoder::TESTS,
         teredo_relay::TESTS,
         &tunnels::tests(),
         &dns64::tests(),

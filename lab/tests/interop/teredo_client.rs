@@ -39,20 +39,21 @@ fn page() -> String {
     pattern(1_000_000).iter().map(|octet| char::from(b'a' + octet % 26)).collect()
 }
 
-fn client_says(network: &Network) -> Result<String> {
+/// What `sixway show teredo` says on the host "client".
+pub fn client_says(network: &Network) -> Result<String> {
     let words = show_on(network, "client", &["teredo"])?;
     Ok(network.host("client")?.run(words, Duration::from_secs(5))?.succeeded()?.stdout)
 }
 
 /// Starts the server and the client; the client's address.
-fn qualified(network: &Network, configuration: &str) -> Result<String> {
+pub fn qualified(network: &Network, configuration: &str) -> Result<String> {
     run_miredo_server(network)?;
     run_sixway_on(network, "client", configuration)?;
     has_address(network, "client", |_| true)
 }
 
 /// Waits for an address of this kind.
-fn has_address(network: &Network, host: &str, is_it: impl Fn(&str) -> bool) -> Result<String> {
+pub fn has_address(network: &Network, host: &str, is_it: impl Fn(&str) -> bool) -> Result<String> {
     let mut found = None;
     let waited = interrupt::wait_until(Duration::from_secs(30), "a Teredo address", || {
         found = address_of(network, host)?.filter(|address| is_it(address));
@@ -64,12 +65,13 @@ fn has_address(network: &Network, host: &str, is_it: impl Fn(&str) -> bool) -> R
     found.ok_or_else(|| Failure::Unexpected("the address is gone".into()))
 }
 
-fn answers(network: &Network, from: &str, to: &str) -> Result<bool> {
+/// Whether a ping is answered.
+pub fn answers(network: &Network, from: &str, to: &str) -> Result<bool> {
     Ok(ping(network.host(from)?, to, 1, 56, Duration::from_secs(1))?.answered == 1)
 }
 
 /// The client's first packet makes it test the relay; after that, packets of all sizes pass, and a page is whole.
-fn passes(network: &Network) -> Result<()> {
+pub fn passes(network: &Network) -> Result<()> {
     let waited =
         interrupt::wait_until(Duration::from_secs(20), "a first answer", || answers(network, "client", HOST));
     if let Err(error) = waited {

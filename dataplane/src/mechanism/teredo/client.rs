@@ -184,6 +184,19 @@ impl Client {
             }
         }
         match (TeredoAddress::of(source), place) {
+            // RFC 6081 §5.6: behind the same NAT the endpoint may be private.
+            (Some(peer), Some(place))
+                if !contacts.may_send_to(from)
+                    && contacts.is_alternate(from)
+                    && self.is_behind_same_nat(peer)
+                    && contacts.is_proof(place, datagram.trailers()?.nonce, now) =>
+            {
+                let nonce = contacts.get(place).nonce;
+                let nonce = (nonce != 0).then(|| nonce.to_be_bytes());
+                let next = self.accepted(contacts, place, (datagram, local), now, effects);
+                contacts.alternate_bubble((datagram.destination, source), (local, from), nonce, now, effects);
+                next
+            }
             (Some(_), _) if !contacts.may_send_to(from) => Err(DropReason::TeredoNotTrusted),
             (Some(peer), _) if peer.mapped() == from => {
                 let (place, _) = contacts.entry(source, from, source, now, effects)?;
@@ -201,6 +214,11 @@ impl Client {
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
             (None, _) => self.unproven(contacts, (source, local), now, effects),
         }
+    }
+
+    /// Whether a NAT maps another client to the address that it maps this one to.
+    fn is_behind_same_nat(&self, peer: TeredoAddress) -> bool {
+        self.address.is_some_and(|own| own.mapped().address == peer.mapped().address)
     }
 
     /// What a server forwarded: a bubble of somebody who cannot reach this client yet.
@@ -229,8 +247,7 @@ impl Client {
         // Where it is known to be: behind a symmetric NAT not where its address says.
         let to = contacts.proven_endpoint(source).unwrap_or(peer.mapped());
         contacts.direct_bubble(between, (local, to), nonce, now, effects);
-        let is_neighbour = self.address.is_some_and(|own| own.mapped().address == peer.mapped().address);
-        if is_neighbour {
+        if self.is_behind_same_nat(peer) {
             for endpoint in trailers.alternates {
                 let to = alternate(*endpoint);
                 contacts.alternate_bubble(between, (local, to), trailers.nonce, now, effects);

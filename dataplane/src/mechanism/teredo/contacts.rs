@@ -428,6 +428,14 @@ impl Contacts {
         }
     }
 
+    /// Whether an endpoint may be that of a peer behind the same NAT: of a host, which may have a private address.
+    pub(super) fn is_alternate(&self, endpoint: Endpoint4) -> bool {
+        endpoint.port != 0
+            && !is_martian4(endpoint.address)
+            && self.acceptable.check(endpoint.address) != Err(DropReason::EmbeddedNotUnicast)
+            && self.local != Some(endpoint.address)
+    }
+
     /// The same to an endpoint in the network of a peer behind the same NAT, which may be private (RFC 6081 §5.6).
     pub(super) fn alternate_bubble(
         &mut self,
@@ -437,11 +445,7 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) {
-        let is_host = to.port != 0
-            && !is_martian4(to.address)
-            && self.acceptable.check(to.address) != Err(DropReason::EmbeddedNotUnicast)
-            && self.local != Some(to.address);
-        if is_host && self.may_send(to.address, now, effects) {
+        if self.is_alternate(to) && self.may_send(to.address, now, effects) {
             let octets = with_trailers(source, destination, nonce.map(Trailer::Nonce).as_slice());
             effects.send(Generated::Datagram(local, to, octets));
         }
