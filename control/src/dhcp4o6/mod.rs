@@ -21,4 +21,5 @@ pub use dhcpv4::{Dhcpv4, HARDWARE_TYPE, MessageKind};
 pub use envelope::{ALL_SERVERS, CLIENT_PORT, Envelope, RelayHop, SERVER_PORT};
 pub use lease::{Change, Lease, LeaseState};
 pub use malformed::Malformed;
+pub use reservations::Asker;
 pub use server::{Refusal, Reply, Server, ServerCounters, ServerSettings};
