@@ -19,7 +19,7 @@ pub enum LeasedAddress {
 
 /// The hosts with such names.
 pub trait LeasedNames: Debug + Send + Sync {
-    /// The address of the host that has this name, in lower-case wire form, for a client; its address is certain if it is `proven`, as by a stream.
-    /// Packets to the leased address may come when this returns.
-    fn address(&self, name: &[u8], (client, proven): (IpAddr, bool), now: Instant) -> LeasedAddress;
+    /// The address of the host that has this name, in lower-case wire form, for a client, and whether the client's address
+    /// is certain, as by a stream. Packets to the leased address may come when this returns.
+    fn address(&self, name: &[u8], client: (IpAddr, bool), now: Instant) -> LeasedAddress;
 }

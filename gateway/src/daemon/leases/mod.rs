@@ -2,6 +2,7 @@
 
 mod book;
 mod concentrator;
+mod disk;
 mod file;
 mod finished;
 mod hosts;
