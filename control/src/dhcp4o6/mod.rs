@@ -15,6 +15,7 @@ mod malformed;
 mod query_rate;
 mod reservations;
 mod server;
+mod server_addresses;
 
 pub use client::{Client, ClientEvent, ClientSettings, ClientState, Held, Ignored};
 pub use dhcpv4::{Dhcpv4, HARDWARE_TYPE, MessageKind};
@@ -23,3 +24,4 @@ pub use lease::{Change, Lease, LeaseState};
 pub use malformed::Malformed;
 pub use reservations::Asker;
 pub use server::{Refusal, Reply, Server, ServerCounters, ServerSettings};
+pub use server_addresses::{SERVER_LEASE_SIZE, servers_in};
