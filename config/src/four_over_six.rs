@@ -52,7 +52,8 @@ const OF_CONCENTRATOR: [&str; 10] = [
     "listen",
     "kea_leases",
 ];
-const OF_HOST: [&str; 7] = ["local", "concentrator", "servers", "server_lease_file", "address", "idle", "destinations"];
+const OF_HOST: [&str; 7] =
+    ["local", "concentrator", "servers", "server_lease_file", "address", "idle", "destinations"];
 
 /// One end of tunnels, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]

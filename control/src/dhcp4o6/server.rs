@@ -81,7 +81,9 @@ impl fmt::Display for Refusal {
             Self::Share => f.write_str("this client prefix has as many addresses as it may have"),
             Self::PoolEmpty => f.write_str("no address is left"),
             Self::Reserved => f.write_str("too many addresses wait for hosts whose names were looked up"),
-            Self::Unproven => f.write_str("too many addresses wait for hosts that were looked up by datagrams"),
+            Self::Unproven => {
+                f.write_str("too many addresses wait for hosts that were looked up by datagrams")
+            }
             Self::NotOurs => f.write_str("for another server, or of an unknown client"),
         }
     }

@@ -63,7 +63,11 @@ fn addresses(value: &str) -> Option<Vec<Ipv6Addr>> {
         };
         for address in read {
             // RFC 7341 §12: any but the first instance is ignored.
-            if all.len() < MOST && !all.contains(&address) && !address.is_multicast() && !address.is_unspecified() {
+            if all.len() < MOST
+                && !all.contains(&address)
+                && !address.is_multicast()
+                && !address.is_unspecified()
+            {
                 all.push(address);
             }
         }
@@ -119,7 +123,9 @@ mod tests {
     #[test]
     fn an_empty_option_is_there_and_what_is_no_list_of_addresses_is_not() {
         are("new_dhcp6_dhcp4_o_dhcp6_server=''\n", &[]);
-        for text in ["", "aftr.example\n", "OPTION_88=20010db8\n", "OPTION_88=zz010db8000000000000000000000001\n"] {
+        for text in
+            ["", "aftr.example\n", "OPTION_88=20010db8\n", "OPTION_88=zz010db8000000000000000000000001\n"]
+        {
             assert_eq!(servers_in(text), None, "{text}");
         }
     }

@@ -4,7 +4,8 @@ use super::{HOUR, SERVER_ID, ask, at, discover, host, lease, request, settings};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_control::dhcp4o6::{
-    Asker, Change, Dhcpv4, Envelope, Lease, LeaseState, MessageKind, Refusal, RelayHop, Server, ServerSettings,
+    Asker, Change, Dhcpv4, Envelope, Lease, LeaseState, MessageKind, Refusal, RelayHop, Server,
+    ServerSettings,
 };
 
 fn server() -> Server {
@@ -333,7 +334,11 @@ fn who_looks_up_again_what_another_had_wait_has_no_share_less() {
     for number in 0..16 {
         assert!(server.reserve(host(number), outside(2), at(61)).is_ok(), "{number}");
     }
-    assert_eq!(server.reserve(host(16), outside(1), at(62)), Err(Refusal::Reserved), "they still count for it");
+    assert_eq!(
+        server.reserve(host(16), outside(1), at(62)),
+        Err(Refusal::Reserved),
+        "they still count for it"
+    );
 }
 
 #[test]
@@ -348,7 +353,8 @@ fn what_no_longer_waits_makes_room_however_it_ended() {
     lease(&mut server, at(1), host(1)).unwrap();
     let release = Dhcpv4 { ciaddr: all[2], server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Release, 9) };
     assert_eq!(ask(&mut server, at(1), host(2), &release, true), Ok(None));
-    let decline = Dhcpv4 { requested: Some(all[3]), server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Decline, 9) };
+    let decline =
+        Dhcpv4 { requested: Some(all[3]), server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Decline, 9) };
     assert_eq!(ask(&mut server, at(1), host(3), &decline, false), Ok(None));
     assert!((100..104).all(|number| !full(&mut server, number)));
     assert!(full(&mut server, 104));

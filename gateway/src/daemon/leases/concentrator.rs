@@ -149,7 +149,7 @@ impl Concentrator {
 
     /// The workers know of these, or do not: what was told meanwhile they still do not know.
     pub(super) fn end_telling(&mut self, pending: &Pending) {
-        pending.keys().for_each(|ipv4| drop(self.telling.remove(ipv4)));
+        self.telling.retain(|ipv4| !pending.contains_key(ipv4));
     }
 
     /// Whether the workers may not know of an address what is known here.

@@ -7,7 +7,9 @@ mod file;
 mod finished;
 mod hosts;
 mod kea;
+mod known_servers;
 mod names;
+mod query_sockets;
 mod untold;
 
 pub(super) use book::LeaseBook;
