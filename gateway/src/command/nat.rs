@@ -5,8 +5,8 @@ use super::failure::Failure;
 use super::output::say;
 use crate::config::Config;
 use crate::event_log::{
-    Answer, LeaseQuestion, PortMapping, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_lease,
-    ask_portless, now_text,
+    Answer, LeaseQuestion, PortMapping, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask,
+    ask_lease, ask_portless, now_text,
 };
 use crate::host;
 use crate::port_mappings::port_mappings;

@@ -340,8 +340,9 @@ impl LeaseQuestion {
         if record::endpoint4(address).is_some() {
             return Err(format!("{address} has a port: add --protocol; without it, write an address"));
         }
-        let address =
-            address.parse().map_err(|_| format!("{address}: not an IPv4 address; write one such as 192.0.2.1"))?;
+        let address = address
+            .parse()
+            .map_err(|_| format!("{address}: not an IPv4 address; write one such as 192.0.2.1"))?;
         Ok(Self { address, at: record::time_as_written(at)? })
     }
 }

@@ -200,7 +200,9 @@ impl LeaseHosts {
         let now = self.clock.now();
         let of = |host: &Host| match host.awaits() && !host.servers.now().is_empty() {
             true => Some(AWAITING),
-            false => host.client.poll_timeout().filter(|_| !host.servers.now().is_empty()).map(|at| at.since(now)),
+            false => {
+                host.client.poll_timeout().filter(|_| !host.servers.now().is_empty()).map(|at| at.since(now))
+            }
         };
         self.hosts.iter().filter_map(of).min()
     }
