@@ -52,7 +52,8 @@ const OF_CONCENTRATOR: [&str; 10] = [
     "listen",
     "kea_leases",
 ];
-const OF_HOST: [&str; 6] = ["local", "concentrator", "servers", "address", "idle", "destinations"];
+const OF_HOST: [&str; 7] =
+    ["local", "concentrator", "servers", "server_lease_file", "address", "idle", "destinations"];
 
 /// One end of tunnels, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -132,6 +133,9 @@ pub struct HostEnd {
     /// DHCP servers.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<Ipv6Addr>,
+    /// Where the DHCPv6 client writes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_lease_file: Option<PathBuf>,
     /// What it has for good.
     #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
     pub address: Option<Prefix4>,
@@ -325,6 +329,7 @@ fn read_host(section: &Reader, context: &mut TunnelContext) -> Option<FourOverSi
         }
     }
     let servers = list(section, "servers", report, |item, report| item.address6(report));
+    let lease = section.value("server_lease_file", report).map(|v| (v.path(report), v.place));
     let address = section.value("address", report).map(|v| (v.prefix4(report), v.place));
     let idle = section.value("idle", report).and_then(|v| v.duration_or(report));
     let destinations = list(section, "destinations", report, |item, report| {
@@ -333,8 +338,15 @@ fn read_host(section: &Reader, context: &mut TunnelContext) -> Option<FourOverSi
     for (prefix, place) in destinations.iter().flatten() {
         claims.v4(*prefix, Owner::Tunnel(*index), place);
     }
+    match (&servers, &lease) {
+        (Some(servers), Some((_, place))) if !servers.is_empty() || address.is_some() => {
+            let other = if address.is_some() { "address" } else { "servers" };
+            report.fault(place, format!("and {other} are written; remove one of the two"));
+        }
+        (_, _) => {}
+    }
     match (&servers, &address) {
-        (Some(servers), None) if servers.is_empty() => {
+        (Some(servers), None) if servers.is_empty() && lease.is_none() => {
             let what = "servers is missing; write the IPv6 addresses of the DHCP servers, or address = \"192.0.2.7\" for a static one";
             report.fault(section.place(), what);
         }
@@ -351,6 +363,10 @@ fn read_host(section: &Reader, context: &mut TunnelContext) -> Option<FourOverSi
         local,
         concentrator: concentrator.0,
         servers: servers?,
+        server_lease_file: match lease {
+            Some((path, _)) => Some(path?),
+            None => None,
+        },
         address: match address {
             Some((address, _)) => Some(address?),
             None => None,

@@ -9,6 +9,7 @@ use sixway_dataplane::mechanism::four_over_six::{
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{DropReason, Verdict};
+use std::time::Duration;
 
 /// Two addresses of the concentrator.
 const HUB: &str = "2001:db8:c::1";
@@ -360,6 +361,24 @@ fn a_host_without_a_lease_gives_packets_of_both_directions_to_control() {
     gateway.sends_nothing();
     gateway.counted_before();
     gateway.refuses(in_ipv6(STRANGER6, A6, datagram(SERVER, A4)), DropReason::NoTunnel);
+}
+
+#[test]
+fn forged_packets_of_the_concentrator_occupy_control_four_times_a_second_at_most() {
+    let mut gateway = host(None);
+    let mut calls = 0;
+    for _packet in 0..1_000 {
+        gateway.receives(in_ipv6(HUB, A6, datagram(SERVER, A4)));
+        calls += u32::from(gateway.last == Verdict::Control);
+        gateway.sends_nothing();
+    }
+    assert_eq!(calls, 4);
+    // The host's own packets, which wait for the lease, are not among them.
+    gateway.receives(datagram(A4, SERVER));
+    assert_eq!(gateway.last, Verdict::Control);
+    gateway.waits(Duration::from_secs(1));
+    gateway.receives(in_ipv6(HUB, A6, datagram(SERVER, A4)));
+    assert_eq!(gateway.last, Verdict::Control);
 }
 
 #[test]

@@ -104,8 +104,14 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
             key(
                 "servers",
                 Kind::Addresses6,
-                Absent::Means("set `address` instead"),
+                Absent::Means("set `server_lease_file` or `address` instead"),
                 "Host: IPv6 addresses of the DHCP 4o6 servers (RFC 7341).",
+            ),
+            key(
+                "server_lease_file",
+                Kind::Path,
+                Absent::Means("the addresses of `servers`"),
+                "Host: a file in which the DHCPv6 client writes its lease, with the DHCP 4o6 Server Address option (number 88, RFC 7341). It is read again when it changes. Without the option no lease is taken. The formats of dhclient, of hooks of dhcpcd and odhcp6c, and a line with only addresses are known.",
             ),
             key(
                 "address",

@@ -82,6 +82,18 @@ fn a_host_has_the_lease_of_the_moment_and_keeps_its_address() {
 }
 
 #[test]
+fn a_host_has_its_servers_from_the_dhcpv6_clients_lease() {
+    let lease = "server_lease_file = \"/run/dhcp4o6\"";
+    let config = good(&HOST.replace("servers = [\"2001:db8:5::1\"]", lease));
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+    let file = config.others.four_over_six[0].host().and_then(|host| host.server_lease_file.clone());
+    assert_eq!(file, Some("/run/dhcp4o6".into()));
+    fault(&format!("{HOST}{lease}\n"), "and servers are written; remove one of the two");
+    fault(&format!("{HUB}{lease}\n"), "applies only to role = \"host\"; remove it");
+}
+
+#[test]
 fn what_is_missing_or_of_the_other_role_is_reported_with_a_remedy() {
     let without = |text: &str, line: &str| {
         text.lines().filter(|one| !one.starts_with(line)).map(|one| format!("{one}\n")).collect::<String>()

@@ -15,10 +15,13 @@ mod malformed;
 mod query_rate;
 mod reservations;
 mod server;
+mod server_addresses;
 
 pub use client::{Client, ClientEvent, ClientSettings, ClientState, Held, Ignored};
 pub use dhcpv4::{Dhcpv4, HARDWARE_TYPE, MessageKind};
 pub use envelope::{ALL_SERVERS, CLIENT_PORT, Envelope, RelayHop, SERVER_PORT};
 pub use lease::{Change, Lease, LeaseState};
 pub use malformed::Malformed;
+pub use reservations::Asker;
 pub use server::{Refusal, Reply, Server, ServerCounters, ServerSettings};
+pub use server_addresses::{SERVER_LEASE_SIZE, servers_in};

@@ -1,12 +1,12 @@
 //! Addresses that were leased because somebody looked up a host's name, until the host itself asks for its lease.
 //!
-//! They are few, whoever looks up names: others need addresses, too.
+//! They are few, whoever looks up names: others need addresses, too. Half of them are for clients that proved who they are, since a datagram may have
+//! a forged source: what is asked in a client's name takes nothing of what that client may have when it proves itself.
 
-use super::leases::Leases;
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
 use sixway_dataplane::Instant;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long an address waits for its host.
 pub(super) const RESERVED: Duration = Duration::from_secs(120);
@@ -16,19 +16,50 @@ const ONE_OF: u64 = 8;
 const MOST: u64 = 1_024;
 /// Of this number of addresses that may wait, one is for each client.
 const ONE_OF_THEM: usize = 4;
+/// Of this number of addresses that may wait, one is for clients whose addresses may be forged.
+const ONE_OF_THEM_UNPROVEN: usize = 2;
+
+/// Who looks up a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asker {
+    /// Its address.
+    pub client: IpAddr,
+    /// Whether that is certain, as by a TCP connection.
+    pub is_proven: bool,
+}
+
+/// Why no address may wait for a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// The client is to prove its address.
+    Unproven,
+    /// It has its share, or there is no room for anybody.
+    Full,
+}
 
 /// Addresses that wait for their hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Reservations {
     /// By host: whose query it was, and until when.
-    waiting: BTreeMap<Ipv6Addr, (IpAddr, Instant)>,
+    waiting: BTreeMap<Ipv6Addr, (Asker, Instant)>,
+    /// The same by the time of its end.
+    due: BTreeSet<(Instant, Ipv6Addr)>,
+    /// How many there are for each client.
+    shares: BTreeMap<Asker, usize>,
+    unproven: usize,
     most: usize,
 }
 
 impl Reservations {
     /// For a pool with this number of addresses.
     pub(super) fn new(addresses: u64) -> Self {
-        Self { waiting: BTreeMap::new(), most: (addresses / ONE_OF).clamp(1, MOST) as usize }
+        Self {
+            waiting: BTreeMap::new(),
+            due: BTreeSet::new(),
+            shares: BTreeMap::new(),
+            unproven: 0,
+            most: (addresses / ONE_OF).clamp(1, MOST) as usize,
+        }
     }
 
     /// Until when the address of this host waits for it.
@@ -36,29 +67,62 @@ impl Reservations {
         self.waiting.get(&host).map(|(_, until)| *until)
     }
 
-    /// Whether one more may wait for a query of this client.
-    pub(super) fn has_room(&mut self, client: IpAddr, leases: &Leases) -> bool {
-        self.waiting.retain(|host, (_, until)| leases.of_host(*host).is_some_and(|it| it.until == *until));
-        let share = (self.most / ONE_OF_THEM).max(1);
-        let own = self.waiting.values().filter(|(other, _)| *other == client).count();
-        self.waiting.len() < self.most && own < share
+    /// Who had the address of this host wait.
+    pub(super) fn asker(&self, host: Ipv6Addr) -> Option<Asker> {
+        self.waiting.get(&host).map(|(asker, _)| *asker)
     }
 
-    /// One waits.
-    pub(super) fn add(&mut self, host: Ipv6Addr, client: IpAddr, until: Instant) {
-        self.waiting.insert(host, (client, until));
+    /// Forgets those whose time has passed.
+    pub(super) fn expire(&mut self, now: Instant) {
+        while let Some((_, host)) = self.due.first().copied().filter(|(until, _)| *until <= now) {
+            self.remove(host);
+        }
+    }
+
+    /// Whether one more may wait for a query of this client.
+    pub(super) fn room_for(&self, asker: Asker) -> Result<(), NoRoom> {
+        let asker = one_client(asker);
+        if self.waiting.len() >= self.most {
+            return Err(NoRoom::Full);
+        }
+        let share = (self.most / ONE_OF_THEM).max(1);
+        let has_share = self.shares.get(&asker).is_none_or(|own| *own < share);
+        match asker.is_proven {
+            false if !has_share || self.unproven >= self.most / ONE_OF_THEM_UNPROVEN => Err(NoRoom::Unproven),
+            true if !has_share => Err(NoRoom::Full),
+            true | false => Ok(()),
+        }
+    }
+
+    /// One waits. If it waits already, it still counts for the client that looked it up first.
+    pub(super) fn add(&mut self, host: Ipv6Addr, asker: Asker, until: Instant) {
+        let asker = self.asker(host).unwrap_or(one_client(asker));
+        self.remove(host);
+        self.waiting.insert(host, (asker, until));
+        self.due.insert((until, host));
+        *self.shares.entry(asker).or_default() += 1;
+        self.unproven += usize::from(!asker.is_proven);
     }
 
     /// The host has asked for it, or has none.
     pub(super) fn remove(&mut self, host: Ipv6Addr) {
-        self.waiting.remove(&host);
+        let Some((asker, until)) = self.waiting.remove(&host) else { return };
+        self.due.remove(&(until, host));
+        self.unproven -= usize::from(!asker.is_proven);
+        if let Some(own) = self.shares.get_mut(&asker) {
+            *own -= 1;
+            if *own == 0 {
+                self.shares.remove(&asker);
+            }
+        }
     }
 }
 
 /// Who counts as one that looks up names: an IPv4 address, or an IPv6 network of 64 bits.
-pub(super) fn one_client(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
+fn one_client(asker: Asker) -> Asker {
+    let client = match asker.client.to_canonical() {
         IpAddr::V6(client) => IpAddr::V6(Ipv6Addr::from_bits(client.to_bits() >> 64 << 64)),
         client @ IpAddr::V4(_) => client,
-    }
+    };
+    Asker { client, ..asker }
 }

@@ -9,9 +9,9 @@ use super::lease::{Change, Lease, LeaseState};
 use super::leases::{Leases, NoAddress};
 use super::malformed::Malformed;
 use super::query_rate::QueryRate;
-use super::reservations::{RESERVED, Reservations, one_client};
+use super::reservations::{Asker, NoRoom, RESERVED, Reservations};
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::{Prefix4, Prefix6};
@@ -65,6 +65,8 @@ pub enum Refusal {
     PoolEmpty,
     /// As many addresses as may wait for hosts whose names were looked up.
     Reserved,
+    /// The same for clients whose addresses may be forged: who proves its address may look it up.
+    Unproven,
     /// It is for another server, or about a client that is not known here (RFC 2131 §4.3.2).
     NotOurs,
 }
@@ -79,6 +81,9 @@ impl fmt::Display for Refusal {
             Self::Share => f.write_str("this client prefix has as many addresses as it may have"),
             Self::PoolEmpty => f.write_str("no address is left"),
             Self::Reserved => f.write_str("too many addresses wait for hosts whose names were looked up"),
+            Self::Unproven => {
+                f.write_str("too many addresses wait for hosts that were looked up by datagrams")
+            }
             Self::NotOurs => f.write_str("for another server, or of an unknown client"),
         }
     }
@@ -167,7 +172,7 @@ impl Server {
             Err(Refusal::NotAClient) => &mut counters.not_clients,
             Err(Refusal::RateLimit) => &mut counters.limited,
             Err(Refusal::Share) => &mut counters.refused_share,
-            Err(Refusal::PoolEmpty | Refusal::Reserved) => &mut counters.refused_empty,
+            Err(Refusal::PoolEmpty | Refusal::Reserved | Refusal::Unproven) => &mut counters.refused_empty,
             Err(Refusal::NotOurs) => &mut counters.not_ours,
         };
         *counter += 1;
@@ -175,7 +180,7 @@ impl Server {
     }
 
     fn answer(&mut self, now: Instant, source: Ipv6Addr, octets: &[u8]) -> Result<Option<Reply>, Refusal> {
-        self.leases.expire(now, ENDED_AT_ONCE);
+        self.expire(now);
         // Nothing is read for strangers. What relay agents send comes from their own addresses, which `clients` must contain.
         if !self.is_client(source) {
             return Err(Refusal::NotAClient);
@@ -196,6 +201,9 @@ impl Server {
             MessageKind::Release => {
                 let lease = self.leases.of_host(host).filter(|lease| lease.ipv4 == asked.ciaddr).copied();
                 let is_ended = lease.is_some_and(|lease| self.leases.end(lease.ipv4, now));
+                if is_ended {
+                    self.reservations.remove(host);
+                }
                 self.counters.releases += u64::from(is_ended);
                 None
             }
@@ -204,6 +212,7 @@ impl Server {
                     self.leases.of_host(host).filter(|lease| Some(lease.ipv4) == asked.requested).copied();
                 if let Some(lease) = lease {
                     self.leases.decline(lease, now + DECLINED);
+                    self.reservations.remove(host);
                     self.counters.declines += 1;
                 }
                 None
@@ -323,7 +332,12 @@ impl Server {
 
     /// Ends the lease of an address immediately, as an operator wants it. Whether there was one.
     pub fn end(&mut self, address: Ipv4Addr, now: Instant) -> bool {
-        self.leases.end(address, now)
+        let host = self.leases.of_address(address).map(|lease| lease.host);
+        let is_ended = self.leases.end(address, now);
+        if let Some(host) = host.filter(|_| is_ended) {
+            self.reservations.remove(host);
+        }
+        is_ended
     }
 
     /// The address of a host whose name this client looks up, and how long it certainly has it. A host without a lease gets one for a short time: it
@@ -334,7 +348,7 @@ impl Server {
     pub fn reserve(
         &mut self,
         host: Ipv6Addr,
-        client: IpAddr,
+        asker: Asker,
         now: Instant,
     ) -> Result<(Ipv4Addr, Duration), Refusal> {
         if let Some(ipv4) = self.fixed(host) {
@@ -343,7 +357,7 @@ impl Server {
         if !self.is_client(host) {
             return Err(Refusal::NotAClient);
         }
-        self.leases.expire(now, ENDED_AT_ONCE);
+        self.expire(now);
         let waits = self.reservations.until(host);
         if let Some(lease) = self.leases.of_host(host).filter(|lease| lease.state == LeaseState::Bound) {
             let left = lease.until.since(now);
@@ -351,19 +365,35 @@ impl Server {
             if waits != Some(lease.until) || left > RESERVED / 2 {
                 return Ok((lease.ipv4, left));
             }
-        } else if !self.reservations.has_room(one_client(client), &self.leases) {
-            return Err(Refusal::Reserved);
+        } else {
+            self.reservations.room_for(asker).map_err(no_room)?;
         }
         let until = now + RESERVED.min(self.settings.lease_time);
         self.leases.offer(host, None, until).map_err(refusal)?;
         let lease = self.leases.bind(host, until).map_err(refusal)?;
-        self.reservations.add(host, one_client(client), until);
+        self.reservations.add(host, asker, until);
         Ok((lease.ipv4, until.since(now)))
+    }
+
+    /// Who looked up the name of the host of this lease, if the lease waits for its host.
+    pub fn waits_for(&self, lease: &Lease) -> Option<Asker> {
+        let waits = self.reservations.until(lease.host) == Some(lease.until);
+        self.reservations.asker(lease.host).filter(|_| waits)
+    }
+
+    /// Takes up a lease of the time before a restart that waits for its host. Whether it could be.
+    pub fn restore_waiting(&mut self, lease: Lease, asker: Asker) -> bool {
+        let is_taken = self.restore(lease);
+        if is_taken && lease.state == LeaseState::Bound {
+            self.reservations.add(lease.host, asker, lease.until);
+        }
+        is_taken
     }
 
     /// Ends what is due.
     pub fn expire(&mut self, now: Instant) {
         self.leases.expire(now, ENDED_AT_ONCE);
+        self.reservations.expire(now);
     }
 
     /// The next change of the bindings.
@@ -396,5 +426,12 @@ const fn refusal(why: NoAddress) -> Refusal {
     match why {
         NoAddress::Share => Refusal::Share,
         NoAddress::Empty => Refusal::PoolEmpty,
+    }
+}
+
+const fn no_room(why: NoRoom) -> Refusal {
+    match why {
+        NoRoom::Unproven => Refusal::Unproven,
+        NoRoom::Full => Refusal::Reserved,
     }
 }

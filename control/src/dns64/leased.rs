@@ -11,12 +11,15 @@ pub enum LeasedAddress {
     NotListed,
     /// Its host has this address, certainly for this number of seconds.
     Has(Ipv4Addr, u32),
+    /// Its host gets none for a client whose address may be forged: it is to ask again over TCP.
+    Unproven,
     /// Its host gets none at the moment.
     None,
 }
 
 /// The hosts with such names.
 pub trait LeasedNames: Debug + Send + Sync {
-    /// The address of the host that has this name, in lower-case wire form, for a client. Packets to the address may come when this returns.
-    fn address(&self, name: &[u8], client: IpAddr, now: Instant) -> LeasedAddress;
+    /// The address of the host that has this name, in lower-case wire form, for a client, and whether the client's address
+    /// is certain, as by a stream. Packets to the leased address may come when this returns.
+    fn address(&self, name: &[u8], client: (IpAddr, bool), now: Instant) -> LeasedAddress;
 }

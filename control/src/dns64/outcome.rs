@@ -42,7 +42,7 @@ outcomes! {
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
     Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client, or a host of four_over_six.names no address";
-    Truncated = "truncated", "an empty truncated answer: a client with many NAT46 mappings is asked to repeat its query over TCP";
+    Truncated = "truncated", "an empty truncated answer: the client is asked to repeat its query over TCP, since a NAT46 mapping or a lease needs an address that is not forged";
     Overload = "overload", "SERVFAIL: too many queries were pending";
     Refused = "refused", "REFUSED: the client or the query is not allowed";
     RateLimited = "rate_limited", "REFUSED: the client exceeded its rate limit";

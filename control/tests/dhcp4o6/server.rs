@@ -1,10 +1,11 @@
 //! The server: leases, and attacks on it.
 
 use super::{HOUR, SERVER_ID, ask, at, discover, host, lease, request, settings};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_control::dhcp4o6::{
-    Change, Dhcpv4, Envelope, Lease, LeaseState, MessageKind, Refusal, RelayHop, Server, ServerSettings,
+    Asker, Change, Dhcpv4, Envelope, Lease, LeaseState, MessageKind, Refusal, RelayHop, Server,
+    ServerSettings,
 };
 
 fn server() -> Server {
@@ -222,9 +223,14 @@ fn leases_are_taken_up_after_a_restart_unless_they_do_not_fit() {
     assert_eq!(lease(&mut server, at(1), host(1)), Ok("192.0.2.16".parse().unwrap()));
 }
 
-/// Clients that look up names.
-fn outside(number: u8) -> IpAddr {
-    Ipv4Addr::new(203, 0, 113, number).into()
+/// Clients that look up names by streams, which prove their addresses.
+fn outside(number: u8) -> Asker {
+    Asker { client: Ipv4Addr::new(203, 0, 113, number).into(), is_proven: true }
+}
+
+/// The same by datagrams, whose sources may be forged.
+fn forged(number: u8) -> Asker {
+    Asker { is_proven: false, ..outside(number) }
 }
 
 #[test]
@@ -281,4 +287,117 @@ fn while_one_looks_up_all_names_in_a_loop_others_get_leases() {
     // A host that asks for the address that waits for it counts no longer.
     assert!(lease(&mut server, at(3), host(201)).is_ok());
     assert_eq!(server.bound(), 256);
+}
+
+/// A server of 256 addresses, of which 32 may wait: 8 for one client, and 16 for clients that prove nothing.
+fn with_names() -> Server {
+    let pool = vec!["192.0.2.0/24".parse().unwrap()];
+    Server::new(ServerSettings { pool, leases_per_client: 1_000, ..settings() }, 7)
+}
+
+#[test]
+fn forged_datagrams_take_no_more_than_half_of_what_waits_and_nothing_of_a_client_that_proves_itself() {
+    let mut server = with_names();
+    let mut taken = 0;
+    for client in 1..=200 {
+        for number in 0..200 {
+            taken += usize::from(server.reserve(host(number), forged(client), at(0)).is_ok());
+        }
+    }
+    // Those that have an address are answered with it, whoever asks.
+    assert_eq!(server.bound(), 16);
+    assert_eq!(taken, 8 + 16 * 199);
+    assert_eq!(server.reserve(host(201), forged(9), at(1)), Err(Refusal::Unproven));
+    // In the name of the client itself, too.
+    for number in 201..209 {
+        assert!(server.reserve(host(number), outside(1), at(1)).is_ok(), "{number}");
+    }
+    assert_eq!(server.reserve(host(209), outside(1), at(1)), Err(Refusal::Reserved), "its quarter");
+    assert!(server.reserve(host(209), outside(2), at(1)).is_ok());
+}
+
+#[test]
+fn of_a_small_pool_an_address_waits_only_for_who_proves_itself() {
+    let mut server = server();
+    assert_eq!(server.reserve(host(1), forged(1), at(0)), Err(Refusal::Unproven));
+    assert!(server.reserve(host(1), outside(1), at(0)).is_ok());
+    assert!(server.reserve(host(1), forged(1), at(1)).is_ok(), "it has the address already");
+}
+
+#[test]
+fn who_looks_up_again_what_another_had_wait_has_no_share_less() {
+    let mut server = with_names();
+    for number in 0..8 {
+        server.reserve(host(number), outside(1), at(0)).unwrap();
+    }
+    // The innocent client has them wait for longer, and has addresses of its own.
+    for number in 0..16 {
+        assert!(server.reserve(host(number), outside(2), at(61)).is_ok(), "{number}");
+    }
+    assert_eq!(
+        server.reserve(host(16), outside(1), at(62)),
+        Err(Refusal::Reserved),
+        "they still count for it"
+    );
+}
+
+#[test]
+fn what_no_longer_waits_makes_room_however_it_ended() {
+    let mut server = with_names();
+    let all: Vec<Ipv4Addr> =
+        (0..8).map(|number| server.reserve(host(number), outside(1), at(0)).unwrap().0).collect();
+    let full = |server: &mut Server, number| server.reserve(host(number), outside(1), at(1)).is_err();
+    assert!(full(&mut server, 100));
+    // An operator ends one, a host takes one, a host returns one, a host declines one.
+    assert!(server.end(all[0], at(1)));
+    lease(&mut server, at(1), host(1)).unwrap();
+    let release = Dhcpv4 { ciaddr: all[2], server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Release, 9) };
+    assert_eq!(ask(&mut server, at(1), host(2), &release, true), Ok(None));
+    let decline =
+        Dhcpv4 { requested: Some(all[3]), server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Decline, 9) };
+    assert_eq!(ask(&mut server, at(1), host(3), &decline, false), Ok(None));
+    assert!((100..104).all(|number| !full(&mut server, number)));
+    assert!(full(&mut server, 104));
+    // Time ends all others.
+    let all_again = (200..208).filter(|number| server.reserve(host(*number), outside(1), at(121)).is_ok());
+    assert_eq!(all_again.count(), 8);
+}
+
+#[test]
+fn leases_that_wait_for_their_hosts_still_wait_after_a_restart() {
+    let mut before = with_names();
+    for number in 0..8 {
+        before.reserve(host(number), outside(1), at(0)).unwrap();
+    }
+    let mut after = with_names();
+    for held in before.leases_from(Ipv4Addr::UNSPECIFIED) {
+        let asker = before.waits_for(held).unwrap();
+        assert!(after.restore_waiting(*held, asker));
+    }
+    assert_eq!(after.reserve(host(100), outside(1), at(1)), Err(Refusal::Reserved), "its share");
+    lease(&mut after, at(2), host(1)).unwrap();
+    let taken = after.lease_of(after.leases_from(Ipv4Addr::UNSPECIFIED).nth(1).unwrap().ipv4).copied();
+    assert_eq!(taken.map(|it| (it.until, after.waits_for(&it))), Some((at(2) + HOUR, None)));
+    assert!(after.reserve(host(100), outside(1), at(3)).is_ok());
+}
+
+#[test]
+fn forged_queries_of_names_and_of_leases_take_nothing_from_another_client() {
+    // All at once: names by forged datagrams, hosts of one client prefix that ask, release and decline, and octets that are no messages.
+    let pool = vec!["192.0.2.0/24".parse().unwrap()];
+    let mut server = Server::new(ServerSettings { pool, ..settings() }, 7);
+    let innocent: Vec<Ipv6Addr> =
+        (0..100).map(|number| Ipv6Addr::new(0x2001, 0xdb8, 0xc, number << 8, 0, 0, 0, 1)).collect();
+    let mut lost = 0;
+    for round in 0..100_u64 {
+        for number in 0..50 {
+            let _refused = server.reserve(host(number), forged(round as u8), at(round));
+            let each = u128::from(round) * 50 + u128::from(number);
+            let attacker = Ipv6Addr::from_bits(host(60).to_bits() + (each << 32));
+            let _refused = lease(&mut server, at(round), attacker);
+            let _malformed = server.handle_query(at(round), attacker, &[20, 0, 0, 0, 0, 87, 255, 255]);
+        }
+        lost += usize::from(lease(&mut server, at(round), innocent[round as usize]).is_err());
+    }
+    assert_eq!(lost, 0);
 }

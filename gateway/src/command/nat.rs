@@ -5,7 +5,8 @@ use super::failure::Failure;
 use super::output::say;
 use crate::config::Config;
 use crate::event_log::{
-    Answer, PortMapping, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_portless,
+    Answer, LeaseQuestion, PortMapping, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask,
+    ask_lease, ask_portless, now_text,
 };
 use crate::host;
 use crate::port_mappings::port_mappings;
@@ -21,17 +22,17 @@ pub(super) enum NatCommand {
 /// What `sixway nat who` takes.
 #[derive(Debug, Args)]
 pub(super) struct WhoArguments {
-    /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier. For protocols without ports: ADDRESS.
+    /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier. For protocols without ports, and for leases of 4over6: ADDRESS.
     outside: String,
-    /// tcp, udp, icmp, gre, esp, ipv6 or ipip.
+    /// tcp, udp, icmp, gre, esp, ipv6 or ipip; without it, the host that had the whole address by a lease of 4over6 is found.
     #[arg(long)]
-    protocol: String,
+    protocol: Option<String>,
     /// The remote host, for protocols without ports: several inside hosts may have had the outside address.
     #[arg(long, value_name = "ADDRESS")]
     remote: Option<String>,
-    /// The time in UTC, for example 2026-11-20T12:00:00Z.
+    /// The time in UTC, for example 2026-11-20T12:00:00Z [default: now].
     #[arg(long, value_name = "TIME")]
-    at: String,
+    at: Option<String>,
     /// The log's file [default: log.file.path of the configuration].
     #[arg(long, value_name = "FILE", conflicts_with = "config")]
     log: Option<PathBuf>,
@@ -46,34 +47,63 @@ pub(super) struct WhoArguments {
 /// Looks it up and prints.
 pub(super) fn run(command: &NatCommand) -> Result<(), Failure> {
     let NatCommand::Who(arguments) = command;
-    let WhoArguments { outside, protocol, remote, at, .. } = arguments;
+    let WhoArguments { outside, remote, .. } = arguments;
+    let at = &arguments.at.clone().unwrap_or_else(now_text);
+    let Some(protocol) = &arguments.protocol else {
+        let question = LeaseQuestion::read(outside, at).map_err(Failure::Wrong)?;
+        if remote.is_some() {
+            return Err(Failure::Wrong("--remote: only for protocols without ports; add --protocol".into()));
+        }
+        let log = log_of(arguments)?;
+        print(arguments, &ask_lease(&log, &question).map_err(|error| Failure::Failed(error.to_string()))?);
+        return Ok(());
+    };
     let portless = PortlessQuestion::read(outside, protocol, remote.as_deref(), at);
     if let Some(question) = portless.map_err(Failure::Wrong)? {
         return without_ports(arguments, &question);
     }
-    let question = Question::read(&arguments.outside, &arguments.protocol, &arguments.at);
-    let question = question.map_err(Failure::Wrong)?;
+    let question = Question::read(outside, protocol, at).map_err(Failure::Wrong)?;
     let answer = match &arguments.log {
         Some(path) => ask(path, &question).map_err(|error| Failure::Failed(error.to_string()))?,
         None => configured(arguments.config.as_deref(), &question)?,
     };
+    print(arguments, &or_lease(arguments, answer, at));
+    Ok(())
+}
+
+/// The answer, or the lease of the whole address, if no binding is found.
+fn or_lease(arguments: &WhoArguments, answer: Answer, at: &str) -> Answer {
+    let address = arguments.outside.rsplit_once(':').map_or("", |(address, _)| address);
+    if answer.inside.is_some() {
+        return answer;
+    }
+    let asked = LeaseQuestion::read(address, at).ok().zip(log_of(arguments).ok());
+    let lease = asked.and_then(|(question, log)| ask_lease(&log, &question).ok());
+    lease.filter(|lease| lease.inside.is_some()).unwrap_or(answer)
+}
+
+fn print(arguments: &WhoArguments, answer: &Answer) {
     match arguments.json {
         // Strings and numbers have no reason to fail.
-        true => say(&serde_json::to_string_pretty(&answer).unwrap_or_default()),
-        false => say(&words(&answer)),
+        true => say(&serde_json::to_string_pretty(answer).unwrap_or_default()),
+        false => say(&words(answer)),
     }
-    Ok(())
+}
+
+/// The log's file.
+fn log_of(arguments: &WhoArguments) -> Result<PathBuf, Failure> {
+    match &arguments.log {
+        Some(path) => Ok(path.clone()),
+        None => {
+            let (file, config) = configuration(arguments.config.as_deref())?;
+            Ok(config.event_log.and_then(|log| log.file).ok_or_else(|| no_log(&file))?.path)
+        }
+    }
 }
 
 /// The same for a protocol without ports.
 fn without_ports(arguments: &WhoArguments, question: &PortlessQuestion) -> Result<(), Failure> {
-    let log = match &arguments.log {
-        Some(path) => path.clone(),
-        None => {
-            let (file, config) = configuration(arguments.config.as_deref())?;
-            config.event_log.and_then(|log| log.file).ok_or_else(|| no_log(&file))?.path
-        }
-    };
+    let log = log_of(arguments)?;
     let answer = ask_portless(&log, question).map_err(|error| Failure::Failed(error.to_string()))?;
     match arguments.json {
         // Strings and numbers have no reason to fail.
@@ -142,6 +172,7 @@ fn words(answer: &Answer) -> String {
             let until = answer.until.as_deref().unwrap_or("the end of the log, at least");
             format!("{inside} ({translator}, {kind})\nsince  {since}\nuntil  {until}")
         }
+        _ if !outside.contains(':') => format!("nobody: the log has no lease of {outside} at {at}"),
         _ => format!("nobody: the log has no binding of {outside} ({protocol}) at {at}"),
     };
     if answer.mapping_is_cut {

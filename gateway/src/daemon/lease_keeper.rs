@@ -123,8 +123,9 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
     }
 }
 
-/// Gives the workers what they do not know. What one did not get is given again.
+/// Writes leases down, and gives the workers what they do not know. What one did not get is given again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
+    book.write_down();
     let notices = book.take_notices();
     if let Some(events) = gateway.event_log() {
         let known = notices.iter().take_while(|notice| events.lease(notice)).count();
@@ -142,7 +143,7 @@ pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
             }
         }
         match whole {
-            true => book.note_told(&pending),
+            true => book.note_told(place, &pending),
             false => book.put_back(place, pending),
         }
     }

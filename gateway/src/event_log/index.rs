@@ -1,7 +1,7 @@
 //! The index of a log file: which lines are about an outside endpoint. Next to `events.jsonl` it is `events.jsonl.index`.
 //!
 //! ```text
-//!     run:   "6id2"  entries 4  from 8  to 8  earliest 8  latest 8  stepped 8         then, sorted:   key 8  place 4   …
+//!     run:   "6id3"  entries 4  from 8  to 8  earliest 8  latest 8  stepped 8         then, sorted:   key 8  place 4   …
 //! ```
 //!
 //! A run covers the octets of the log from `from` to `to`; `place` counts from `from`. A file that is being written gets a run for each
@@ -9,17 +9,18 @@
 //! times of its lines: bindings that are listed again have the time at which that began. `stepped` is 1 if the clock was set back there, so
 //! that the times of its lines are not in order. An index can always be made again from its log.
 
+use super::notice::Notice;
 use super::record::{Event, Record};
 use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::nat::NatProtocol;
-use sixway_wire::{Endpoint4, protocol};
+use sixway_wire::{Endpoint4, Prefix4, protocol};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-const MAGIC: [u8; 4] = *b"6id2";
+const MAGIC: [u8; 4] = *b"6id3";
 /// Octets before the entries of a run.
 pub(super) const HEADER: usize = 48;
 /// Octets of an entry.
@@ -38,6 +39,9 @@ pub(super) const LOST: Key = 1;
 pub(super) const STEPPED: Key = 2;
 /// How translators give port blocks.
 pub(super) const MAPPING: Key = 3;
+
+/// Leases have this and the length of their prefix in the last octet of their keys.
+const LEASE: u8 = 128;
 
 /// A port block. Its address is not 0, and in place of a protocol it has the binary logarithm of its size.
 pub(super) fn key_of_block((address, first): (Ipv4Addr, u16), size: u16) -> Key {
@@ -59,6 +63,11 @@ pub(super) fn key_of_portless(protocol: PortlessProtocol, outside: Ipv4Addr) -> 
     u64::from(outside.to_bits()) << 32 | u64::from(protocol.number()) << 8
 }
 
+/// A lease of an address or prefix. The last octet is that of no block and of no endpoint.
+pub(super) fn key_of_lease(ipv4: Prefix4) -> Key {
+    u64::from(ipv4.address().to_bits()) << 32 | u64::from(LEASE + ipv4.length())
+}
+
 /// The key of a record; `None`: it is not looked for. Sessions are not: their binding is.
 pub(super) fn key(record: &Record) -> Option<Key> {
     match &record.event {
@@ -69,7 +78,9 @@ pub(super) fn key(record: &Record) -> Option<Key> {
         Event::Lost(..) => Some(LOST),
         Event::Stepped(_) => Some(STEPPED),
         Event::Portless(_, session) => Some(key_of_portless(session.protocol, session.outside)),
-        Event::Session(..) | Event::Stopped | Event::Limit(..) | Event::Notice(_) => None,
+        Event::Notice(Notice::Lease(lease)) => Some(key_of_lease(lease.ipv4)),
+        Event::Session(..) | Event::Stopped | Event::Limit(..) => None,
+        Event::Notice(Notice::Alarm(_) | Notice::Subscriber { .. }) => None,
     }
 }
 

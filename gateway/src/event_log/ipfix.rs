@@ -8,6 +8,7 @@
 use super::encode::Encode;
 use super::ipfix_limits;
 use super::ipfix_template::Template;
+use super::notice::{LeaseNotice, Notice};
 use super::port_block::PortBlock;
 use super::portless::Portless;
 use super::quota::Quota;
@@ -157,15 +158,14 @@ fn data(record: &Record) -> Option<(Template, Vec<u8>)> {
             return Some((Template::Nat44Session, portless_data(record.micros, *phase, session)?));
         }
         Event::Block(phase, block) => return data_of_block(record.micros, *phase, block),
+        Event::Notice(Notice::Lease(lease)) => return data_of_lease(record.micros, lease),
         Event::Mapping(_)
         | Event::Started
         | Event::Stopped
         | Event::Lost(..)
         | Event::Stepped(_)
         | Event::Limit(..)
-        | Event::Notice(_) => {
-            return None;
-        }
+        | Event::Notice(Notice::Alarm(_) | Notice::Subscriber { .. }) => return None,
     };
     let inside4 = binding.inside.address.to_ipv4_mapped();
     // Behind a softwire it is a NAT44, whose record has the B4's address too.
@@ -219,6 +219,20 @@ fn portless_data(micros: u64, phase: Phase, session: &Portless) -> Option<Vec<u8
     Some(octets)
 }
 
+/// RFC 8158 §4.6.9: the record of a lease, which binds a whole address to a host. Prefixes are static: they neither begin nor end.
+fn data_of_lease(micros: u64, lease: &LeaseNotice) -> Option<(Template, Vec<u8>)> {
+    let event = match lease.phase {
+        Phase::Created => 14,
+        Phase::Deleted => 15,
+        Phase::Continues => return None,
+    };
+    let mut octets = (micros / 1_000).to_be_bytes().to_vec();
+    octets.push(event);
+    octets.extend(lease.host.octets());
+    octets.extend(lease.ipv4.address().octets());
+    Some((Template::Nat64Address, octets))
+}
+
 /// RFC 8158 §4.6.10: the record of a port block. The subscriber is the first address of its prefix.
 fn data_of_block(micros: u64, phase: Phase, block: &PortBlock) -> Option<(Template, Vec<u8>)> {
     let event = match phase {
@@ -256,7 +270,7 @@ const fn number(binding: &Binding, is_ipv4: bool) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::notice::{AlarmNotice, Notice};
+    use super::super::notice::{AlarmNotice, LeaseNotice, Notice};
     use super::super::record::endpoint4;
     use super::super::record::tests::{binding, block};
     use super::*;
@@ -269,6 +283,22 @@ mod tests {
         assert_eq!(octets[8..], [16, 10, 0, 0, 1, 192, 0, 2, 1, 6, 0, 7, 255]);
         assert_eq!(data(&given(Phase::Deleted)).unwrap().1[8], 17);
         assert_eq!(data(&given(Phase::Continues)), None);
+    }
+
+    fn lease() -> LeaseNotice {
+        let host = "2001:db8:99:b::1".parse().unwrap();
+        LeaseNotice::begun("hub".into(), "192.0.2.7/32".parse().unwrap(), host)
+    }
+
+    #[test]
+    fn a_lease_has_the_record_of_rfc_8158() {
+        let of = |phase| data(&record(Event::Notice(Notice::Lease(LeaseNotice { phase, ..lease() }))));
+        let (template, octets) = of(Phase::Created).unwrap();
+        assert_eq!(template, Template::Nat64Address);
+        let host = [32, 1, 13, 184, 0, 153, 0, 11, 0, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(octets[8..], [&[14][..], &host, &[192, 0, 2, 7]].concat());
+        assert_eq!(of(Phase::Deleted).unwrap().1[8], 15);
+        assert_eq!(of(Phase::Continues), None);
     }
 
     fn record(event: Event) -> Record {
@@ -316,6 +346,7 @@ mod tests {
                 Template::UserExceeded64 => refused("2001:db8::/64"),
                 Template::PortsHigh => alarm(true),
                 Template::PoolLow => alarm(false),
+                Template::Nat64Address => Event::Notice(Notice::Lease(lease())),
             };
             let (used, octets) = ipfix.data(&record(event)).unwrap();
             assert_eq!(used, template);

@@ -43,6 +43,7 @@ pub(super) enum Template {
     PoolLow = 268,
     DsLiteBinding = 269,
     DsLiteSession = 270,
+    Nat64Address = 271,
 }
 
 const BINDING44: [Element; 7] =
@@ -88,6 +89,9 @@ const SESSION_DS_LITE: [Element; 10] = [
     POST_DESTINATION_PORT,
 ];
 
+/// RFC 8158 §4.6.9: a lease of 4over6.
+const ADDRESS64: [Element; 4] = [TIME, NAT_EVENT, SOURCE6, POST_SOURCE4];
+
 /// RFC 8158 §4.6.10.
 const BLOCK44: [Element; 6] = [TIME, NAT_EVENT, SOURCE4, POST_SOURCE4, RANGE_START, RANGE_END];
 const BLOCK64: [Element; 6] = [TIME, NAT_EVENT, SOURCE6, POST_SOURCE4, RANGE_START, RANGE_END];
@@ -105,7 +109,7 @@ const HIGH: [Element; 5] = [TIME, NAT_EVENT, THRESHOLD_EVENT, PORTS_HIGH, PROTOC
 const LOW: [Element; 5] = [TIME, NAT_EVENT, THRESHOLD_EVENT, POOL_ID, POOL_LOW];
 
 impl Template {
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Nat44Binding,
         Self::Nat64Binding,
         Self::Nat44Session,
@@ -121,6 +125,7 @@ impl Template {
         Self::PoolLow,
         Self::DsLiteBinding,
         Self::DsLiteSession,
+        Self::Nat64Address,
     ];
 
     pub(super) const fn elements(self) -> &'static [Element] {
@@ -140,6 +145,7 @@ impl Template {
             Self::PoolLow => &LOW,
             Self::DsLiteBinding => &BINDING_DS_LITE,
             Self::DsLiteSession => &SESSION_DS_LITE,
+            Self::Nat64Address => &ADDRESS64,
         }
     }
 }

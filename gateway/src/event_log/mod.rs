@@ -47,5 +47,9 @@ pub use listing::Listed;
 pub use notice::{AlarmNotice, LeaseNotice, Notice};
 pub use port_block::PortMapping;
 pub use quota::Quota;
+pub use record::now_text;
 pub use recorder::{EventLog, Source};
-pub use who::{Answer, Last, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_portless};
+pub use who::{
+    Answer, Last, LeaseQuestion, PortlessAnswer, PortlessQuestion, PortlessSession, Question, ask, ask_lease,
+    ask_portless,
+};

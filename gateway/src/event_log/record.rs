@@ -308,6 +308,11 @@ pub(super) fn endpoint4(text: &str) -> Option<Endpoint4> {
     Some(Endpoint4::new(*socket.ip(), socket.port()))
 }
 
+/// The present time.
+pub fn now_text() -> String {
+    humantime::format_rfc3339_micros(SystemTime::now()).to_string()
+}
+
 /// A time as RFC 3339 writes it, in UTC.
 pub(super) fn time_text(micros: u64) -> String {
     humantime::format_rfc3339_micros(SystemTime::UNIX_EPOCH + Duration::from_micros(micros)).to_string()

@@ -6,8 +6,9 @@ use super::record::{self, Phase, Record};
 use super::search::Log;
 use serde::Serialize;
 use sixway_dataplane::nat::{LARGEST_BLOCK, NatProtocol, SMALLEST_BLOCK};
-use sixway_wire::Endpoint4;
+use sixway_wire::{Endpoint4, Prefix4};
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 /// Processes through which the beginning of a binding is followed back.
@@ -51,7 +52,7 @@ pub struct Answer {
     pub inside: Option<String>,
     /// The translator of the binding.
     pub translator: Option<String>,
-    /// `static` or `dynamic`.
+    /// `static`, `dynamic`, `port block`, `deterministic` or `lease`.
     pub kind: Option<String>,
     /// When the binding began; `None`: before the log.
     pub since: Option<String>,
@@ -317,6 +318,88 @@ fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64
         }
     }
     Ok(None)
+}
+
+/// What an answer about a lease says in place of a protocol.
+const ALL: &str = "all protocols";
+
+/// Which host is asked for: that which had an IPv4 address by a lease of 4over6 at a time, the address itself or a prefix that contains it.
+#[derive(Clone, Copy, Debug)]
+pub struct LeaseQuestion {
+    address: Ipv4Addr,
+    /// Microseconds since 1970.
+    at: u64,
+}
+
+impl LeaseQuestion {
+    /// Of texts as a person writes them.
+    ///
+    /// # Errors
+    /// What is wrong with which.
+    pub fn read(address: &str, at: &str) -> Result<Self, String> {
+        if record::endpoint4(address).is_some() {
+            return Err(format!("{address} has a port: add --protocol; without it, write an address"));
+        }
+        let address = address
+            .parse()
+            .map_err(|_| format!("{address}: not an IPv4 address; write one such as 192.0.2.1"))?;
+        Ok(Self { address, at: record::time_as_written(at)? })
+    }
+}
+
+/// Looks it up.
+///
+/// # Errors
+/// The log cannot be read.
+pub fn ask_lease(log: &Path, question: &LeaseQuestion) -> io::Result<Answer> {
+    let others = [STARTED, index::LOST, index::STEPPED];
+    let keys: Vec<Key> = others.into_iter().chain(lease_keys(question.address)).collect();
+    let mut log = Log::open(log, &keys)?;
+    loop {
+        match lease_answer(&log, question) {
+            // Each file is left without its index once.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData && log.leave_out_index() => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The address, and the prefixes that contain it, the longest first.
+fn lease_keys(address: Ipv4Addr) -> impl Iterator<Item = Key> {
+    (8..=32).rev().map(move |length| index::key_of_lease(Prefix4::holding(address, length)))
+}
+
+fn lease_answer(log: &Log, question: &LeaseQuestion) -> io::Result<Answer> {
+    let LeaseQuestion { address, at } = *question;
+    let mut answer = Answer {
+        outside: address.to_string(),
+        protocol: ALL.into(),
+        at: record::time_text(at),
+        log_begins: log.first()?.map(record::time_text),
+        octets_of_log: log.octets(),
+        ..Answer::default()
+    };
+    let mut found: Option<(Key, (Holder, State))> = None;
+    for key in lease_keys(address) {
+        found = match found {
+            None => Found::at(log, key, at)?.map(|found| (key, found)),
+            found => better(log, found, key, at)?,
+        };
+    }
+    let mut times = vec![at];
+    match found {
+        Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
+        None => {
+            // What there was, every process has said at its beginning.
+            let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
+            answer.events_are_missing = are_missing(log, began, Some(at))?;
+        }
+    }
+    for time in times {
+        answer.clock_was_set |= was_set(log, time)?;
+    }
+    answer.octets_read = log.octets_read();
+    Ok(answer)
 }
 
 mod doubt;

@@ -17,6 +17,14 @@ const OMIT: libc::c_int = 5;
 /// RFC 8200 §5: what every link carries.
 const IPV6_MIN_MTU: libc::c_int = 1_280;
 
+/// With whom a socket shares its port.
+#[derive(Clone, Copy)]
+enum Sharing {
+    Nobody,
+    OwnSockets,
+    OtherPrograms,
+}
+
 /// A UDP server's socket.
 #[derive(Debug)]
 pub struct UdpServer {
@@ -36,7 +44,7 @@ impl UdpServer {
     /// The kernel's error, with the call that failed. `AddrInUse`: another process listens there. `AddrNotAvailable`: not an address of this host, or
     /// one that cannot be used yet. `PermissionDenied`: CAP_NET_BIND_SERVICE is missing.
     pub fn open(address: SocketAddr, count: usize) -> io::Result<Vec<Self>> {
-        let first = Self::bound(address, false)?;
+        let first = Self::bound(address, Sharing::Nobody)?;
         // The port that the kernel chose, if it was to choose.
         let address = first.local;
         if count > 1 {
@@ -45,12 +53,21 @@ impl UdpServer {
         }
         let mut all = vec![first];
         for _ in 1..count {
-            all.push(Self::bound(address, true)?);
+            all.push(Self::bound(address, Sharing::OwnSockets)?);
         }
         Ok(all)
     }
 
-    fn bound(address: SocketAddr, shared: bool) -> io::Result<Self> {
+    /// A socket for one address, though another program may be bound to the same port of all addresses, if that allows it, too (SO_REUSEADDR). The
+    /// kernel gives what comes for this address to the socket that is bound to it.
+    ///
+    /// # Errors
+    /// As of [`Self::open`]; `AddrInUse`: the other program does not allow it, or is bound to this address.
+    pub fn open_at_a_shared_port(address: SocketAddr) -> io::Result<Self> {
+        Self::bound(address, Sharing::OtherPrograms)
+    }
+
+    fn bound(address: SocketAddr, shared: Sharing) -> io::Result<Self> {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         let fd = datagram_socket(family).map_err(|error| annotate(error, "socket"))?;
         prepare(fd.as_fd(), address, shared)?;
@@ -193,7 +210,7 @@ impl UdpServer {
 }
 
 /// Options that a server's socket has before it is bound.
-fn prepare(fd: BorrowedFd<'_>, address: SocketAddr, shared: bool) -> io::Result<()> {
+fn prepare(fd: BorrowedFd<'_>, address: SocketAddr, shared: Sharing) -> io::Result<()> {
     let ip = |option, value, call| set_number(fd, libc::IPPROTO_IP, option, value, call);
     let ipv6 = |option, value, call| set_number(fd, libc::IPPROTO_IPV6, option, value, call);
     let socket = |option, value, call| set_number(fd, libc::SOL_SOCKET, option, value, call);
@@ -206,8 +223,10 @@ fn prepare(fd: BorrowedFd<'_>, address: SocketAddr, shared: bool) -> io::Result<
         ipv6(libc::IPV6_MTU_DISCOVER, OMIT, "IPV6_MTU_DISCOVER")?;
         ipv6(libc::IPV6_MTU, IPV6_MIN_MTU, "IPV6_MTU")?;
     }
-    if shared {
-        socket(libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?;
+    match shared {
+        Sharing::Nobody => {}
+        Sharing::OwnSockets => socket(libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?,
+        Sharing::OtherPrograms => socket(libc::SO_REUSEADDR, 1, "SO_REUSEADDR")?,
     }
     socket(libc::SO_RXQ_OVFL, 1, "SO_RXQ_OVFL")?;
     set_receive_room(fd, ROOM)?;
@@ -221,5 +240,33 @@ fn nothing(call: &str) -> io::Result<usize> {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
         _ => Err(annotate(error, call)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv6Addr, UdpSocket};
+
+    #[test]
+    fn who_is_bound_to_an_address_hears_what_comes_for_it_though_another_has_the_port_of_all_addresses() {
+        let fd = datagram_socket(libc::AF_INET6).unwrap();
+        set_number(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "SO_REUSEADDR").unwrap();
+        let (name, length) = Address::of(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)));
+        // SAFETY: the address is valid for the call, which reads it alone, and of this length.
+        assert_eq!(unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&name).cast(), length) }, 0);
+        let port = bound_to(fd.as_fd()).unwrap().unwrap().port();
+        let own = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+        assert_eq!(UdpServer::open(own, 1).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        let mut server = UdpServer::open_at_a_shared_port(own).unwrap();
+        let peer = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+        peer.send_to(b"answer", own).unwrap();
+        let mut arrivals = Arrivals::new();
+        assert_eq!(server.receive(&mut arrivals).unwrap(), 1);
+        // One that does not allow it is in the way.
+        let strict = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).unwrap();
+        let taken = SocketAddr::from((Ipv6Addr::LOCALHOST, strict.local_addr().unwrap().port()));
+        let refused = UdpServer::open_at_a_shared_port(taken).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AddrInUse);
     }
 }

@@ -16,8 +16,9 @@ impl Responder {
     /// The answer, if the name is such a host's. Who validates by itself gets what the upstream said.
     pub(super) fn leased(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Option<Evaluation> {
         let names = self.leased.as_ref().filter(|_| !case.is_untouched())?;
-        let outcome = match names.address(key.name(), case.client, case.now) {
+        let outcome = match names.address(key.name(), (case.client, !case.is_datagram()), case.now) {
             LeasedAddress::NotListed => return None,
+            LeasedAddress::Unproven => Self::ask_again_by_stream(case, out),
             LeasedAddress::None => Self::unmapped(case, "no address for this host", out),
             LeasedAddress::Has(address, seconds) => {
                 let (owner, data) = (Some(&OF_QUESTION[..]), address.octets());

@@ -2,7 +2,7 @@
 //! addresses of the pool for the servers that AAAA records name.
 
 use super::super::answer::{Answer, Kind, Part, rtype};
-use super::super::compose::{self, ResponseOptions};
+use super::super::compose;
 use super::super::key::Key;
 use super::super::mapping::MappedNames;
 use super::super::name::Name;
@@ -85,12 +85,7 @@ impl Responder {
         let ttl =
             self.settings.stale.filter(|_| stale).map_or(fresh, |stale| stale.ttl.min(names.longest_ttl));
         match names.map(client, &servers, (ttl, !case.is_datagram()), case.now) {
-            Err(MappingRefused::Unproven) => {
-                // An empty answer of no length at all: the client repeats its query over TCP, which cannot be forged.
-                let options = ResponseOptions { limit: Some(0), ..case.response_options() };
-                compose::empty(out, case.query, 0, None, &options);
-                Evaluation::said(Outcome::Truncated)
-            }
+            Err(MappingRefused::Unproven) => Evaluation::said(Self::ask_again_by_stream(case, out)),
             Err(why) => Evaluation::said(Self::unmapped(case, why.text(), out)),
             Ok(addresses) => {
                 // The records are this gateway's, whatever they were made of: never authentic.

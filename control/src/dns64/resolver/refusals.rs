@@ -56,6 +56,13 @@ impl Responder {
         Self::say(case, SERVFAIL, (OTHER, why), Outcome::Unmapped, out)
     }
 
+    /// An empty answer of no length at all: the client repeats its query over TCP, which cannot be forged.
+    pub(super) fn ask_again_by_stream(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
+        let options = ResponseOptions { limit: Some(0), ..case.response_options() };
+        compose::empty(out, case.query, 0, None, &options);
+        Outcome::Truncated
+    }
+
     /// There is no room to wait.
     pub(super) fn overloaded(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         Self::say(case, SERVFAIL, (OTHER, "too many pending queries"), Outcome::Overload, out)

@@ -2,11 +2,17 @@
 
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
+use crate::instant::Instant;
 use crate::parse::{Addresses, Packet};
 use crate::tunnel::four_in_six::{came_from, came_out};
 use crate::verdict::{Decision, Next, Outer, PolicyId};
 use core::net::{Ipv4Addr, Ipv6Addr};
+use core::time::Duration;
 use sixway_wire::Prefix4;
+
+/// Packets through the tunnel that go to control in [`PERIOD`] while there is no lease: one is enough, and their source may be forged.
+const CALLS: u8 = 4;
+const PERIOD: Duration = Duration::from_secs(1);
 
 /// Configuration of a host's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +32,13 @@ pub struct HostEndConfig {
 pub struct HostEnd {
     config: HostEndConfig,
     policy: PolicyId,
+    /// Since when packets for control are counted, and how many there were.
+    calls: (Instant, u8),
 }
 
 impl HostEnd {
     pub(super) fn new(config: &HostEndConfig, policy: PolicyId) -> Self {
-        Self { config: config.clone(), policy }
+        Self { config: config.clone(), policy, calls: (Instant(0), 0) }
     }
 
     /// A packet of the host.
@@ -48,13 +56,18 @@ impl HostEnd {
 
     /// A packet that came through the tunnel.
     #[inline(always)]
-    pub(super) fn leave(&self, outer: &Packet, inner: &Packet) -> Result<Decision, DropReason> {
+    pub(super) fn leave(
+        &mut self,
+        outer: &Packet,
+        inner: &Packet,
+        now: Instant,
+    ) -> Result<Decision, DropReason> {
         let (source, destination) = came_out(inner)?;
         if !came_from(outer, self.config.concentrator) {
             return Err(DropReason::NoTunnel);
         }
         // Somebody looked up this host's name, and has been given an address that waits for it.
-        let Some(lease) = self.config.lease else { return Ok(Decision::keep(Next::Control)) };
+        let Some(lease) = self.config.lease else { return self.call(now) };
         if lease.contains(source) {
             return Err(DropReason::SourceNotInTunnel);
         }
@@ -62,6 +75,19 @@ impl HostEnd {
             return Err(DropReason::DestinationNotInSite);
         }
         Ok(Decision::decap(self.policy))
+    }
+
+    /// Lets control take a lease.
+    fn call(&mut self, now: Instant) -> Result<Decision, DropReason> {
+        let (since, count) = &mut self.calls;
+        if now.since(*since) >= PERIOD {
+            (*since, *count) = (now, 0);
+        }
+        if *count == CALLS {
+            return Err(DropReason::NoTunnel);
+        }
+        *count += 1;
+        Ok(Decision::keep(Next::Control))
     }
 
     /// Whether it sends packets to this destination through the tunnel.

@@ -155,16 +155,16 @@ impl Mechanism for FourOverSix {
         &mut self,
         arrival: &Arrival<'_>,
         probe: &BindingProbe,
-        _now: Instant,
+        now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        match (&self.state, arrival.inner) {
+        match (&mut self.state, arrival.inner) {
             (State::Concentrator(concentrator), None) => concentrator.enter(arrival.packet, probe, effects),
             (State::Concentrator(concentrator), Some(inner)) => {
                 concentrator.leave(arrival.packet, inner, probe)
             }
             (State::Host(host), None) => host.enter(arrival.packet, effects),
-            (State::Host(host), Some(inner)) => host.leave(arrival.packet, inner),
+            (State::Host(host), Some(inner)) => host.leave(arrival.packet, inner, now),
         }
     }
 

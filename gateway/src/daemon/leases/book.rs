@@ -1,12 +1,15 @@
 //! The leases of all concentrators while the gateway runs.
 
 use super::concentrator::{Concentrator, Pending};
+use super::disk::Disk;
+use super::file::Line;
 use super::untold::Untold;
 use crate::config::Config;
 use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
 use crate::worker::Clock;
-use sixway_control::dhcp4o6::SERVER_PORT;
+use sixway_control::dhcp4o6::{Asker, Refusal, SERVER_PORT};
+use sixway_control::dns64::LeasedAddress;
 use sixway_dataplane::engine::Engine;
 use sixway_link::udp::{Arrivals, Path};
 use sixway_wire::Prefix4;
@@ -19,6 +22,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(in crate::daemon) struct LeaseBook {
     clock: Clock,
     all: Mutex<Vec<Concentrator>>,
+    /// Only the control thread takes this one, and never while it has the other: DNS threads wait for no disk.
+    disks: Mutex<Vec<Disk>>,
     pub(super) untold: Untold,
 }
 
@@ -35,25 +40,55 @@ impl LeaseBook {
     ) -> io::Result<Option<Self>> {
         let sections = config.others.four_over_six.iter();
         let concentrators = sections.filter_map(|section| Some((section, section.concentrator()?)));
-        let mut all = Vec::new();
+        let (mut all, mut disks) = (Vec::new(), Vec::new());
         for (index, section) in concentrators.enumerate() {
-            let mut loaded =
+            let (mut loaded, disk) =
                 Concentrator::load(section, index as u16, &config.gateway.name, (seed, clock.wall()))?;
             engines.iter_mut().for_each(|engine| loaded.bind(engine));
             loaded.pending.clear();
             all.push(loaded);
+            disks.push(disk);
         }
-        Ok((!all.is_empty()).then(|| Self { clock, all: Mutex::new(all), untold: Untold::default() }))
+        let (has_some, untold) = (!all.is_empty(), Untold::default());
+        Ok(has_some.then(|| Self { clock, all: Mutex::new(all), disks: Mutex::new(disks), untold }))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Concentrator>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time passes: leases end, and Kea's file is looked at.
+    fn disks(&self) -> MutexGuard<'_, Vec<Disk>> {
+        self.disks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Time passes: leases end, and files are looked at.
     pub(in crate::daemon) fn tick(&self) {
         let wall = self.clock.wall();
         self.all().iter_mut().for_each(|one| one.tick(wall));
+        for (place, disk) in self.disks().iter_mut().enumerate() {
+            let found = disk.kea(wall);
+            if let Some(one) = self.all().get_mut(place) {
+                one.take_kea(found, wall);
+            }
+            disk.append(&self.take_unwritten(place), wall);
+            disk.tidy(|last| self.page(place, last), wall);
+        }
+    }
+
+    /// Writes down what has changed, before anybody is told of it.
+    pub(in crate::daemon) fn write_down(&self) {
+        let wall = self.clock.wall();
+        for (place, disk) in self.disks().iter_mut().enumerate() {
+            disk.append(&self.take_unwritten(place), wall);
+        }
+    }
+
+    fn take_unwritten(&self, place: usize) -> Vec<Line> {
+        self.all().get_mut(place).map(Concentrator::take_unwritten).unwrap_or_default()
+    }
+
+    fn page(&self, place: usize, last: Option<Ipv4Addr>) -> Vec<Line> {
+        self.all().get(place).map(|one| one.page(last)).unwrap_or_default()
     }
 
     /// Where each concentrator's server listens, by the concentrator's place.
@@ -87,12 +122,17 @@ impl LeaseBook {
     pub(in crate::daemon) fn take_pending(&self) -> Vec<(usize, u16, Pending)> {
         let mut all = self.all();
         let with = all.iter_mut().enumerate().filter(|(_, one)| !one.pending.is_empty());
-        with.map(|(place, one)| (place, one.index, std::mem::take(&mut one.pending))).collect()
+        with.map(|(place, one)| (place, one.index, one.take_pending())).collect()
     }
 
     /// The workers know of these changes.
-    pub(in crate::daemon) fn note_told(&self, pending: &Pending) {
-        self.untold.remove(pending.keys().map(|prefix| prefix.address()));
+    pub(in crate::daemon) fn note_told(&self, place: usize, pending: &Pending) {
+        let mut all = self.all();
+        let Some(one) = all.get_mut(place) else { return };
+        one.end_telling(pending);
+        // What has changed again meanwhile they do not know.
+        let known = pending.keys().filter(|ipv4| !one.is_untold(**ipv4));
+        self.untold.remove(known.map(|prefix| prefix.address()));
     }
 
     /// Until somebody waits for the workers to know of a lease.
@@ -101,23 +141,37 @@ impl LeaseBook {
     }
 
     /// The address of a concentrator's host, for a client that looks up its name, and for how many seconds it certainly has it. The workers know of it.
-    pub(super) fn look_up(&self, place: usize, host: Ipv6Addr, client: IpAddr) -> Option<(Ipv4Addr, u32)> {
+    /// A DNS thread calls this: nothing is read or written here.
+    pub(super) fn look_up(&self, place: usize, host: Ipv6Addr, asker: Asker) -> LeasedAddress {
         let mut all = self.all();
-        let one = all.get_mut(place)?;
+        let Some(one) = all.get_mut(place) else { return LeasedAddress::None };
         let wall = self.clock.wall();
-        let (ipv4, left) = match one.server.reserve(host, client, wall.now) {
+        let (ipv4, left) = match one.server.reserve(host, asker, wall.now) {
             Ok(found) => found,
             Err(refusal) => {
-                tracing::debug!("{}: {client} looks up {host}: {refusal}", one.name);
-                return None;
+                tracing::debug!("{}: {} looks up {host}: {refusal}", one.name, asker.client);
+                return match refusal {
+                    Refusal::Unproven => LeasedAddress::Unproven,
+                    Refusal::Malformed(_)
+                    | Refusal::NotAQuery
+                    | Refusal::NotAClient
+                    | Refusal::RateLimit
+                    | Refusal::Share
+                    | Refusal::PoolEmpty
+                    | Refusal::Reserved
+                    | Refusal::NotOurs => LeasedAddress::None,
+                };
             }
         };
         one.take_changes(wall);
-        if one.pending.contains_key(&Prefix4::holding(ipv4, 32)) {
+        if one.is_untold(Prefix4::holding(ipv4, 32)) {
             self.untold.add(ipv4);
         }
         drop(all);
-        self.untold.wait(ipv4).then(|| (ipv4, u32::try_from(left.as_secs()).unwrap_or(u32::MAX)))
+        match self.untold.wait(ipv4) {
+            true => LeasedAddress::Has(ipv4, u32::try_from(left.as_secs()).unwrap_or(u32::MAX)),
+            false => LeasedAddress::None,
+        }
     }
 
     /// What the event log does not know yet.
@@ -137,6 +191,7 @@ impl LeaseBook {
     /// A worker did not get these: they are given again, unless there are newer ones.
     pub(in crate::daemon) fn put_back(&self, place: usize, pending: Pending) {
         if let Some(one) = self.all().get_mut(place) {
+            one.end_telling(&pending);
             for (ipv4, binding) in pending {
                 one.pending.entry(ipv4).or_insert(binding);
             }
@@ -163,6 +218,13 @@ impl LeaseBook {
     /// Writes all leases a last time.
     pub(in crate::daemon) fn finish(&self) {
         let wall = self.clock.wall();
-        self.all().iter_mut().for_each(|one| one.finish(wall));
+        self.all().iter_mut().for_each(|one| one.take_changes(wall));
+        for (place, disk) in self.disks().iter_mut().enumerate() {
+            disk.append(&self.take_unwritten(place), wall);
+            disk.finish(|last| self.page(place, last), wall);
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;

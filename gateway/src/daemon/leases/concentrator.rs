@@ -1,7 +1,8 @@
 //! A concentrator's leases: by its own server, or from Kea.
 
-use super::file::{LeaseFile, unix};
-use super::kea::{self, KeaBindings, KeaFile};
+use super::disk::Disk;
+use super::file::{Line, unix};
+use super::kea::KeaBindings;
 use crate::config::{Concentrator as Section, FourOverSix};
 use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
@@ -9,14 +10,17 @@ use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerSettings}
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
-use sixway_wire::{Prefix4, Prefix6};
-use std::collections::BTreeMap;
+use sixway_wire::Prefix4;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
+
+/// Leases that are read together to be written: nobody else reads or changes leases meanwhile.
+const PAGE: usize = 4_096;
 
 /// What is to become of the binding of an address: a host has it, or none.
 pub(in crate::daemon) type Pending = BTreeMap<Prefix4, Option<Binding>>;
@@ -28,15 +32,17 @@ pub(super) struct Concentrator {
     /// Its index among the fixed ends of 4over6 tunnels.
     pub(super) index: u16,
     pub(super) listen: Vec<Ipv6Addr>,
-    clients: Vec<Prefix6>,
     most: u32,
     fixed: Vec<(Ipv6Addr, Prefix4)>,
     pub(super) server: Server,
-    file: LeaseFile,
-    kea: Option<(KeaFile, KeaBindings)>,
+    /// What Kea has leased; `None`: the leases are those of the own server.
+    kea: Option<KeaBindings>,
     /// What the workers do not know yet.
     pub(super) pending: Pending,
-    failing: bool,
+    /// What they are being told.
+    telling: BTreeSet<Prefix4>,
+    /// What is not in the file yet.
+    unwritten: Vec<Line>,
     /// What each host has, as the event log knows it.
     known: BTreeMap<Prefix4, Ipv6Addr>,
     /// What the event log does not know yet.
@@ -53,43 +59,42 @@ impl Concentrator {
         index: u16,
         gateway: &str,
         (seed, wall): (u64, WallClock),
-    ) -> io::Result<Self> {
-        let path = section.lease_path(gateway);
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let (file, leases, faults) = LeaseFile::load(&path, wall).map_err(named)?;
+    ) -> io::Result<(Self, Disk)> {
+        let (mut disk, leases) = Disk::load((section, concentrator), gateway, wall)?;
         let mut server = Server::new(settings(section, concentrator), seed);
         let count = leases.len();
-        let taken = leases.into_iter().filter(|lease| server.restore(*lease)).count();
-        if count + faults > 0 {
-            let refused = count - taken;
-            tracing::info!(
-                "{}: {taken} leases taken up, {refused} not, {faults} invalid lines",
-                path.display()
-            );
+        let restored = |(lease, asker): Line| match asker {
+            Some(asker) => server.restore_waiting(lease, asker),
+            None => server.restore(lease),
+        };
+        let taken = leases.into_iter().map(restored).filter(|is_taken| *is_taken).count();
+        if count > 0 {
+            tracing::info!("{}: {taken} leases taken up, {} not", section.name, count - taken);
         }
         let mut made = Self {
             name: section.name.clone(),
             index,
             listen: concentrator.listen.clone(),
-            clients: concentrator.clients.clone(),
             most: concentrator.max_leases,
             fixed: section.fixed.iter().map(|fixed| (fixed.host, fixed.ipv4)).collect(),
             server,
-            file,
-            kea: concentrator.kea_leases.as_deref().map(|path| (KeaFile::new(path), BTreeMap::new())),
+            kea: concentrator.kea_leases.as_ref().map(|_| KeaBindings::new()),
             pending: Pending::new(),
-            failing: false,
+            telling: BTreeSet::new(),
+            unwritten: Vec::new(),
             known: BTreeMap::new(),
             notices: Vec::new(),
         };
         made.take_changes(wall);
-        made.look_at_kea(wall);
+        // The file has them.
+        made.unwritten.clear();
+        made.take_kea(disk.kea(wall), wall);
         let name: Arc<str> = made.name.as_str().into();
         let fixed = made.fixed.iter().map(|(host, ipv4)| (*ipv4, *host));
         let all = fixed.chain(made.known.iter().map(|(ipv4, host)| (*ipv4, *host)));
         made.notices =
             all.map(|(ipv4, host)| LeaseNotice::continues(Arc::clone(&name), ipv4, host)).collect();
-        Ok(made)
+        Ok((made, disk))
     }
 
     /// Gives an engine the bindings, before its worker runs.
@@ -102,34 +107,54 @@ impl Concentrator {
         }
     }
 
-    /// Notes what has changed, on disk and for the workers.
+    /// Notes what has changed, for the disk and for the workers: nothing is written here.
     pub(super) fn take_changes(&mut self, wall: WallClock) {
-        let mut written = Vec::new();
         while let Some(change) = self.server.poll_change() {
             match change {
                 Change::Bound(lease) => {
                     let ipv4 = Prefix4::holding(lease.ipv4, 32);
                     self.change(ipv4, Some(Binding { ipv4, host: lease.host, local: 0 }));
-                    written.push(lease);
+                    self.unwritten.push((lease, self.server.waits_for(&lease)));
                 }
                 Change::Ended(lease) => {
                     self.change(Prefix4::holding(lease.ipv4, 32), None);
-                    written.push(Lease { state: LeaseState::Ended, until: wall.now, ..lease });
+                    let ended = Lease { state: LeaseState::Ended, until: wall.now, ..lease };
+                    self.unwritten.push((ended, None));
                 }
             }
         }
-        let outcome = if self.file.is_long() { self.rewrite(wall) } else { self.file.append(&written, wall) };
-        match outcome {
-            Ok(()) => self.failing = false,
-            Err(_) if self.failing => {}
-            Err(error) => {
-                tracing::error!(
-                    "{}: {error}; leases would not survive a restart",
-                    self.file.path().display()
-                );
-                self.failing = true;
-            }
-        }
+    }
+
+    /// What is not in the file yet.
+    pub(super) fn take_unwritten(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.unwritten)
+    }
+
+    /// The leases that follow an address, as lines of the file.
+    pub(super) fn page(&self, last: Option<Ipv4Addr>) -> Vec<Line> {
+        let first = match last {
+            Some(last) => last.to_bits().checked_add(1),
+            None => Some(0),
+        };
+        let leases = first.map(|first| self.server.leases_from(first.into()).take(PAGE));
+        leases.into_iter().flatten().map(|lease| (*lease, self.server.waits_for(lease))).collect()
+    }
+
+    /// What the workers are to be told.
+    pub(super) fn take_pending(&mut self) -> Pending {
+        let pending = std::mem::take(&mut self.pending);
+        self.telling.extend(pending.keys());
+        pending
+    }
+
+    /// The workers know of these, or do not: what was told meanwhile they still do not know.
+    pub(super) fn end_telling(&mut self, pending: &Pending) {
+        self.telling.retain(|ipv4| !pending.contains_key(ipv4));
+    }
+
+    /// Whether the workers may not know of an address what is known here.
+    pub(super) fn is_untold(&self, ipv4: Prefix4) -> bool {
+        self.pending.contains_key(&ipv4) || self.telling.contains(&ipv4)
     }
 
     /// Notes what becomes of an address, for the workers and the event log. A renewal is nothing new to the latter.
@@ -148,35 +173,23 @@ impl Concentrator {
         self.notices.extend(host.map(|host| LeaseNotice::begun(name, ipv4, host)));
     }
 
-    fn rewrite(&mut self, wall: WallClock) -> io::Result<()> {
-        let leases: Vec<Lease> = self.server.leases_from(Ipv4Addr::UNSPECIFIED).copied().collect();
-        self.file.rewrite(&leases, wall)
-    }
-
     /// Time passes.
     pub(super) fn tick(&mut self, wall: WallClock) {
         self.server.expire(wall.now);
         self.take_changes(wall);
-        self.look_at_kea(wall);
     }
 
-    fn look_at_kea(&mut self, wall: WallClock) {
-        let Some((file, known)) = &mut self.kea else { return };
+    /// What Kea has leased; `None`: its file has not changed.
+    pub(super) fn take_kea(&mut self, found: Option<KeaBindings>, wall: WallClock) {
+        let Some(known) = &mut self.kea else { return };
         let now = wall.unix_seconds;
-        let found = match file.changed() {
-            Ok(Some(text)) => kea::bindings(&text, &self.clients, now),
+        let found = match found {
+            Some(found) => found,
             // What is over is over though nobody writes it.
-            Ok(None) if known.values().any(|(_, until)| *until <= now) => {
+            None if known.values().any(|(_, until)| *until <= now) => {
                 known.iter().filter(|(_, (_, until))| *until > now).map(|(ipv4, one)| (*ipv4, *one)).collect()
             }
-            Ok(None) => return,
-            Err(error) => {
-                if !self.failing {
-                    tracing::error!("{}: {error}; bindings stay as they are", file.path().display());
-                    self.failing = true;
-                }
-                return;
-            }
+            None => return,
         };
         let mut changes = Vec::new();
         for (ipv4, (binding, _)) in known.iter().filter(|(ipv4, _)| !found.contains_key(*ipv4)) {
@@ -201,7 +214,7 @@ impl Concentrator {
 
     /// Bindings, and the most of them.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let kea = self.kea.as_ref().map_or(0, |(_, known)| known.len());
+        let kea = self.kea.as_ref().map_or(0, KeaBindings::len);
         (self.fixed.len() as u64 + u64::from(self.server.bound()) + kea as u64, self.most.into())
     }
 
@@ -228,20 +241,10 @@ impl Concentrator {
             let left = ends.then(|| unix(lease.until, wall).saturating_sub(wall.unix_seconds));
             row(lease.ipv4.to_string(), lease.host, state, left)
         });
-        let kea = self.kea.iter().flat_map(|(_, known)| known).map(|(ipv4, (binding, until))| {
+        let kea = self.kea.iter().flatten().map(|(ipv4, (binding, until))| {
             row(ipv4.to_string(), binding.host, "leased", Some(until.saturating_sub(wall.unix_seconds)))
         });
         fixed.chain(leases).chain(kea).take(room).collect()
-    }
-
-    /// Writes the leases a last time.
-    pub(super) fn finish(&mut self, wall: WallClock) {
-        self.take_changes(wall);
-        if self.kea.is_none()
-            && let Err(error) = self.rewrite(wall)
-        {
-            tracing::error!("{}: {error}", self.file.path().display());
-        }
     }
 }
 

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! bound 192.0.2.17 2001:db8:a::1 1764100000
+//! waits 192.0.2.18 2001:db8:a::2 1764100100 203.0.113.53 proven        somebody looked up this host's name
 //! ```
 
 use sixway_control::Instant;
-use sixway_control::dhcp4o6::{Lease, LeaseState};
+use sixway_control::dhcp4o6::{Asker, Lease, LeaseState};
 use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,11 @@ use std::time::Duration;
 
 /// Minimum number of appended lines before the file is written again.
 const FEW_LINES: usize = 1_024;
+/// How long after a failure the whole is tried to be written again: a full disk is not filled by trying.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+
+/// A lease, and who looked up its host's name, if it waits for its host.
+pub(super) type Line = (Lease, Option<Asker>);
 
 /// The file.
 #[derive(Debug)]
@@ -24,6 +30,10 @@ pub(super) struct LeaseFile {
     path: PathBuf,
     whole: usize,
     appended: usize,
+    /// Lines are missing in it since something could not be written.
+    lacks: bool,
+    /// When it could not be written.
+    failed: Option<Instant>,
 }
 
 impl LeaseFile {
@@ -31,7 +41,7 @@ impl LeaseFile {
     ///
     /// # Errors
     /// It cannot be read, or it is something else: it would be overwritten.
-    pub(super) fn load(path: &Path, wall: WallClock) -> io::Result<(Self, Vec<Lease>, usize)> {
+    pub(super) fn load(path: &Path, wall: WallClock) -> io::Result<(Self, Vec<Line>, usize)> {
         let text = match fs::read(path) {
             Ok(octets) => String::from_utf8_lossy(&octets).into_owned(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
@@ -40,48 +50,93 @@ impl LeaseFile {
         let (mut leases, mut faults) = (BTreeMap::new(), 0);
         for line in text.lines() {
             match parse(line, wall) {
-                Some(lease) => drop(leases.insert(lease.ipv4, lease)),
+                Some((lease, asker)) => drop(leases.insert(lease.ipv4, (lease, asker))),
                 None => faults += 1,
             }
         }
         if leases.is_empty() && faults > 0 && text.contains('\n') {
             return Err(io::Error::other("not a lease file; remove it, or set another `lease_file`"));
         }
-        let mut leases: Vec<Lease> = leases.into_values().collect();
-        leases.sort_by_key(|lease| lease.until);
-        Ok((Self { path: path.into(), whole: 0, appended: leases.len() }, leases, faults))
+        let mut leases: Vec<Line> = leases.into_values().collect();
+        leases.sort_by_key(|(lease, _)| lease.until);
+        let (whole, lines) = (leases.len(), text.lines().count());
+        let file = Self { path: path.into(), whole, appended: lines - whole, lacks: false, failed: None };
+        Ok((file, leases, faults))
     }
 
-    /// Appends leases.
-    pub(super) fn append(&mut self, leases: &[Lease], wall: WallClock) -> io::Result<()> {
-        if leases.is_empty() {
+    /// Appends lines.
+    ///
+    /// # Errors
+    /// The kernel's: they will be in the file when it is written again.
+    pub(super) fn append(&mut self, lines: &[Line], wall: WallClock) -> io::Result<()> {
+        if lines.is_empty() || self.lacks {
             return Ok(());
         }
+        let outcome = self.try_append(lines, wall);
+        if outcome.is_err() {
+            (self.lacks, self.failed) = (true, Some(wall.now));
+        }
+        outcome
+    }
+
+    fn try_append(&mut self, lines: &[Line], wall: WallClock) -> io::Result<()> {
         self.make_directory()?;
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
-        file.write_all(text(leases, wall).as_bytes())?;
-        self.appended += leases.len();
+        file.write_all(text(lines, wall).as_bytes())?;
+        self.appended += lines.len();
         Ok(())
     }
 
-    /// Writes all leases, atomically.
-    pub(super) fn rewrite(&mut self, leases: &[Lease], wall: WallClock) -> io::Result<()> {
+    /// Whether so much was appended that it should be written again, or something is missing; not immediately after it failed.
+    pub(super) fn is_to_be_rewritten(&self, now: Instant) -> bool {
+        let is_long = self.appended > FEW_LINES.max(2 * self.whole);
+        let has_rested = self.failed.is_none_or(|failed| now.since(failed) >= AFTER_FAILURE);
+        (is_long || self.lacks) && has_rested
+    }
+
+    /// Writes all leases, atomically. `page` gives those that follow an address, none at the end.
+    ///
+    /// # Errors
+    /// The kernel's: the file is as it was.
+    pub(super) fn rewrite(
+        &mut self,
+        page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>,
+        wall: WallClock,
+    ) -> io::Result<()> {
+        match self.try_rewrite(page, wall) {
+            Ok(lines) => {
+                (self.whole, self.appended, self.lacks, self.failed) = (lines, 0, false, None);
+                Ok(())
+            }
+            Err(error) => {
+                self.failed = Some(wall.now);
+                Err(error)
+            }
+        }
+    }
+
+    fn try_rewrite(
+        &self,
+        mut page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>,
+        wall: WallClock,
+    ) -> io::Result<usize> {
         self.make_directory()?;
         let mut name = self.path.clone().into_os_string();
         name.push(".new");
         let fresh = PathBuf::from(name);
         let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        file.write_all(text(leases, wall).as_bytes())?;
-        file.sync_all()?;
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+        let (mut file, mut lines, mut last) = (BufWriter::new(file), 0, None);
+        loop {
+            let more = page(last);
+            let Some((lease, _)) = more.last() else { break };
+            last = Some(lease.ipv4);
+            lines += more.len();
+            file.write_all(text(&more, wall).as_bytes())?;
+        }
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&fresh, &self.path)?;
-        (self.whole, self.appended) = (leases.len(), 0);
-        Ok(())
-    }
-
-    /// Whether so much was appended that it should be written again.
-    pub(super) fn is_long(&self) -> bool {
-        self.appended > FEW_LINES.max(2 * self.whole)
+        Ok(lines)
     }
 
     /// Where it is.
@@ -97,17 +152,23 @@ impl LeaseFile {
     }
 }
 
-fn text(leases: &[Lease], wall: WallClock) -> String {
-    let line = |lease: &Lease| {
-        let state = match lease.state {
-            LeaseState::Bound => "bound",
-            LeaseState::Ended => "ended",
+fn text(lines: &[Line], wall: WallClock) -> String {
+    let line = |(lease, asker): &Line| {
+        let state = match (lease.state, asker) {
+            (LeaseState::Bound, Some(_)) => "waits",
+            (LeaseState::Bound, None) => "bound",
+            (LeaseState::Ended, _) => "ended",
             // Neither outlives a restart.
-            LeaseState::Offered | LeaseState::Declined => return String::new(),
+            (LeaseState::Offered | LeaseState::Declined, _) => return String::new(),
         };
-        format!("{state} {} {} {}\n", lease.ipv4, lease.host, unix(lease.until, wall))
+        let asker = match asker.filter(|_| lease.state == LeaseState::Bound) {
+            Some(Asker { client, is_proven: true }) => format!(" {client} proven"),
+            Some(Asker { client, is_proven: false }) => format!(" {client} unproven"),
+            None => String::new(),
+        };
+        format!("{state} {} {} {}{asker}\n", lease.ipv4, lease.host, unix(lease.until, wall))
     };
-    leases.iter().map(line).collect()
+    lines.iter().map(line).collect()
 }
 
 /// A time on the wall.
@@ -131,17 +192,29 @@ pub(super) fn instant(seconds: u64, wall: WallClock) -> Instant {
 }
 
 /// A lease that has ended meanwhile is an ended one.
-fn parse(line: &str, wall: WallClock) -> Option<Lease> {
+fn parse(line: &str, wall: WallClock) -> Option<Line> {
     let mut words = line.split(' ');
     let (state, ipv4, host, until) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let (ipv4, host): (Ipv4Addr, Ipv6Addr) = (ipv4.parse().ok()?, host.parse().ok()?);
     let until = instant(until.parse().ok()?, wall);
+    let asker = match state {
+        "waits" => {
+            let client = words.next()?.parse().ok()?;
+            let is_proven = match words.next()? {
+                "proven" => true,
+                "unproven" => false,
+                _ => return None,
+            };
+            Some(Asker { client, is_proven })
+        }
+        _ => None,
+    };
     let state = match state {
-        "bound" if until > wall.now => LeaseState::Bound,
-        "bound" | "ended" => LeaseState::Ended,
+        "bound" | "waits" if until > wall.now => LeaseState::Bound,
+        "bound" | "waits" | "ended" => LeaseState::Ended,
         _ => return None,
     };
-    words.next().is_none().then_some(Lease { ipv4, host, state, until })
+    words.next().is_none().then_some((Lease { ipv4, host, state, until }, asker))
 }
 
 #[cfg(test)]
@@ -161,21 +234,79 @@ mod tests {
         }
     }
 
+    fn plain(lease: Lease) -> Line {
+        (lease, None)
+    }
+
+    /// All of them in one page.
+    fn once(lines: &[Line]) -> impl FnMut(Option<Ipv4Addr>) -> Vec<Line> {
+        move |last| if last.is_none() { lines.to_vec() } else { Vec::new() }
+    }
+
+    fn directory(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("sixway-leases-{name}-{}", std::process::id()))
+    }
+
     #[test]
     fn leases_survive_and_those_that_end_meanwhile_are_ended() {
-        let directory = std::env::temp_dir().join(format!("sixway-leases-{}", std::process::id()));
+        let directory = directory("all");
         let path = directory.join("deep/a.leases");
         let (mut file, leases, _) = LeaseFile::load(&path, wall(0)).unwrap();
         assert!(leases.is_empty());
-        file.rewrite(&[lease(1, LeaseState::Bound, 100), lease(2, LeaseState::Bound, 10)], wall(0)).unwrap();
-        let offered = lease(3, LeaseState::Offered, 60);
-        file.append(&[lease(1, LeaseState::Bound, 200), offered], wall(0)).unwrap();
+        let first = [lease(1, LeaseState::Bound, 100), lease(2, LeaseState::Bound, 10)].map(plain);
+        file.rewrite(once(&first), wall(0)).unwrap();
+        let waits = |is_proven| Some(Asker { client: Ipv4Addr::new(203, 0, 113, 53).into(), is_proven });
+        let (proven, forged) = (lease(5, LeaseState::Bound, 120), lease(6, LeaseState::Bound, 121));
+        let lines = [
+            plain(lease(1, LeaseState::Bound, 200)),
+            plain(lease(3, LeaseState::Offered, 60)),
+            (proven, waits(true)),
+            (forged, waits(false)),
+        ];
+        file.append(&lines, wall(0)).unwrap();
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"bound 192.0.2.4 20").unwrap();
         let (_, leases, faults) = LeaseFile::load(&path, wall(20)).unwrap();
-        assert_eq!(leases, [lease(2, LeaseState::Ended, 10), lease(1, LeaseState::Bound, 200)]);
+        let [one, two] = [lease(2, LeaseState::Ended, 10), lease(1, LeaseState::Bound, 200)].map(plain);
+        assert_eq!(leases, [one, (proven, waits(true)), (forged, waits(false)), two]);
         assert_eq!(faults, 1);
         fs::write(&path, "[gateway]\nname = 1\n").unwrap();
         assert!(LeaseFile::load(&path, wall(0)).is_err());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn after_a_failure_the_whole_is_written_again_and_not_at_each_change() {
+        let directory = directory("full");
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("a.leases");
+        let (mut file, _, _) = LeaseFile::load(&path, wall(0)).unwrap();
+        let lines = [plain(lease(1, LeaseState::Bound, 100))];
+        // No line can be appended to a directory.
+        fs::create_dir(&path).unwrap();
+        assert!(file.append(&lines, wall(0)).is_err());
+        assert!(!file.is_to_be_rewritten(wall(9).now));
+        assert!(file.append(&lines, wall(9)).is_ok(), "it is not tried before the whole is written");
+        assert!(file.is_to_be_rewritten(wall(10).now));
+        assert!(file.rewrite(once(&lines), wall(10)).is_err());
+        assert!(!file.is_to_be_rewritten(wall(19).now));
+        fs::remove_dir(&path).unwrap();
+        assert!(file.is_to_be_rewritten(wall(20).now));
+        file.rewrite(once(&lines), wall(20)).unwrap();
+        assert!(!file.is_to_be_rewritten(wall(100).now));
+        assert_eq!(LeaseFile::load(&path, wall(20)).unwrap().1, lines);
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_long_when_it_is_read_is_written_again() {
+        let directory = directory("long");
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("a.leases");
+        let line = "bound 192.0.2.1 2001:db8::1 2000000\n";
+        fs::write(&path, line.repeat(FEW_LINES + 2)).unwrap();
+        assert!(LeaseFile::load(&path, wall(0)).unwrap().0.is_to_be_rewritten(wall(0).now));
+        fs::write(&path, line.repeat(FEW_LINES)).unwrap();
+        assert!(!LeaseFile::load(&path, wall(0)).unwrap().0.is_to_be_rewritten(wall(0).now));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

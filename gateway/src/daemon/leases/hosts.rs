@@ -5,20 +5,19 @@
 
 use super::file::{instant, unix};
 use super::finished::finished;
+use super::known_servers::KnownServers;
+use super::query_sockets::QuerySockets;
 use crate::config::{Config, FourOverSix, HostEnd, HostLease};
 use crate::view::LeaseRow;
 use crate::worker::Clock;
 use sixway_control::Instant;
-use sixway_control::dhcp4o6::{
-    CLIENT_PORT, Client, ClientEvent, ClientSettings, ClientState, Held, SERVER_PORT,
-};
+use sixway_control::dhcp4o6::{Client, ClientEvent, ClientSettings, ClientState, Held};
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_link::PacketSender;
-use sixway_link::udp::{Arrivals, Departures, Path, UdpServer};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::io::{self, Write as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -33,9 +32,8 @@ const AWAITING: Duration = Duration::from_millis(5);
 pub(in crate::daemon) struct LeaseHosts {
     clock: Clock,
     hosts: Vec<Host>,
-    socket: Option<UdpServer>,
+    sockets: QuerySockets,
     sender: Option<PacketSender>,
-    arrivals: Arrivals,
     leases: BTreeMap<String, HostLease>,
     trouble: bool,
 }
@@ -44,7 +42,7 @@ struct Host {
     name: String,
     client: Client,
     tunnel: Ipv6Addr,
-    servers: Vec<Ipv6Addr>,
+    servers: KnownServers,
     idle: Option<Duration>,
     file: PathBuf,
     /// When a packet passed last.
@@ -67,9 +65,8 @@ impl LeaseHosts {
         (!hosts.is_empty()).then(|| Self {
             clock,
             hosts,
-            socket: None,
+            sockets: QuerySockets::default(),
             sender: None,
-            arrivals: Arrivals::new(),
             leases: BTreeMap::new(),
             trouble: false,
         })
@@ -82,19 +79,11 @@ impl LeaseHosts {
             return &self.leases;
         }
         self.hear(now);
-        let mut departures = Departures::new();
         for host in &mut self.hosts {
-            while let Some(message) = host.client.poll_transmit(now) {
-                for server in &host.servers {
-                    if departures.is_full() {
-                        break;
-                    }
-                    let room = departures.room();
-                    room.clear();
-                    room.extend(&message);
-                    let peer = SocketAddr::from((*server, SERVER_PORT));
-                    departures.push(Path { peer, local: None, interface: 0 });
-                }
+            let servers = host.servers.now();
+            // RFC 7341 §9: without the option nothing is asked. It is tried again when the option is there.
+            while let Some(message) = host.client.poll_transmit(now).filter(|_| !servers.is_empty()) {
+                servers.iter().for_each(|server| self.sockets.send(*server, &message));
             }
             while let Some(event) = host.client.poll_event() {
                 host.note(event, self.clock);
@@ -108,42 +97,35 @@ impl LeaseHosts {
                 None => drop(self.leases.remove(&host.name)),
             }
         }
-        if let Some(socket) = self.socket.as_mut().filter(|_| !departures.is_empty()) {
-            socket.send(&mut departures);
+        if !self.hosts.iter().any(Host::awaits) {
+            self.sockets.close();
         }
         &self.leases
     }
 
     fn open(&mut self) -> Option<()> {
-        if self.socket.is_none() {
-            let local = SocketAddr::from((Ipv6Addr::UNSPECIFIED, CLIENT_PORT));
-            let opened = UdpServer::open(local, 1).and_then(|mut all| Ok((all.pop(), PacketSender::open()?)));
-            match opened {
-                Ok((socket, sender)) => (self.socket, self.sender) = (socket, Some(sender)),
+        if self.sender.is_none() {
+            match PacketSender::open() {
+                Ok(sender) => self.sender = Some(sender),
                 Err(error) if !self.trouble => {
-                    tracing::error!(
-                        "no lease can be taken: UDP port {CLIENT_PORT}: {error}; it is tried again"
-                    );
+                    tracing::error!("no lease can be taken: {error}; it is tried again");
                     self.trouble = true;
                 }
                 Err(_) => {}
             }
         }
-        self.socket.as_ref().map(drop)
+        self.sender.as_ref().map(drop)
     }
 
     fn hear(&mut self, now: Instant) {
-        let Some(socket) = &mut self.socket else { return };
-        while let Ok(1..) = socket.receive(&mut self.arrivals) {
-            for (path, octets) in self.arrivals.iter() {
-                let (IpAddr::V6(source), SERVER_PORT) = (path.peer.ip(), path.peer.port()) else { continue };
-                for host in self.hosts.iter_mut().filter(|host| host.servers.contains(&source)) {
-                    if let Err(why) = host.client.handle_response(now, octets) {
-                        tracing::debug!("{}: response of {source} ignored: {why:?}", host.name);
-                    }
+        let hosts = &mut self.hosts;
+        self.sockets.hear(|source, octets| {
+            for host in hosts.iter_mut().filter(|host| host.servers.now().contains(&source)) {
+                if let Err(why) = host.client.handle_response(now, octets) {
+                    tracing::debug!("{}: response of {source} ignored: {why:?}", host.name);
                 }
             }
-        }
+        });
     }
 
     /// A packet that found no lease: it waits, and one is taken.
@@ -193,7 +175,12 @@ impl LeaseHosts {
     /// Each second: whether packets passed. A lease that nobody needs is returned.
     pub(in crate::daemon) fn each_second(&mut self, is_used: bool) {
         let now = self.clock.now();
+        self.sockets.each_second();
         for host in &mut self.hosts {
+            if host.servers.look(&host.name) && host.servers.now().is_empty() {
+                // RFC 7341 §9: the option is gone.
+                host.client.release(now);
+            }
             if is_used {
                 host.used = now;
             }
@@ -211,13 +198,11 @@ impl LeaseHosts {
     /// The time until [`Self::work`] is to be called.
     pub(in crate::daemon) fn idle(&self) -> Option<Duration> {
         let now = self.clock.now();
-        let of = |host: &Host| match host.client.state() {
-            ClientState::Idle | ClientState::Bound(_) => host.client.poll_timeout().map(|at| at.since(now)),
-            ClientState::Rebooting(_)
-            | ClientState::Selecting
-            | ClientState::Requesting(..)
-            | ClientState::Renewing(_)
-            | ClientState::Rebinding(_) => Some(AWAITING),
+        let of = |host: &Host| match host.awaits() && !host.servers.now().is_empty() {
+            true => Some(AWAITING),
+            false => {
+                host.client.poll_timeout().filter(|_| !host.servers.now().is_empty()).map(|at| at.since(now))
+            }
         };
         self.hosts.iter().filter_map(of).min()
     }
@@ -263,11 +248,23 @@ impl Host {
             name: section.name.clone(),
             client,
             tunnel: end.local,
-            servers: end.servers.clone(),
+            servers: KnownServers::new(end),
             idle: end.idle,
             file,
             used: now,
             waiting: VecDeque::new(),
+        }
+    }
+
+    /// Whether an answer may come.
+    fn awaits(&self) -> bool {
+        match self.client.state() {
+            ClientState::Idle | ClientState::Bound(_) => false,
+            ClientState::Rebooting(_)
+            | ClientState::Selecting
+            | ClientState::Requesting(..)
+            | ClientState::Renewing(_)
+            | ClientState::Rebinding(_) => true,
         }
     }
 

@@ -2,11 +2,14 @@
 
 mod book;
 mod concentrator;
+mod disk;
 mod file;
 mod finished;
 mod hosts;
 mod kea;
+mod known_servers;
 mod names;
+mod query_sockets;
 mod untold;
 
 pub(super) use book::LeaseBook;

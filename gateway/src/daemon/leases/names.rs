@@ -3,6 +3,7 @@
 use super::book::LeaseBook;
 use crate::config::Config;
 use sixway_control::Instant;
+use sixway_control::dhcp4o6::Asker;
 use sixway_control::dns64::{LeasedAddress, LeasedNames};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -30,11 +31,10 @@ impl HostNames {
 }
 
 impl LeasedNames for HostNames {
-    fn address(&self, name: &[u8], client: IpAddr, _now: Instant) -> LeasedAddress {
-        let Some((place, host)) = self.hosts.get(name) else { return LeasedAddress::NotListed };
-        match self.book.look_up(*place, *host, client) {
-            Some((address, seconds)) => LeasedAddress::Has(address, seconds),
-            None => LeasedAddress::None,
+    fn address(&self, name: &[u8], (client, is_proven): (IpAddr, bool), _now: Instant) -> LeasedAddress {
+        match self.hosts.get(name) {
+            Some((place, host)) => self.book.look_up(*place, *host, Asker { client, is_proven }),
+            None => LeasedAddress::NotListed,
         }
     }
 }

@@ -1,12 +1,14 @@
-//! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, or a port block's subscriber.
+//! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, a port block's subscriber, or the host of
+//! a lease.
 
+use crate::event_log::notice::Notice;
 use crate::event_log::record::{Event, Phase};
 use std::sync::Arc;
 
 /// Who has an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
-    /// An inside endpoint, or a subscriber's prefix.
+    /// An inside endpoint, a subscriber's prefix, or a host's address.
     pub(super) inside: String,
     pub(super) translator: Arc<str>,
     pub(super) kind: &'static str,
@@ -25,13 +27,17 @@ impl Holder {
                 let (inside, translator) = (block.who(), Arc::clone(&block.translator));
                 Some((*phase, Self { inside, translator, kind: "port block" }))
             }
+            Event::Notice(Notice::Lease(lease)) => {
+                let (inside, translator) = (lease.host.to_string(), Arc::clone(&lease.concentrator));
+                Some((lease.phase, Self { inside, translator, kind: "lease" }))
+            }
             Event::Session(..)
             | Event::Mapping(_)
             | Event::Started
             | Event::Stopped
             | Event::Lost(..)
             | Event::Limit(..)
-            | Event::Notice(_)
+            | Event::Notice(Notice::Alarm(_) | Notice::Subscriber { .. })
             | Event::Portless(..)
             | Event::Stepped(_) => None,
         }

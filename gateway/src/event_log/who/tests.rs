@@ -1,6 +1,7 @@
 //! Questions to logs that were written as the gateway does it.
 
 use super::super::json_lines::JsonLines;
+use super::super::notice::{LeaseNotice, Notice};
 use super::super::record::Event;
 use super::super::record::tests::{binding, block, mapping};
 use super::super::rotation;
@@ -535,4 +536,77 @@ fn nobody_is_a_doubtful_answer_where_events_are_missing() {
     log.write(400, Event::Started);
     let mut doubts = |seconds: u64| log.asked(OUTSIDE, seconds).events_are_missing;
     assert_eq!([200, 350, 450].map(&mut doubts), [true, true, false]);
+}
+
+fn says(log: &mut Written, seconds: u64, phase: fn(&str, &str) -> LeaseNotice, of: (&str, &str)) {
+    log.write(seconds, Event::Notice(Notice::Lease(phase(of.0, of.1))));
+}
+
+fn lease_begun(ipv4: &str, host: &str) -> LeaseNotice {
+    LeaseNotice::begun("hub".into(), ipv4.parse().unwrap(), host.parse().unwrap())
+}
+
+fn lease_ended(ipv4: &str, host: &str) -> LeaseNotice {
+    LeaseNotice::ended("hub".into(), ipv4.parse().unwrap(), host.parse().unwrap())
+}
+
+fn lease_continues(ipv4: &str, host: &str) -> LeaseNotice {
+    LeaseNotice::continues("hub".into(), ipv4.parse().unwrap(), host.parse().unwrap())
+}
+
+fn lease_asked(log: &mut Written, address: &str, seconds: u64) -> Answer {
+    let question = LeaseQuestion::read(address, &record::time_text(seconds * 1_000_000)).unwrap();
+    ask_lease(log.path(), &question).unwrap()
+}
+
+/// Who, since when, until when.
+fn lessee(log: &mut Written, address: &str, seconds: u64) -> Option<(String, Option<u64>, Option<u64>)> {
+    let answer = lease_asked(log, address, seconds);
+    let of = |text: Option<String>| text.and_then(|it| record::time_of(&it)).map(|it| it / 1_000_000);
+    Some((answer.inside?, of(answer.since), of(answer.until)))
+}
+
+const HOST: &str = "2001:db8:a::1";
+const HOST2: &str = "2001:db8:b::1";
+
+#[test]
+fn the_host_is_found_that_had_the_whole_address_at_the_time() {
+    let mut log = Written::new("lease", 1 << 20);
+    log.write(10, Event::Started);
+    says(&mut log, 11, lease_continues, ("192.0.2.8/29", HOST2));
+    says(&mut log, 100, lease_begun, ("192.0.2.1/32", HOST));
+    says(&mut log, 200, lease_ended, ("192.0.2.1/32", HOST));
+    says(&mut log, 300, lease_begun, ("192.0.2.1/32", HOST2));
+    log.write(400, Event::Started);
+    says(&mut log, 401, lease_continues, ("192.0.2.1/32", HOST2));
+    assert_eq!(lessee(&mut log, "192.0.2.1", 99), None);
+    assert_eq!(lessee(&mut log, "192.0.2.1", 150), Some((HOST.into(), Some(100), Some(200))));
+    assert_eq!(lessee(&mut log, "192.0.2.1", 250), None);
+    let free = lease_asked(&mut log, "192.0.2.1", 250);
+    assert_eq!(free.last.map(|last| last.inside), Some(HOST.into()));
+    assert_eq!(lessee(&mut log, "192.0.2.1", 350), Some((HOST2.into(), Some(300), None)));
+    // The next process found it there.
+    assert_eq!(lessee(&mut log, "192.0.2.1", 500), Some((HOST2.into(), Some(300), None)));
+    // An address of a static prefix, until the process that did not find it there.
+    assert_eq!(lessee(&mut log, "192.0.2.9", 50), Some((HOST2.into(), Some(11), Some(400))));
+    assert_eq!(lessee(&mut log, "192.0.2.16", 50), None);
+    assert_eq!(lease_asked(&mut log, "192.0.2.1", 350).kind.as_deref(), Some("lease"));
+}
+
+#[test]
+fn what_is_missing_in_the_log_is_told_of_leases_as_well() {
+    let mut log = Written::new("lease-lost", 1 << 20);
+    log.write(10, Event::Started);
+    says(&mut log, 100, lease_begun, ("192.0.2.1/32", HOST));
+    log.write(150, Event::Lost(3, "file".into()));
+    says(&mut log, 200, lease_ended, ("192.0.2.1/32", HOST));
+    assert!(lease_asked(&mut log, "192.0.2.1", 180).events_are_missing);
+    assert!(lease_asked(&mut log, "192.0.2.2", 180).events_are_missing);
+}
+
+#[test]
+fn a_port_needs_a_protocol_and_a_name_is_no_address() {
+    let now = record::time_text(1);
+    assert!(LeaseQuestion::read("192.0.2.1:80", &now).unwrap_err().contains("add --protocol"));
+    assert!(LeaseQuestion::read("host", &now).unwrap_err().contains("write one such as"));
 }

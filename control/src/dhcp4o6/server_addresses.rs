@@ -1,0 +1,140 @@
+//! The addresses of DHCP 4o6 servers in what a DHCPv6 client wrote of its lease (RFC 7341 §7.2, option 88).
+//!
+//! ```text
+//! 2001:db8:99::1                                        a line with only addresses
+//! new_dhcp6_dhcp4_o_dhcp6_server='2001:db8:99::1'       variables of a hook: dhclient, dhcpcd, odhcp6c (OPTION_88=…, in hexadecimal digits)
+//! option dhcp6.dhcp4-o-dhcp6-server 2001:db8:99::1;     dhclient's lease file, in which the last lease is the newest
+//! ```
+
+use core::net::Ipv6Addr;
+
+/// Octets of a file that are read.
+pub const SERVER_LEASE_SIZE: usize = 1 << 20;
+
+/// Servers that are asked: each query goes to all of them, and whoever wrote the option chose how many.
+const MOST: usize = 8;
+
+/// Names of the option in variables, in small letters and without their prefixes.
+const VARIABLES: [&str; 4] = ["dhcp4_o_dhcp6_server", "dhcp4o6_servers", "dhcp4o6_server", "option_88"];
+
+/// The servers, each once; `None`: the lease does not have the option, so that the client must not ask. An option without addresses means multicast.
+pub fn servers_in(text: &str) -> Option<Vec<Ipv6Addr>> {
+    let mut found = None;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with("lease6") && line.ends_with('{') {
+            found = None; // A newer lease.
+            continue;
+        }
+        if found.is_none() {
+            found = written(line).and_then(addresses);
+        }
+    }
+    found
+}
+
+/// What a line says of the servers.
+fn written(line: &str) -> Option<&str> {
+    if let Some(rest) = line.strip_prefix("option dhcp6.dhcp4-o-dhcp6-server") {
+        return Some(rest.trim_end_matches(';'));
+    }
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    match line.split_once('=') {
+        Some((name, value)) => is_variable(name).then_some(value),
+        None if line.is_empty() || line.starts_with(['#', ';']) || line.contains(['{', '}']) => None,
+        // A line of something else is not a list of addresses.
+        None => Some(line),
+    }
+}
+
+fn is_variable(name: &str) -> bool {
+    let name = name.trim().to_ascii_lowercase();
+    let name = name.strip_prefix("new_").unwrap_or(&name);
+    VARIABLES.contains(&name.strip_prefix("dhcp6_").unwrap_or(name))
+}
+
+/// The addresses of a value; `None`: it is none of addresses.
+fn addresses(value: &str) -> Option<Vec<Ipv6Addr>> {
+    let mut all = Vec::new();
+    let words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ','));
+    for word in words.filter(|word| !word.is_empty()) {
+        let read = match word.parse() {
+            Ok(address) => vec![address],
+            Err(_) => in_digits(word)?,
+        };
+        for address in read {
+            // RFC 7341 §12: any but the first instance is ignored.
+            if all.len() < MOST
+                && !all.contains(&address)
+                && !address.is_multicast()
+                && !address.is_unspecified()
+            {
+                all.push(address);
+            }
+        }
+    }
+    Some(all)
+}
+
+/// The octets of the option, as odhcp6c writes them.
+fn in_digits(word: &str) -> Option<Vec<Ipv6Addr>> {
+    if !word.is_ascii() || word.len() % 32 != 0 {
+        return None;
+    }
+    let each = |place: usize| {
+        let digits = word.get(place..place + 32)?;
+        let are_digits = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u128::from_str_radix(digits, 16).ok().filter(|_| are_digits).map(Ipv6Addr::from_bits)
+    };
+    (0..word.len()).step_by(32).map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn are(text: &str, expected: &[&str]) {
+        let expected: Vec<Ipv6Addr> = expected.iter().map(|it| it.parse().unwrap()).collect();
+        assert_eq!(servers_in(text), Some(expected), "{text}");
+    }
+
+    #[test]
+    fn lines_variables_and_the_newest_lease_are_read() {
+        are("2001:db8::1\n", &["2001:db8::1"]);
+        are("# by a hook\n\n2001:db8::1, 2001:db8::2\n", &["2001:db8::1", "2001:db8::2"]);
+        are("reason=BOUND6\nnew_dhcp6_dhcp4_o_dhcp6_server='2001:db8::1'\n", &["2001:db8::1"]);
+        are("export dhcp6_dhcp4o6_servers=\"2001:db8::1 2001:db8::2\"\n", &["2001:db8::1", "2001:db8::2"]);
+        are("OPTION_88=20010db8000000000000000000000001\n", &["2001:db8::1"]);
+        let lease = |option: &str| format!("lease6 {{\n  interface \"eth0\";\n{option}}}\n");
+        let old = lease("  option dhcp6.dhcp4-o-dhcp6-server 2001:db8::1;\n");
+        let new = lease("  option dhcp6.dhcp4-o-dhcp6-server 2001:db8::2,2001:db8::3;\n");
+        are(&format!("{old}{new}"), &["2001:db8::2", "2001:db8::3"]);
+        assert_eq!(servers_in(&format!("{old}{}", lease(""))), None, "the provider withdrew the option");
+    }
+
+    #[test]
+    fn duplicates_are_ignored_and_a_long_list_is_cut() {
+        are("2001:db8::1 2001:db8::2 2001:db8::1 2001:db8::1\n", &["2001:db8::1", "2001:db8::2"]);
+        are("ff02::1:2 :: 2001:db8::1\n", &["2001:db8::1"]);
+        let many: Vec<String> = (1..100).map(|number| format!("2001:db8::{number:x}")).collect();
+        assert_eq!(servers_in(&many.join(" ")).map(|all| all.len()), Some(MOST));
+    }
+
+    #[test]
+    fn an_empty_option_is_there_and_what_is_no_list_of_addresses_is_not() {
+        are("new_dhcp6_dhcp4_o_dhcp6_server=''\n", &[]);
+        for text in
+            ["", "aftr.example\n", "OPTION_88=20010db8\n", "OPTION_88=zz010db8000000000000000000000001\n"]
+        {
+            assert_eq!(servers_in(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_cut_at_any_length_gives_few_addresses_or_nothing() {
+        let text = "lease6 {\n option dhcp6.dhcp4-o-dhcp6-server 2001:db8::1;\n}\nOPTION_88=20010db8000000000000000000000001\n";
+        for end in 0..=text.len() {
+            assert!(servers_in(&text[..end]).is_none_or(|all| all.len() <= 1), "{end}");
+        }
+    }
+}

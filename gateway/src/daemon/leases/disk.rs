@@ -1,0 +1,103 @@
+//! What a concentrator has on disk: its own leases, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
+
+use super::file::{LeaseFile, Line};
+use super::kea::{self, KeaBindings, KeaFile};
+use crate::config::{Concentrator, FourOverSix};
+use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
+use sixway_wire::Prefix6;
+use std::io;
+use std::net::Ipv4Addr;
+
+/// The files of a concentrator.
+#[derive(Debug)]
+pub(super) struct Disk {
+    name: String,
+    file: LeaseFile,
+    kea: Option<KeaFile>,
+    clients: Vec<Prefix6>,
+    /// What failed, so that it is logged once.
+    failing: [bool; 2],
+}
+
+impl Disk {
+    /// With the leases of the time before.
+    ///
+    /// # Errors
+    /// The lease file cannot be read, or is not one.
+    pub(super) fn load(
+        (section, concentrator): (&FourOverSix, &Concentrator),
+        gateway: &str,
+        wall: WallClock,
+    ) -> io::Result<(Self, Vec<Line>)> {
+        let path = section.lease_path(gateway);
+        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let (file, leases, faults) = LeaseFile::load(&path, wall).map_err(named)?;
+        if faults > 0 {
+            tracing::warn!("{}: {faults} invalid lines", path.display());
+        }
+        let disk = Self {
+            name: section.name.clone(),
+            file,
+            kea: concentrator.kea_leases.as_deref().map(KeaFile::new),
+            clients: concentrator.clients.clone(),
+            failing: [false; 2],
+        };
+        Ok((disk, leases))
+    }
+
+    /// Appends what has changed.
+    pub(super) fn append(&mut self, lines: &[Line], wall: WallClock) {
+        let outcome = self.file.append(lines, wall);
+        if outcome.is_err() {
+            self.tell(outcome);
+        }
+    }
+
+    /// Writes the whole again, if the file has grown long or lacks something.
+    pub(super) fn tidy(&mut self, page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>, wall: WallClock) {
+        if self.file.is_to_be_rewritten(wall.now) {
+            let outcome = self.file.rewrite(page, wall);
+            self.tell(outcome);
+        }
+    }
+
+    /// Writes the whole a last time.
+    pub(super) fn finish(&mut self, page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>, wall: WallClock) {
+        if self.kea.is_none() {
+            let outcome = self.file.rewrite(page, wall);
+            self.tell(outcome);
+        }
+    }
+
+    fn tell(&mut self, outcome: io::Result<()>) {
+        let path = self.file.path().display();
+        match outcome {
+            Ok(()) if self.failing[0] => tracing::info!("{}: {path} is whole again", self.name),
+            Err(error) if !self.failing[0] => {
+                tracing::error!("{}: {path}: {error}; leases would not survive a restart", self.name);
+                self.failing[0] = true;
+                return;
+            }
+            Ok(()) | Err(_) => return,
+        }
+        self.failing[0] = false;
+    }
+
+    /// What Kea has leased; `None`: as before.
+    pub(super) fn kea(&mut self, wall: WallClock) -> Option<KeaBindings> {
+        let file = self.kea.as_mut()?;
+        match file.changed() {
+            Ok(text) => {
+                self.failing[1] = false;
+                text.map(|text| kea::bindings(&text, &self.clients, wall.unix_seconds))
+            }
+            Err(error) => {
+                if !self.failing[1] {
+                    tracing::error!("{}: {error}; bindings stay as they are", file.path().display());
+                    self.failing[1] = true;
+                }
+                None
+            }
+        }
+    }
+}
