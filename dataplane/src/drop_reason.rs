@@ -274,6 +274,8 @@ drop_reasons! {
     BadFragment => silent,
     /// The memory for fragments is exhausted.
     FragmentMemory => silent,
+    /// A source, a subscriber, or a destination that packets come to from outside, has its share of the memory for fragments.
+    FragmentShare => silent,
     /// Reassembly timed out (RFC 6146 §4, FRAGMENT_MIN).
     FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
     /// The outbox has no room for more frames.

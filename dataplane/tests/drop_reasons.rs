@@ -523,6 +523,13 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             let gateway = bound_with(|engine| engine.fragments.memory = 0);
             (after(gateway, [part(0, 64, true)]), four)
         }
+        DropReason::FragmentShare => {
+            // The third packet replaces the first.
+            let gateway = bound_with(|engine| engine.fragments.packets_per_source = 2);
+            let first =
+                |number| v4(PEER4, OUTSIDE).udp(53, 4_000, &[7; 92]).fragment(number, 0, true).part(0, 64);
+            (after(gateway, [first(1), first(2), first(3)]), four)
+        }
         DropReason::FragmentTimeout => {
             let mut gateway = after(bound(), [part(0, 64, true)]);
             for _ in 0..5 {

@@ -322,7 +322,7 @@ fn a_host_that_floods_with_fragments_takes_nothing_from_another_host() {
         let part = v6(A6, HUB).fragment(identification, 0, true).protocol(4, &[7; 1_200], None);
         gateway.receives(part);
     }
-    assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentShare));
     assert_eq!(lost_of_fragmented(&mut gateway, 200), 0);
 }
 
@@ -343,7 +343,7 @@ fn while_one_client_fills_the_reassembly_table_another_clients_fragments_lose_no
         for piece in 0..pieces {
             let part = v6(&hosts[n % 4], HUB).fragment(n as u32, piece * 1_400, true);
             gateway.receives(part.protocol(4, &vec![7; size], None));
-            refused += u32::from(gateway.last == Verdict::Dropped(DropReason::FragmentMemory));
+            refused += u32::from(gateway.last == Verdict::Dropped(DropReason::FragmentShare));
         }
     }
     assert!(refused > 0, "the client sends more than it has room for");

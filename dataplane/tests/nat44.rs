@@ -346,7 +346,11 @@ fn fragments_from_outside_take_no_room_from_those_from_inside() {
         let source = format!("203.0.113.{}", 10 + number);
         gateway.receives(v4(&source, &outside).udp(1, 2, &[0; 64]).fragment(number, 0, true).part(0, 32));
     }
-    assert!(matches!(gateway.last, Verdict::Dropped(_)), "their table is full");
+    assert_eq!(
+        gateway.engine.counters().dropped[DropReason::FragmentShare as usize],
+        19,
+        "their table is full"
+    );
     let whole = v4(HOST, SERVER).udp(4_001, 53, &[1; 64]);
     gateway.receives(whole.clone().fragment(1, 0, true).part(0, 32));
     assert_eq!(gateway.last, Verdict::Held);

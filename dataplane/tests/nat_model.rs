@@ -11,6 +11,8 @@ use sixway_trial::budget;
 const SINGLY: u8 = 0;
 const IN_BLOCKS: u8 = 2;
 const DETERMINISTIC: u8 = 3;
+/// The bit that chooses softwires.
+const SOFTWIRES: u8 = 0x40;
 
 fn run(giving: u8, [choice, limits, rates, seed]: [u8; 4], steps: &[[u8; 8]]) {
     let choice = choice & !0x18 | giving << 3;
@@ -41,5 +43,19 @@ proptest! {
     #[test]
     fn with_deterministic_ports_the_real_nat_does_what_the_model_does(head: [u8; 4], steps in steps()) {
         run(DETERMINISTIC, head, &steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(budget(800)))]
+
+    #[test]
+    fn behind_softwires_with_the_same_addresses_the_real_nat_does_what_the_model_does(
+        giving in SINGLY..=IN_BLOCKS,
+        head: [u8; 4],
+        steps in steps(),
+    ) {
+        let [choice, limits, rates, seed] = head;
+        run(giving, [choice | SOFTWIRES, limits, rates, seed], &steps);
     }
 }

@@ -180,10 +180,25 @@ fn the_traffic_class_is_carried_into_the_outer_header() {
     let mut gateway = with(b4());
     gateway.receives(v4(LAN, FAR).tos(0xb8).udp(1, 2, b"data"));
     gateway.sends(out(v4(LAN, FAR).tos(0xb8).udp(1, 2, b"data")).tos(0xb8));
-    // The AFTR copied it, and routers on the way may have changed it: the inner one is the sender's.
-    let back = v4(FAR, LAN).tos(0xb8).udp(2, 1, b"data");
-    gateway.receives(back_from(AFTR, back.clone()).tos(0x28));
-    gateway.sends(back);
+    // The AFTR copied it, and routers on the way may have changed it: with a DSCP that is set, the inner one is the sender's.
+    let back = |tos| v4(FAR, LAN).tos(tos).udp(2, 1, b"data");
+    gateway.receives(back_from(AFTR, back(0xb8)).tos(0x28));
+    gateway.sends(back(0xb8));
+}
+
+#[test]
+fn where_the_traffic_class_is_copied_it_is_carried_out_of_the_tunnel_too() {
+    let mut config = b4();
+    config.policy.copies_dscp_out = true;
+    let mut gateway = with(config);
+    let back = |tos| v4(FAR, LAN).tos(tos).udp(2, 1, b"data");
+    // With the congestion mark by RFC 6040: of a packet that may be marked.
+    for (inner, outer, becomes) in
+        [(0xb8, 0x28, 0x28), (0xb8, 0xb8, 0xb8), (0x02, 0x2b, 0x2b), (0x02, 0x28, 0x2a)]
+    {
+        gateway.receives(back_from(AFTR, back(inner)).tos(outer));
+        gateway.sends(back(becomes));
+    }
 }
 
 #[test]

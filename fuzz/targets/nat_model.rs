@@ -5,7 +5,7 @@
 //! checks that it is lawful.
 //!
 //! ```text
-//!   input:  family, filtering, how ports are given, an exempt subscriber (1) · limits (1) · rates (1) · seed (1) · steps
+//!   input:  family (of which 0x40 are softwires), filtering, how ports are given, an exempt subscriber (1) · limits (1) · rates (1) · seed (1) · steps
 //!   step:   8 octets, which `step.rs` reads
 //! ```
 
@@ -32,10 +32,12 @@ fn settings([choice, limits, rates, seed]: [u8; 4]) -> Settings {
         2 => Filtering::AddressDependent,
         _ => Filtering::AddressAndPortDependent,
     };
+    let is_softwire = choice & 0x40 != 0;
     let giving = match choice / 8 % 4 {
         0 | 1 => Giving::Single,
-        2 => Giving::Blocks { most: 1 + u32::from(seed % 4), idle: [0, 120, 400][usize::from(seed / 4 % 3)] },
-        _ => Giving::Deterministic,
+        // An AFTR gives no ports by addresses.
+        3 if !is_softwire => Giving::Deterministic,
+        _ => Giving::Blocks { most: 1 + u32::from(seed % 4), idle: [0, 120, 400][usize::from(seed / 4 % 3)] },
     };
     let several = matches!(giving, Giving::Blocks { .. }) && choice >= 128;
     let is_limited = limits >= 128;
@@ -52,7 +54,11 @@ fn settings([choice, limits, rates, seed]: [u8; 4]) -> Settings {
         new_bindings_per_second: low.saturating_sub(8),
         new_sessions_per_second: high.saturating_sub(8),
     };
-    let family = if choice % 2 == 0 { Family::Six } else { Family::Four };
+    let family = match choice % 2 {
+        _ if is_softwire => Family::Softwire,
+        0 => Family::Six,
+        _ => Family::Four,
+    };
     let workers = if several { 2 } else { 1 };
     let has_exempt = choice / 32 % 2 == 1;
     Settings { family, filtering, giving, limits, has_exempt, workers, seed: [seed.into(), 7] }

@@ -6,6 +6,7 @@ mod dns64;
 mod event_log;
 mod fast_path;
 mod format;
+mod nat46;
 mod process;
 mod teredo;
 mod teredo_server;
@@ -14,7 +15,7 @@ pub use format::Format;
 pub use process::ProcessSample;
 
 use crate::view::{
-    Dns64Row, FastPathRow, HostRow, RouterAdvertisementRow, SinkRow, TeredoRow, TeredoServerRow,
+    Dns64Row, FastPathRow, HostRow, MappingsRow, RouterAdvertisementRow, SinkRow, TeredoRow, TeredoServerRow,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -74,6 +75,8 @@ pub struct GatewaySample {
     pub event_log: Vec<SinkRow>,
     /// The alarms of the stateful translators: the translator, what it is about, and whether it is raised.
     pub alarms: Vec<(String, &'static str, bool)>,
+    /// The mappings of each NAT46, by its name.
+    pub nat46: Vec<(String, MappingsRow)>,
     /// Teredo's relays, without their peers.
     pub teredo: Vec<TeredoRow>,
     /// What the process uses.
@@ -141,6 +144,7 @@ impl Collector for GatewaySample {
         self.host(&mut encoder)?;
         event_log::encode(&self.event_log, &mut encoder)?;
         alarms::encode(&self.alarms, &mut encoder)?;
+        nat46::encode(&self.nat46, &mut encoder)?;
         teredo::encode(&self.teredo, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.teredo_server.as_ref().map_or(Ok(()), |row| teredo_server::encode(row, &mut encoder))?;

@@ -2,8 +2,8 @@
 
 use sixway::show::{self, Colour};
 use sixway::view::{
-    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, HostRow, MechanismRow,
-    Page, Rates, RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
+    AdvertisedRow, BindingRow, CounterRow, Device, Dns64Row, DropRow, FastPathShare, HostRow, MappingsRow,
+    MechanismRow, Page, Rates, RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
 };
 
 fn session() -> SessionRow {
@@ -53,6 +53,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
                 sessions: 212_004,
                 bindings: 61_220,
                 bindings_capacity: 903_168,
+                ..MechanismRow::default()
             },
             MechanismRow {
                 name: "siit".into(),
@@ -62,6 +63,7 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
                 sessions: 0,
                 bindings: 0,
                 bindings_capacity: 0,
+                ..MechanismRow::default()
             },
         ],
         dns64: Some(Dns64Row {
@@ -84,6 +86,27 @@ fn the_summary_has_two_lines_and_a_row_for_each_mechanism() {
          siit       2001:db8:64::/96          13,902     stateless\n\
          dns64      [2001:db8:1::1]:53        1,204 q/s  cache 92 % · 38,112 answers\n"
     );
+}
+
+#[test]
+fn the_summary_has_mappings_and_the_queries_that_got_none() {
+    let refused = [("pool_empty", 3), ("client_limit", 2), ("unproven", 50), ("not_server", 60)];
+    let mappings = |refused: &[(&str, u64)]| MappingsRow {
+        refused: refused.iter().map(|(reason, count)| ((*reason).to_owned(), *count)).collect(),
+        ..MappingsRow::default()
+    };
+    let text = |refused: &[(&str, u64)]| {
+        let mechanism = MechanismRow {
+            name: "nat46".into(),
+            bindings: 12,
+            bindings_capacity: 65_536,
+            mappings: Some(mappings(refused)),
+            ..MechanismRow::default()
+        };
+        show::summary(&Status { mechanisms: vec![mechanism], ..Status::default() }, Colour::Never)
+    };
+    assert!(text(&refused).contains("12 of 65,536 mappings · 5 refused\n"), "{}", text(&refused));
+    assert!(text(&refused[2..]).contains("12 of 65,536 mappings\n"), "{}", text(&refused[2..]));
 }
 
 #[test]

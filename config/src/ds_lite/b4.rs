@@ -8,6 +8,7 @@ use sixway_dataplane::mechanism::MechanismConfig;
 use sixway_dataplane::mechanism::b4::B4Config;
 use sixway_dataplane::mechanism::ds_lite::{AFTR_ADDRESS, DsLiteConfig};
 use sixway_dataplane::source_check::is_martian6;
+use sixway_dataplane::translate::HeaderByte;
 use sixway_dataplane::tunnel::TunnelPolicy;
 use sixway_wire::{Prefix4, Prefix6};
 
@@ -205,8 +206,12 @@ impl B4 {
     /// The tunnel at the moment; `None` as long as this end has no address.
     pub(crate) fn engine(&self, now: &Surroundings) -> Option<MechanismConfig> {
         let local = self.local.now(now)?;
-        let policy =
-            TunnelPolicy { encapsulation_limit: self.encapsulation_limit, ..self.encapsulation.engine() };
+        let policy = TunnelPolicy {
+            encapsulation_limit: self.encapsulation_limit,
+            // RFC 6333 §7.1, RFC 2983 §3.1: who copies the DSCP into the outer header also takes it out.
+            copies_dscp_out: self.encapsulation.traffic_class == HeaderByte::Copy,
+            ..self.encapsulation.engine()
+        };
         let remote = self.aftr_now(now).filter(|aftr| *aftr != local);
         Some(B4Config { local, remote, inside: self.inside.clone(), policy }.into())
     }

@@ -47,6 +47,13 @@ fn v6(text: &str) -> Ipv6Addr {
 }
 
 #[test]
+fn a_b4_carries_the_dscp_both_ways_or_sets_it() {
+    let copies = |text: &str| b4(&read(text), &Surroundings::default()).unwrap().policy.copies_dscp_out;
+    assert!(copies(B4));
+    assert!(!copies(&format!("{B4}traffic_class = 0\n")));
+}
+
+#[test]
 fn a_b4_takes_the_rest_of_ipv4_with_the_well_known_address_and_needs_no_other_section() {
     let config = read(B4);
     let now = Surroundings::default();

@@ -10,6 +10,6 @@ mod aftr_choice;
 mod aftr_query;
 mod lease;
 
-pub use aftr_choice::{AftrChoice, GIVEN_UP_AFTER};
+pub use aftr_choice::{AftrChoice, GIVEN_UP_AFTER, Observed};
 pub use aftr_query::{AftrAddresses, AftrQuery, ReplyFault};
 pub use lease::{LEASE_SIZE, aftr_in};

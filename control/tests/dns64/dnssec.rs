@@ -3,7 +3,7 @@
 use super::world::{CD, CD_DO, DO, PLAIN, World, settings};
 use sixway_control::dns64::{Anchor, AnchorKey, Dnssec, DnssecOk, Outcome, Upstream};
 
-const RECORDED: &str = include_str!("../../src/dns64/validator/tests/answers.txt");
+pub const RECORDED: &str = include_str!("../../src/dns64/validator/tests/answers.txt");
 
 fn anchor() -> Anchor {
     let line = RECORDED.lines().find(|line| line.starts_with("anchor")).expect("an anchor");

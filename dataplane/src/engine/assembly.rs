@@ -149,7 +149,10 @@ impl Engine {
                 aside: None,
             },
             reassembly: Reassembly::new(config.fragments, seed[0] ^ seed[1].rotate_left(32)),
-            outside_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(24) ^ seed[1]),
+            outside_reassembly: Reassembly::by_destination(
+                config.fragments,
+                seed[0].rotate_left(24) ^ seed[1],
+            ),
             outer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(16) ^ seed[1]),
             peer_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(48) ^ seed[1]),
             softwire_reassembly: Reassembly::new(config.fragments, seed[0].rotate_left(8) ^ seed[1]),

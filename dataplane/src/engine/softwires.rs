@@ -90,7 +90,7 @@ impl Engine {
             return Err(DropReason::NoTunnel);
         };
         let Path { rewriter, effects, .. } = &mut self.path;
-        let _in_place = rewriter.decap_to_edit(frame, (packet, inner), policy, &mut effects.counters)?;
+        let _in_place = rewriter.decap(frame, (packet, inner), policy, &mut effects.counters)?;
         let limits = crate::limits::Limits { mtu4: u16::MAX, ..*rewriter.limits() };
         let _in_place = echo::reply(frame, inner, &limits, batch.out, &mut effects.counters)?;
         // The reply is as long as the request was: it may be fragmented on its way.

@@ -8,7 +8,7 @@ use super::path::Batch;
 use super::slot::Slot;
 use crate::classify::{Owner, TunnelAddress};
 use crate::drop_reason::DropReason;
-use crate::fragment::{Admission, Reassembly, Refused};
+use crate::fragment::{Admission, Displaced, Reassembly, Refused};
 use crate::frame::{Frame, Ingress, Realm};
 use crate::instant::Instant;
 use crate::mechanism::contract::Mechanism as _;
@@ -114,7 +114,14 @@ impl Engine {
                 self.reassembly.admit(frame, packet, now)
             }
             (Owner::Gateway, Addresses::V6 { .. }) => self.reassembly.admit(frame, packet, now),
-            (Owner::Gateway | Owner::Mechanism(_), _) => self.outside_reassembly.admit(frame, packet, now),
+            (Owner::Gateway | Owner::Mechanism(_), _) => {
+                let admitted = self.outside_reassembly.admit(frame, packet, now);
+                let Displaced { of_share, of_table } = self.outside_reassembly.take_displaced();
+                let counters = &mut self.path.effects.counters;
+                counters.drop_held(DropReason::FragmentShare, of_share.into());
+                counters.drop_held(DropReason::FragmentMemory, of_table.into());
+                admitted
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod fragmentation;
 mod held;
+mod holders;
 mod joining;
 mod mates;
 mod reassembly;
@@ -10,9 +11,10 @@ mod segmentation;
 
 pub use fragmentation::{fragment4, fragment6};
 pub use held::Whole;
+pub use holders::Sharing;
 pub use joining::Joining;
 pub use mates::Mates;
-pub use reassembly::{Admission, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused, Sharing};
+pub use reassembly::{Admission, Displaced, Expired, FRAGMENT_MIN, FragmentLimits, Reassembly, Refused};
 pub use segmentation::GsoPacket;
 
 #[cfg(test)]

@@ -4,15 +4,20 @@
 //! it, for it cannot become complete; a packet beyond the table's or its source's number of packets is not started. A packet that
 //! is lost keeps its place in the table, without its fragments, until its time is over. Packets that have waited longest
 //! expire first, by order of arrival.
+//!
+//! Where sources may be forged ([`Reassembly::by_destination`]) what is new replaces what has waited longest: of the same source and
+//! destination if they have their number of packets, of the same destination if that has its share, and of all if the table is full.
+//! Fragments of one packet usually arrive together, so they are joined before a flood replaces the first of them.
 
 use super::held::{Held, Piece, Whole};
+use super::holders::{Holder, Holders, Sharing};
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::parse::{Addresses, Fragment, Packet};
 use core::time::Duration;
 use foldhash::quality::FixedState;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// RFC 6146 §4: FRAGMENT_MIN, the least time that fragments wait, 2 s.
 pub const FRAGMENT_MIN: Duration = Duration::from_secs(2);
@@ -74,20 +79,23 @@ pub struct Expired {
     pub first: Option<Frame>,
 }
 
-/// A source has at most this part of what is left, where sources share a table.
+/// Fragments that were held and made room for newer ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Displaced {
+    /// Of a source that has its number of packets, or of a destination that has its share: [`DropReason::FragmentShare`].
+    pub of_share: u32,
+    /// Of all, because the table was full: [`DropReason::FragmentMemory`].
+    pub of_table: u32,
+}
+
+/// A holder has at most this part of what is left, where holders share a table.
 const PART_OF_LEFT: usize = 8;
 
-/// Memory that a source may have as long as there is any left, where sources share a table: a packet or two.
+/// Memory that a holder may have as long as there is any left, where holders share a table: a packet or two.
 const LITTLE: usize = 4_096;
 
-/// Who sends the fragments of a table that subscribers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sharing {
-    /// Where the addresses of the packet are valid: those inside a softwire may be in others, too.
-    pub scope: u128,
-    /// The subscriber.
-    pub subscriber: u128,
-}
+/// The same for a destination: the largest packet and more, since a destination that has less replaces others only if the table is full.
+const LITTLE_OF_DESTINATION: usize = 1 << 17;
 
 /// RFC 791 §3.2, RFC 8200 §4.5: which packet a fragment belongs to. In IPv6 the Next Header of later fragments says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -108,24 +116,15 @@ impl Key {
         Self { addresses: packet.addresses, identification: place.identification, protocol, sharing }
     }
 
-    fn source(&self) -> Source {
-        if let Some(Sharing { subscriber, .. }) = self.sharing {
-            return Source(subscriber);
-        }
-        match self.addresses {
-            Addresses::V4 { source, .. } => Source(source.to_ipv6_mapped().to_bits()),
-            Addresses::V6 { source, .. } => Source(source.to_bits() >> 64 << 64),
-        }
+    /// Whom the packet is charged to.
+    fn holders(&self, is_by_destination: bool) -> Holders {
+        Holders::of(self.addresses, self.sharing, is_by_destination)
     }
 }
 
-/// The sender: an IPv4 address, or an IPv6 /64, because one host can use as many addresses of it as it likes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Source(u128);
-
-/// What a source has in the table.
+/// What a holder has in the table.
 #[derive(Clone, Copy, Default)]
-struct OfSource {
+struct Charged {
     packets: usize,
     memory: usize,
 }
@@ -149,8 +148,11 @@ enum State {
 pub struct Reassembly {
     limits: FragmentLimits,
     packets: HashMap<Key, Entry, FixedState>,
-    sources: HashMap<Source, OfSource, FixedState>,
+    charged: HashMap<Holder, Charged, FixedState>,
     by_arrival: BTreeMap<u64, Key>,
+    /// The packets of each holder by arrival, if what is new replaces what is old.
+    by_holder: Option<BTreeSet<(Holder, u64)>>,
+    displaced: Displaced,
     arrivals: u64,
     memory: usize,
     fragments: usize,
@@ -168,12 +170,25 @@ impl Reassembly {
         Self {
             limits: FragmentLimits { timeout: limits.timeout.max(FRAGMENT_MIN), ..limits },
             packets: HashMap::with_hasher(FixedState::with_seed(seed)),
-            sources: HashMap::with_hasher(FixedState::with_seed(!seed)),
+            charged: HashMap::with_hasher(FixedState::with_seed(!seed)),
             by_arrival: BTreeMap::new(),
+            by_holder: None,
+            displaced: Displaced::default(),
             arrivals: 0,
             memory: 0,
             fragments: 0,
         }
+    }
+
+    /// An empty table for fragments whose sources may be forged. Destinations share it as subscribers share one of
+    /// [`Reassembly::admit_shared`], the number of packets of a source is that of a source and a destination, and what is new replaces what is old.
+    pub fn by_destination(limits: FragmentLimits, seed: u64) -> Self {
+        Self { by_holder: Some(BTreeSet::new()), ..Self::new(limits, seed) }
+    }
+
+    /// The fragments that were displaced since this was asked last.
+    pub const fn take_displaced(&mut self) -> Displaced {
+        core::mem::replace(&mut self.displaced, Displaced { of_share: 0, of_table: 0 })
     }
 
     /// How many fragments wait.
@@ -187,8 +202,8 @@ impl Reassembly {
     }
 
     /// Takes a copy of a fragment; `packet` is its parsed form. `Err` says that it is dropped, and how many of those that
-    /// were held go with it: [`DropReason::BadFragment`], [`DropReason::FragmentOverlap`], [`DropReason::FragmentDuplicate`] or
-    /// [`DropReason::FragmentMemory`]. Of what [`Admission::Whole`] is made, all but this one were held until then.
+    /// were held go with it: [`DropReason::BadFragment`], [`DropReason::FragmentOverlap`], [`DropReason::FragmentDuplicate`],
+    /// [`DropReason::FragmentMemory`] or [`DropReason::FragmentShare`]. Of what [`Admission::Whole`] is made, all but this one were held until then.
     pub fn admit(&mut self, frame: &Frame, packet: &Packet, now: Instant) -> Result<Admission, Refused> {
         self.admit_up_to((self.limits.packets_per_source, None), frame, packet, now)
     }
@@ -228,25 +243,27 @@ impl Reassembly {
         let piece = Piece::of(frame, packet, place).map_err(alone)?;
         let key = Key::of(packet, place, sharing);
         let cost = piece.cost();
-        let fits = self.memory + cost + PACKET_COST <= self.limits.memory
-            && (sharing.is_none() || self.is_within_share(key.source(), cost));
-        if !self.packets.contains_key(&key) {
-            if !fits {
-                return Err(alone(DropReason::FragmentMemory));
-            }
-            self.begin(key, most_of_source, now).map_err(alone)?;
+        let holders = key.holders(self.by_holder.is_some());
+        let is_new = match self.packets.get(&key).map(|entry| &entry.state) {
+            Some(State::Lost(reason)) => return Err(alone(*reason)),
+            Some(State::Waiting(_)) => false,
+            None => true,
+        };
+        if self.by_holder.is_some() {
+            self.displace(&key, holders, cost, is_new.then_some(most_of_source));
         }
-        let Some(entry) = self.packets.get_mut(&key) else {
+        let fits = self.fits(&key, holders, cost);
+        if is_new {
+            fits.and_then(|()| self.begin(key, holders, most_of_source, now)).map_err(alone)?;
+        }
+        let Some(Entry { state: State::Waiting(held), .. }) = self.packets.get_mut(&key) else {
             return Err(alone(DropReason::FragmentMemory));
         };
-        let held = match &mut entry.state {
-            State::Waiting(held) => held,
-            State::Lost(reason) => return Err(alone(*reason)),
-        };
-        let inserted = if fits && held.len() < self.limits.fragments_per_packet {
-            held.insert(piece)
-        } else {
-            Err(DropReason::FragmentMemory)
+        let has_most = held.len() >= self.limits.fragments_per_packet;
+        let inserted = match fits {
+            Ok(()) if has_most => Err(DropReason::FragmentMemory),
+            Ok(()) => held.insert(piece),
+            Err(reason) => Err(reason),
         };
         match inserted {
             Ok(()) => {}
@@ -254,7 +271,7 @@ impl Reassembly {
             Err(reason) => return Err(Refused { reason, released: self.lose(key, reason) }),
         }
         self.memory += cost;
-        self.sources.entry(key.source()).or_default().memory += cost;
+        holders.all().for_each(|holder| self.charged.entry(holder).or_default().memory += cost);
         self.fragments += 1;
         if !held.is_complete() {
             return Ok(Admission::Held);
@@ -287,19 +304,90 @@ impl Reassembly {
         }
     }
 
-    /// Whether a source may have a fragment of this cost, where subscribers share the table.
-    fn is_within_share(&self, source: Source, cost: usize) -> bool {
-        let has = self.sources.get(&source).map_or(0, |of_source| of_source.memory);
-        let left = self.limits.memory.saturating_sub(self.memory);
-        has + cost <= (left / PART_OF_LEFT).max(LITTLE)
+    /// Makes room for a fragment by removing packets that have waited longest, but never its own. `most_of_source`: of a packet that it begins.
+    fn displace(&mut self, key: &Key, holders: Holders, cost: usize, most_of_source: Option<usize>) {
+        loop {
+            let has_most = |most| self.charged(holders.sender).packets >= most;
+            let begins = most_of_source.is_some();
+            let of = if most_of_source.is_some_and(has_most) {
+                Some(holders.sender)
+            } else if !self.is_within_share(key, holders, cost)
+                || begins && self.is_over_packets(key, holders)
+            {
+                holders.destination
+            } else if !self.has_room(cost) || begins && self.packets.len() >= self.limits.packets {
+                None
+            } else {
+                return;
+            };
+            let Some(oldest) = self.oldest(of, key) else { return };
+            let Some(State::Waiting(held)) = self.forget(oldest) else { continue };
+            let count = held.len() as u32;
+            match of {
+                Some(_) => self.displaced.of_share += count,
+                None => self.displaced.of_table += count,
+            }
+        }
     }
 
-    /// Starts a packet, if the table and its source may have one more.
-    fn begin(&mut self, key: Key, most_of_source: usize, now: Instant) -> Result<(), DropReason> {
-        let of_source = self.sources.get(&key.source()).copied().unwrap_or_default();
+    /// The packet of a holder, or of all, that has waited longest, apart from one.
+    fn oldest(&self, of: Option<Holder>, but: &Key) -> Option<Key> {
+        let Some(holder) = of else {
+            return self.by_arrival.values().find(|key| *key != but).copied();
+        };
+        let of_holder = self.by_holder.as_ref()?.range((holder, 0)..=(holder, u64::MAX));
+        of_holder.filter_map(|(_, arrival)| self.by_arrival.get(arrival)).find(|key| *key != but).copied()
+    }
+
+    /// Whether there is memory for a fragment of this cost.
+    const fn has_room(&self, cost: usize) -> bool {
+        self.memory + cost + PACKET_COST <= self.limits.memory
+    }
+
+    /// Whether a fragment of this cost may be held.
+    fn fits(&self, key: &Key, holders: Holders, cost: usize) -> Result<(), DropReason> {
+        if !self.has_room(cost) {
+            return Err(DropReason::FragmentMemory);
+        }
+        if self.is_within_share(key, holders, cost) { Ok(()) } else { Err(DropReason::FragmentShare) }
+    }
+
+    fn charged(&self, holder: Holder) -> Charged {
+        self.charged.get(&holder).copied().unwrap_or_default()
+    }
+
+    /// Whether who shares the table with others may have a fragment of this cost.
+    fn is_within_share(&self, key: &Key, holders: Holders, cost: usize) -> bool {
+        let (holder, little) = match (holders.destination, key.sharing) {
+            (Some(destination), _) => (destination, LITTLE_OF_DESTINATION),
+            (None, Some(_)) => (holders.sender, LITTLE),
+            (None, None) => return true,
+        };
+        let left = self.limits.memory.saturating_sub(self.memory);
+        self.charged(holder).memory + cost <= (left / PART_OF_LEFT).max(little)
+    }
+
+    /// Whether who shares the table with others may begin no further packet.
+    fn is_over_packets(&self, key: &Key, holders: Holders) -> bool {
+        let holder = holders.destination.or(key.sharing.map(|_| holders.sender));
         let left = self.limits.packets.saturating_sub(self.packets.len());
-        let is_over_share = key.sharing.is_some() && of_source.packets > left / PART_OF_LEFT;
-        if left == 0 || of_source.packets >= most_of_source || is_over_share {
+        holder.is_some_and(|holder| self.charged(holder).packets > left / PART_OF_LEFT)
+    }
+
+    /// Starts a packet, if the table and its holders may have one more.
+    fn begin(
+        &mut self,
+        key: Key,
+        holders: Holders,
+        most_of_source: usize,
+        now: Instant,
+    ) -> Result<(), DropReason> {
+        let is_full = self.packets.len() >= self.limits.packets;
+        let has_most = self.charged(holders.sender).packets >= most_of_source;
+        if has_most || self.is_over_packets(&key, holders) {
+            return Err(DropReason::FragmentShare);
+        }
+        if is_full {
             return Err(DropReason::FragmentMemory);
         }
         let arrival = self.arrivals;
@@ -307,22 +395,28 @@ impl Reassembly {
         let deadline = now + self.limits.timeout;
         self.packets.insert(key, Entry { arrival, deadline, state: State::Waiting(Held::default()) });
         self.by_arrival.insert(arrival, key);
-        let OfSource { packets, memory } = of_source;
-        self.sources.insert(key.source(), OfSource { packets: packets + 1, memory: memory + PACKET_COST });
+        for holder in holders.all() {
+            let charged = self.charged.entry(holder).or_default();
+            *charged = Charged { packets: charged.packets + 1, memory: charged.memory + PACKET_COST };
+        }
+        if let Some(by_holder) = &mut self.by_holder {
+            by_holder.extend(holders.all().map(|holder| (holder, arrival)));
+        }
         self.memory += PACKET_COST;
         Ok(())
     }
 
     /// Drops a packet's fragments, how many it says, and remembers that it is lost.
     fn lose(&mut self, key: Key, reason: DropReason) -> u32 {
+        let holders = key.holders(self.by_holder.is_some());
         let Some(entry) = self.packets.get_mut(&key) else {
             return 0;
         };
         match core::mem::replace(&mut entry.state, State::Lost(reason)) {
             State::Waiting(held) => {
                 self.memory -= held.cost();
-                if let Some(of_source) = self.sources.get_mut(&key.source()) {
-                    of_source.memory -= held.cost();
+                for holder in holders.all() {
+                    self.charged.entry(holder).and_modify(|charged| charged.memory -= held.cost());
                 }
                 self.fragments -= held.len();
                 held.len() as u32
@@ -341,14 +435,18 @@ impl Reassembly {
             self.fragments -= held.len();
         }
         self.memory -= memory;
-        let source = key.source();
-        match self.sources.get_mut(&source) {
-            Some(of_source) if of_source.packets > 1 => {
-                of_source.packets -= 1;
-                of_source.memory -= memory;
+        for holder in key.holders(self.by_holder.is_some()).all() {
+            if let Some(by_holder) = &mut self.by_holder {
+                by_holder.remove(&(holder, entry.arrival));
             }
-            Some(_) | None => {
-                self.sources.remove(&source);
+            match self.charged.get_mut(&holder) {
+                Some(charged) if charged.packets > 1 => {
+                    charged.packets -= 1;
+                    charged.memory -= memory;
+                }
+                Some(_) | None => {
+                    self.charged.remove(&holder);
+                }
             }
         }
         Some(entry.state)

@@ -291,8 +291,9 @@ fn a_source_has_its_share_of_packets_and_no_more() {
     for identification in 0..3 {
         admit(&mut table, &piece4(identification, 8, true, &[7; 8])).unwrap();
     }
-    let full = refused(DropReason::FragmentMemory, 0);
-    assert_eq!(admit(&mut table, &piece4(3, 8, true, &[7; 8])).unwrap_err(), full);
+    let [has_share, full] =
+        [DropReason::FragmentShare, DropReason::FragmentMemory].map(|reason| refused(reason, 0));
+    assert_eq!(admit(&mut table, &piece4(3, 8, true, &[7; 8])).unwrap_err(), has_share);
     assert!(admit(&mut table, &piece4(2, 16, true, &[7; 8])).is_ok(), "a packet that waits goes on");
     for identification in 0..2 {
         admit(&mut table, &piece6(identification, 8, true, &[7; 8])).unwrap();
@@ -300,6 +301,44 @@ fn a_source_has_its_share_of_packets_and_no_more() {
     assert_eq!(admit(&mut table, &piece6(2, 8, true, &[7; 8])).unwrap_err(), full, "the table is full");
     expired(&mut table, START + FRAGMENT_MIN, 100);
     assert!(admit(&mut table, &piece4(3, 8, true, &[7; 8])).is_ok());
+}
+
+#[test]
+fn by_destination_what_is_new_replaces_what_waited_longest() {
+    let limits = FragmentLimits { packets: 40, packets_per_source: 3, ..FragmentLimits::default() };
+    let mut table = Reassembly::by_destination(limits, 7);
+    for identification in 0..5 {
+        admit(&mut table, &piece4(identification, 8, true, &[7; 8])).unwrap();
+    }
+    assert_eq!(table.take_displaced(), Displaced { of_share: 2, of_table: 0 }, "of one source");
+    assert_eq!(table.fragments(), 3);
+    // The second fragment of the oldest that is left, and of one that was replaced.
+    assert!(admit(&mut table, &piece4(2, 16, true, &[7; 8])).is_ok());
+    assert_eq!(table.take_displaced(), Displaced::default());
+    assert!(admit(&mut table, &piece4(0, 16, true, &[7; 8])).is_ok());
+    assert_eq!(table.take_displaced(), Displaced { of_share: 2, of_table: 0 }, "with its second fragment");
+    // To other destinations, until the table is full.
+    let to = |destination: u8, number: u16| {
+        let mut octets = piece4(number, 8, true, &[7; 8]);
+        octets[12..16].copy_from_slice(&[198, 51, number as u8, 1]);
+        octets[16..20].copy_from_slice(&[203, 0, 113, 100 + destination]);
+        header_sealed(octets)
+    };
+    for number in 0..60 {
+        for destination in 0..60 {
+            admit(&mut table, &to(destination, number)).unwrap();
+        }
+    }
+    let Displaced { of_share, of_table } = table.take_displaced();
+    assert!(of_table > 1_000 && of_share < 100, "{of_share}, {of_table}");
+    expired(&mut table, START + FRAGMENT_MIN, 10_000);
+    assert!(table.is_empty() && table.memory() == 0 && table.fragments() == 0);
+    // What one destination has leaves others room.
+    for number in 0..200 {
+        admit(&mut table, &to(1, number)).unwrap();
+    }
+    assert!(table.fragments() < 10, "{}", table.fragments());
+    assert_eq!(table.take_displaced().of_table, 0);
 }
 
 #[test]

@@ -33,7 +33,7 @@ impl Rewriter {
             if encap.is_none() && work.decision.next == Next::Leave && !work.pass.reassembled {
                 self.refuse_too_big(inner)?;
             }
-            self.decap_to_edit(frame, (work.packet, inner), policy, &mut effects.counters)?;
+            self.decap(frame, (work.packet, inner), policy, &mut effects.counters)?;
             packet = *inner;
             packet.traffic_class = traffic_class(frame.bytes());
         }

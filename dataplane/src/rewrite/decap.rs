@@ -14,8 +14,8 @@ use sixway_wire::checksum::{self, Sum};
 use sixway_wire::protocol::{IPV4, UDP};
 
 impl Rewriter {
-    /// Removes the outer header and propagates its congestion mark (RFC 6040 §4.2): `outer` is the frame's packet, `inner` what is in
-    /// it, as [`inner`] parses it.
+    /// Removes the outer header and propagates its congestion mark (RFC 6040 §4.2), and its DSCP if the tunnel's policy says so: `outer` is
+    /// the frame's packet, `inner` what is in it, as [`inner`] parses it.
     #[inline(always)]
     pub fn decap(
         &mut self,
@@ -24,8 +24,12 @@ impl Rewriter {
         policy: PolicyId,
         counters: &mut Counters,
     ) -> Result<Executed, DropReason> {
-        let clamp_mss = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?.clamp_mss;
-        let traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
+        let tunnel = self.tunnels.get(usize::from(policy.0)).ok_or(DropReason::NoMechanism)?;
+        let (clamp_mss, copies_dscp) = (tunnel.clamp_mss, tunnel.copies_dscp_out);
+        let mut traffic_class = ecn::decap(inner.traffic_class, outer.traffic_class, counters)?;
+        if copies_dscp {
+            traffic_class = outer.traffic_class & !ecn::ECN | traffic_class & ecn::ECN;
+        }
         frame.truncate(usize::from(outer.transport_at) + inner.length as usize);
         frame.resize_front(outer.transport_at.into(), 0)?;
         frame.offload.transport = inner.transport_at;
@@ -39,24 +43,6 @@ impl Rewriter {
             self.clamp_arrived(frame, (outer, inner), policy);
         }
         Ok(Executed::InPlace)
-    }
-
-    /// The same for what is edited or answered behind its tunnel: it gets the DSCP of the outer packet if the tunnel's policy says so.
-    #[inline(always)]
-    pub fn decap_to_edit(
-        &mut self,
-        frame: &mut Frame,
-        (outer, inner): (&Packet, &Packet),
-        policy: PolicyId,
-        counters: &mut Counters,
-    ) -> Result<Executed, DropReason> {
-        let decapsulated = self.decap(frame, (outer, inner), policy, counters)?;
-        let copies = self.tunnels.get(usize::from(policy.0)).is_some_and(|tunnel| tunnel.copies_dscp_out);
-        if copies && (outer.traffic_class ^ inner.traffic_class) & !ecn::ECN != 0 {
-            let congestion = traffic_class(frame.bytes()) & ecn::ECN;
-            set_traffic_class(frame.bytes_mut(), outer.traffic_class & !ecn::ECN | congestion);
-        }
-        Ok(decapsulated)
     }
 
     /// Lowers the MSS option of a SYN that came out of a tunnel: what the hosts here may send back has to fit too.

@@ -70,7 +70,7 @@ impl Rewriter {
         if work.decision.next == Next::Leave && !work.pass.reassembled {
             self.refuse_too_big(inner)?;
         }
-        self.decap_to_edit(frame, (work.packet, inner), tunnel, &mut effects.counters)?;
+        self.decap(frame, (work.packet, inner), tunnel, &mut effects.counters)?;
         // What the tunnel did to the TOS is in the octets alone: renumbering leaves it as it is.
         let edited = Work { packet: inner, inner: None, ..*work };
         self.edit::<Renumbering>(edit, &edited, self.writer.limits, frame, (out, effects))

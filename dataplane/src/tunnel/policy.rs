@@ -30,7 +30,7 @@ pub struct TunnelPolicy {
     pub ttl: HeaderByte,
     /// DSCP of the outer packets, in the upper six bits (RFC 2983 §4.1).
     pub traffic_class: HeaderByte,
-    /// Whether what is edited behind the tunnel gets the DSCP of the outer packet (RFC 2983 §3.1, the uniform model); else it keeps its own.
+    /// Whether what comes out gets the DSCP of the outer packet (RFC 2983 §3.1, the uniform model); else it keeps its own.
     pub copies_dscp_out: bool,
     /// ECN inbound.
     pub ecn: Ecn,

@@ -161,7 +161,7 @@ fn b4s_of_one_subscriber_that_fill_the_memory_for_fragments_leave_some_to_others
             };
             gateway.receives(packet);
         }
-        assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentMemory));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::FragmentShare));
         let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, is_inner)).count();
         assert!(passed >= 99, "{passed} of 100");
     }
@@ -192,5 +192,94 @@ fn subscribers_with_one_huge_fragment_each_leave_room_to_others() {
         gateway.receives(up(&b4, first.fragment(n as u32, 0, true).part(0, size)));
     }
     let passed = (0..100).filter(|n| fragmented(&mut gateway, *n, true)).count();
+    assert!(passed >= 99, "{passed} of 100");
+}
+
+/// A remote host answers with a datagram of 1,400 octets in two fragments, between which the attacker sends some: how many of 100 reach their
+/// host.
+fn answers_in_fragments(gateway: &mut Gateway, mut attack: impl FnMut(&mut Gateway)) -> usize {
+    let (outside, port) = {
+        gateway.receives(up(NEIGHBOUR, v4("10.0.0.9", SERVER).udp(7_000, 53, b"")));
+        source(&gateway.sent())
+    };
+    let passes = |number: &u32| {
+        let whole = v4(SERVER, &outside).may_fragment().udp(53, port, &[7; 1_392]);
+        for (from, to) in [(0, 800), (800, 1_400)] {
+            attack(gateway);
+            gateway.receives(whole.clone().fragment(*number, from, to < 1_400).part(from.into(), to));
+        }
+        let passed = gateway.waiting() > 0;
+        forget(gateway);
+        passed
+    };
+    (0..100_u32).filter(passes).count()
+}
+
+/// First fragments from forged sources, to these addresses in turn.
+fn forged_fragments(to: &[String], octets: usize) -> impl FnMut(&mut Gateway) {
+    let (to, data, mut n) = (to.to_vec(), vec![7; octets], 0_u32);
+    move |gateway| {
+        let remote = Ipv4Addr::from_bits(0xc633_0000 + n % 60_000).to_string();
+        let destination = &to[n as usize % to.len()];
+        let first = v4(&remote, destination).may_fragment().udp(53, 9, &data);
+        gateway.receives(first.fragment(n, 0, true).part(0, octets));
+        n += 1;
+    }
+}
+
+/// Addresses of the pool, with a binding each.
+fn used_addresses(gateway: &mut Gateway) -> Vec<String> {
+    let mut addresses = std::collections::BTreeSet::new();
+    for n in 0..64 {
+        gateway.receives(up(&format!("2001:db8:b4:{:x}00::1", 3 + n), v4(HOST, SERVER).udp(4_001, 53, b"")));
+        addresses.insert(source(&gateway.sent()).0);
+    }
+    addresses.into_iter().collect()
+}
+
+#[test]
+fn forged_fragments_from_outside_to_one_address_leave_room_to_others() {
+    let mut gateway = gateway(|_| {});
+    let addresses = used_addresses(&mut gateway);
+    assert_eq!(addresses.len(), 4, "{addresses:?}");
+    gateway.receives(up(NEIGHBOUR, v4("10.0.0.9", SERVER).udp(7_000, 53, b"")));
+    let (neighbours, _) = source(&gateway.sent());
+    let others: Vec<String> = addresses.into_iter().filter(|address| *address != neighbours).collect();
+    for octets in [8, 1_400] {
+        let mut attack = forged_fragments(&others, octets);
+        (0..20_000).for_each(|_| attack(&mut gateway));
+        assert_eq!(gateway.last, Verdict::Held, "newer fragments replace older ones");
+        let passed = answers_in_fragments(&mut gateway, |gateway| (0..1_000).for_each(|_| attack(gateway)));
+        assert!(passed >= 99, "{passed} of 100");
+    }
+    assert!(gateway.engine.counters().dropped[DropReason::FragmentShare as usize] > 10_000);
+    assert_eq!(gateway.engine.counters().dropped[DropReason::FragmentMemory as usize], 0, "never full");
+}
+
+#[test]
+fn forged_fragments_to_all_addresses_of_the_pool_leave_others_the_time_to_be_joined() {
+    let mut gateway = gateway(|_| {});
+    let addresses = used_addresses(&mut gateway);
+    for octets in [8, 1_400] {
+        let mut attack = forged_fragments(&addresses, octets);
+        (0..20_000).for_each(|_| attack(&mut gateway));
+        // A hundred of the attacker's between two of a packet: 200,000 in a second, if they come half a millisecond apart.
+        let passed = answers_in_fragments(&mut gateway, |gateway| (0..100).for_each(|_| attack(gateway)));
+        assert!(passed >= 99, "{passed} of 100");
+    }
+}
+
+#[test]
+fn fragments_forged_from_the_server_that_is_used_leave_its_answers_the_time_to_be_joined() {
+    let mut gateway = gateway(|_| {});
+    let address = used_addresses(&mut gateway).remove(0);
+    let mut n = 1_000_u32;
+    let mut attack = move |gateway: &mut Gateway| {
+        let first = v4(SERVER, &address).may_fragment().udp(53, 9, &[7; 800]);
+        gateway.receives(first.fragment(n, 0, true).part(0, 800));
+        n += 1;
+    };
+    (0..5_000).for_each(|_| attack(&mut gateway));
+    let passed = answers_in_fragments(&mut gateway, |gateway| (0..50).for_each(|_| attack(gateway)));
     assert!(passed >= 99, "{passed} of 100");
 }

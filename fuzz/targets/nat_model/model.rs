@@ -145,11 +145,6 @@ impl Quarantined {
     }
 }
 
-/// An inside endpoint of a NAT44.
-pub(crate) fn plain(inside: Endpoint6) -> Endpoint4 {
-    Endpoint4::new(inside.address.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED), inside.port)
-}
-
 /// What the model expects of a packet.
 #[derive(Debug)]
 pub(crate) enum Expected {
@@ -442,7 +437,9 @@ impl Model {
             let destination = Endpoint4::new(remote.address, port);
             Expected::To(match family {
                 Family::Six => Edit::Translate6To4 { source: outside, destination, keep_ports: false },
-                Family::Four => Edit::Renumber4 { source: outside, destination, keep_ports: false },
+                Family::Four | Family::Softwire => {
+                    Edit::Renumber4 { source: outside, destination, keep_ports: false }
+                }
             })
         };
         let now = self.now;
@@ -544,8 +541,8 @@ impl Model {
                     let source = Endpoint6::new(image(remote.address), port);
                     Edit::Translate4To6 { source, destination: inside, keep_ports: false }
                 }
-                Family::Four => {
-                    let (source, destination) = (Endpoint4::new(remote.address, port), plain(inside));
+                Family::Four | Family::Softwire => {
+                    let (source, destination) = (Endpoint4::new(remote.address, port), family.plain(inside));
                     Edit::Renumber4 { source, destination, keep_ports: false }
                 }
             })

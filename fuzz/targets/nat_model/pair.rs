@@ -1,19 +1,20 @@
 //! The real NAT and the model, side by side: the same packets, the same time, and after every step the same answer.
 
-use super::model::{Binding, Expected, Model, POOL, SECOND, Session, State, image, plain};
+use super::model::{Binding, Expected, Model, POOL, SECOND, Session, State, image};
 use super::settings::{Family, Settings};
 use super::step::{Step, remote};
 use sixway_dataplane::effects::{Effects, Generated};
 use sixway_dataplane::mechanism::contract::Arrival;
+use sixway_dataplane::mechanism::ds_lite::{self, DsLite, DsLiteConfig};
 use sixway_dataplane::mechanism::nat44::{self, Nat44, Nat44Config};
 use sixway_dataplane::mechanism::nat64::{self, Nat64, Nat64Config};
-use sixway_dataplane::nat::{Direction, RowBlocks, StateLimits, SubscriberRow};
+use sixway_dataplane::nat::{Direction, Named, RowBlocks, SoftwireNetwork, StateLimits, SubscriberRow};
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside, Selection, StaticBinding, StaticBindingError};
 use sixway_dataplane::parse::{Addresses, Packet, QuotedTuple, SYN, Transport};
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_dataplane::{Decision, DropReason, Edit, Frame, Instant, Next, PolicyId, Quoted, WorkerId};
-use sixway_wire::protocol::{ICMPV4, ICMPV6, TCP, UDP};
+use sixway_wire::protocol::{ICMPV4, ICMPV6, IPV4, TCP, UDP};
 use sixway_wire::{Endpoint4, Endpoint6};
 use sixway_wire::{Prefix4, Prefix6};
 use std::collections::BTreeSet;
@@ -36,7 +37,11 @@ fn quoted_of(effects: &Effects, decision: &Decision) -> Option<Quoted> {
 enum Real {
     Six(Box<Nat64>),
     Four(Box<Nat44>),
+    Softwire(Box<DsLite>),
 }
+
+/// The AFTR's address.
+const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 1);
 
 impl Real {
     fn new(settings: &Settings) -> Self {
@@ -71,11 +76,25 @@ impl Real {
                 config.subscribers.exempt.extend(settings.has_exempt.then_some(exempt));
                 Self::Four(Box::new(Nat44::keyed(&config, PolicyId(0), worker, seed, [0, 0])))
             }
+            Family::Softwire => {
+                let clients = vec![settings.family.inside()];
+                let mut config = DsLiteConfig {
+                    filtering,
+                    limits,
+                    ..DsLiteConfig::new(vec![AFTR], clients, settings.pool())
+                };
+                config.subscribers.bits = settings.family.bits();
+                config.subscribers.blocks = blocks;
+                let exempt = SoftwireNetwork::Remote(Prefix6::holding(settings.family.host(1), 64));
+                config.subscribers.exempt.extend(settings.has_exempt.then_some(exempt));
+                Self::Softwire(Box::new(DsLite::keyed(&config, PolicyId(0), worker, seed, [0, 0])))
+            }
         }
     }
 
     fn stateful(&mut self) -> &mut dyn Stateful {
         match self {
+            Self::Softwire(aftr) => &mut **aftr,
             Self::Six(nat64) => &mut **nat64,
             Self::Four(nat44) => &mut **nat44,
         }
@@ -83,6 +102,7 @@ impl Real {
 
     fn seen(&self) -> &dyn Stateful {
         match self {
+            Self::Softwire(aftr) => &**aftr,
             Self::Six(nat64) => &**nat64,
             Self::Four(nat44) => &**nat44,
         }
@@ -107,6 +127,12 @@ impl Real {
                 nat44.warm(&mut probe);
                 nat44.decide(arrival, &probe, now, effects)
             }
+            Self::Softwire(aftr) => {
+                let mut probe = ds_lite::Probe::EMPTY;
+                aftr.look(arrival.packet, arrival.inner, &mut probe);
+                (0..2).for_each(|stage| aftr.look_on(stage, &mut probe));
+                aftr.answer(arrival, &probe, now, effects)
+            }
         }
     }
 
@@ -114,6 +140,7 @@ impl Real {
         match self {
             Self::Six(nat64) => nat64.expire(now, usize::MAX, effects),
             Self::Four(nat44) => nat44.expire(now, usize::MAX, effects),
+            Self::Softwire(aftr) => aftr.end_what_is_due(now, usize::MAX, effects),
         }
     }
 }
@@ -139,9 +166,30 @@ impl Pair {
     }
 
     fn decide(&mut self, packet: &Packet, quoted: Option<QuotedTuple>) -> Result<Decision, DropReason> {
+        self.decide_of(packet, None, quoted)
+    }
+
+    /// `b4`: the packet came out of the softwire with this remote end.
+    fn decide_of(
+        &mut self,
+        packet: &Packet,
+        b4: Option<Ipv6Addr>,
+        quoted: Option<QuotedTuple>,
+    ) -> Result<Decision, DropReason> {
         // Of an ICMP error the first two octets, whose checksum is right.
-        let frame = Frame::holding(&[0xff; 60]);
-        let arrival = Arrival { quoted, ..Arrival::new(&frame, packet, None) };
+        let frame = Frame::holding(&[0xff; 100]);
+        let outer = b4.map(|source| Packet {
+            addresses: Addresses::V6 { source, destination: AFTR },
+            protocol: IPV4,
+            hops: 64,
+            transport_at: 40,
+            length: 40 + packet.length,
+            ..Packet::EMPTY
+        });
+        let arrival = match &outer {
+            Some(outer) => Arrival { quoted, ..Arrival::new(&frame, outer, Some(packet)) },
+            None => Arrival { quoted, ..Arrival::new(&frame, packet, None) },
+        };
         let now = self.now();
         let outcome = self.real.decide(&arrival, now, &mut self.effects);
         if outcome == Ok(STORED) {
@@ -209,7 +257,8 @@ impl Pair {
     fn out(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4, flags: u8) {
         let addresses = self.outbound_addresses(inside.address, remote.address);
         let packet = packet(addresses, protocol, ([inside.port, remote.port], Direction::Out), flags);
-        let outcome = self.decide(&packet, None);
+        let b4 = (self.family == Family::Softwire).then_some(inside.address);
+        let outcome = self.decide_of(&packet, b4, None);
         let real = match outcome {
             Ok(STORED) | Err(_) => None,
             Ok(decision) => match decision.action.edit {
@@ -264,8 +313,8 @@ impl Pair {
                 let destination = Endpoint6::new(image(remote.address), port);
                 Quoted::V6 { source: binding.inside, destination, keep_ports: false }
             }
-            (Some(Edit::Renumber4 { source, destination, .. }), Family::Four) => {
-                let inside = plain(binding.inside);
+            (Some(Edit::Renumber4 { source, destination, .. }), Family::Four | Family::Softwire) => {
+                let inside = self.family.plain(binding.inside);
                 assert_eq!((source.address, destination.address), (SENDER, inside.address));
                 let destination = Endpoint4::new(remote.address, port);
                 Quoted::V4 { source: inside, destination, keep_ports: false }
@@ -275,8 +324,11 @@ impl Pair {
         assert_eq!(quoted_of(&self.effects, &decision), Some(quoted));
     }
 
-    /// The same from IPv6 to IPv4, where a session is required.
+    /// The same from IPv6 to IPv4, where a session is required. One from a softwire is read from its octets, which there are not here.
     fn error_from_inside(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4) {
+        if self.family == Family::Softwire {
+            return;
+        }
         let addresses = self.outbound_addresses(self.family.host(200), remote.address);
         let is_six = self.family == Family::Six;
         let protocol_of_error = if is_six { ICMPV6 } else { ICMPV4 };
@@ -286,7 +338,11 @@ impl Pair {
             let source = Endpoint6::new(image(remote.address), remote.port);
             QuotedTuple::V6 { source, destination: inside, protocol: number(protocol, true) }
         } else {
-            QuotedTuple::V4 { source: remote, destination: plain(inside), protocol: number(protocol, false) }
+            QuotedTuple::V4 {
+                source: remote,
+                destination: self.family.plain(inside),
+                protocol: number(protocol, false),
+            }
         };
         let outcome = self.decide(&packet, Some(quoted));
         let found = self.model.binding_of_inside(protocol, inside);
@@ -336,7 +392,7 @@ impl Pair {
         let Some(inside) = inside else { return };
         assert!(self.real.stateful().end_session(
             protocol,
-            Inside(inside).into(),
+            self.family.named(inside),
             remote,
             &mut self.effects.counters
         ));
@@ -364,12 +420,8 @@ impl Pair {
     }
 
     fn add_static(&mut self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) {
-        let made = self.real.stateful().add_static(&StaticBinding {
-            softwire: None,
-            protocol,
-            inside: Inside(inside),
-            outside: Outside(outside),
-        });
+        let binding = self.static_binding(protocol, inside, outside);
+        let made = self.real.stateful().add_static(&binding);
         // That of another worker's host is made there; here its port is reserved.
         let is_ours = self.real.seen().worker_of_inside(inside.address) == WorkerId(0);
         let mut faults = Vec::new();
@@ -402,12 +454,23 @@ impl Pair {
         }
     }
 
+    fn static_binding(&self, protocol: NatProtocol, inside: Endpoint6, outside: Endpoint4) -> StaticBinding {
+        let Named { softwire, inside } = self.family.named(inside);
+        StaticBinding { protocol, softwire, inside, outside: Outside(outside) }
+    }
+
+    /// How the model knows what is named so.
+    fn known_as(&self, softwire: Option<Ipv6Addr>, inside: Inside<Endpoint6>) -> Endpoint6 {
+        let known = Endpoint6::new(softwire.unwrap_or(inside.0.address), inside.0.port);
+        assert_eq!(self.family.named(known), Named { softwire, inside });
+        known
+    }
+
     fn remove_static(&mut self, number: u8) {
         if !self.model.reserved.is_empty() && number % 2 == 1 {
             let at = usize::from(number) % self.model.reserved.len();
             let Binding { protocol, inside, outside, .. } = self.model.reserved.remove(at);
-            let binding =
-                StaticBinding { protocol, softwire: None, inside: Inside(inside), outside: Outside(outside) };
+            let binding = self.static_binding(protocol, inside, outside);
             let counters = &mut self.effects.counters;
             assert_eq!(self.real.stateful().remove_static(&binding, usize::MAX, counters), Some(true));
             return;
@@ -419,8 +482,7 @@ impl Pair {
         }
         let at = made[usize::from(number) % made.len()];
         let Binding { protocol, inside, outside, .. } = self.model.bindings[at];
-        let binding =
-            StaticBinding { protocol, softwire: None, inside: Inside(inside), outside: Outside(outside) };
+        let binding = self.static_binding(protocol, inside, outside);
         assert_eq!(
             self.real.stateful().remove_static(&binding, usize::MAX, &mut self.effects.counters),
             Some(true)
@@ -441,8 +503,9 @@ impl Pair {
     fn outbound_addresses(&self, host: Ipv6Addr, remote: Ipv4Addr) -> Addresses {
         match self.family {
             Family::Six => Addresses::V6 { source: host, destination: image(remote) },
-            Family::Four => {
-                Addresses::V4 { source: plain(Endpoint6::new(host, 0)).address, destination: remote }
+            Family::Four | Family::Softwire => {
+                let source = self.family.plain(Endpoint6::new(host, 0)).address;
+                Addresses::V4 { source, destination: remote }
             }
         }
     }
@@ -492,7 +555,10 @@ impl Pair {
         );
         let mut real: Vec<_> = rows
             .iter()
-            .map(|r| (r.protocol, r.inside.map(|i| i.0), r.outside.0, r.remote, r.state, r.ends_in))
+            .map(|r| {
+                let inside = r.inside.map(|inside| self.known_as(r.softwire, inside));
+                (r.protocol, inside, r.outside.0, r.remote, r.state, r.ends_in)
+            })
             .collect();
         let mut model: Vec<_> = self
             .model
@@ -512,7 +578,10 @@ impl Pair {
         assert_eq!(self.real.seen().bindings(0, u32::MAX, &Selection::default(), &mut rows), None);
         let mut real: Vec<_> = rows
             .iter()
-            .map(|r| (r.protocol, r.inside.0, r.outside.0, r.is_static, r.sessions as usize))
+            .map(|r| {
+                let inside = self.known_as(r.softwire, r.inside);
+                (r.protocol, inside, r.outside.0, r.is_static, r.sessions as usize)
+            })
             .collect();
         let count = |b: &Binding| {
             self.model

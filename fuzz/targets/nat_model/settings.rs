@@ -1,8 +1,10 @@
 //! What a run of the model is about: the family inside, the limits, and how ports are given.
 
 use super::model::{POOL, SECOND};
-use sixway_dataplane::nat::{BlockPolicy, Deterministic, Filtering, PoolConfig, SubscriberLimits};
-use sixway_wire::{Prefix4, Prefix6};
+use sixway_dataplane::nat::{
+    BlockPolicy, Deterministic, Filtering, Inside, Named, PoolConfig, SubscriberLimits,
+};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -13,13 +15,15 @@ pub enum Family {
     Six,
     /// IPv4: a NAT44.
     Four,
+    /// IPv4 in softwires: an AFTR. A host is named by its B4; all of them have the same IPv4 address.
+    Softwire,
 }
 
 impl Family {
     /// A host inside. The first and the third are of one subscriber.
     pub(crate) fn host(self, number: u8) -> Ipv6Addr {
         match self {
-            Self::Six => {
+            Self::Six | Self::Softwire => {
                 let subscriber = u128::from(number % 2) << 64;
                 Ipv6Addr::from_bits((0x2001_0db8 << 96) + subscriber + u128::from(number) + 1)
             }
@@ -27,10 +31,31 @@ impl Family {
         }
     }
 
-    /// The prefixes of all hosts, as IPv6 prefixes.
-    fn inside(self) -> Prefix6 {
+    /// An inside endpoint in IPv4.
+    pub(crate) fn plain(self, inside: Endpoint6) -> Endpoint4 {
+        let address = match self {
+            Self::Six => Ipv4Addr::UNSPECIFIED,
+            Self::Four => inside.address.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
+            Self::Softwire => BEHIND_B4,
+        };
+        Endpoint4::new(address, inside.port)
+    }
+
+    /// How operators name an inside endpoint: the softwire, and the endpoint.
+    pub(crate) fn named(self, inside: Endpoint6) -> Named {
         match self {
-            Self::Six => Prefix6::holding(self.host(0), 63),
+            Self::Six | Self::Four => Inside(inside).into(),
+            Self::Softwire => Named {
+                softwire: Some(inside.address),
+                inside: Inside(Endpoint6::new(BEHIND_B4.to_ipv6_mapped(), inside.port)),
+            },
+        }
+    }
+
+    /// The prefixes of all hosts, as IPv6 prefixes.
+    pub(crate) fn inside(self) -> Prefix6 {
+        match self {
+            Self::Six | Self::Softwire => Prefix6::holding(self.host(0), 63),
             Self::Four => Prefix6::holding(self.host(0), 96 + 23),
         }
     }
@@ -43,7 +68,7 @@ impl Family {
     /// Bits of a subscriber's prefix, of an IPv6 address or an IPv4 address.
     pub(crate) fn bits(self) -> u8 {
         match self {
-            Self::Six => 64,
+            Self::Six | Self::Softwire => 64,
             Self::Four => 24,
         }
     }
@@ -51,11 +76,14 @@ impl Family {
     /// The subscriber of a host.
     pub(crate) fn subscriber(self, host: Ipv6Addr) -> u128 {
         match self {
-            Self::Six => host.to_bits() >> 64,
+            Self::Six | Self::Softwire => host.to_bits() >> 64,
             Self::Four => host.to_bits() >> 8,
         }
     }
 }
+
+/// The address of each host behind a B4.
+const BEHIND_B4: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 5);
 
 /// How ports are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,14 +4,23 @@
 use super::name_servers::name_servers;
 use crate::config::{AftrAt, B4, Config};
 use nix::fcntl::OFlag;
-use sixway_control::b4::{AftrAddresses, AftrChoice, AftrQuery, LEASE_SIZE, ReplyFault, aftr_in};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, bind, sendto, setsockopt, socket,
+    sockopt,
+};
+use sixway_control::b4::{AftrAddresses, AftrChoice, AftrQuery, LEASE_SIZE, Observed, ReplyFault, aftr_in};
 use sixway_dataplane::Instant;
+use sixway_dataplane::mechanism::ds_lite::AFTR_ADDRESS;
+use sixway_wire::checksum::Sum;
+use sixway_wire::icmpv4;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::io::Read as _;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -41,6 +50,9 @@ pub(super) type ToldAftrs = BTreeMap<String, AftrAt>;
 
 /// Where B4s' names lead, and which address each uses.
 pub(super) struct Aftrs {
+    /// The device, and this host's address in each softwire.
+    device: OsString,
+    hosts: BTreeMap<String, Ipv4Addr>,
     choices: BTreeMap<String, AftrChoice>,
     answers: mpsc::Receiver<(String, Vec<Ipv6Addr>)>,
     /// Keeps the channel open without names.
@@ -57,7 +69,9 @@ impl Aftrs {
         for b4 in config.b4s() {
             asking.spawn(follow(b4.clone(), told.subscribe(), sender.clone()));
         }
-        Self { choices: BTreeMap::new(), answers, _open: sender, _asking: asking }
+        let hosts = config.b4s().map(|b4| (b4.name.clone(), b4.ipv4_address)).collect();
+        let device = config.tun.name.clone().into();
+        Self { device, hosts, choices: BTreeMap::new(), answers, _open: sender, _asking: asking }
     }
 
     /// Waits until a name leads elsewhere.
@@ -78,15 +92,39 @@ impl Aftrs {
     pub(super) fn observe(&mut self, now: Instant, sent: u64, received: u64) {
         for (b4, choice) in &mut self.choices {
             let before = choice.current();
-            if choice.observe(now, sent, received)
-                && let (Some(before), Some(after)) = (before, choice.current())
-            {
-                tracing::warn!(
+            match (choice.observe(now, sent, received), before, choice.current()) {
+                (Observed::GivenUp, Some(before), Some(after)) => tracing::warn!(
                     "{b4}: the AFTR {before} does not answer; using {after}, the name's next address"
-                );
+                ),
+                (Observed::Ask, _, _) => {
+                    let asked = self.hosts.get(b4).map(|host| ask_aftr(*host, &self.device));
+                    if let Some(Err(error)) = asked {
+                        tracing::debug!("{b4}: no echo request to the AFTR: {error}");
+                    }
+                }
+                (Observed::GivenUp | Observed::Nothing, _, _) => {}
             }
         }
     }
+}
+
+/// Sends an echo request to the AFTR's address in the softwire. Its reply is counted as any packet that comes out, and read by nobody.
+fn ask_aftr(host: Ipv4Addr, device: &OsString) -> nix::Result<()> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)?;
+    // The main table may lead elsewhere.
+    setsockopt(&socket, sockopt::BindToDevice, device)?;
+    bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(host, 0)))?;
+    let to = SockaddrIn::from(SocketAddrV4::new(AFTR_ADDRESS, 0));
+    sendto(socket.as_raw_fd(), &echo_request(), &to, MsgFlags::empty()).map(drop)
+}
+
+/// RFC 792: an echo request without data.
+fn echo_request() -> [u8; 8] {
+    let mut octets = [icmpv4::ECHO_REQUEST, 0, 0, 0, 0, 0, 0, 1];
+    let checksum = Sum::ZERO.bytes(&octets).checksum();
+    octets[2..4].copy_from_slice(&checksum.to_be_bytes());
+    octets
 }
 
 /// A lease file, and what was read of it.
@@ -323,6 +361,11 @@ mod tests {
         let address = silent.local_addr().unwrap();
         assert!(matches!(address.ip(), IpAddr::V4(_)));
         assert_eq!(asked(address), Err("no reply".to_owned()));
+    }
+
+    #[test]
+    fn an_echo_request_has_its_checksum() {
+        assert_eq!(echo_request(), [8, 0, 0xf7, 0xfe, 0, 0, 0, 1]);
     }
 
     #[test]

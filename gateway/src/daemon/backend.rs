@@ -274,6 +274,9 @@ impl Backend for Gateway {
 
     async fn metrics(&self) -> Result<String, AdminError> {
         let reports = self.reports().await?;
+        let tables = self.tables(&reports);
+        let of_nat46 = self.facts.mechanisms.iter().zip(&tables).filter(|(it, _)| it.kind == Kind::Nat46);
+        let nat46 = of_nat46.map(|(it, table)| (it.name.clone(), words::mappings(&table.mappings))).collect();
         let samples = reports.into_iter().enumerate().map(|(worker, report)| WorkerSample {
             worker: worker as u8,
             gauges: self.gauges(&report.tables),
@@ -297,6 +300,7 @@ impl Backend for Gateway {
             host: self.host_row(),
             event_log: self.event_log_rows(),
             alarms: self.alarms().rows(stateful),
+            nat46,
             teredo,
             process: ProcessSample::now(),
         };
@@ -319,6 +323,7 @@ impl Gateway {
             sessions: table.sessions,
             bindings: table.bindings,
             bindings_capacity: table.bindings_capacity,
+            mappings: (mechanism.kind == Kind::Nat46).then(|| words::mappings(&table.mappings)),
         });
         Status {
             name: self.facts.name.clone(),

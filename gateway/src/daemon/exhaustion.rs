@@ -17,7 +17,7 @@ struct Bound {
     cure: &'static str,
 }
 
-const BOUNDS: [Bound; 8] = [
+const BOUNDS: [Bound; 9] = [
     Bound {
         reason: DropReason::PortPoolEmpty,
         kind: ProblemKind::PortPoolEmpty,
@@ -55,6 +55,12 @@ const BOUNDS: [Bound; 8] = [
         cure: "raise fragments.memory",
     },
     Bound {
+        reason: DropReason::FragmentShare,
+        kind: ProblemKind::FragmentShare,
+        what: "a source, a subscriber, or an address that packets come to from outside, has its share of the memory for fragments: its oldest or its new ones are dropped",
+        cure: "look who sends or receives them (tcpdump -ni sixway0 'ip[6:2] & 0x3fff != 0'); raise fragments.memory and fragments.packets_per_source if the use is legitimate",
+    },
+    Bound {
         reason: DropReason::SubscriberLimit,
         kind: ProblemKind::SubscriberLimit,
         what: "a subscriber has reached a limit: its new bindings or sessions are refused",
@@ -73,8 +79,8 @@ pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> V
     let reached = BOUNDS.iter().filter(|bound| last_grown(bound.reason).is_some_and(|ago| ago < PAUSE));
     reached
         .map(|bound| match bound.reason {
-            // One subscriber's trouble, which protects the others.
-            DropReason::SubscriberLimit | DropReason::SubscriberShare => {
+            // The trouble of one, which protects the others.
+            DropReason::SubscriberLimit | DropReason::SubscriberShare | DropReason::FragmentShare => {
                 ProblemRow::warning(bound.kind, bound.what, bound.cure)
             }
             _ => ProblemRow::error(bound.kind, bound.what, bound.cure),

@@ -445,6 +445,8 @@ impl Gateway {
                 sum.bindings_capacity += table.bindings_capacity;
                 sum.ports += table.ports;
                 sum.blocks = with(sum.blocks, table.blocks);
+                // All workers have one table of them, which the first one reports.
+                sum.mappings = if table.mappings.max_mappings > 0 { table.mappings } else { sum.mappings };
                 sum.ports_used.iter_mut().zip(table.ports_used).for_each(|(sum, used)| *sum += used);
             }
         }

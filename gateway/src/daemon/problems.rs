@@ -14,6 +14,8 @@ use std::net::IpAddr;
 
 /// From this share on, it is full but for a rest.
 const ALMOST: f64 = 0.95;
+/// From this share on, the addresses that all clients of a NAT46 share need attention: what is used rests for minutes.
+const ADDRESSES: f64 = 0.8;
 /// Seconds for which a loss is a problem.
 const LATELY: u64 = 60;
 /// Fewer sessions than this may have reasons of their own to get no answer.
@@ -71,6 +73,25 @@ pub(super) fn pools(rows: &[PoolRow], is_raised: impl Fn(&PoolRow) -> bool) -> V
     rows.iter().filter_map(problem).collect()
 }
 
+/// A pool of NAT46 that all clients share, and that is nearly used up.
+fn pool_addresses(mechanism: &MechanismRow) -> Option<ProblemRow> {
+    const KIND: ProblemKind = ProblemKind::PoolAddresses;
+    const CURE: &str =
+        "enlarge nat46.pool, or lower nat46.max_mappings_per_client; sixway show bindings lists who has them";
+    let mappings = mechanism.mappings.as_ref()?;
+    let (used, all) = (u64::from(mappings.addresses_used), u64::from(mappings.addresses));
+    let text = || {
+        let (used, all) = (count(used), count(all));
+        format!("{}: {used} of {all} addresses of the pool are used, or rest", mechanism.name)
+    };
+    match used {
+        _ if all == 0 => None,
+        used if used >= all => Some(ProblemRow::error(KIND, text(), CURE)),
+        used if used as f64 >= all as f64 * ADDRESSES => Some(ProblemRow::warning(KIND, text(), CURE)),
+        _ => None,
+    }
+}
+
 /// Tables that are nearly full.
 pub(super) fn tables(
     mechanisms: &[MechanismRow],
@@ -79,8 +100,12 @@ pub(super) fn tables(
 ) -> Vec<ProblemRow> {
     let mut found = Vec::new();
     for (mechanism, table) in mechanisms.iter().zip(tables) {
-        let bindings =
-            if mechanism.stateful { "raise nat64.max_bindings" } else { "enlarge siit.dynamic_pool" };
+        let bindings = match mechanism.mappings {
+            Some(_) => "raise nat46.max_mappings",
+            None if mechanism.stateful => "raise nat64.max_bindings",
+            None => "enlarge siit.dynamic_pool",
+        };
+        found.extend(pool_addresses(mechanism));
         let kinds = [
             (
                 ProblemKind::Sessions,
@@ -354,7 +379,7 @@ pub(super) fn routers(silent: &[SilentRouter]) -> Vec<ProblemRow> {
 mod tests {
     use super::super::exhaustion;
     use super::*;
-    use crate::view::{PoolShareRow, Severity, UpstreamRow};
+    use crate::view::{MappingsRow, PoolShareRow, Severity, UpstreamRow};
 
     fn said(rows: &[ProblemRow]) -> Vec<(Severity, &str)> {
         rows.iter().map(|row| (row.severity, &*row.text)).collect()
@@ -445,6 +470,24 @@ mod tests {
         let alarmed = Table { portless_sessions: 80, ..portless };
         let found = tables(&[mechanism], &[alarmed], |_, resource| resource == "sessions_without_ports");
         assert_eq!(said(&found), [(Severity::Warning, "nat64: 80 of 100 sessions without ports")]);
+    }
+
+    #[test]
+    fn a_shared_pool_of_nat46_is_a_problem_before_it_is_used_up() {
+        let of = |addresses_used| {
+            let mappings = MappingsRow { addresses: 254, addresses_used, ..MappingsRow::default() };
+            let mechanism =
+                MechanismRow { name: "nat46".into(), mappings: Some(mappings), ..MechanismRow::default() };
+            tables(&[mechanism], &[Table::default()], |_, _| false)
+        };
+        assert_eq!(of(203), []);
+        let text = "nat46: 204 of 254 addresses of the pool are used, or rest";
+        assert_eq!(said(&of(204)), [(Severity::Warning, text)]);
+        assert_eq!(of(254)[0].severity, Severity::Error);
+        let own = MechanismRow { mappings: Some(MappingsRow::default()), ..MechanismRow::default() };
+        let full = Table { bindings: 1, bindings_capacity: 1, ..Table::default() };
+        let found = tables(&[own], &[full], |_, _| false);
+        assert_eq!(found[0].advice, "raise nat46.max_mappings", "its pool is not shared");
     }
 
     #[test]

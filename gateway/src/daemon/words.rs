@@ -2,11 +2,12 @@
 
 use super::fast_path_handle::FastPathState;
 use crate::inside_endpoint;
-use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, PassedRow};
+use crate::view::{CarriedRow, CounterRow, FastPathRow, FastPathShare, MappingsRow, PassedRow};
 use sixway_dataplane::Counters;
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::drop_reason::Answer;
 use sixway_dataplane::mechanism::nat44::PortlessProtocol;
+use sixway_dataplane::mechanism::nat46::{MappingCounts, MappingRefused};
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_fastpath::{CAUSES, Cause, Counts};
 use sixway_wire::{Endpoint4, Endpoint6, protocol};
@@ -37,6 +38,18 @@ pub(super) fn end(number: u8, endpoint: Endpoint4) -> String {
     match PortlessProtocol::of(number) {
         Some(_) => endpoint.address.to_string(),
         None => endpoint.to_string(),
+    }
+}
+
+/// The mappings of a NAT46 for the admin API.
+pub(super) fn mappings(counts: &MappingCounts) -> MappingsRow {
+    let refused = MappingRefused::ALL.iter().zip(counts.refused);
+    MappingsRow {
+        made: counts.made,
+        ended: counts.ended,
+        refused: refused.map(|(reason, count)| (reason.name().to_owned(), count)).collect(),
+        addresses: counts.addresses,
+        addresses_used: counts.addresses_used,
     }
 }
 

@@ -12,6 +12,20 @@ pub(super) const REMOTE4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 77);
 /// The same of IPv6.
 pub(super) const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0x77);
 
+/// Addresses of the Internet, of servers of the DNS's root, to which nothing is sent: hosts of providers may discard what is for documentation.
+const ROOT4: Ipv4Addr = Ipv4Addr::new(193, 0, 14, 129);
+const ROOT6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x7fd, 0, 0, 0, 0, 0, 1);
+
+/// Where the kernel sends packets to a destination. Where it discards those to networks for documentation, an address of the Internet tells.
+fn toward(destination: IpAddr, hop: impl Fn(IpAddr) -> Option<Hop>) -> Option<Hop> {
+    let instead = match destination {
+        IpAddr::V4(REMOTE4) => Some(IpAddr::V4(ROOT4)),
+        IpAddr::V6(REMOTE6) => Some(IpAddr::V6(ROOT6)),
+        IpAddr::V4(_) | IpAddr::V6(_) => None,
+    };
+    hop(destination).or_else(|| hop(instead?))
+}
+
 /// What the host is.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
@@ -68,9 +82,10 @@ impl Facts {
     pub fn gather(config: &Config) -> Self {
         let device = config.tun.name.clone();
         let host = crate::host::host_facts();
-        let uplink4 = hop(IpAddr::V4(REMOTE4));
-        let uplink6 = hop(IpAddr::V6(REMOTE6));
-        let routes = config.routes().into_iter().map(|route| (route, hop(destination(route)))).collect();
+        let uplink4 = toward(IpAddr::V4(REMOTE4), hop);
+        let uplink6 = toward(IpAddr::V6(REMOTE6), hop);
+        let routes =
+            config.routes().into_iter().map(|route| (route, toward(destination(route), hop))).collect();
         let with_ipv4 = host.addresses.iter().find(|own| {
             own.interface != device && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
         });
@@ -87,7 +102,7 @@ impl Facts {
             defaults4: default_interfaces(),
             mtus: mtus.collect(),
             mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
-            softwires: softwires(config, &host.addresses, REMOTE6),
+            softwires: softwires(config, &host.addresses, |to| toward(to, hop)),
             members: members(config, &host.interfaces),
             outside,
             is_running: host.interfaces.contains(&device),
@@ -170,6 +185,20 @@ fn inside_hosts(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_addresses_for_documentation_are_discarded_one_of_the_internet_tells_the_route() {
+        let hop = |to: IpAddr| {
+            let is_discarded = [IpAddr::V4(REMOTE4), IpAddr::V6(REMOTE6)].contains(&to) || to == ONE_OF_SITE;
+            (!is_discarded).then(|| Hop { interface: "eth0".into(), gateway: None })
+        };
+        const ONE_OF_SITE: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        for (to, is_found) in [(IpAddr::V4(REMOTE4), true), (IpAddr::V6(REMOTE6), true), (ONE_OF_SITE, false)]
+        {
+            assert_eq!(toward(to, hop).is_some(), is_found, "{to}");
+        }
+        assert_eq!(toward(IpAddr::V4(REMOTE4), |_| None), None);
+    }
 
     #[test]
     fn nobody_inside_is_behind_the_uplink_unless_there_is_no_other_interface() {

@@ -1,12 +1,13 @@
 //! The paths that the gateway's packets take through this host, a packet for each, and the rules that open them.
 
 use super::facts::{Facts, REMOTE4};
+use super::listeners::{DHCP_CLIENT, DHCP_SERVER};
 use super::probe::{Packet, Plan};
 use super::routes::has_outside4;
 use super::trial_packets::{
     Endpoint6, fragmentation_needed, ipv4, ipv6, packet_too_big, tcp4, tcp6, udp4, udp6,
 };
-use crate::config::{Config, LocalAddress, Nat64, Siit, Steering};
+use crate::config::{Config, FourOverSixEnd, LocalAddress, Nat64, Siit, Steering};
 use sixway_dataplane::parse::{ACK, SYN};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6, protocol};
@@ -117,10 +118,18 @@ pub(super) fn plan(
         SocketAddr::V4(at) => paths.queries4(*at.ip(), at.port()),
         SocketAddr::V6(at) => paths.queries6(*at.ip(), at.port()),
     });
+    paths.leases();
     paths.teredo_server();
     paths.plan.packets.truncate(MOST);
     paths.rules.truncate(MOST);
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
+}
+
+/// Interfaces of hosts with IPv4 addresses that packets are forwarded for.
+pub(super) fn lans4(config: &Config, facts: &Facts) -> Vec<String> {
+    let (uplink, device) = (facts.outside.clone(), config.tun.name.clone());
+    let (plan, rules, mark) = (Plan::default(), Vec::new(), FIRST_MARK);
+    Paths { config, facts, uplink, device, plan, rules, mark }.links4()
 }
 
 /// Whether no link is known that packets of a mechanism would leave by. The routes name each that is missing.
@@ -393,7 +402,11 @@ impl Paths<'_> {
     /// The client is another host of the network of this host's address.
     fn queries4(&mut self, listen: Ipv4Addr, port: u16) {
         let facts = self.facts;
-        let is_inside = |name: &str| facts.inside.iter().any(|(_, lan)| lan == name);
+        let with_ipv4 = self.links4();
+        let is_uplink = |name: &String| facts.uplink6.as_ref().is_some_and(|hop| hop.interface == *name);
+        let with_ipv4: Vec<_> = with_ipv4.into_iter().filter(|name| !is_uplink(name)).collect();
+        let is_inside =
+            |name: &String| facts.inside.iter().any(|(_, lan)| lan == name) || with_ipv4.contains(name);
         let own = facts.addresses.iter().find_map(|it| match it.address {
             IpAddr::V4(address) if it.length <= 30 && it.interface != self.device => {
                 let is_it = address == listen || listen.is_unspecified() && is_inside(&it.interface);
@@ -406,6 +419,35 @@ impl Paths<'_> {
         let mark = self.next();
         let octets = udp4(mark, (host, mark), (own, port));
         self.service(lan, SocketAddr::from((own, port)), SocketAddr::from((listen, port)), (mark, octets));
+    }
+
+    /// Queries of hosts for leases (RFC 7341), at an address of the link that their tunnels come from.
+    fn leases(&mut self) {
+        let (config, facts) = (self.config, self.facts);
+        for it in &config.others.four_over_six {
+            let FourOverSixEnd::Concentrator(end) = &it.end else { continue };
+            let Some(softwire) = facts.softwires.iter().find(|softwire| softwire.name == it.name) else {
+                continue;
+            };
+            let (Some(link), IpAddr::V6(host)) = (&softwire.link, softwire.remote) else { continue };
+            let is_here = |at: &&Ipv6Addr| {
+                facts.addresses.iter().any(|own| own.address == IpAddr::V6(**at) && own.interface == *link)
+            };
+            let Some(own) = end.listen.iter().find(is_here) else { continue };
+            let mark = self.next();
+            let octets = udp6(mark, (host, DHCP_CLIENT), (*own, DHCP_SERVER));
+            let service = Some(SocketAddr::from((*own, DHCP_SERVER)).to_string());
+            self.plan.packets.push(Packet { into: link.clone(), service, mark, octets, ..Packet::default() });
+            self.rules.push(PathRule {
+                name: format!("DHCP queries from {link} to {own}"),
+                nft: format!("iifname \"{link}\" ip6 daddr {own} udp dport {DHCP_SERVER} accept"),
+                iptables: format!("-i {link} -d {own} -p udp --dport {DHCP_SERVER} -j ACCEPT"),
+                is_ipv6: true,
+                is_input: true,
+                within: None,
+                is_private: false,
+            });
+        }
     }
 
     fn service(&mut self, lan: &str, own: SocketAddr, listen: SocketAddr, (mark, octets): (u16, Vec<u8>)) {

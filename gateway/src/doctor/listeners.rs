@@ -3,12 +3,16 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::holders::{Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
-use crate::config::{Config, TeredoServer};
+use crate::config::{Config, FourOverSixEnd, TeredoServer};
 use sixway_wire::teredo::TEREDO_PORT;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 const CHECK: &str = "listen";
+/// RFC 8415 §7.2: where a DHCPv6 client listens.
+pub(super) const DHCP_CLIENT: u16 = 546;
+/// RFC 8415 §7.2: where a DHCPv6 server listens.
+pub(super) const DHCP_SERVER: u16 = 547;
 /// What the kernel calls this program's processes.
 const OWN: &str = "sixway";
 
@@ -56,6 +60,15 @@ fn wanted(config: &Config) -> Vec<Wanted> {
     for address in config.teredo_server.iter().flat_map(TeredoServer::addresses) {
         let at = SocketAddr::from((address, TEREDO_PORT));
         wanted.push((Transport::Udp, at, "teredo_server"));
+    }
+    for it in &config.others.four_over_six {
+        let (ports, addresses, key) = match &it.end {
+            FourOverSixEnd::Concentrator(end) => (DHCP_SERVER, end.listen.clone(), "four_over_six.listen"),
+            FourOverSixEnd::Host(end) if end.servers.is_empty() => continue,
+            FourOverSixEnd::Host(_) => (DHCP_CLIENT, vec![Ipv6Addr::UNSPECIFIED], "four_over_six.servers"),
+        };
+        let at = |address: Ipv6Addr| (Transport::Udp, SocketAddr::from((address, ports)), key);
+        wanted.extend(addresses.into_iter().map(at));
     }
     wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
     wanted

@@ -1,6 +1,7 @@
 //! The kernel's settings: forwarding, and reverse path filters.
 
 use super::facts::Facts;
+use super::filter_paths::lans4;
 use super::finding::Finding;
 use crate::config::Config;
 use std::collections::BTreeSet;
@@ -26,16 +27,21 @@ fn judge(config: &Config, facts: &Facts, read: &dyn Fn(&str) -> Option<String>) 
         )];
     }
     let device = config.tun.name.as_str();
-    let uplinks = facts.uplink4.iter().chain(&facts.uplink6).map(|hop| hop.interface.as_str());
+    // A B4's uplink has no IPv4, and a LAN of IPv4 hosts may have no IPv6.
+    let lans4 = lans4(config, facts);
+    let uplink4 = facts.uplink4.iter().map(|hop| hop.interface.as_str());
+    let with4: BTreeSet<&str> = uplink4.chain(lans4.iter().map(String::as_str)).chain([device]).collect();
+    let uplink6 = facts.uplink6.iter().map(|hop| hop.interface.as_str());
     let inside = facts.inside.iter().map(|(_, interface)| interface.as_str());
-    let interfaces: BTreeSet<&str> = uplinks.chain(inside).chain([device]).collect();
+    let with6: BTreeSet<&str> = uplink6.chain(inside).chain([device]).collect();
     let families = [
-        ("ipv4", (config.translates() || config.routes_ipv4())),
-        ("ipv6", (config.translates() || config.routes_ipv6())),
+        ("ipv4", &with4, config.translates() || config.routes_ipv4()),
+        ("ipv6", &with6, config.translates() || config.routes_ipv6()),
     ];
+    let interfaces: BTreeSet<&str> = with4.union(&with6).copied().collect();
     let mut findings = Vec::new();
-    for (family, _) in families.into_iter().filter(|(_, needed)| *needed) {
-        for interface in &interfaces {
+    for (family, interfaces, _) in families.into_iter().filter(|(_, _, needed)| *needed) {
+        for interface in interfaces {
             let name = format!("{family}/conf/{interface}/forwarding");
             if read(&name).is_some_and(|value| value == "0") {
                 findings.push(Finding::fault(
@@ -105,6 +111,7 @@ fn asymmetric(config: &Config, facts: &Facts, filter: &dyn Fn(&str) -> Option<u8
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::HostAddress;
     use crate::doctor::Verdict;
     use crate::host::Hop;
 
@@ -133,6 +140,26 @@ mod tests {
         let loose = |name: &str| if name.ends_with("rp_filter") { Some("2".to_owned()) } else { good(name) };
         assert_eq!(judge(&config, &facts, &loose)[0].verdict, Verdict::Fine);
         assert!(found.iter().all(|one| one.verdict == Verdict::Fault && one.cure.is_some()));
+    }
+
+    #[test]
+    fn a_lan_of_ipv4_hosts_forwards_ipv4_and_an_uplink_of_a_b4_need_not() {
+        let text = "[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\naftr = \"2001:db8:a::1\"\n";
+        let own = |interface: &str, address: &str, length| HostAddress {
+            interface: interface.into(),
+            address: address.parse().unwrap(),
+            length,
+        };
+        let facts = Facts {
+            is_running: true,
+            addresses: vec![own("lan0", "192.168.1.1", 24), own("wan0", "2001:db8:99::1", 64)],
+            uplink6: Some(Hop { interface: "wan0".into(), gateway: None }),
+            ..Facts::default()
+        };
+        let none = |name: &str| Some(if name.starts_with("ipv6") { "1" } else { "0" }.to_owned());
+        let found = judge(&crate::sample::config(text), &facts, &none);
+        let said: Vec<&str> = found.iter().map(|one| one.what.as_str()).collect();
+        assert_eq!(said, ["lan0 does not forward ipv4 packets", "sixway0 does not forward ipv4 packets"]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Tunnels of DS-Lite, of 4over6 and of IP in IP: their ends, and the links that their outer packets leave by.
 
+use super::facts::REMOTE6;
 use crate::config::{Config, DsLite, FourOverSixEnd, HostAddress, Route, Surroundings};
-use crate::host::hop;
+use crate::host::Hop;
 use sixway_wire::Prefix6;
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -33,13 +34,17 @@ fn host_in(prefix: &Prefix6) -> Ipv6Addr {
     Ipv6Addr::from_bits(prefix.address().to_bits() | (u128::from(prefix.length() < 112) * 0x5157))
 }
 
-/// Those of the configuration whose ends are known; `anywhere`: an address of the IPv6 Internet.
-pub(super) fn softwires(config: &Config, addresses: &[HostAddress], anywhere: Ipv6Addr) -> Vec<Softwire> {
+/// Those of the configuration whose ends are known; `toward`: where packets to a destination are sent.
+pub(super) fn softwires(
+    config: &Config,
+    addresses: &[HostAddress],
+    toward: impl Fn(IpAddr) -> Option<Hop>,
+) -> Vec<Softwire> {
     let now = Surroundings::of(addresses);
     let of_ds_lite = config.ds_lite.iter().filter_map(|it| match it {
         DsLite::B4(b4) => {
             // Where a name leads, only the gateway knows: by the IPv6 Internet.
-            let remote = b4.aftr_now(&now).unwrap_or(anywhere);
+            let remote = b4.aftr_now(&now).unwrap_or(REMOTE6);
             Some(ipv4_in_ipv6(&b4.name, b4.local.now(&now)?, remote, "AFTR"))
         }
         DsLite::Aftr(aftr) => {
@@ -78,7 +83,7 @@ pub(super) fn softwires(config: &Config, addresses: &[HostAddress], anywhere: Ip
         .chain(of_four_over_six)
         .chain(of_ip_in_ip)
         .map(|it| {
-            let link = hop(it.remote).map(|hop| hop.interface).filter(|name| name != "lo");
+            let link = toward(it.remote).map(|hop| hop.interface).filter(|name| name != "lo");
             let is_circle = link.as_ref() == Some(device);
             Softwire { is_circle, link: link.filter(|_| !is_circle), ..it }
         })

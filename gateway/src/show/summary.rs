@@ -95,6 +95,13 @@ fn host(status: &Status) -> String {
 
 fn state(mechanism: &MechanismRow) -> String {
     let bindings = count(mechanism.bindings);
+    if let Some(mappings) = &mechanism.mappings {
+        let refused = match mappings.refused_for_room() {
+            0 => String::new(),
+            refused => format!(" · {} refused", count(refused)),
+        };
+        return format!("{bindings} of {} mappings{refused}", count(mechanism.bindings_capacity));
+    }
     match (mechanism.stateful, mechanism.bindings_capacity) {
         (true, _) => {
             let (sessions, bindings) = (mechanism.sessions, mechanism.bindings);

@@ -18,8 +18,8 @@ pub use problem_rows::{
 };
 pub use rows::{
     AdvertisedRow, BindingRow, CarriedRow, CounterRow, Device, DropRow, Ended, FastPathRow, FastPathShare,
-    Fault, HostRow, LeaseRow, Leaving, LiveRow, MechanismRow, NewRemote, Page, PassedRow, Rates, ReloadRow,
-    RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
+    Fault, HostRow, LeaseRow, Leaving, LiveRow, MappingsRow, MechanismRow, NewRemote, Page, PassedRow, Rates,
+    ReloadRow, RestoredRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, SubscriberRow, Subscribers,
 };
 pub use teredo_rows::{TeredoClientRow, TeredoPeerRow, TeredoRow};
 pub use teredo_server_rows::TeredoServerRow;

@@ -42,6 +42,8 @@ problems! {
     DynamicPoolEmpty = "dynamic_pool_empty",
     /// The memory for fragments was exhausted, within the last minute.
     FragmentMemory = "fragment_memory",
+    /// A source, a subscriber, or an address that packets come to from outside, had its share of the memory for fragments, within the last minute.
+    FragmentShare = "fragment_share",
     /// A subscriber was at one of its limits, within the last minute.
     SubscriberLimit = "subscriber_limit",
     /// A subscriber had most of a session table or of an address's ports, and the rest is kept for others, within the last minute.
@@ -52,6 +54,8 @@ problems! {
     Sessions = "sessions",
     /// The alarm of a table of bindings is raised (`pool.alarm_at`), or it or a dynamic pool is 95 % full (a warning), or full (an error).
     Bindings = "bindings",
+    /// Of the addresses of a NAT46's pool that all clients share, 80 % are used or rest (a warning), or all (an error).
+    PoolAddresses = "pool_addresses",
     /// Rules of this host drop the gateway's packets, as the trial in a network namespace of its own shows.
     PacketFilter = "packet_filter",
     /// The last reload was rolled back to the configuration before it.

@@ -5,6 +5,7 @@ use super::log_rows::SinkRow;
 use super::problem_rows::ProblemRow;
 use super::teredo_server_rows::TeredoServerRow;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The gateway in a few numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -194,6 +195,33 @@ pub struct MechanismRow {
     pub bindings: u64,
     /// Maximum number of bindings.
     pub bindings_capacity: u64,
+    /// The mappings of a NAT46.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mappings: Option<MappingsRow>,
+}
+
+/// The mappings of a NAT46 since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappingsRow {
+    /// Mappings made.
+    pub made: u64,
+    /// Mappings ended, their rest over.
+    pub ended: u64,
+    /// Queries that got none, by reason.
+    pub refused: BTreeMap<String, u64>,
+    /// Addresses of a shared pool; 0 if each client has its own use of them.
+    pub addresses: u32,
+    /// How many of them are used, or rest.
+    pub addresses_used: u32,
+}
+
+impl MappingsRow {
+    /// Queries that got no mapping because there was no room, for whatever reason. Those that are repeated over TCP are not among them, nor those
+    /// that NAT46 is not for.
+    pub fn refused_for_room(&self) -> u64 {
+        let is_for_room = |reason: &str| !matches!(reason, "unproven" | "not_client" | "not_server");
+        self.refused.iter().filter(|(reason, _)| is_for_room(reason)).map(|(_, count)| count).sum()
+    }
 }
 
 /// One counter.

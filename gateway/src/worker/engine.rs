@@ -10,7 +10,7 @@ use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
-use sixway_dataplane::mechanism::nat46::{MappingRow, Mappings};
+use sixway_dataplane::mechanism::nat46::{MappingCounts, MappingRow, Mappings};
 use sixway_dataplane::mechanism::siit::dynamic_pool::{
     Changes, DynamicPool, HostRow, Record, Restored, WallClock,
 };
@@ -369,6 +369,7 @@ fn table(translator: &dyn Stateful) -> Table {
         ports: occupancy.addresses * u64::from(occupancy.ports),
         ports_used: occupancy.taken,
         blocks: translator.block_counts().unwrap_or_default(),
+        mappings: MappingCounts::default(),
     }
 }
 
@@ -377,6 +378,7 @@ fn mapping_table(mappings: &Mappings) -> Table {
     Table {
         bindings: u64::from(counts.mappings) + u64::from(counts.statics),
         bindings_capacity: u64::from(counts.max_mappings) + u64::from(counts.statics),
+        mappings: counts,
         ..Table::default()
     }
 }

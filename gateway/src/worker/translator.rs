@@ -4,6 +4,7 @@ use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
+use sixway_dataplane::mechanism::nat46::MappingCounts;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::mechanism::teredo::{PeerRow, TeredoChange, TeredoRow};
 use sixway_dataplane::nat::{
@@ -146,6 +147,8 @@ pub struct Table {
     pub ports_used: [u64; 3],
     /// Its port blocks; their size is 0 where subscribers have none.
     pub blocks: BlockCounts,
+    /// The mappings of a NAT46.
+    pub mappings: MappingCounts,
 }
 
 /// A session.

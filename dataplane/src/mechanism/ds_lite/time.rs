@@ -19,7 +19,7 @@ const PROBE_OCTETS: usize = IPV6_HEADER + IPV4_HEADER + TCP_HEADER;
 
 impl DsLite {
     /// Ends what is due, examining at most `budget` sessions, and hands out what is to be sent.
-    pub(super) fn end_what_is_due(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
+    pub fn end_what_is_due(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         let (mut silent, mut generated) = (Vec::new(), Vec::new());
         self.nat.expire(now, budget, &mut effects.counters, |fired| match fired {
             // Its sender gets an ICMP port unreachable about it.

@@ -113,7 +113,7 @@ impl DsLite {
 
     /// Step one of a packet's lookup: of one from a softwire the softwire's index entry, of one from outside the session's.
     #[inline(always)]
-    pub(super) fn look(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut Probe) {
+    pub fn look(&self, packet: &Packet, inner: Option<&Packet>, probe: &mut Probe) {
         probe.clear();
         match (packet.addresses, inner) {
             (Addresses::V6 { source: b4, .. }, Some(inner)) => {
@@ -134,7 +134,7 @@ impl DsLite {
     /// Steps two and three: of a packet from a softwire the session's index entry and then the session, of one from outside the session
     /// and then the softwire.
     #[inline(always)]
-    pub(super) fn look_on(&self, stage: usize, probe: &mut Probe) {
+    pub fn look_on(&self, stage: usize, probe: &mut Probe) {
         match (&probe.from, stage) {
             (Some(from), 0) => {
                 if let Some(id) = self.nat.names().candidate(from.sought, from.b4) {
@@ -151,9 +151,12 @@ impl DsLite {
         }
     }
 
-    /// Decides on a packet.
+    /// Decides on a packet, whose probe has been through all steps.
+    ///
+    /// # Errors
+    /// It is dropped: why.
     #[inline(always)]
-    pub(super) fn answer(
+    pub fn answer(
         &mut self,
         arrival: &Arrival<'_>,
         probe: &Probe,

@@ -51,6 +51,19 @@ impl MappingRefused {
         Self::Unproven,
     ];
 
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotClient => "not_client",
+            Self::NotServer => "not_server",
+            Self::ClientLimit => "client_limit",
+            Self::ClientShare => "client_share",
+            Self::TableFull => "table_full",
+            Self::PoolEmpty => "pool_empty",
+            Self::Unproven => "unproven",
+        }
+    }
+
     /// What is said of it to a client.
     pub const fn text(self) -> &'static str {
         match self {

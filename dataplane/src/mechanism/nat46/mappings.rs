@@ -15,7 +15,7 @@
 use super::control::{Control, MappingRefused, Table};
 use super::lists::{Lists, MappingKey};
 use super::records::{self, Mapping, NONE, Records, Words};
-use super::settings::{MARGIN, MappingFault, MappingSettings, REST};
+use super::settings::{MARGIN, MappingFault, MappingSettings, REST, Sharing};
 use crate::instant::Instant;
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -39,6 +39,10 @@ pub struct MappingCounts {
     pub max_mappings: u32,
     /// Static ones.
     pub statics: u32,
+    /// Addresses of the pool that mappings of all clients may have; 0 if each client has its own use of them.
+    pub addresses: u32,
+    /// How many of them are used, or rest.
+    pub addresses_used: u32,
     /// Mappings made.
     pub made: u64,
     /// Mappings ended, their rest over.
@@ -101,6 +105,9 @@ pub struct Mappings {
     control: Mutex<Control>,
     /// The second in which what is due was last ended.
     expired_at: AtomicU32,
+    /// Addresses that mappings of all clients could have at first, and those that are left: for who may not wait for the lock.
+    gives: u32,
+    left: AtomicU32,
     made: AtomicU64,
     ended: AtomicU64,
     refused: [AtomicU64; MappingRefused::ALL.len()],
@@ -163,9 +170,13 @@ impl Mappings {
             // Of several addresses of a server, the first is its source.
             address_of_static.entry(*server).or_insert(*address);
         }
+        let control = Control::new(&settings, seed[1]);
+        let gives = if settings.sharing == Sharing::All { control.addresses_left() } else { 0 };
         Ok(Self {
             lists: Lists::new(settings.max_mappings, seed),
-            control: Mutex::new(Control::new(&settings, seed[1])),
+            control: Mutex::new(control),
+            gives,
+            left: AtomicU32::new(gives),
             records,
             server_of_static,
             address_of_static,
@@ -385,6 +396,7 @@ impl Mappings {
             return Ok(mapping.address);
         }
         let made = control.admit((client, server), (told_until, rest), (proven, now), &self.table())?;
+        self.note_left(&control);
         self.made.fetch_add(1, Relaxed);
         Ok(made.address)
     }
@@ -407,7 +419,12 @@ impl Mappings {
         if ended > 0 {
             self.ended.fetch_add(ended, Relaxed);
         }
+        self.note_left(control);
         ended
+    }
+
+    fn note_left(&self, control: &Control) {
+        self.left.store(control.addresses_left(), Relaxed);
     }
 
     /// Goes on with what another process left in its store.
@@ -421,6 +438,7 @@ impl Mappings {
         let left = mappings.len();
         mappings.retain(|mapping| !control.restore(mapping, now, &table));
         mappings.iter().for_each(|mapping| control.let_rest(mapping, now, &table));
+        self.note_left(&control);
         MappingsKept { kept: (left - mappings.len()) as u64, ended: mappings.len() as u64 }
     }
 
@@ -432,6 +450,8 @@ impl Mappings {
             mappings: self.records.in_use.load(Relaxed),
             max_mappings: self.settings.max_mappings,
             statics: self.settings.statics.len() as u32,
+            addresses: self.gives,
+            addresses_used: self.gives.saturating_sub(self.left.load(Relaxed)),
             made: self.made.load(Relaxed),
             ended: self.ended.load(Relaxed),
             refused,

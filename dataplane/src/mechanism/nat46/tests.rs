@@ -218,6 +218,56 @@ fn clients_that_take_all_they_can_do_not_cost_another_one_in_a_hundred() {
     assert!(losses_among_greedy(Sharing::Client, "172.16.0.0/12", 100) <= 10);
 }
 
+/// Others want as many servers as there are, from the beginning, and one client a server that it did not have before, each 20 s: how many of
+/// 150 it is refused, when all have what they can get.
+fn new_servers_lost(sharing: Sharing, greedy: u32, is_proven: bool) -> u32 {
+    let table = table(MappingSettings { max_mappings: 8_192, ..settings("192.0.2.0/24", sharing) });
+    let (mut lost, mut next) = (0, 0);
+    for turn in 0..200 {
+        for attacker in 0..greedy {
+            for _ in 0..8 {
+                next += 1;
+                let wanted = (client(100 + attacker), server(1_000_000 + next));
+                if let Ok(address) = table.map_for(wanted.0, wanted.1, (TTL, is_proven), at(20 * turn)) {
+                    send(&table, wanted.0, address, at(20 * turn));
+                }
+            }
+        }
+        let is_lost = table.map(client(1), server(turn), TTL, at(20 * turn)).is_err();
+        lost += u32::from(is_lost && turn >= 50);
+    }
+    lost
+}
+
+#[test]
+fn a_client_gets_new_servers_while_others_take_all_they_can() {
+    for greedy in [1, 10] {
+        assert!(new_servers_lost(Sharing::Client, greedy, true) <= 1, "{greedy}, of their own");
+        assert!(new_servers_lost(Sharing::All, greedy, true) <= 1, "{greedy}, shared");
+    }
+    // In forged names: of one client, and of a thousand.
+    for greedy in [1, 1_000] {
+        assert!(new_servers_lost(Sharing::Client, greedy, false) <= 1, "{greedy}, forged");
+        assert!(new_servers_lost(Sharing::All, greedy, false) <= 1, "{greedy}, forged and shared");
+    }
+}
+
+#[test]
+fn what_is_used_of_a_shared_pool_is_counted_with_what_rests() {
+    let table = table(settings("192.0.2.0/24", Sharing::All));
+    let counts = |table: &Mappings| (table.counts().addresses, table.counts().addresses_used);
+    assert_eq!(counts(&table), (254, 0));
+    for number in 0..10 {
+        table.map(client(number), server(number), TTL, at(0)).unwrap();
+    }
+    assert_eq!(counts(&table), (254, 10));
+    table.expire(at(2 * TTL + MARGIN + REST - 1), 100);
+    assert_eq!(counts(&table), (254, 10), "they rest");
+    table.expire(at(2 * TTL + MARGIN + REST), 100);
+    assert_eq!(counts(&table), (254, 0));
+    assert_eq!(counts(&self::table(settings("192.0.2.0/24", Sharing::Client))), (0, 0));
+}
+
 #[test]
 fn mappings_and_what_rests_survive_the_process() {
     struct Kept(Arc<[AtomicU32]>);

@@ -5,7 +5,11 @@ use super::{HTTPS, PathRule, Paths, REMOTE_OF_INSIDE, TRIED, neighbour, path};
 use crate::config::{Nat44, Realm, RealmRouting};
 use sixway_dataplane::parse::{ACK, SYN};
 use sixway_wire::Prefix4;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
+
+/// Hosts that are looked at for one that no other realm's host has the address of.
+const NEIGHBOURS: u32 = 64;
 
 /// Whether an interface is one of those that Docker, Podman, libvirt and LXC make for their guests.
 fn is_of_other_program(name: &str) -> bool {
@@ -41,7 +45,13 @@ impl Paths<'_> {
             }
             IpAddr::V4(_) | IpAddr::V6(_) => None,
         });
-        hosts.take(TRIED).collect()
+        let mut hosts: Vec<_> = hosts.collect();
+        // One host of an interface; those of other programs' guests last, of which there may be many.
+        hosts.sort_by_key(|(_, interface)| is_of_other_program(interface));
+        let mut seen = BTreeSet::new();
+        hosts.retain(|(_, interface)| seen.insert(interface.clone()));
+        hosts.truncate(TRIED);
+        hosts
     }
 
     /// Between hosts and the device, both ways, and an error towards the host.
@@ -51,17 +61,17 @@ impl Paths<'_> {
         for (host, lan) in hosts {
             // Between the same interfaces: once.
             if !self.rules.iter().any(|rule| rule.name == path(&lan, &device, false, suffix).name) {
-                self.between(suffix, (host, &lan, &lan), &device, remote);
+                self.between(suffix, (host, &lan, &lan), (&device, &device), remote);
             }
         }
     }
 
-    /// `from` and `lan`: what the interface of a host is called when its packets come in, and when they leave.
+    /// `from` and `lan`: what the interface of a host is called when its packets come in, and when they leave; the same of the device.
     fn between(
         &mut self,
         suffix: &str,
         (host, from, lan): (Ipv4Addr, &str, &str),
-        device: &str,
+        (from_device, device): (&str, &str),
         remote: Ipv4Addr,
     ) {
         self.plan.routes.push((format!("{host}/32"), lan.to_owned()));
@@ -72,13 +82,13 @@ impl Paths<'_> {
         let mark = self.next();
         // An answer of the same connection: a rule for established ones lets it pass.
         let back = tcp4(mark, (remote, HTTPS), first, SYN | ACK);
-        let rule = path(device, lan, false, suffix);
-        let within = self.try_path(rule, device, Some(lan), mark, back);
+        let rule = path(from_device, lan, false, suffix);
+        let within = self.try_path(rule, from_device, Some(lan), mark, back);
         let mark = self.next();
         let error = fragmentation_needed(mark, (remote, host), &about);
-        let rule: PathRule = path(device, lan, false, suffix);
+        let rule: PathRule = path(from_device, lan, false, suffix);
         let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
-        self.try_path(rule, device, Some(lan), mark, error);
+        self.try_path(rule, from_device, Some(lan), mark, error);
     }
 
     pub(super) fn nat44(&mut self, nat44: &Nat44) {
@@ -86,7 +96,7 @@ impl Paths<'_> {
         let suffix = self.suffix(&nat44.name);
         self.plan.routes.push((format!("{REMOTE_OF_INSIDE}/32"), device.clone()));
         for (host, lan) in self.hosts4(&nat44.inside, &nat44.interfaces) {
-            self.between(&suffix, (host, &lan, &lan), &device, REMOTE_OF_INSIDE);
+            self.between(&suffix, (host, &lan, &lan), (&device, &device), REMOTE_OF_INSIDE);
         }
         self.outside_of(nat44, &suffix);
     }
@@ -102,23 +112,32 @@ impl Paths<'_> {
         self.outside4(suffix, (first.address(), *ports.end()), &addresses);
     }
 
-    /// The hosts of a realm and its device; with a VRF, packets come in by the VRF. Each realm has a destination of its own: in the trial all
+    /// The hosts of a realm and its device; with a VRF, packets of both come in by the VRF. Each realm has a destination of its own: in the trial all
     /// are routed by one table.
     pub(super) fn realm(&mut self, index: usize, realm: &Realm) {
         let suffix = self.suffix(&realm.nat44.name);
         let remote = Ipv4Addr::from_bits(REMOTE_OF_INSIDE.to_bits() + 1 + index as u32);
         self.plan.routes.push((format!("{remote}/32"), realm.device.clone()));
         for (host, lan) in self.hosts_of(realm) {
-            let (from, device) = match &realm.routing {
-                RealmRouting::Vrf(vrf) => (vrf.as_str(), realm.device.as_str()),
-                RealmRouting::Table(_) => (lan.as_str(), realm.device.as_str()),
+            let device = realm.device.as_str();
+            let (from, from_device) = match &realm.routing {
+                RealmRouting::Vrf(vrf) => (vrf.as_str(), vrf.as_str()),
+                RealmRouting::Table(_) => (lan.as_str(), device),
             };
-            // Of two realms' hosts with the same address, one can be tried.
-            if !self.plan.routes.iter().any(|(to, _)| *to == format!("{host}/32")) {
-                self.between(&suffix, (host, from, &lan), device, remote);
+            if let Some(host) = self.not_tried(host) {
+                self.between(&suffix, (host, from, &lan), (from_device, device), remote);
             }
         }
         self.outside_of(&realm.nat44, &suffix);
+    }
+
+    /// A host in the network of this one that is not routed elsewhere: realms may have hosts with the same addresses, and in the trial one table
+    /// routes all.
+    fn not_tried(&self, host: Ipv4Addr) -> Option<Ipv4Addr> {
+        let is_own = |host: Ipv4Addr| self.facts.addresses.iter().any(|own| own.address == IpAddr::V4(host));
+        let is_routed = |host: Ipv4Addr| self.plan.routes.iter().any(|(to, _)| *to == format!("{host}/32"));
+        let others = (1..=NEIGHBOURS).map(|step| Ipv4Addr::from_bits(host.to_bits().wrapping_add(step)));
+        core::iter::once(host).chain(others).find(|host| !is_routed(*host) && !is_own(*host))
     }
 
     fn hosts_of(&self, realm: &Realm) -> Vec<(Ipv4Addr, String)> {

@@ -311,3 +311,84 @@ fn a_concentrators_pool_and_hosts_of_a_realm_are_tried() {
     assert_eq!(names(&paths)[0], "IPv4 packets from lan0 to sixway0-red");
     assert!(plan.interfaces.iter().any(|(name, _)| name == "sixway0-red"), "{:?}", plan.interfaces);
 }
+
+/// Realms at VRFs, and those whose hosts have the same addresses.
+#[test]
+fn packets_of_a_realm_come_in_by_its_vrf_and_each_realm_is_tried() {
+    let realm = |name: &str, vrf: &str| {
+        format!(
+            "[[realm]]\nname = \"{name}\"\nvrf = \"{vrf}\"\ninside = [\"10.0.0.0/8\"]\npool = \"{name}\"\n[[pool]]\nname = \"{name}\"\naddresses = [\"{}\"]\n",
+            if name == "red" { "192.0.2.0/28" } else { "192.0.2.16/28" }
+        )
+    };
+    let text = format!("{}{}", realm("red", "vrf-red"), realm("blue", "vrf-blue"));
+    let mut it = facts();
+    it.addresses.push(HostAddress {
+        interface: "lan1".into(),
+        address: "10.0.0.1".parse().unwrap(),
+        length: 24,
+    });
+    it.members = [("vrf-red", "lan0"), ("vrf-blue", "lan1")]
+        .map(|(vrf, lan)| (vrf.to_owned(), vec![lan.to_owned()]))
+        .into();
+    let (plan, paths) = tried(&text, &it);
+    let expected = |vrf: &str, lan: &str, name: &str| {
+        [
+            format!("IPv4 packets from {vrf} to sixway0-{name} ({name})"),
+            format!("IPv4 packets from {vrf} to {lan} ({name})"),
+            format!("Fragmentation Needed from {vrf} to {lan} ({name})"),
+        ]
+    };
+    for (vrf, lan, name) in [("vrf-red", "lan0", "red"), ("vrf-blue", "lan1", "blue")] {
+        for path in expected(vrf, lan, name) {
+            assert!(names(&paths).contains(&path.as_str()), "{path}: {:?}", names(&paths));
+        }
+    }
+    let of_hosts = plan.routes.iter().filter(|(_, to)| to.starts_with("lan")).map(|(host, _)| host.as_str());
+    assert!(
+        ["10.0.0.2/32", "10.0.0.3/32"].iter().all(|host| of_hosts.clone().any(|it| it == *host)),
+        "{plan:?}"
+    );
+}
+
+#[test]
+fn bridges_of_other_programs_leave_the_lan_its_trial() {
+    let mut it = facts();
+    it.inside.clear();
+    for number in 0..12 {
+        let address = format!("10.99.{number}.1").parse().unwrap();
+        let interface = format!("br-0123456789{number:02}");
+        it.addresses.insert(0, HostAddress { interface, address, length: 24 });
+    }
+    let (_, paths) = tried(NAT44, &it);
+    assert_eq!(names(&paths)[0], "IPv4 packets from lan0 to sixway0");
+}
+
+#[test]
+fn queries_of_ipv4_clients_are_tried_at_any_address() {
+    let mut it = facts();
+    it.inside.clear();
+    let dns64 = "[dns64]\nlisten = [\"0.0.0.0:53\"]\nprefix = \"64:ff9b::/96\"\ntranslated_elsewhere = true\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\n";
+    let (_, paths) = tried(&format!("{NAT44}{dns64}"), &it);
+    assert!(names(&paths).contains(&"queries from lan0 to DNS64 at 0.0.0.0:53"), "{:?}", names(&paths));
+}
+
+#[test]
+fn queries_for_leases_are_tried() {
+    let hub = "[four_over_six]\nrole = \"concentrator\"\naddresses = \"2001:db8:c::1\"\npool = \"198.51.100.16/29\"\nclients = \"2001:db8:b::/64\"\nlisten = \"2001:db8:c::1\"\n";
+    let mut it = facts();
+    it.softwires = vec![crate::doctor::softwires::Softwire {
+        name: "four_over_six".into(),
+        ..softwire("2001:db8:c::1", "2001:db8:b::5157")
+    }];
+    it.addresses.push(HostAddress {
+        interface: "wan0".into(),
+        address: "2001:db8:c::1".parse().unwrap(),
+        length: 64,
+    });
+    let (plan, paths) = tried(hub, &it);
+    let at =
+        names(&paths).iter().position(|name| *name == "DHCP queries from wan0 to 2001:db8:c::1").unwrap();
+    assert_eq!(paths[at].nft, "iifname \"wan0\" ip6 daddr 2001:db8:c::1 udp dport 547 accept");
+    assert_eq!(plan.packets[at].service.as_deref(), Some("[2001:db8:c::1]:547"));
+}
