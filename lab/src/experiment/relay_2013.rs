@@ -17,7 +17,7 @@ use crate::gateway::run_sixway_on;
 use crate::kernel_peer::KernelPeer;
 use crate::probe::cpu::process_cpu;
 
-use crate::report::{bold, cross, dim, table, thousands, tick};
+use crate::terminal::{bold, cross, dim, table, thousands, tick};
 use crate::topology::Network;
 use serde_json::json;
 use std::net::{Ipv4Addr, Ipv6Addr};
