@@ -9,9 +9,9 @@ use crate::probe::{
     Bulk, BulkServer, Direction, Page, RoundTrips, fetch, fetch_from, ping, serve_bulk, serve_page,
 };
 use crate::programs;
-use crate::terminal::{self, bits, bold, dim};
 use crate::six_to_four::{Relay, RelayOptions, SERVER, SITE};
 use crate::softwires::{self, Ready};
+use crate::terminal::{self, bits, bold, dim};
 use crate::topology;
 use std::time::Duration;
 
