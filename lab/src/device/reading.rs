@@ -18,8 +18,8 @@ pub enum CpuSource {
     Process,
     /// Of kernel threads that do nothing else, to the nanosecond.
     KernelThreads,
-    /// Of its core: what others do there is in it. In ticks of 10 ms.
-    Core,
+    /// Of its core on interrupts and received packets: those of other programs' packets are in it. In ticks of 10 ms.
+    Interrupts,
 }
 
 /// Memory that a device uses.

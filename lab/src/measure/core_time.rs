@@ -28,6 +28,8 @@ impl Cores {
 pub struct CoreTime {
     /// Spent on anything but waiting.
     pub busy: Duration,
+    /// The part of it that was spent on interrupts and received packets, for whichever program.
+    pub interrupts: Duration,
     /// Taken by the hypervisor.
     pub stolen: Duration,
     /// Passed.
@@ -38,6 +40,11 @@ impl CoreTime {
     /// Share of the time since an earlier reading in which it was busy, 0 to 1.
     pub fn busy_since(&self, before: &Self) -> f64 {
         share(self.busy.saturating_sub(before.busy), self.all.saturating_sub(before.all))
+    }
+
+    /// Share of the time since an earlier reading that was spent on interrupts and received packets, 0 to 1.
+    pub fn interrupts_since(&self, before: &Self) -> f64 {
+        share(self.interrupts.saturating_sub(before.interrupts), self.all.saturating_sub(before.all))
     }
 
     /// Share of the time since an earlier reading that was stolen, 0 to 1.
@@ -69,7 +76,12 @@ fn read(stat: &str, name: &str) -> Option<CoreTime> {
     let line = stat.lines().find(|line| line.split_whitespace().next() == Some(name))?;
     let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
     let sum = |which: &[usize]| ticks_of(which.iter().filter_map(|at| ticks.get(*at)).sum());
-    Some(CoreTime { busy: sum(&[0, 1, 2, 5, 6]), stolen: sum(&[7]), all: sum(&[0, 1, 2, 3, 4, 5, 6, 7]) })
+    Some(CoreTime {
+        busy: sum(&[0, 1, 2, 5, 6]),
+        interrupts: sum(&[5, 6]),
+        stolen: sum(&[7]),
+        all: sum(&[0, 1, 2, 3, 4, 5, 6, 7]),
+    })
 }
 
 #[cfg(test)]
@@ -81,6 +93,7 @@ mod tests {
         let stat = "cpu  9 9 9 9 9 9 9 9\ncpu1 1 2 3 80 4 5 6 10 0 0\n";
         let read = read(stat, "cpu1").unwrap();
         assert_eq!(read.busy, ticks_of(17));
+        assert_eq!(read.interrupts, ticks_of(11));
         assert_eq!(read.all, ticks_of(111));
         assert!((read.stolen_since(&CoreTime::default()) - 10.0 / 111.0).abs() < 1e-9);
         assert_eq!(CoreTime::default().busy_since(&CoreTime::default()), 0.0);

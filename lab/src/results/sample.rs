@@ -85,7 +85,7 @@ pub struct TesterCost {
     pub generator_cores: f64,
     /// The same of whatever else ran on the tester's core: responders, switches, other programs of this machine.
     pub responder_cores: f64,
-    /// Share of the time in which the device's core was not idle, 0 to 1.
+    /// Share of the time in which the device's core was busy with the device: its CPU time and its core's interrupts, 0 to 1.
     pub device_core_busy: f64,
     /// Requests that were sent later than a tenth of the median response time after they were due.
     pub late_sends: u64,

@@ -6,6 +6,8 @@ mod options;
 mod plan;
 mod session;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub use catalogue::list;
 pub use execute::{Laboratory, Progress, execute};

@@ -51,8 +51,8 @@ impl Running for Forwarding {
     }
 
     fn cpu(&self) -> Result<CpuReading> {
-        let CoreTime { busy, .. } = core_time(self.core)?;
-        Ok(CpuReading { spent: busy, source: CpuSource::Core })
+        let CoreTime { interrupts, .. } = core_time(self.core)?;
+        Ok(CpuReading { spent: interrupts, source: CpuSource::Interrupts })
     }
 
     fn memory(&self) -> Result<Option<MemoryReading>> {

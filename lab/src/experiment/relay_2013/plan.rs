@@ -26,8 +26,8 @@ const ABOUT: About = About {
         "A closed loop does not overload a device: at most eight requests of each host are under way (more only after 10 ms \
          without an answer). So response time follows from the rate, and no statement is made on its shape.",
         "The device restarts before each row.",
-        "The kernel's row is native IPv6 forwarding in the same network, without a tunnel; its CPU time is that of its core, \
-         in ticks of 10 ms.",
+        "The kernel's row is native IPv6 forwarding in the same network, without a tunnel; its CPU time is that of its core on \
+         received packets, in ticks of 10 ms.",
         "The paper's memory is the change of the whole machine's; ours is the resident memory of the process.",
     ],
     tables: &[Table {

@@ -90,8 +90,8 @@ impl Stage for Relay {
         let outcome = self.load(cell.at("hosts") as usize, self.scale, Until::Done)?;
         let took = start.elapsed();
         let spent = self.running.cpu()?.spent.saturating_sub(cpu.spent);
-        let cost = self.cost(&outcome, took, [device, tester])?;
         let cores = spent.as_secs_f64() / took.as_secs_f64();
+        let cost = self.cost(&outcome, (took, cores), [device, tester])?;
         sheet.tester(cost);
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         sheet.value("loss", outcome.loss(), Unit::Lost);
@@ -114,16 +114,23 @@ impl Stage for Relay {
 }
 
 impl Relay {
-    fn cost(&self, outcome: &Outcome, took: Duration, before: [CoreTime; 2]) -> Result<TesterCost> {
+    fn cost(
+        &self,
+        outcome: &Outcome,
+        (took, device_cores): (Duration, f64),
+        before: [CoreTime; 2],
+    ) -> Result<TesterCost> {
         let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
         let generator_cores = outcome.cost.cpu.as_secs_f64() / took.as_secs_f64();
         // Without a core of its own the tester has all of them.
         let cores = if self.cores.tester.is_some() { 1 } else { cpus() };
         let busy = tester.busy_since(&before[1]) * cores as f64;
+        // Other programs on the device's core do not make the device busy. A process's time has part of the interrupts' in it.
+        let own = device_cores + device.interrupts_since(&before[0]);
         Ok(TesterCost {
             generator_cores,
             responder_cores: (busy - generator_cores).max(0.0),
-            device_core_busy: device.busy_since(&before[0]),
+            device_core_busy: own.min(device.busy_since(&before[0])),
             late_sends: 0,
             steal: device.stolen_since(&before[0]),
         })
