@@ -9,9 +9,9 @@ use crate::probe::{
     Bulk, BulkServer, Direction, Page, RoundTrips, fetch, fetch_from, ping, serve_bulk, serve_page,
 };
 use crate::programs;
-use crate::report::{self, bits, bold, dim};
 use crate::six_to_four::{Relay, RelayOptions, SERVER, SITE};
 use crate::softwires::{self, Ready};
+use crate::terminal::{self, bits, bold, dim};
 use crate::topology;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub fn run(options: Options) -> Result<()> {
         format!("left behind: {}", left.join(", "))
     };
     println!();
-    report::line(left.is_empty(), "removed", "namespaces, device, routes", &told);
+    terminal::line(left.is_empty(), "removed", "namespaces, device, routes", &told);
     println!("  {}\n", dim("To keep the network: make demo KEEP=1"));
     if left.is_empty() { shown } else { shown.and(Err(Failure::Unexpected(told))) }
 }
@@ -74,12 +74,12 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     let mut faults = Vec::new();
     let mut tell = |name: &str, tried: &str, outcome: Result<String>| match outcome {
         Ok(result) => {
-            report::line(true, name, tried, &result);
+            terminal::line(true, name, tried, &result);
             Ok(())
         }
         Err(Failure::Interrupted) => Err(Failure::Interrupted),
         Err(failure) => {
-            report::line(false, name, tried, &failure.to_string());
+            terminal::line(false, name, tried, &failure.to_string());
             faults.push(name.to_owned());
             Ok(())
         }
@@ -88,7 +88,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     tell("ping", target, pings(demo))?;
     tell("web page", &format!("http://[{target}]/"), page(demo))?;
     match name_service::PROGRAMS.into_iter().find_map(|program| programs::require(program).err()) {
-        Some(missing) => report::skipped("web page", &format!("by name: {missing}")),
+        Some(missing) => terminal::skipped("web page", &format!("by name: {missing}")),
         None => tell("web page", &format!("http://{NAME}/ by name through DNS64"), page_by_name(demo))?,
     }
     let server = serve_bulk(&demo.network, "server")?;
@@ -107,7 +107,7 @@ fn show_everything(demo: &Running, options: Options) -> Result<()> {
     println!("  {}", dim("the same transfer through other forwarders:"));
     for peer in [Forwarder::Kernel, Forwarder::SharingTayga] {
         match peer.cannot_run() {
-            Some(failure) => report::skipped(peer.name(), &failure.to_string()),
+            Some(failure) => terminal::skipped(peer.name(), &failure.to_string()),
             None => tell(peer.name(), tried, peer_bulk(peer, sixway.as_ref().ok()))?,
         }
     }
@@ -163,7 +163,7 @@ fn the_page(page: &Page) -> Result<String> {
         let (status, octets) = (page.status, page.octets);
         return Err(Failure::Unexpected(format!("status {status}, {octets} octets: not the page")));
     }
-    Ok(format!("{} in {:.1} ms", report::octets(page.octets), page.seconds * 1e3))
+    Ok(format!("{} in {:.1} ms", terminal::octets(page.octets), page.seconds * 1e3))
 }
 
 fn welcome() -> String {

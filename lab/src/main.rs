@@ -1,7 +1,9 @@
 //! `sixway-lab`: the demonstration and the benchmarks.
 
 use clap::{Parser, Subcommand};
-use sixway_lab::{bench, demo, experiment, failure::Failure, interrupt, programs, topology};
+use sixway_lab::results::Machine;
+use sixway_lab::{bench, demo, failure::Failure, interrupt, programs, run as laboratory, topology};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Demonstrates Sixway in network namespaces and measures it against other programs
@@ -25,8 +27,16 @@ enum Command {
     },
     /// Measure, and print tables of figures with their targets
     Bench(bench::Options),
-    /// Replay a paper's experiment and compare with its published figures
-    Experiment(experiment::Options),
+    /// List the experiments and the devices under test, with what they need
+    List,
+    /// Run experiments, most of them papers replayed, and write a report; an interrupted run is resumed
+    #[command(alias = "experiment")]
+    Run(laboratory::Options),
+    /// Write the report of a run again, from what is stored in its folder
+    Report {
+        /// The run's folder
+        folder: PathBuf,
+    },
     /// Remove a network that `demo --keep` left, by the suffix of its names
     Remove {
         /// Six hexadecimal digits
@@ -59,9 +69,17 @@ fn run(command: Command) -> Result<(), Failure> {
             demo::run(demo::Options { keep, trace })
         }
         Command::Bench(options) => bench::run(&options),
-        Command::Experiment(options) => {
-            must_be_root()?;
-            experiment::run(&options)
+        Command::List => {
+            print!("{}", laboratory::list(&Machine::here())?);
+            Ok(())
+        }
+        Command::Run(options) => {
+            print!("{}", laboratory::run(&options)?);
+            Ok(())
+        }
+        Command::Report { folder } => {
+            print!("{}", laboratory::report(&folder)?);
+            Ok(())
         }
         Command::Remove { suffix } => {
             must_be_root()?;

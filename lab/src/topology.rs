@@ -11,6 +11,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// Names of namespaces begin with this.
 const PREFIX: &str = "sixway-";
@@ -131,6 +132,16 @@ impl Network {
     pub fn forwards(&self, host: &str) -> Result<()> {
         self.host(host)?.sysctl("ipv4/ip_forward", "1")?;
         self.host(host)?.sysctl("ipv6/conf/all/forwarding", "1")
+    }
+
+    /// Lets a CPU take the packets that a device receives (RPS), wherever they were sent.
+    pub fn receive_on(&self, host: &str, device: &str, cpu: usize) -> Result<()> {
+        let host = self.host(host)?;
+        let file = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
+        // It mounts the /sys of that namespace.
+        let mut exec = namespace::command("ip")?;
+        exec.args(["netns", "exec", host.name(), "sh", "-c", &format!("echo {:x} >{file}", 1_u64 << cpu)]);
+        host.run(exec, Duration::from_secs(20))?.succeeded().map(drop)
     }
 
     /// Starts a child on a host that runs until the network goes; its process id.

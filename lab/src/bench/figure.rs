@@ -1,6 +1,6 @@
 //! A measured figure with its target, and how figures are shown.
 
-use crate::report::{bold, cross, median, table, tick};
+use crate::terminal::{bold, cross, median, table, tick};
 use serde_json::{Value, json};
 
 /// The target of a figure.

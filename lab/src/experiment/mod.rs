@@ -1,8 +1,11 @@
-//! Experiments of published papers, replayed: the same addresses and the same load at a smaller count, the published figures next to the
-//! measured ones. Hardware differs, so it is the shape that is compared.
+//! Experiments, most of them published papers replayed: each is a folder, and a line in [`all`].
 
-pub mod echo_load;
-pub mod relay_2013;
-mod replay;
+mod contract;
+mod list;
+mod relay_2013;
+mod sheet;
 
-pub use replay::{Options, Paper, run};
+pub use contract::{Entry, Experiment, Line, Stage};
+pub use list::{all, find};
+pub use relay_2013::Relay2013;
+pub use sheet::Sheet;

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
 use crate::process::RunsCommands;
-use crate::report::median;
+use crate::terminal::median;
 use std::time::Duration;
 
 /// What came back of a series of pings.

@@ -10,7 +10,7 @@ use crate::interrupt::pause;
 use crate::load::{Redirector, compile};
 use crate::probe::ping_pong;
 use crate::programs;
-use crate::report::median;
+use crate::terminal::median;
 use crate::topology::Network;
 use std::net::SocketAddr;
 use std::time::Duration;

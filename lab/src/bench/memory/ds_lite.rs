@@ -8,7 +8,7 @@ use super::packets::{Flow, IN_IPV6, SIZE, read4, read4_in6, write4, write4_in6};
 use super::yardstick::Yardstick;
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
-use crate::report::thousands;
+use crate::terminal::thousands;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
 use sixway_dataplane::nat::{PoolConfig, StateLimits};

@@ -10,7 +10,7 @@ use super::packets::{Flow, SIZE, read4, write4};
 use super::yardstick::{Round, Yardstick};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};
-use crate::report::{median, thousands};
+use crate::terminal::{median, thousands};
 use rtrb::{Consumer, Producer, RingBuffer};
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat44::Nat44Config;

@@ -9,7 +9,7 @@ use super::packets::{Flow, SIZE, read4, read6, write4, write6};
 use super::yardstick::Yardstick;
 use crate::bench::{Figure, Options, Section};
 use crate::failure::Result;
-use crate::report::thousands;
+use crate::terminal::thousands;
 use sixway_dataplane::Instant;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat46::{MappingSettings, Mappings, Nat46Config, Sharing};

@@ -9,7 +9,7 @@ use super::packets::{Flow, SIZE, read6, write6};
 use super::yardstick::{Round, Unit, Yardstick, figures as figures_of};
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::Result;
-use crate::report::thousands;
+use crate::terminal::thousands;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::nat::{PoolConfig, StateLimits, SubscriberPolicy};

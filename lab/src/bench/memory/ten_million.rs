@@ -7,7 +7,7 @@ use super::nat44::FourToFour;
 use crate::bench::{Figure, Options, Section, Target};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::report::median;
+use crate::terminal::median;
 use sixway_dataplane::nat::{Selection, UDP_DEFAULT};
 use sixway_dataplane::stateful::Stateful as _;
 use sixway_wire::Endpoint4;

@@ -5,7 +5,7 @@ use super::cpu_time::undisturbed;
 use super::packets::{Flow, SIZE, read4, write6};
 use crate::bench::{Figure, Section, Target};
 use crate::failure::{Failure, Result};
-use crate::report::median;
+use crate::terminal::median;
 use std::hint::black_box;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

@@ -1,0 +1,60 @@
+//! Samples that belong together: all repetitions of a cell.
+
+use super::statistics::{Estimate, estimate};
+use crate::results::{Cell, Sample, Unit, Verdict, key_of_group};
+
+/// All repetitions of a cell.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// The first repetition's cell.
+    pub cell: &'a Cell,
+    /// The repetitions, those that failed included.
+    pub samples: Vec<&'a Sample>,
+}
+
+/// The groups in the order in which their first repetition appears.
+pub fn groups(samples: &[Sample]) -> Vec<Group<'_>> {
+    let mut all: Vec<(String, Group<'_>)> = Vec::new();
+    for sample in samples {
+        let key = key_of_group(&sample.cell);
+        match all.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, group)) => group.samples.push(sample),
+            None => all.push((key, Group { cell: &sample.cell, samples: vec![sample] })),
+        }
+    }
+    all.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The values of one name along an axis, by device: for plots and findings. Failed and missing ones are left out.
+pub fn points<'a>(groups: &'a [Group<'a>], axis: &str, value: &str) -> Vec<(&'a str, f64, Estimate)> {
+    let point = |group: &'a Group<'a>| {
+        let (estimate, _) = group.value(value)?;
+        Some((group.cell.device.as_str(), group.cell.at(axis), estimate))
+    };
+    groups.iter().filter_map(point).collect()
+}
+
+impl Group<'_> {
+    /// The mean of a value over the repetitions, and its unit.
+    pub fn value(&self, name: &str) -> Option<(Estimate, Unit)> {
+        let values: Vec<_> = self.samples.iter().filter_map(|sample| sample.values.get(name)).collect();
+        let unit = values.first()?.unit;
+        let repetitions: Vec<_> = values.iter().map(|value| value.value).collect();
+        estimate(&repetitions).map(|estimate| (estimate, unit))
+    }
+
+    /// The group's verdict: what all repetitions agree on, else the one that claims least.
+    pub fn verdict(&self) -> &Verdict {
+        const fn claims(verdict: &Verdict) -> u8 {
+            match verdict {
+                Verdict::Failed => 0,
+                Verdict::TesterBound { .. } => 1,
+                Verdict::NotLoaded => 2,
+                Verdict::DeviceBound => 3,
+            }
+        }
+        let measured = self.samples.iter().filter(|sample| sample.failed.is_none());
+        let verdicts = measured.map(|sample| &sample.verdict);
+        verdicts.min_by_key(|verdict| claims(verdict)).unwrap_or(&Verdict::Failed)
+    }
+}

@@ -1,0 +1,74 @@
+//! What every device under test offers.
+
+use super::card::Card;
+use super::place::Place;
+use super::reading::{Change, CpuReading, MemoryReading};
+use super::task::{Task, TaskKind};
+use crate::failure::{Failure, Result};
+use crate::results::Machine;
+
+/// A device under test.
+pub trait Device: Send + Sync {
+    /// Name, realm and needs.
+    fn card(&self) -> &Card;
+
+    /// The tasks that it can do.
+    fn tasks(&self) -> &[TaskKind];
+
+    /// Why it cannot run here, if it cannot.
+    fn cannot_run(&self, here: &Machine) -> Option<String> {
+        self.card().needs.lacking(here)
+    }
+
+    /// Its version, in one line.
+    ///
+    /// # Errors
+    /// It does not say.
+    fn version(&self) -> Result<String>;
+
+    /// Starts it; it is at work when this returns.
+    ///
+    /// # Errors
+    /// It does not know the task, or does not start.
+    fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>>;
+}
+
+/// A device at work. It is stopped when it is dropped.
+pub trait Running {
+    /// Changes a setting while it runs.
+    ///
+    /// # Errors
+    /// The device has no such setting.
+    fn configure(&mut self, change: &Change) -> Result<()> {
+        Err(Failure::Unexpected(format!("{} cannot be changed on this device", change.key)))
+    }
+
+    /// Stops and starts it, without anything that it remembers.
+    ///
+    /// # Errors
+    /// It does not start.
+    fn restart(&mut self) -> Result<()>;
+
+    /// CPU time since it was started.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn cpu(&self) -> Result<CpuReading>;
+
+    /// Memory that it uses, if that can be found.
+    ///
+    /// # Errors
+    /// It is gone.
+    fn memory(&self) -> Result<Option<MemoryReading>>;
+
+    /// Counters that explain a loss: drops, failed insertions into tables.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn counters(&self) -> Result<Vec<(String, u64)>> {
+        Ok(Vec::new())
+    }
+
+    /// Command lines with which it was started, and its configuration.
+    fn commands(&self) -> Vec<String>;
+}

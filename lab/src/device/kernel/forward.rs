@@ -1,0 +1,65 @@
+//! The kernel's own forwarding of IPv4 and IPv6: plain forwarding of its realm, to which others are compared.
+
+use crate::device::card::{Card, Realm};
+use crate::device::contract::{Device, Running};
+use crate::device::needs::Needs;
+use crate::device::place::Place;
+use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
+use crate::device::task::{Task, TaskKind};
+use crate::failure::Result;
+use crate::measure::{CoreTime, core_time};
+use crate::results::Machine;
+
+/// The kernel's own forwarding.
+pub struct KernelForwarding;
+
+const CARD: Card =
+    Card { name: "kernel", what: "this kernel's forwarding", realm: Realm::Here, needs: Needs::NAMESPACE };
+
+impl Device for KernelForwarding {
+    fn card(&self) -> &Card {
+        &CARD
+    }
+
+    fn tasks(&self) -> &[TaskKind] {
+        &[TaskKind::Forward]
+    }
+
+    fn version(&self) -> Result<String> {
+        Ok(format!("Linux {}", Machine::here().kernel))
+    }
+
+    fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {
+        task.forward(CARD.name)?;
+        place.network.forwards(place.host)?;
+        Ok(Box::new(Forwarding { core: place.core, place: place.clone() }))
+    }
+}
+
+struct Forwarding {
+    core: Option<usize>,
+    place: Place,
+}
+
+impl Running for Forwarding {
+    /// A router remembers no packets; neighbours and exceptions of routes are forgotten.
+    fn restart(&mut self) -> Result<()> {
+        let host = self.place.network.host(self.place.host)?;
+        host.ip("neigh flush all")?;
+        host.ip("-6 route flush cache")?;
+        host.ip("-4 route flush cache").map(drop)
+    }
+
+    fn cpu(&self) -> Result<CpuReading> {
+        let CoreTime { interrupts, .. } = core_time(self.core)?;
+        Ok(CpuReading { spent: interrupts, source: CpuSource::Interrupts })
+    }
+
+    fn memory(&self) -> Result<Option<MemoryReading>> {
+        Ok(None)
+    }
+
+    fn commands(&self) -> Vec<String> {
+        vec!["sysctl net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1".to_owned()]
+    }
+}

@@ -1,0 +1,5 @@
+//! This machine's own kernel.
+
+mod forward;
+
+pub use forward::KernelForwarding;

@@ -1,0 +1,155 @@
+//! The network with a relay at work, and one measurement.
+
+use super::load::{EACH, FLOWS, HOSTS, OCTETS, RELAY, run, sweep};
+use super::topology::{INSIDE, OUTSIDE, network};
+use crate::device::{Forward, Place, Relay6to4, Running, Task, TaskKind};
+use crate::experiment::contract::{Line, Stage};
+use crate::experiment::sheet::Sheet;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::load::{Outcome, Pace, Until};
+use crate::measure::{CoreTime, Cores, core_time};
+use crate::probe::cpu::cpus;
+use crate::results::{Cell, TesterCost, Unit};
+use crate::topology::Network;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// An unanswered request is followed by the next one after this time, as by `ping -i 0`.
+const RESEND: Duration = Duration::from_millis(10);
+/// How long the device's capacity is measured.
+const CALIBRATION: Duration = Duration::from_millis(500);
+/// One host offers at most this share of the capacity.
+const SHARE: f64 = 0.25;
+
+/// A relay at work.
+pub struct Relay {
+    // Dropped first: a device's end needs its network.
+    running: Box<dyn Running>,
+    network: Arc<Network>,
+    native: bool,
+    cores: Cores,
+    scale: f64,
+    octets: usize,
+    /// Requests a second that are answered without any pause.
+    capacity: f64,
+    pause: Duration,
+}
+
+impl Relay {
+    /// Builds the network, starts the device as the first task that it can do, and measures its capacity.
+    pub fn build(line: &Line<'_>) -> Result<Self> {
+        let native = !line.device.tasks().contains(&TaskKind::Relay6to4);
+        let task =
+            if native { Task::Forward(Forward) } else { Task::Relay6to4(Relay6to4 { address: RELAY }) };
+        let network = Arc::new(network(native, line.cores)?);
+        let place = Place {
+            network: Arc::clone(&network),
+            host: "relay",
+            inside: vec![INSIDE],
+            outside: vec![OUTSIDE],
+            core: line.cores.device,
+        };
+        let running = line.device.start(&place, &task)?;
+        let octets = match line.asked.numbers("size", &[OCTETS as f64]).map_err(Failure::Unexpected)?[..] {
+            [octets, ..] => octets as usize,
+            [] => OCTETS,
+        };
+        let (cores, scale) = (line.cores, line.asked.scale);
+        let mut relay =
+            Self { running, network, native, cores, scale, octets, capacity: 0.0, pause: Duration::ZERO };
+        relay.warm_up()?;
+        let flat_out = relay.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?;
+        relay.capacity = per_second(&flat_out);
+        let visit = FLOWS as f64 * f64::from(EACH);
+        relay.pause = Duration::from_secs_f64(visit / (SHARE * relay.capacity.max(1.0)));
+        Ok(relay)
+    }
+
+    fn load(&self, hosts: usize, scale: f64, until: Until) -> Result<Outcome> {
+        let sweeps: Vec<_> = (1..=hosts).map(|i| sweep(i, self.native, self.octets, scale)).collect();
+        let pace = Pace::Closed { in_flight: 1, pause: self.pause, resend: Some(RESEND) };
+        run(&self.network, &sweeps, self.cores, pace, until)
+    }
+
+    /// The first packets wait for neighbours to be found, and a device that has just started may need a moment.
+    fn warm_up(&self) -> Result<()> {
+        interrupt::wait_until(Duration::from_secs(10), "an answer to every request of the warm-up", || {
+            Ok(self.load(HOSTS.len(), 0.0, Until::Done)?.lost == 0)
+        })
+    }
+}
+
+impl Stage for Relay {
+    fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
+        self.running.restart()?;
+        self.warm_up()?;
+        let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
+        let cpu = self.running.cpu()?;
+        let start = Instant::now();
+        let outcome = self.load(cell.at("hosts") as usize, self.scale, Until::Done)?;
+        let took = start.elapsed();
+        let spent = self.running.cpu()?.spent.saturating_sub(cpu.spent);
+        let cores = spent.as_secs_f64() / took.as_secs_f64();
+        let cost = self.cost(&outcome, (took, cores), [device, tester])?;
+        sheet.tester(cost);
+        sheet.value("sent", outcome.sent as f64, Unit::Count);
+        sheet.value("loss", outcome.loss(), Unit::Lost);
+        sheet.value("late", outcome.late as f64, Unit::Count);
+        sheet.value("duplicated", outcome.duplicated as f64, Unit::Count);
+        sheet.times("response", &outcome.latency)?;
+        sheet.value("requests", per_second(&outcome), Unit::PerSecond);
+        sheet.value("packets-both-ways", 2.0 * per_second(&outcome), Unit::PerSecond);
+        sheet.value("cpu", cores, Unit::Cores);
+        let packets = 2.0 * outcome.answered.max(1) as f64;
+        sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);
+        if let Some(memory) = self.running.memory()? {
+            sheet.value("memory", memory.octets as f64 / 1_024.0, Unit::Kibibytes);
+        }
+        sheet.value("capacity", self.capacity, Unit::PerSecond);
+        sheet.value("pause", self.pause.as_secs_f64() * 1e3, Unit::Milliseconds);
+        self.running.commands().into_iter().for_each(|line| sheet.command(line));
+        Ok(())
+    }
+}
+
+impl Relay {
+    fn cost(
+        &self,
+        outcome: &Outcome,
+        (took, device_cores): (Duration, f64),
+        before: [CoreTime; 2],
+    ) -> Result<TesterCost> {
+        let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
+        let generator_cores = outcome.cost.cpu.as_secs_f64() / took.as_secs_f64();
+        // Without a core of its own the tester has all of them.
+        let cores = if self.cores.tester.is_some() { 1 } else { cpus() };
+        let busy = tester.busy_since(&before[1]) * cores as f64;
+        // Other programs on the device's core do not make the device busy. A process's time has part of the interrupts' in it.
+        let own = device_cores + device.interrupts_since(&before[0]);
+        Ok(TesterCost {
+            generator_cores,
+            responder_cores: (busy - generator_cores).max(0.0),
+            device_core_busy: own.min(device.busy_since(&before[0])),
+            late_sends: 0,
+            steal: device.stolen_since(&before[0]),
+        })
+    }
+}
+
+/// Requests that were answered in a second, each counted once.
+fn per_second(outcome: &Outcome) -> f64 {
+    outcome.answered as f64 / outcome.took.as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_once() {
+        let mut outcome = Outcome { sent: 10, took: Duration::from_secs(2), ..Outcome::default() };
+        (0..10).for_each(|_| outcome.answer(Duration::from_millis(1)));
+        assert_eq!(per_second(&outcome), 5.0);
+    }
+}

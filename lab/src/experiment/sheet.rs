@@ -1,0 +1,110 @@
+//! Where a stage writes down what it measures.
+
+use crate::failure::{Asking as _, Failure, Result};
+use crate::load::Histogram;
+use crate::results::{Name, QUANTILES, TesterCost, Unit, Value, Verdict};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Values, files and commands of one cell.
+#[derive(Clone, Debug)]
+pub struct Sheet {
+    folder: PathBuf,
+    values: BTreeMap<Name, Value>,
+    verdict: Option<Verdict>,
+    tester: TesterCost,
+    commands: Vec<String>,
+    raw: Vec<String>,
+}
+
+impl Sheet {
+    /// An empty one; its files lie in this folder, which exists.
+    pub fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            values: BTreeMap::new(),
+            verdict: None,
+            tester: TesterCost::default(),
+            commands: Vec::new(),
+            raw: Vec::new(),
+        }
+    }
+
+    /// A value that was counted or read once.
+    pub fn value(&mut self, name: &str, value: f64, unit: Unit) {
+        self.values.insert(name.to_owned(), Value::one(value, unit));
+    }
+
+    /// Times of many packets, recorded in nanoseconds and written in milliseconds; the whole histogram goes to a file `NAME.json`, as pairs
+    /// of a value and how often it was seen.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn times(&mut self, name: &str, histogram: &Histogram) -> Result<()> {
+        let milliseconds = |nanoseconds: f64| nanoseconds / 1e6;
+        let quantiles = QUANTILES.map(|at| milliseconds(histogram.value_at_quantile(at) as f64));
+        let value = Value {
+            value: milliseconds(histogram.mean()),
+            unit: Unit::Milliseconds,
+            n: histogram.len(),
+            sd: Some(milliseconds(histogram.stdev())),
+            quantiles: Some(quantiles),
+        };
+        self.values.insert(name.to_owned(), value);
+        let pairs: Vec<[u64; 2]> =
+            histogram.iter_recorded().map(|it| [it.value_iterated_to(), it.count_at_value()]).collect();
+        let text = serde_json::json!({ "unit": "ns", "pairs": pairs }).to_string();
+        self.keep(&format!("{name}.json"), &text)
+    }
+
+    /// Keeps a file with this text.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn keep(&mut self, name: &str, text: &str) -> Result<()> {
+        let path = self.folder.join(name);
+        std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;
+        self.raw.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Where a program may write a file of this name, which is kept.
+    pub fn path(&mut self, name: &str) -> PathBuf {
+        self.raw.push(name.to_owned());
+        self.folder.join(name)
+    }
+
+    /// Notes a command line.
+    pub fn command(&mut self, line: impl Into<String>) {
+        self.commands.push(line.into());
+    }
+
+    /// Notes what the measurement cost; the verdict follows from it.
+    pub fn tester(&mut self, cost: TesterCost) {
+        self.verdict = Some(Verdict::judge(&cost));
+        self.tester = cost;
+    }
+
+    /// The folder of its files.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Values, verdict, cost, commands and files.
+    ///
+    /// # Errors
+    /// The stage has noted no value, or not what the measurement cost.
+    #[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
+    pub fn into_parts(
+        self,
+    ) -> Result<(BTreeMap<Name, Value>, Verdict, TesterCost, Vec<String>, Vec<String>)> {
+        match self.verdict {
+            Some(verdict) if !self.values.is_empty() => {
+                Ok((self.values, verdict, self.tester, self.commands, self.raw))
+            }
+            _ => Err(Failure::Unexpected(
+                "the experiment has noted no value, or no cost of its own".to_owned(),
+            )),
+        }
+    }
+}

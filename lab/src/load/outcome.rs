@@ -1,0 +1,178 @@
+//! What a load is asked for, and what it brings back: the same for all loads.
+
+use crate::failure::Result;
+use std::time::Duration;
+
+/// Times in nanoseconds, with three significant digits.
+pub type Histogram = hdrhistogram::Histogram<u64>;
+
+/// When packets or requests are sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// The next one when the last one was answered.
+    Closed {
+        /// Requests under way at the same time in each flow.
+        in_flight: u16,
+        /// How long a flow rests before it goes on to its next address.
+        pause: Duration,
+        /// An unanswered request is followed by the next one after this time, and its answer still counts; `None`: after [`LOST_AFTER`].
+        resend: Option<Duration>,
+    },
+    /// At times that do not depend on answers: the only pace that shows overload.
+    Open {
+        /// Packets in a second, of all flows.
+        per_second: f64,
+        /// The times between them.
+        gaps: Gaps,
+    },
+    /// Without any pause.
+    AsFastAsPossible,
+}
+
+/// The times between packets of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gaps {
+    /// All the same.
+    Even,
+    /// Exponentially distributed, from this seed.
+    Poisson(u64),
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All that it has was sent and is answered or lost.
+    Done,
+    /// After this time nothing new is begun.
+    Time(Duration),
+}
+
+/// A request without an answer for this long is lost.
+pub const LOST_AFTER: Duration = Duration::from_secs(1);
+
+/// What a load has sent and seen.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Requests or packets sent; each is counted once, and its answer not at all.
+    pub sent: u64,
+    /// Those that were answered, late ones included.
+    pub answered: u64,
+    /// Those among them that were answered after the next one had been sent.
+    pub late: u64,
+    /// Those that were not answered within [`LOST_AFTER`].
+    pub lost: u64,
+    /// Answers that came again.
+    pub duplicated: u64,
+    /// Answers that came after one to a later request.
+    pub reordered: u64,
+    /// Octets of the requests from the IP header of the traffic itself on, without that of a tunnel.
+    pub octets: u64,
+    /// From the time at which a request was due to its answer. With a closed loop it is the same as `service`.
+    pub latency: Histogram,
+    /// From the time at which a request was sent to its answer.
+    pub service: Histogram,
+    /// From the time at which a request was due to that at which it was sent.
+    pub lateness: Histogram,
+    /// The jitter of RFC 3550 §6.4.1 in nanoseconds, if the load measures it.
+    pub jitter: Option<f64>,
+    /// From the first request to the last answer.
+    pub took: Duration,
+    /// What it cost.
+    pub cost: ThreadCost,
+}
+
+/// What the threads of a load have cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadCost {
+    /// CPU time of all threads.
+    pub cpu: Duration,
+}
+
+/// A load that is ready to run. It is called in the namespace of its sender.
+pub trait Load {
+    /// Sends at this pace until the end.
+    ///
+    /// # Errors
+    /// The kernel refuses a socket, or a signal has come.
+    fn run(&self, pace: Pace, until: Until) -> Result<Outcome>;
+}
+
+/// A histogram of times in nanoseconds from 1 to 100 s; longer ones are recorded as that.
+pub fn histogram() -> Histogram {
+    match Histogram::new_with_bounds(1, 100_000_000_000, 3) {
+        Ok(histogram) => histogram,
+        Err(error) => unreachable!("the bounds are constants that the library admits: {error:?}"),
+    }
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self {
+            sent: 0,
+            answered: 0,
+            late: 0,
+            lost: 0,
+            duplicated: 0,
+            reordered: 0,
+            octets: 0,
+            latency: histogram(),
+            service: histogram(),
+            lateness: histogram(),
+            jitter: None,
+            took: Duration::ZERO,
+            cost: ThreadCost::default(),
+        }
+    }
+}
+
+impl Outcome {
+    /// Notes an answer: how long after its request it came, which was sent when it was due.
+    pub fn answer(&mut self, time: Duration) {
+        self.answered += 1;
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.latency.saturating_record(nanoseconds);
+        self.service.saturating_record(nanoseconds);
+    }
+
+    /// Share of what was sent that is lost, 0 to 1.
+    pub fn loss(&self) -> f64 {
+        self.lost as f64 / self.sent.max(1) as f64
+    }
+
+    /// Adds what another load of the same run brought back; the time is that of the longer one.
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.answered += other.answered;
+        self.late += other.late;
+        self.lost += other.lost;
+        self.duplicated += other.duplicated;
+        self.reordered += other.reordered;
+        self.octets += other.octets;
+        // Both have the same bounds.
+        self.latency.add(&other.latency).ok();
+        self.service.add(&other.service).ok();
+        self.lateness.add(&other.lateness).ok();
+        self.jitter = self.jitter.into_iter().chain(other.jitter).reduce(f64::max);
+        self.took = self.took.max(other.took);
+        self.cost.cpu += other.cost.cpu;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_of_several_hosts_add_up() {
+        let mut one = Outcome { sent: 3, lost: 1, took: Duration::from_secs(2), ..Outcome::default() };
+        one.answer(Duration::from_millis(1));
+        one.answer(Duration::from_millis(3));
+        let mut all = Outcome { sent: 1, took: Duration::from_secs(1), ..Outcome::default() };
+        all.answer(Duration::from_secs(1_000));
+        all.add(&one);
+        assert_eq!((all.sent, all.answered, all.lost), (4, 3, 1));
+        assert_eq!((all.loss(), all.took), (0.25, Duration::from_secs(2)));
+        assert_eq!(all.latency.len(), 3);
+        assert!(all.latency.max() >= 99_000_000_000, "what is too long is recorded as the longest");
+    }
+}

@@ -1,0 +1,93 @@
+//! What a run was asked to do, where and with which devices: `run.json`.
+
+use super::cell::Name;
+use super::machine::Machine;
+use super::timestamp::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// What a run is asked to do. A run is resumed only with the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Experiments in their order.
+    pub experiments: Vec<Name>,
+    /// Devices under test in their order; empty: those that each experiment has by default.
+    pub devices: Vec<Name>,
+    /// Share of the published count or duration, above 0 to 1.
+    pub scale: f64,
+    /// How often each cell is measured.
+    pub repeats: u32,
+    /// Fewer points, to see that everything runs.
+    pub quick: bool,
+    /// Settings of experiments, such as `hosts` = `1,4`.
+    pub set: BTreeMap<Name, String>,
+    /// Whatever is drawn by lot follows from it.
+    pub seed: u64,
+    /// Whether device and tester have a core each.
+    pub pin: bool,
+}
+
+impl Asked {
+    /// The numbers of a setting, or those that the experiment has without it.
+    ///
+    /// # Errors
+    /// The word that is not a number.
+    pub fn numbers(&self, setting: &str, usual: &[f64]) -> Result<Vec<f64>, String> {
+        let Some(text) = self.set.get(setting) else { return Ok(usual.to_vec()) };
+        let number = |word: &str| {
+            word.trim().parse().map_err(|_| format!("--set {setting}: {word:?} is not a number"))
+        };
+        text.split(',').map(number).collect()
+    }
+
+    /// The first difference from another request, in words.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        let fields = |asked: &Self| serde_json::to_value(asked).unwrap_or_default();
+        let (ours, theirs) = (fields(self), fields(other));
+        let ours = ours.as_object()?;
+        let different = ours.iter().find(|(name, value)| theirs.get(name.as_str()) != Some(*value));
+        different.map(|(name, value)| {
+            let there = theirs.get(name.as_str()).cloned().unwrap_or_default();
+            format!("{name} is {value} now and {there} there")
+        })
+    }
+}
+
+/// A device as it was when the run began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceEntry {
+    /// Its name.
+    pub name: Name,
+    /// Where it runs: figures of different realms are compared as ratios only.
+    pub realm: String,
+    /// What it says about itself.
+    pub version: String,
+    /// Why it is left out.
+    pub cannot_run: Option<String>,
+}
+
+/// The first file of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// When the run began.
+    pub started: Timestamp,
+    /// The lab's version.
+    pub lab: String,
+    /// The commit of the working tree in which the lab was started, if it was one.
+    pub commit: Option<String>,
+    /// What was asked for.
+    pub asked: Asked,
+    /// The licence of the data.
+    pub licence: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// All devices that were asked for.
+    pub devices: Vec<DeviceEntry>,
+    /// The keys of all cells in the order in which they are measured.
+    pub plan: Vec<String>,
+}

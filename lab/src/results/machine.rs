@@ -1,0 +1,78 @@
+//! The machine that measures, as far as figures depend on it.
+
+use serde::{Deserialize, Serialize};
+use std::fs::read_to_string;
+
+/// What is known about this machine; what could not be read is empty or `None`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The CPU's model.
+    pub cpu: String,
+    /// CPUs that this program may use.
+    pub cpus: usize,
+    /// Memory in MiB.
+    pub memory_mb: u64,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The frequency governor of the first CPU; none visible in most virtual machines.
+    pub governor: Option<String>,
+    /// Whether a hypervisor is below.
+    pub virtualised: bool,
+    /// The kernel's source of time.
+    pub clock: String,
+    /// Whether the lab runs as root.
+    pub root: bool,
+    /// Whether programs of BPF may be loaded.
+    pub bpf: bool,
+    /// Entries of connection tracking that the kernel admits, if it tracks.
+    pub conntrack_max: Option<u64>,
+    /// Load average of the last minute when the run began.
+    pub load: f64,
+}
+
+impl Machine {
+    /// Reads what this machine is.
+    pub fn here() -> Self {
+        let cpu = read("/proc/cpuinfo");
+        let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
+        let number = |text: &str| text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
+        let root = nix::unistd::geteuid().is_root();
+        let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+        let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+        Self {
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            memory_mb: number(&memory).unwrap_or(0) / 1_024,
+            kernel: read("/proc/sys/kernel/osrelease"),
+            governor: Some(read(governor)).filter(|name| !name.is_empty()),
+            virtualised: field(&cpu, "flags")
+                .is_some_and(|flags| flags.split(' ').any(|it| it == "hypervisor")),
+            clock: read(clock),
+            root,
+            bpf: root || read("/proc/sys/kernel/unprivileged_bpf_disabled") == "0",
+            conntrack_max: read("/proc/sys/net/netfilter/nf_conntrack_max").parse().ok(),
+            load: read("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
+            cpu: field(&cpu, "model name").unwrap_or_default(),
+        }
+    }
+}
+
+fn read(path: &str) -> String {
+    read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn field(text: &str, name: &str) -> Option<String> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_a_kernel_and_memory() {
+        let here = Machine::here();
+        assert!(here.cpus > 0 && here.memory_mb > 0 && !here.kernel.is_empty(), "{here:?}");
+        assert_eq!(field("a : 1\nmodel name\t: X Y\n", "model name").as_deref(), Some("X Y"));
+    }
+}

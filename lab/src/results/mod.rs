@@ -1,0 +1,18 @@
+//! What a run leaves in its folder: a header (`run.json`), one line for each measured cell (`samples.jsonl`), and raw files. It knows no
+//! namespace, device or experiment.
+
+mod cell;
+mod header;
+mod machine;
+mod sample;
+mod store;
+mod timestamp;
+mod unit;
+
+pub use cell::{Cell, Name, key_of_group};
+pub use header::{Asked, DeviceEntry, Header, SCHEMA};
+pub use machine::Machine;
+pub use sample::{QUANTILES, Sample, TesterCost, Value, Verdict};
+pub use store::{Results, Store, read};
+pub use timestamp::{Timestamp, timestamp};
+pub use unit::{Better, Unit};

@@ -1,0 +1,144 @@
+//! One measured cell: a line of `samples.jsonl`.
+
+use super::cell::{Cell, Name};
+use super::timestamp::Timestamp;
+use super::unit::Unit;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where [`Value::quantiles`] are taken; the first is the least and the last the greatest.
+pub const QUANTILES: [f64; 7] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
+
+/// From this share of a core on it is busy.
+const BUSY: f64 = 0.9;
+
+/// One measured cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// What was measured.
+    pub cell: Cell,
+    /// When it began.
+    pub started: Timestamp,
+    /// Seconds that it took, with everything that had to be built for it.
+    pub took: f64,
+    /// What came out, by name; empty if it failed.
+    pub values: BTreeMap<Name, Value>,
+    /// Whether it says something about the device's limits.
+    pub verdict: Verdict,
+    /// What the measurement itself cost.
+    pub tester: TesterCost,
+    /// Milliseconds that a fixed piece of work took on the device's core just before: the noise of the machine.
+    pub control: Option<f64>,
+    /// Command lines that were run for it.
+    pub commands: Vec<String>,
+    /// Names of files below `raw/KEY/`.
+    pub raw: Vec<String>,
+    /// Why there is no measurement.
+    pub failed: Option<String>,
+}
+
+/// A measured value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// The value in its unit; of many observations, their mean.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Of how many observations it is made; 1 if it was counted or read once.
+    pub n: u64,
+    /// Standard deviation over the observations (packets, for response times).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sd: Option<f64>,
+    /// The observations at [`QUANTILES`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub quantiles: Option<[f64; 7]>,
+}
+
+impl Value {
+    /// A value that was counted or read once.
+    pub const fn one(value: f64, unit: Unit) -> Self {
+        Self { value, unit, n: 1, sd: None, quantiles: None }
+    }
+}
+
+/// Whose limit was met. Only a row that is [`Verdict::DeviceBound`] is a statement about the device's capacity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The device's core was busy, and the tester's were not.
+    DeviceBound,
+    /// The tester was at its limit: only cost for each packet may be compared.
+    TesterBound {
+        /// What was at its limit.
+        why: String,
+    },
+    /// Neither was at its limit: times and cost may be compared, no throughput.
+    NotLoaded,
+    /// Nothing was measured.
+    Failed,
+}
+
+/// What the measurement itself cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TesterCost {
+    /// CPU time of the load's threads in each second: 1 is one core.
+    pub generator_cores: f64,
+    /// The same of whatever else ran on the tester's core: responders, switches, other programs of this machine.
+    pub responder_cores: f64,
+    /// Share of the time in which the device's core was busy with the device: its CPU time and its core's interrupts, 0 to 1.
+    pub device_core_busy: f64,
+    /// Requests that were sent later than a tenth of the median response time after they were due.
+    pub late_sends: u64,
+    /// Share of the time that the hypervisor took from the device's core, 0 to 1.
+    pub steal: f64,
+}
+
+impl Verdict {
+    /// The verdict on a measurement whose tester had one core for the load and what answers it.
+    pub fn judge(cost: &TesterCost) -> Self {
+        let tester = cost.generator_cores + cost.responder_cores;
+        if tester >= BUSY {
+            let why = format!(
+                "the tester's core was {:.0} % busy (load {:.0} %, the rest {:.0} %)",
+                tester * 100.0,
+                cost.generator_cores * 100.0,
+                cost.responder_cores * 100.0
+            );
+            return Self::TesterBound { why };
+        }
+        if cost.device_core_busy >= BUSY { Self::DeviceBound } else { Self::NotLoaded }
+    }
+
+    /// As it is written in a table.
+    pub const fn text(&self) -> &'static str {
+        match self {
+            Self::DeviceBound => "device-bound",
+            Self::TesterBound { .. } => "tester-bound",
+            Self::NotLoaded => "not loaded",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(generator: f64, responder: f64, device: f64) -> &'static str {
+        let cost = TesterCost {
+            generator_cores: generator,
+            responder_cores: responder,
+            device_core_busy: device,
+            ..TesterCost::default()
+        };
+        Verdict::judge(&cost).text()
+    }
+
+    #[test]
+    fn a_row_counts_only_if_the_device_is_the_bottleneck() {
+        assert_eq!(verdict(0.5, 0.2, 0.95), "device-bound");
+        assert_eq!(verdict(0.5, 0.2, 0.5), "not loaded");
+        assert_eq!(verdict(0.6, 0.3, 0.95), "tester-bound");
+        assert_eq!(verdict(0.95, 0.0, 0.5), "tester-bound");
+    }
+}

@@ -1,0 +1,171 @@
+//! The folder of a run. One process writes at a time (flock), and each sample is on the disk before the next cell begins.
+
+use super::header::{Asked, Header, SCHEMA};
+use super::sample::Sample;
+use crate::failure::{Asking as _, Failure, Result};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+/// How often a cell that failed is tried.
+const TRIES: usize = 2;
+
+/// A run's folder, open for writing.
+pub struct Store {
+    folder: PathBuf,
+    samples: File,
+    header: Header,
+    /// How often each key was measured successfully, and how often it failed.
+    seen: BTreeMap<String, (usize, usize)>,
+    /// Held as long as this value.
+    _lock: File,
+}
+
+/// All that a run has measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Results {
+    /// Its header.
+    pub header: Header,
+    /// One sample for each key, in the order of the plan; of a cell that was tried twice, the last.
+    pub samples: Vec<Sample>,
+}
+
+impl Store {
+    /// Begins a run in a new or empty folder, or resumes the one that it holds.
+    ///
+    /// # Errors
+    /// Another process writes there, the run there was asked for something else, or it is in another format.
+    pub fn open(folder: &Path, asked: &Asked, header: impl FnOnce() -> Result<Header>) -> Result<Self> {
+        std::fs::create_dir_all(folder.join("raw")).asking(|| format!("creating {}", folder.display()))?;
+        let lock = open(&folder.join("lock"))?;
+        if lock.try_lock().is_err() {
+            return Err(Failure::Unexpected(format!("another run writes to {}", folder.display())));
+        }
+        let run = folder.join("run.json");
+        let header = if run.exists() {
+            let there = read_header(&run)?;
+            if let Some(difference) = asked.difference(&there.asked) {
+                return Err(Failure::Unexpected(format!(
+                    "{} holds another run: {difference}; choose another folder with --out",
+                    folder.display()
+                )));
+            }
+            there
+        } else {
+            let new = header()?;
+            write_whole(&run, &json(&new, true)?)?;
+            new
+        };
+        let path = folder.join("samples.jsonl");
+        let mut samples = open(&path)?;
+        let whole = drop_torn_line(&path, &mut samples)?;
+        let mut store =
+            Self { folder: folder.to_owned(), samples, header, seen: BTreeMap::new(), _lock: lock };
+        parse(&path, &whole)?.iter().for_each(|sample| store.note(sample));
+        Ok(store)
+    }
+
+    /// The run's header: of a run that is resumed, what it was at its beginning.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Whether this cell needs no measurement: it was measured, or failed twice.
+    pub fn is_done(&self, key: &str) -> bool {
+        self.seen.get(key).is_some_and(|(measured, failed)| *measured > 0 || *failed >= TRIES)
+    }
+
+    /// Adds a sample; it is on the disk when this returns.
+    pub fn append(&mut self, sample: &Sample) -> Result<()> {
+        let line = json(sample, false)? + "\n";
+        self.samples
+            .write_all(line.as_bytes())
+            .and_then(|()| self.samples.sync_data())
+            .asking(|| format!("writing to {}", self.folder.join("samples.jsonl").display()))?;
+        self.note(sample);
+        Ok(())
+    }
+
+    /// Where raw files of a cell are stored; the folder is created.
+    pub fn raw_folder(&self, key: &str) -> Result<PathBuf> {
+        let folder = self.folder.join("raw").join(key);
+        std::fs::create_dir_all(&folder).asking(|| format!("creating {}", folder.display()))?;
+        Ok(folder)
+    }
+
+    fn note(&mut self, sample: &Sample) {
+        let seen = self.seen.entry(sample.cell.key()).or_default();
+        if sample.failed.is_none() { seen.0 += 1 } else { seen.1 += 1 }
+    }
+}
+
+/// Reads a run, also one that is still being measured.
+///
+/// # Errors
+/// The folder holds no run of this format, or a line that is not a sample.
+pub fn read(folder: &Path) -> Result<Results> {
+    let header = read_header(&folder.join("run.json"))?;
+    let path = folder.join("samples.jsonl");
+    let text = std::fs::read_to_string(&path).asking(|| format!("reading {}", path.display()))?;
+    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let mut latest: BTreeMap<String, Sample> = BTreeMap::new();
+    for sample in parse(&path, whole)? {
+        latest.insert(sample.cell.key(), sample);
+    }
+    let samples = header.plan.iter().filter_map(|key| latest.remove(key)).collect();
+    Ok(Results { header, samples })
+}
+
+fn open(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.read(true).append(true).create(true);
+    options.open(path).asking(|| format!("opening {}", path.display()))
+}
+
+fn json(value: &impl serde::Serialize, pretty: bool) -> Result<String> {
+    let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
+    text.map_err(|error| Failure::Unexpected(format!("writing results as JSON: {error}")))
+}
+
+/// Writes a file so that it is there as a whole or not at all.
+fn write_whole(path: &Path, text: &str) -> Result<()> {
+    let new = path.with_extension("new");
+    let written = File::create(&new).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.and_then(|()| std::fs::rename(&new, path)).asking(|| format!("writing {}", path.display()))
+}
+
+fn read_header(path: &Path) -> Result<Header> {
+    let text = std::fs::read_to_string(path).asking(|| format!("reading {}", path.display()))?;
+    let wrong = |what: String| Failure::Unexpected(format!("{}: {what}", path.display()));
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    match value["schema"].as_u64() {
+        Some(schema) if schema == u64::from(SCHEMA) => {
+            serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
+        }
+        other => Err(wrong(format!("schema {other:?}, and this lab reads {SCHEMA} only"))),
+    }
+}
+
+/// What was being written when the machine or the process died is cut off; the rest.
+fn drop_torn_line(path: &Path, file: &mut File) -> Result<String> {
+    let octets = std::fs::read(path).asking(|| format!("reading {}", path.display()))?;
+    let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |end| end + 1);
+    if whole < octets.len() {
+        file.set_len(whole as u64)
+            .and_then(|()| file.seek(SeekFrom::End(0)).map(drop))
+            .asking(|| format!("cutting {}", path.display()))?;
+    }
+    Ok(String::from_utf8_lossy(&octets[..whole]).into_owned())
+}
+
+fn parse(path: &Path, text: &str) -> Result<Vec<Sample>> {
+    let sample = |(at, line): (usize, &str)| {
+        serde_json::from_str(line)
+            .map_err(|error| Failure::Unexpected(format!("{}:{}: {error}", path.display(), at + 1)))
+    };
+    text.lines().enumerate().map(sample).collect()
+}

@@ -1,0 +1,78 @@
+//! The command line of `sixway-lab run`.
+
+use crate::failure::{Failure, Result};
+use crate::results::{Asked, Name};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What to run, and how.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// Experiments, or "all"; `sixway-lab list` names them
+    #[arg(required = true)]
+    pub names: Vec<Name>,
+    /// Share of the published count or duration, above 0 to 1
+    #[arg(long, default_value_t = 0.02)]
+    pub scale: f64,
+    /// How often each cell is measured
+    #[arg(long, default_value_t = 1)]
+    pub repeats: u32,
+    /// Fewer points and a scale of a tenth, to see that everything runs
+    #[arg(long)]
+    pub quick: bool,
+    /// Devices, separated by commas; without it those that each experiment has by default
+    #[arg(long, value_delimiter = ',')]
+    pub devices: Vec<Name>,
+    /// A setting of an experiment, such as hosts=1,4,10; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// The folder for results; a run that was interrupted there is resumed
+    #[arg(long, default_value = "results")]
+    pub out: PathBuf,
+    /// Whatever is drawn by lot follows from it
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Do not give device and tester a CPU each
+    #[arg(long)]
+    pub no_pin: bool,
+}
+
+impl Options {
+    /// What is asked for.
+    ///
+    /// # Errors
+    /// A value that makes no sense.
+    pub fn asked(&self, all: &[&str]) -> Result<Asked> {
+        let wrong = |what: String| Err(Failure::Unexpected(what));
+        let is_all = self.names.iter().any(|name| name == "all");
+        let experiments: Vec<Name> =
+            if is_all { all.iter().map(|name| (*name).to_owned()).collect() } else { self.names.clone() };
+        if let Some(unknown) = experiments.iter().find(|name| !all.contains(&name.as_str())) {
+            return wrong(format!("no experiment is named {unknown:?}; there are {}", all.join(", ")));
+        }
+        let scale = if self.quick { self.scale / 10.0 } else { self.scale };
+        if !(scale > 0.0 && scale <= 1.0) {
+            return wrong(format!("--scale {}: above 0 and at most 1", self.scale));
+        }
+        if self.repeats == 0 {
+            return wrong("--repeats 0 measures nothing".to_owned());
+        }
+        let mut set = BTreeMap::new();
+        for setting in &self.set {
+            let Some((key, value)) = setting.split_once('=') else {
+                return wrong(format!("--set {setting}: it is written KEY=VALUE"));
+            };
+            set.insert(key.to_owned(), value.to_owned());
+        }
+        Ok(Asked {
+            experiments,
+            devices: self.devices.clone(),
+            scale,
+            repeats: self.repeats,
+            quick: self.quick,
+            set,
+            seed: self.seed,
+            pin: !self.no_pin,
+        })
+    }
+}
