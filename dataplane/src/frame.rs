@@ -117,6 +117,9 @@ pub struct Frame {
     /// Where it came in; the link writes it, and it stays until the next packet. A translator that takes the packet from one device to another
     /// writes where it leaves.
     pub ingress: Ingress,
+    /// Whether it is a datagram that a tunnel of this host wrote, so that it leaves by the UDP socket of its source, if there is one; the engine writes
+    /// it. No other packet does, whatever source it claims.
+    pub by_socket: bool,
 }
 
 impl Frame {
@@ -143,6 +146,7 @@ impl Frame {
             passes: 0,
             pieces: 0..0,
             ingress: Ingress::default(),
+            by_socket: false,
         }
     }
 
@@ -189,6 +193,7 @@ impl Frame {
         self.verdict = Verdict::Pending;
         self.passes = 0;
         self.pieces = 0..0;
+        self.by_socket = false;
     }
 
     /// The packet, from its IP header on.
@@ -261,6 +266,7 @@ impl Frame {
         }
         self.fill(other.bytes(), other.offload);
         (self.verdict, self.passes, self.ingress) = (other.verdict, other.passes, other.ingress);
+        self.by_socket = other.by_socket;
     }
 
     /// Number of packets on the wire: 1, or a GSO packet's segments. `behind` octets from `transport_at` on are its transport

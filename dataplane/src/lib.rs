@@ -21,6 +21,7 @@ pub mod mechanism;
 pub mod nat;
 pub mod outbox;
 pub mod parse;
+pub mod rates;
 pub mod rewrite;
 pub mod source_check;
 pub mod stateful;

@@ -19,8 +19,8 @@ use std::io;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Forwards every frame, or hands over those whose first octet is a worker's number plus 100; one that begins with 98 is an error about a path.
-/// Keeps `table` sessions.
+/// Forwards every frame, or hands over those whose first octet is a worker's number plus 100; one that begins with 98 is an error about a path, and one
+/// whose IPv4 identification is 8 was written by a tunnel in UDP. Keeps `table` sessions.
 #[derive(Default)]
 struct Fake {
     counters: Counters,
@@ -35,6 +35,7 @@ impl Translator for Fake {
             if frame.bytes()[0] == 98 {
                 self.path_errors.push(frame.bytes().to_vec());
             }
+            frame.by_socket = frame.bytes().get(5) == Some(&8);
             frame.verdict = match (frame.bytes()[0], frame.bytes()[0].checked_sub(100)) {
                 (99, _) => Verdict::Control,
                 (_, None) => Verdict::Forward,
@@ -387,28 +388,35 @@ fn whoever_gave_a_worker_a_socket_sees_that_it_failed_and_that_another_is_open()
 }
 
 #[test]
-fn what_comes_from_the_address_and_port_of_an_inlet_leaves_by_it() {
+fn what_a_tunnel_wrote_leaves_by_the_socket_of_its_source_and_no_forwarded_packet_does() {
     let mut worker = start(vec![Fake::default()]).remove(0);
     let at = ("203.0.113.2".parse().unwrap(), Some(1));
     let (near, mut socket) = Memory::pair(10);
     worker.post.send(Command::AddInlet(Inlet::new(at, Box::new(near)))).unwrap();
     // The worker has it before the packets come.
     worker.ask(Command::Report);
-    let of_inlet = udp4(10);
-    let mut other_port = udp4(11);
+    let written = |data| {
+        let mut packet = udp4(data);
+        packet[5] = 8;
+        packet
+    };
+    let of_inlet = written(10);
+    let mut other_port = written(11);
     other_port[21] = 9;
-    let mut other_address = udp4(12);
+    let mut other_address = written(12);
     other_address[15] += 1;
-    let mut other_protocol = udp4(13);
+    let mut other_protocol = written(13);
     other_protocol[9] = 6;
-    let mut later_fragment = udp4(14);
+    let mut later_fragment = written(14);
     later_fragment[7] = 1;
-    let elsewhere = [other_port, other_address, other_protocol, later_fragment];
+    // A stranger wrote the source.
+    let forwarded = udp4(15);
+    let elsewhere = [other_port, other_address, other_protocol, later_fragment, forwarded];
     for packet in elsewhere.iter().chain([&of_inlet]) {
         worker.far.send(&mut Frame::holding(packet)).unwrap();
     }
     for _ in 0..500 {
-        if socket.waiting() == 1 && worker.far.waiting() == 4 {
+        if socket.waiting() == 1 && worker.far.waiting() == 5 {
             break;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -416,7 +424,7 @@ fn what_comes_from_the_address_and_port_of_an_inlet_leaves_by_it() {
     let mut frames: Vec<Frame> = (0..6).map(|_| Frame::with_capacity(2_000)).collect();
     assert_eq!(socket.receive(&mut frames).unwrap(), 1);
     assert_eq!(frames[0].bytes(), of_inlet);
-    assert_eq!(worker.far.receive(&mut frames).unwrap(), 4);
+    assert_eq!(worker.far.receive(&mut frames).unwrap(), 5);
     assert!(frames.iter().zip(&elsewhere).all(|(frame, packet)| frame.bytes() == packet));
     worker.post.send(Command::RemoveInlet((at.0, None))).unwrap();
     // It is still open, and what it brings leaves by it.

@@ -4,12 +4,12 @@ use super::advertisement::{advertisement, link_local};
 use super::authentication::Clients;
 use super::counts::{Counts, Outcome};
 use super::packet::{self, Content};
-use super::rates::{Rate, Rates};
 use super::refusal::Refusal;
 use super::sent::Sent;
 use crate::neighbour_discovery::{ALL_ROUTERS, Message, Received};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
+use sixway_dataplane::rates::{Rate, Rates};
 use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, TeredoInterface, is_global_unicast};
 use sixway_wire::{Endpoint4, IPV6_HEADER, Ipv6Header, Prefix4, Prefix6};
 

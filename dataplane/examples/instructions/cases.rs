@@ -1,6 +1,6 @@
 //! The cases: an engine, the packets that it is given, and what each becomes.
 
-use crate::packets::{in_ipv4, in_ipv6, udp4, udp6};
+use crate::packets::{in_ipv4, in_ipv6, in_udp4, udp4, udp6};
 use sixway_dataplane::engine::{Engine, EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::b4::B4Config;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -10,6 +10,7 @@ use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat46::{MappingSettings, Mappings, Nat46Config, Sharing};
 use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::siit::SiitConfig;
+use sixway_dataplane::mechanism::teredo::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
 use sixway_dataplane::nat::PoolConfig;
 use sixway_dataplane::nat::{StateLimits, SubscriberPolicy};
 use sixway_dataplane::translate::Policy;
@@ -17,12 +18,13 @@ use sixway_dataplane::translate::address::eam::EamTable;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::{TunnelMtu, TunnelPolicy};
 use sixway_dataplane::{Frame, Instant, Offload, Outbox};
-use sixway_wire::Prefix4;
+use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, TeredoInterface, bubble};
+use sixway_wire::{Endpoint4, Prefix4};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// The names of the cases whose instructions are counted.
-pub const COUNTED: [&str; 19] = [
+pub const COUNTED: [&str; 21] = [
     "siit-6to4",
     "siit-4to6",
     "nat64-6to4",
@@ -34,6 +36,8 @@ pub const COUNTED: [&str; 19] = [
     "nat44-scan",
     "6in4-encap",
     "6in4-decap",
+    "teredo-encap",
+    "teredo-decap",
     "aftr-out",
     "aftr-in",
     "b4-encap",
@@ -128,6 +132,15 @@ impl Case {
             "6in4-decap" => {
                 let wrap = |flow| in_ipv4(&udp6(far(flow), host6(flow)), REMOTE, LOCAL);
                 (tunnel(), flows.map(wrap).collect(), 64)
+            }
+            "teredo-encap" => {
+                (relay(), flows.map(|flow| udp6(host6(flow), (client(flow).address(), 53))).collect(), 92)
+            }
+            "teredo-decap" => {
+                let from = |flow| (client(flow).mapped().address, client(flow).mapped().port);
+                let inner = |flow| udp6((client(flow).address(), 53), host6(flow));
+                let wrap = |flow| in_udp4(&inner(flow), from(flow), (LOCAL, TEREDO_PORT));
+                (relay(), flows.map(wrap).collect(), 64)
             }
             "b4-encap" => (b4(), flows.map(|flow| udp4(host4(flow), server4(flow))).collect(), 84),
             "b4-decap" => {
@@ -318,6 +331,35 @@ fn tunnel() -> Engine {
     };
     let tunnels = vec![TunnelConfig::Configured(tunnel)];
     Engine::new(&EngineConfig { tunnels, seed: [1, 2], ..EngineConfig::default() }).unwrap()
+}
+
+/// The Teredo client of a flow: its server, and the endpoint at its NAT.
+fn client(flow: u32) -> TeredoAddress {
+    let mapped = Endpoint4::new(Ipv4Addr::from_bits(u32::from_be_bytes([203, 0, 0, 0]) | flow), port(flow));
+    TeredoAddress { server: REMOTE, interface: TeredoInterface { flags: 0, mapped } }
+}
+
+/// A Teredo relay whose clients have all answered.
+fn relay() -> Engine {
+    let address = "2001:db8::9".parse().unwrap();
+    let relay = TeredoConfig::new(TeredoRole::Relay(RelayConfig { address, serves: Vec::new() }));
+    let config = EngineConfig { others: vec![relay.into()], seed: [1, 2], ..EngineConfig::default() };
+    let (mut engine, now) = (Engine::new(&config).unwrap(), Instant::from_secs(1_000));
+    let local = Endpoint4::new(LOCAL, TEREDO_PORT);
+    engine.change_teredo(0, &TeredoChange::Local(Some(local), Vec::new()), now);
+    let (mut frame, mut out) = (Frame::with_capacity(2_048), Outbox::new(64));
+    for client in (0..FLOWS).map(client) {
+        let answer = bubble(client.address(), address, 64);
+        let from = (client.mapped().address, client.mapped().port);
+        for packet in
+            [udp6((address, 53), (client.address(), 53)), in_udp4(&answer, from, (LOCAL, TEREDO_PORT))]
+        {
+            frame.fill(&packet, Offload::default());
+            engine.process(std::slice::from_mut(&mut frame), now, &mut out);
+            out.clear();
+        }
+    }
+    engine
 }
 
 /// As a softwire carries packets.

@@ -28,6 +28,17 @@ pub fn in_ipv4(inner: &[u8], source: Ipv4Addr, destination: Ipv4Addr) -> Vec<u8>
     packet
 }
 
+/// The packet as the data of a UDP datagram, without a checksum, as a socket hands it in.
+pub fn in_udp4(inner: &[u8], source: (Ipv4Addr, u16), destination: (Ipv4Addr, u16)) -> Vec<u8> {
+    let mut packet = header4(8 + inner.len(), 17, source.0, destination.0);
+    packet.extend(source.1.to_be_bytes());
+    packet.extend(destination.1.to_be_bytes());
+    packet.extend((8 + inner.len() as u16).to_be_bytes());
+    packet.extend([0, 0]);
+    packet.extend(inner);
+    packet
+}
+
 /// The packet behind an IPv6 header of protocol 4.
 pub fn in_ipv6(inner: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0, 0, inner.len() as u8, 4, 64];

@@ -62,7 +62,7 @@ impl Path {
             Ok(Verdict::Forward) => match batch.out.push(frame.len()) {
                 Ok(sent) => {
                     sent.bytes_mut().copy_from_slice(frame.bytes());
-                    sent.offload = frame.offload;
+                    (sent.offload, sent.by_socket) = (frame.offload, frame.by_socket);
                     self.conclude(Verdict::Forward, &mut frame);
                 }
                 Err(reason) => self.refuse(reason, &mut frame, None, batch),

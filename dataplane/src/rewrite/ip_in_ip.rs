@@ -244,7 +244,7 @@ impl HeaderWriter {
         finish(frame);
         frame.resize_front(0, front.length())?;
         frame.offload.transport = (front.length() + transport_at) as u16;
-        front.write(frame.bytes_mut(), 0);
+        front.put(frame, 0);
         if length <= usize::from(mtu) {
             return Ok(Executed::InPlace);
         }

@@ -1,16 +1,17 @@
 //! The outer headers of tunnels, and the tunnel packets that a GSO packet becomes.
 
 use super::rewriter::{HeaderWriter, Rewriter};
-use super::segments::{Family, Made, fragment};
+use super::segments::{Family, Made, finish, fragment};
 use crate::drop_reason::DropReason;
 use crate::fragment::GsoPacket;
-use crate::frame::{Frame, MAX_PACKET, Offload, Segments};
+use crate::frame::{Checksum, Frame, MAX_PACKET, Offload, Segments};
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
 use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::TunnelPolicy;
 use crate::verdict::Outer;
 use core::net::Ipv6Addr;
+use sixway_wire::checksum::pseudo4;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, UDP};
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, EncapsulationLimit, Endpoint4, UDP_HEADER, UdpHeader};
 
@@ -43,7 +44,7 @@ impl Rewriter {
         let front = OuterHeader::Udp4 { header, ports: (source.port, destination.port) };
         if let Ok(frame) = out.push(front.length() + payload.len()) {
             frame.bytes_mut()[front.length()..].copy_from_slice(payload);
-            front.write(frame.bytes_mut(), 0);
+            front.put(frame, 0);
         }
     }
 }
@@ -102,13 +103,14 @@ impl HeaderWriter {
             if length <= usize::from(mtu) {
                 let piece = out.push(length)?;
                 gso.write(number, &mut piece.bytes_mut()[front.length()..])?;
-                front.write(piece.bytes_mut(), number);
+                front.put(piece, number);
                 continue;
             }
             let whole = self.segment.get_or_insert_with(|| Frame::with_capacity(MAX_PACKET));
             whole.received(length, Offload::default());
             gso.write(number, &mut whole.bytes_mut()[front.length()..])?;
-            front.write(whole.bytes_mut(), number);
+            front.put(whole, number);
+            finish(whole);
             let family = match family {
                 Family::V4 => Family::V4,
                 Family::V6 { identification } => {
@@ -140,9 +142,20 @@ impl OuterHeader {
         }
     }
 
-    /// Writes it to the start of a packet, the `number`th of those that a GSO packet became.
+    /// Writes it to the start of a frame whose inner checksum is complete, the `number`th of those that a GSO packet became.
+    ///
+    /// The checksum of a datagram stays partial: the socket makes its own, and a link finishes it where there is no socket.
     #[inline(always)]
-    pub(super) fn write(&self, octets: &mut [u8], number: usize) {
+    pub(super) fn put(&self, frame: &mut Frame, number: usize) {
+        self.write(frame.bytes_mut(), number);
+        if let Self::Udp4 { .. } = self {
+            frame.by_socket = true;
+            (frame.offload.checksum, frame.offload.transport) = (Checksum::Partial, IPV4_HEADER as u16);
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, octets: &mut [u8], number: usize) {
         let length = (octets.len() - self.uncounted()) as u16;
         match self {
             Self::V4(header) => {
@@ -155,9 +168,11 @@ impl OuterHeader {
                 let identification = header.identification.wrapping_add(number as u16);
                 let Some((front, behind)) = octets.split_first_chunk_mut() else { return };
                 Ipv4Header { length, identification, ..*header }.write(front);
-                let Some((front, data)) = behind.split_first_chunk_mut() else { return };
-                let udp = UdpHeader::new(*source, *destination, data.len());
-                udp.with_checksum4(header.source, header.destination, data).write(front);
+                let udp = UdpHeader::new(*source, *destination, behind.len().saturating_sub(UDP_HEADER));
+                let pseudo = pseudo4(header.source, header.destination, UDP, udp.length.into());
+                if let Some(front) = behind.first_chunk_mut() {
+                    UdpHeader { checksum: pseudo.fold(), ..udp }.write(front);
+                }
             }
             Self::V6 { header, limit } => {
                 let next_header = if limit.is_some() { DESTINATION_OPTIONS } else { header.next_header };

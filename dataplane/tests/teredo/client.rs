@@ -315,6 +315,9 @@ fn direct_bubbles_have_the_nonce_of_the_last_bubble_through_the_server_and_none_
     gateway.receives(through_server(&nonce));
     sends_to(&mut gateway, mapped(1), [&bubble(&own, &peer)[..], &nonce].concat());
     asks(&mut gateway, &own, &peer);
+    // What waits for it is why this client asks again.
+    gateway.receives(packet(&own, &peer));
+    assert_eq!(gateway.last, Verdict::Held);
     gateway.waits(2 * SECOND);
     sends_to(&mut gateway, mapped(1), [&bubble(&own, &peer)[..], &nonce].concat());
     asks(&mut gateway, &own, &peer);

@@ -3,6 +3,7 @@
 mod attacks;
 mod client;
 mod relay;
+mod strangers;
 
 use crate::support::{Build, Gateway, gateway, icmp6, v4, v6};
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -395,10 +395,12 @@ fn link_of<'a, L: Link>((links, used): (&'a mut [L], usize), frame: &Frame) -> O
     links.iter_mut().find(|link| link.realm() == realm)
 }
 
-/// Sends a frame by the socket that it comes from, or by the link of its realm. One without a link is lost; every realm of an engine has one.
+/// Sends a frame by the socket of the tunnel that wrote it, or by the link of its realm. One without a link is lost; every realm of an engine has one.
 #[inline(always)]
 fn send<L: Link>((links, used, inlets): Leaving<'_, L>, frame: &mut Frame) -> io::Result<()> {
-    if let Some(outlet) = inlets.outlet(frame.bytes()) {
+    if frame.by_socket
+        && let Some(outlet) = inlets.outlet(frame.bytes())
+    {
         return outlet.send(frame);
     }
     link_of((links, used), frame).map_or(Ok(()), |link| link.send(frame))

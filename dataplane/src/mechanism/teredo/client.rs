@@ -11,7 +11,7 @@ use crate::verdict::Next;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Endpoint4;
-use sixway_wire::teredo::{Prologue, TEREDO_PORT, TeredoAddress, Trailer, alternate};
+use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, Trailer, alternate};
 
 /// A client.
 pub(super) struct Client {
@@ -66,7 +66,9 @@ impl Client {
             Some(client) => {
                 // RFC 6081 §5.2.4.2: the nonce of its bubble, if there was one.
                 let nonce = (peer.nonce != 0).then(|| Trailer::Nonce(peer.nonce.to_be_bytes()));
-                contacts.direct_bubble(between, (local, client.mapped()), nonce, now, effects);
+                if contacts.may_send_to(client.mapped()) {
+                    contacts.direct_bubble(between, (local, client.mapped()), nonce, now, effects);
+                }
                 let behind = Some(own.mapped().address);
                 contacts.indirect_bubble(place, (between.0, local), behind, now, effects);
             }
@@ -176,6 +178,10 @@ impl Client {
         effects: &mut Effects,
     ) -> Result<Next, DropReason> {
         let Datagram { from, source, .. } = datagram;
+        // By its nonce a neighbour proves a local endpoint.
+        if !contacts.may_send_to(from) && !(self.is_neighbour(source) && contacts.is_near(from)) {
+            return Err(DropReason::TeredoNotTrusted);
+        }
         if let Some(place) = place {
             let nonce = contacts.nonce(place);
             if contacts.get(place).is_tested(now) && echo::answers(&datagram, nonce) {
@@ -184,21 +190,11 @@ impl Client {
             }
         }
         match (TeredoAddress::of(source), place) {
-            // RFC 6081 §5.6: behind the same NAT the endpoint may be private.
-            (Some(peer), Some(place))
-                if !contacts.may_send_to(from)
-                    && contacts.is_alternate(from)
-                    && self.is_behind_same_nat(peer)
-                    && contacts.is_proof(place, datagram.trailers()?.nonce, now) =>
-            {
-                let nonce = contacts.get(place).nonce;
-                let nonce = (nonce != 0).then(|| nonce.to_be_bytes());
-                let next = self.accepted(contacts, place, (datagram, local), now, effects);
-                contacts.alternate_bubble((datagram.destination, source), (local, from), nonce, now, effects);
-                next
-            }
-            (Some(_), _) if !contacts.may_send_to(from) => Err(DropReason::TeredoNotTrusted),
             (Some(peer), _) if peer.mapped() == from => {
+                let is_moved = place.is_some_and(|place| contacts.is_elsewhere(place, from, now));
+                if is_moved && !datagram.is_bubble() {
+                    return Err(DropReason::TeredoNotTrusted);
+                }
                 let (place, _) = contacts.entry(source, from, source, now, effects)?;
                 self.accepted(contacts, place, (datagram, local), now, effects)
             }
@@ -208,17 +204,18 @@ impl Client {
                 let nonce = (nonce != 0).then(|| Trailer::Nonce(nonce.to_be_bytes()));
                 let next = self.accepted(contacts, place, (datagram, local), now, effects);
                 // It has not heard of this client directly: what was sent to the endpoint in its address did not arrive.
-                contacts.direct_bubble((datagram.destination, source), (local, from), nonce, now, effects);
+                contacts.answer_bubble((datagram.destination, source), (local, from), nonce, now, effects);
                 next
             }
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
-            (None, _) => self.unproven(contacts, (source, local), now, effects),
+            (None, _) => self.unproven(contacts, (datagram, local), now, effects),
         }
     }
 
-    /// Whether a NAT maps another client to the address that it maps this one to.
-    fn is_behind_same_nat(&self, peer: TeredoAddress) -> bool {
-        self.address.is_some_and(|own| own.mapped().address == peer.mapped().address)
+    /// Whether an address is that of a client behind the same NAT.
+    fn is_neighbour(&self, address: Ipv6Addr) -> bool {
+        let mapped = |client: TeredoAddress| client.mapped().address;
+        self.address.is_some() && self.address.map(mapped) == TeredoAddress::of(address).map(mapped)
     }
 
     /// What a server forwarded: a bubble of somebody who cannot reach this client yet.
@@ -240,23 +237,32 @@ impl Client {
         let between = (destination, source);
         let nonce = trailers.nonce.map(Trailer::Nonce);
         let Some(peer) = TeredoAddress::of(source) else {
-            let origin = origin.ok_or(DropReason::TeredoUnexpected)?;
-            contacts.direct_bubble(between, (local, origin.0), nonce, now, effects);
+            let Origin(origin) = origin.ok_or(DropReason::TeredoUnexpected)?;
+            if contacts.may_send_to(origin) {
+                contacts.answer_bubble(between, (local, origin), nonce, now, effects);
+            }
             return Ok(Next::Absorb);
         };
         // Where it is known to be: behind a symmetric NAT not where its address says.
-        let to = contacts.proven_endpoint(source).unwrap_or(peer.mapped());
-        contacts.direct_bubble(between, (local, to), nonce, now, effects);
-        if self.is_behind_same_nat(peer) {
-            for endpoint in trailers.alternates {
-                let to = alternate(*endpoint);
-                contacts.alternate_bubble(between, (local, to), trailers.nonce, now, effects);
+        let proven = contacts.proven_endpoint(source);
+        let to = proven.unwrap_or(peer.mapped());
+        if proven.is_some() || contacts.may_send_to(to) {
+            contacts.answer_bubble(between, (local, to), nonce, now, effects);
+        }
+        if self.is_neighbour(source) {
+            let all = trailers.alternates;
+            let once = all.iter().zip(0..).filter(|(one, place)| !all[..*place].contains(one));
+            for to in once.map(|(one, _)| alternate(*one)) {
+                // Whoever wrote them must not choose hosts of the Internet: one endpoint has been answered already.
+                if contacts.is_near(to) {
+                    contacts.answer_bubble(between, (local, to), nonce, now, effects);
+                }
             }
         }
         // It may be somewhere else than its address says: a bubble of ours, with a nonce, finds out.
         let (place, is_new) = contacts.entry(source, peer.mapped(), source, now, effects)?;
         contacts.get(place).nonce = trailers.nonce.map_or(0, u32::from_be_bytes);
-        if is_new || contacts.approaches_again(place, now) {
+        if is_new || contacts.is_asked_back(place, now) {
             let behind = self.address.map(|own| own.mapped().address);
             contacts.indirect_bubble(place, (destination, local), behind, now, effects);
         }
@@ -269,13 +275,16 @@ impl Client {
     fn unproven(
         &self,
         contacts: &mut Contacts,
-        (source, local): (Ipv6Addr, Endpoint4),
+        (datagram, local): (Datagram<'_>, Endpoint4),
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Next, DropReason> {
+        let Datagram { from, source, .. } = datagram;
         let server = self.server().ok_or(DropReason::TeredoUnexpected)?;
-        let (place, is_new) = contacts.entry(source, server, source, now, effects)?;
-        if is_new || contacts.tests_again(place, now) {
+        let is_due = contacts.find(source).is_none_or(|place| contacts.may_test_again(place, now));
+        if is_due && contacts.may_test_for(from, now) {
+            let (place, _) = contacts.entry_of_stranger(source, (server, from), now, effects)?;
+            contacts.begin(place, now);
             self.greet(contacts, place, local, now, effects);
         }
         Err(DropReason::TeredoNotTrusted)

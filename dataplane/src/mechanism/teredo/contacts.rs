@@ -27,8 +27,12 @@ const BUBBLES: u8 = 4;
 pub(super) const VALID: Duration = Duration::from_secs(30);
 /// The time that four bubbles take.
 const ASKED: Duration = Duration::from_secs(8);
+/// RFC 4380 §5.2.6: after this time from the first of them, there may be four others.
+const ASKED_AGAIN: Duration = Duration::from_secs(300);
 /// A peer is forgotten when no packet has passed for this time.
 const IDLE: Duration = Duration::from_secs(300);
+/// RFC 6598: addresses between a provider's NAT and its customers.
+const SHARED: Prefix4 = Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10);
 /// Hop limit of bubbles.
 const BUBBLE_HOPS: u8 = 64;
 /// Octets of a held packet that an ICMP error about it can quote.
@@ -47,6 +51,7 @@ pub(super) struct Contacts {
     shares: Shares,
     local: Option<Ipv4Addr>,
     acceptable: Acceptable,
+    subnets: Vec<Prefix4>,
     /// A peer that has answered, and for which packets wait.
     answered: Option<Place>,
     bubbles: u64,
@@ -64,6 +69,7 @@ impl Contacts {
             shares: Shares::new(most, second.rotate_left(29) ^ first),
             local: None,
             acceptable: Acceptable::new(Scope::Internet, &[]),
+            subnets: Vec::new(),
             answered: None,
             bubbles: 0,
             bubbles_limited: 0,
@@ -74,6 +80,7 @@ impl Contacts {
     pub(super) fn set_local(&mut self, local: Option<Endpoint4>, subnets: &[Prefix4]) {
         self.local = local.map(|local| local.address);
         self.acceptable = Acceptable::new(Scope::Internet, subnets);
+        self.subnets = subnets.to_vec();
     }
 
     /// Whether an address is that of a host of the Internet (RFC 4380 §5.2.4). It may be this one, which may have a server.
@@ -84,6 +91,17 @@ impl Contacts {
     /// Whether datagrams may go to an endpoint that another node chose.
     pub(super) fn may_send_to(&self, to: Endpoint4) -> bool {
         to.port != 0 && self.is_host(to.address) && self.local != Some(to.address)
+    }
+
+    /// Whether an endpoint is that of another host in a local network (RFC 6081 §5.6): private, or of an attached one.
+    pub(super) fn is_near(&self, to: Endpoint4) -> bool {
+        to.port != 0
+            && self.local != Some(to.address)
+            && !is_martian4(to.address)
+            && self.acceptable.check(to.address) != Err(DropReason::EmbeddedNotUnicast)
+            && (to.address.is_private()
+                || SHARED.contains(to.address)
+                || self.subnets.iter().any(|subnet| subnet.contains(to.address)))
     }
 
     #[inline(always)]
@@ -121,9 +139,9 @@ impl Contacts {
     fn proven(&mut self, place: Place, from: Endpoint4, now: Instant) {
         let peer = self.peers.get(place);
         if !peer.is_trusted {
-            self.shares.proven(peer.creator);
+            self.shares.release(peer.creator, mapped(peer.address));
         }
-        (peer.is_trusted, peer.endpoint) = (true, from);
+        (peer.is_trusted, peer.endpoint, peer.is_wanted) = (true, from, false);
         let is_used = since(peer.sent, now).is_some_and(|time| time < IDLE);
         let state = if is_used { PeerState::Established } else { PeerState::Trusted };
         if peer.state != state {
@@ -143,7 +161,7 @@ impl Contacts {
         let Ok((place, _)) = self.entry(address, endpoint, address, now, effects) else { return };
         let peer = self.peers.get(place);
         if !peer.is_trusted {
-            (peer.is_local, peer.endpoint) = (true, endpoint);
+            (peer.is_local, peer.endpoint, peer.is_wanted) = (true, endpoint, true);
         }
     }
 
@@ -162,17 +180,24 @@ impl Contacts {
             let peer = self.peers.get(place);
             match peer.state {
                 // The rate of another sender kept it from being asked.
-                PeerState::Contacting if peer.bubbles == 0 && peer.creator != creator => {
+                PeerState::Contacting if peer.is_wanted && peer.bubbles == 0 && peer.creator != creator => {
                     self.forget(place, effects);
                     return self.approach(source, destination, server, now, effects);
                 }
-                PeerState::Contacting => return Ok((place, false)),
+                PeerState::Contacting if peer.is_wanted => return Ok((place, false)),
+                PeerState::Contacting => {}
                 PeerState::Unreachable => return Err(DropReason::TeredoUnreachable),
-                PeerState::Trusted | PeerState::Established => {}
+                PeerState::Trusted | PeerState::Established => {
+                    self.begin(place, now);
+                    if self.has_failed(place, now) {
+                        return Err(DropReason::TeredoUnreachable);
+                    }
+                    self.peers.put(place, PeerState::Contacting, now);
+                }
             }
-            (peer.contacted, peer.bubbles) = (stamp(now), 0);
-            self.peers.put(place, PeerState::Contacting, now);
-            return Ok((place, true));
+            self.adopt(place, creator);
+            self.peers.get(place).is_wanted = true;
+            return Ok((place, self.may_refresh(place, now)));
         }
         let endpoint = match TeredoAddress::of(destination) {
             Some(peer) => {
@@ -183,7 +208,42 @@ impl Contacts {
             }
             None => server.ok_or(DropReason::NoRemote)?,
         };
-        self.entry_of(destination, endpoint, creator, now, effects)
+        let (place, is_new) = self.entry_of(destination, endpoint, creator, now, effects)?;
+        self.peers.get(place).is_wanted = true;
+        Ok((place, is_new))
+    }
+
+    /// A peer counts for another sender from now on, if nothing waits for it.
+    fn adopt(&mut self, place: Place, creator: u16) {
+        let peer = self.peers.get(place);
+        if peer.waiting > 0 || peer.creator == creator {
+            return;
+        }
+        let (before, address) = (core::mem::replace(&mut peer.creator, creator), mapped(peer.address));
+        if !peer.is_trusted {
+            self.shares.release(before, address);
+            self.shares.claim(creator, address);
+        }
+    }
+
+    /// A peer is going to be asked: the first time since it answered, or the first time within the time that four bubbles are for.
+    pub(super) fn begin(&mut self, place: Place, now: Instant) {
+        let peer = self.peers.get(place);
+        if peer.bubbles == 0 || now.since(asked_at(peer)) >= ASKED_AGAIN {
+            (peer.contacted, peer.bubbles) = (stamp(now), 0);
+        }
+    }
+
+    /// Whether a peer has not answered four bubbles.
+    fn has_failed(&mut self, place: Place, now: Instant) -> bool {
+        let peer = self.peers.get(place);
+        peer.bubbles >= BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
+    }
+
+    /// Whether a peer has proven another endpoint than this one, and is heard from there: what is no bubble does not move it.
+    pub(super) fn is_elsewhere(&mut self, place: Place, from: Endpoint4, now: Instant) -> bool {
+        let peer = self.peers.get(place);
+        peer.is_trusted && peer.endpoint != from && peer.was_heard(VALID, now)
     }
 
     /// The endpoint that a peer has proven.
@@ -193,16 +253,24 @@ impl Contacts {
         peer.is_trusted.then_some(peer.endpoint)
     }
 
-    /// Begins to contact a peer again that was trusted and has been silent since: it may be at another endpoint. Whether it was one.
-    pub(super) fn approaches_again(&mut self, place: Place, now: Instant) -> bool {
+    /// Whether a peer that has sent a bubble through the server gets one by its own. One that was trusted and has been silent since may be at another
+    /// endpoint; one that this side does not want is not asked without its own bubbles.
+    pub(super) fn is_asked_back(&mut self, place: Place, now: Instant) -> bool {
         let peer = self.peers.get(place);
-        let is_idle = matches!(peer.state, PeerState::Trusted | PeerState::Established);
-        if !is_idle || peer.was_heard(VALID, now) {
+        let may = match peer.state {
+            PeerState::Unreachable => false,
+            PeerState::Contacting => !peer.is_wanted,
+            PeerState::Trusted | PeerState::Established => !peer.was_heard(VALID, now),
+        };
+        if !may {
             return false;
         }
-        (peer.contacted, peer.bubbles) = (stamp(now), 0);
-        self.peers.put(place, PeerState::Contacting, now);
-        true
+        self.begin(place, now);
+        let may = self.may_refresh(place, now);
+        if may && self.peers.get(place).state != PeerState::Contacting {
+            self.peers.put(place, PeerState::Contacting, now);
+        }
+        may
     }
 
     /// The peer with an address, and whether it is new. `creator` has the share that it counts for.
@@ -216,6 +284,19 @@ impl Contacts {
     ) -> Result<(Place, bool), DropReason> {
         let creator = self.shares.creator(creator);
         self.entry_of(address, endpoint, creator, now, effects)
+    }
+
+    /// The same of a native peer that a stranger's datagram names: it counts for the IPv4 address that the datagram came from, which alone is not freely
+    /// chosen.
+    pub(super) fn entry_of_stranger(
+        &mut self,
+        address: Ipv6Addr,
+        (server, from): (Endpoint4, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<(Place, bool), DropReason> {
+        let creator = self.shares.creator4(from.address);
+        self.entry_of(address, server, creator, now, effects)
     }
 
     fn entry_of(
@@ -313,15 +394,20 @@ impl Contacts {
         let peer = self.peers.get(place);
         match peer.state {
             // It was not asked, because of a rate: it may be there.
-            PeerState::Contacting
-                if peer.bubbles == 0
-                    && since(Some(peer.contacted), now).is_some_and(|time| time >= ASKED) =>
-            {
+            PeerState::Contacting if peer.bubbles == 0 && now.since(asked_at(peer)) >= ASKED => {
                 self.forget(place, effects);
             }
+            // A stranger alone wants to be answered: he repeats what he sends, or it is not worth a repetition.
+            PeerState::Contacting if !peer.is_wanted && now.since(asked_at(peer)) < ASKED => {
+                self.peers.put(place, PeerState::Contacting, now);
+            }
+            PeerState::Contacting if !peer.is_wanted && peer.is_trusted => {
+                self.peers.put(place, PeerState::Trusted, now);
+            }
+            PeerState::Contacting if !peer.is_wanted => self.forget(place, effects),
             PeerState::Contacting if peer.bubbles < BUBBLES => {
                 self.peers.put(place, PeerState::Contacting, now);
-                return true;
+                return self.may_refresh(place, now);
             }
             PeerState::Contacting => {
                 self.drop_waiting(place, effects);
@@ -367,6 +453,20 @@ impl Contacts {
         self.rates.admit_control(from, now)
     }
 
+    /// Takes a token for an answer to a peer's bubble.
+    pub(super) fn may_answer(&mut self, peer: Ipv6Addr, now: Instant) -> bool {
+        let may = self.rates.admit_answer(self.shares.creator(peer), now);
+        self.bubbles_limited += u64::from(!may);
+        may
+    }
+
+    /// Takes a token for a test because of a datagram from this endpoint.
+    pub(super) fn may_test_for(&mut self, from: Endpoint4, now: Instant) -> bool {
+        let may = self.rates.admit_stranger(from.address, now);
+        self.bubbles_limited += u64::from(!may);
+        may
+    }
+
     /// Takes a token for a bubble or a test.
     fn may_send(&mut self, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
         let may = effects.has_room() && self.rates.admit(to, now);
@@ -384,7 +484,14 @@ impl Contacts {
     /// Whether a direct bubble proves by its nonce that its sender got the last one through its server (RFC 6081 §5.2.4.4).
     pub(super) fn is_proof(&mut self, place: Place, nonce: Option<BubbleNonce>, now: Instant) -> bool {
         let is_awaited = self.peers.get(place).is_tested(now);
-        is_awaited && nonce.is_some_and(|nonce| self.nonce(place).starts_with(&nonce))
+        is_awaited && nonce.is_some_and(|nonce| self.bubble_nonce(place) == nonce)
+    }
+
+    /// The nonce of the last bubble to a peer: each bubble has another one (RFC 6081 §5.2.4.1).
+    fn bubble_nonce(&mut self, place: Place) -> BubbleNonce {
+        let peer = self.peers.get(place);
+        let [a, b, c, d, ..] = echo::nonce(self.key, peer.address, peer.bubble.unwrap_or(peer.contacted));
+        [a, b, c, d]
     }
 
     /// A bubble through a peer's server (RFC 4380 §5.2.6), with a nonce (RFC 6081 §5.2.4.1) and, for a peer behind the same NAT, the local endpoint
@@ -402,9 +509,8 @@ impl Contacts {
         // §5.2.4: who sent a bubble wrote this address.
         if self.is_host(peer.server) && self.may_greet(place, peer.server, now, effects) {
             let to = Endpoint4::new(peer.server, TEREDO_PORT);
-            let [a, b, c, d, ..] = self.nonce(place);
             let own = [endpoint_octets(local)];
-            let nonce = Trailer::Nonce([a, b, c, d]);
+            let nonce = Trailer::Nonce(self.bubble_nonce(place));
             let octets = match behind == Some(peer.mapped().address) {
                 true => with_trailers(source, address, &[nonce, Trailer::AlternateAddresses(&own)]),
                 false => with_trailers(source, address, &[nonce]),
@@ -413,7 +519,7 @@ impl Contacts {
         }
     }
 
-    /// A bubble from one address to another, directly to an endpoint, if it may be sent there. The nonce is that of the peer's bubble through a server.
+    /// A bubble from one address to another, directly to an endpoint that may be sent to. The nonce is that of the peer's bubble through a server.
     pub(super) fn direct_bubble(
         &mut self,
         (source, destination): (Ipv6Addr, Ipv6Addr),
@@ -422,32 +528,23 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) {
-        if self.may_send_to(to) && self.may_send(to.address, now, effects) {
+        if self.may_send(to.address, now, effects) {
             let octets = with_trailers(source, destination, trailer.as_slice());
             effects.send(Generated::Datagram(local, to, octets));
         }
     }
 
-    /// Whether an endpoint may be that of a peer behind the same NAT: of a host, which may have a private address.
-    pub(super) fn is_alternate(&self, endpoint: Endpoint4) -> bool {
-        endpoint.port != 0
-            && !is_martian4(endpoint.address)
-            && self.acceptable.check(endpoint.address) != Err(DropReason::EmbeddedNotUnicast)
-            && self.local != Some(endpoint.address)
-    }
-
-    /// The same to an endpoint in the network of a peer behind the same NAT, which may be private (RFC 6081 §5.6).
-    pub(super) fn alternate_bubble(
+    /// The answer to a peer's bubble.
+    pub(super) fn answer_bubble(
         &mut self,
-        (source, destination): (Ipv6Addr, Ipv6Addr),
-        (local, to): (Endpoint4, Endpoint4),
-        nonce: Option<BubbleNonce>,
+        between: (Ipv6Addr, Ipv6Addr),
+        ends: (Endpoint4, Endpoint4),
+        trailer: Option<Trailer<'_>>,
         now: Instant,
         effects: &mut Effects,
     ) {
-        if self.is_alternate(to) && self.may_send(to.address, now, effects) {
-            let octets = with_trailers(source, destination, nonce.map(Trailer::Nonce).as_slice());
-            effects.send(Generated::Datagram(local, to, octets));
+        if self.may_answer(between.1, now) {
+            self.direct_bubble(between, ends, trailer, now, effects);
         }
     }
 
@@ -474,10 +571,7 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) {
-        if self.may_send(to.address, now, effects) {
-            let octets = with_trailers(source, destination, &[Trailer::Advertisement]);
-            effects.send(Generated::Datagram(local, to, octets));
-        }
+        self.answer_bubble((source, destination), (local, to), Some(Trailer::Advertisement), now, effects);
     }
 
     /// A bubble to a peer of the same link, whatever its address is.
@@ -494,15 +588,16 @@ impl Contacts {
         }
     }
 
-    /// Whether a peer is to be tested again because a packet came from an endpoint that is not proven. A peer that is trusted stays so meanwhile.
-    pub(super) fn tests_again(&mut self, place: Place, now: Instant) -> bool {
-        let is_due = self.may_refresh(place, now);
+    /// Whether a peer may be tested again because a packet came from an endpoint that is not proven. A peer that is trusted stays so meanwhile.
+    pub(super) fn may_test_again(&mut self, place: Place, now: Instant) -> bool {
         let peer = self.peers.get(place);
-        let is_contacted = matches!(peer.state, PeerState::Contacting | PeerState::Unreachable);
-        if is_due && !is_contacted {
-            peer.contacted = stamp(now);
-        }
-        is_due && !is_contacted
+        let may = match peer.state {
+            PeerState::Unreachable => false,
+            // It is tested again by its time.
+            PeerState::Contacting => !peer.is_wanted,
+            PeerState::Trusted | PeerState::Established => true,
+        };
+        may && self.may_refresh(place, now)
     }
 
     /// A test of a native peer, through the client's server (RFC 4380 §5.2.9).
@@ -534,7 +629,10 @@ impl Contacts {
 
     /// Octets of memory that the peers take, and what is counted for them.
     pub(super) fn memory_used(&self) -> usize {
-        self.peers.memory_used() + self.shares.memory_used() + self.rates.memory_used()
+        self.peers.memory_used()
+            + self.waiting.memory_used()
+            + self.shares.memory_used()
+            + self.rates.memory_used()
     }
 
     /// The whole.
@@ -565,6 +663,11 @@ fn with_trailers(source: Ipv6Addr, destination: Ipv6Addr, trailers: &[Trailer<'_
 fn endpoint_octets(endpoint: Endpoint4) -> [u8; 6] {
     let ([a, b, c, d], [high, low]) = (endpoint.address.octets(), endpoint.port.to_be_bytes());
     [a, b, c, d, high, low]
+}
+
+/// When a peer was asked for the first time since it answered.
+fn asked_at(peer: &Peer) -> Instant {
+    Instant(peer.contacted.get() - 1)
 }
 
 fn shown(peer: &Peer, now: Instant) -> PeerRow {

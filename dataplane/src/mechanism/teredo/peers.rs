@@ -56,6 +56,8 @@ pub(super) struct Peer {
     pub(super) bubbles: u8,
     /// Packets that wait for it.
     pub(super) waiting: u8,
+    /// Whether this side asked for it, and not a stranger's datagram alone.
+    pub(super) is_wanted: bool,
 }
 
 /// A time in nanoseconds, from 1 on.
@@ -140,17 +142,19 @@ impl Peers {
         self.index.len() >= self.most
     }
 
-    /// A peer whose place a new one may take: one that did not answer, else one that has not answered yet, else one that packets do not pass both
-    /// ways to and from; the oldest. Never an established one, and none that was one lately.
+    /// A peer whose place a new one may take: one that did not answer, else one that has not answered yet and that no packet waits for, else one that
+    /// packets do not pass both ways to and from, else another one that has not answered yet; the oldest. Never an established one, and none that was
+    /// one lately or that this host itself asks at the moment.
     pub(super) fn displaced(&self) -> Option<u32> {
-        [PeerState::Unreachable, PeerState::Contacting, PeerState::Trusted].into_iter().find_map(|state| {
-            // Nor one that this host itself asks at the moment.
-            let is_proven = |place: &u32| {
-                let peer = &self.slots[*place as usize];
-                state == PeerState::Contacting && (peer.is_trusted || peer.creator == OWN)
-            };
-            self.queue(state).take(EXAMINED).find(|place| !is_proven(place))
-        })
+        let is_unproven = |peer: &Peer| !peer.is_trusted && peer.creator != OWN;
+        self.first_of(PeerState::Unreachable, |_| true)
+            .or_else(|| self.first_of(PeerState::Contacting, |peer| is_unproven(peer) && peer.waiting == 0))
+            .or_else(|| self.first_of(PeerState::Trusted, |_| true))
+            .or_else(|| self.first_of(PeerState::Contacting, is_unproven))
+    }
+
+    fn first_of(&self, state: PeerState, may_go: impl Fn(&Peer) -> bool) -> Option<u32> {
+        self.queue(state).take(EXAMINED).find(|place| may_go(&self.slots[*place as usize]))
     }
 
     fn queue(&self, state: PeerState) -> impl Iterator<Item = u32> {
@@ -184,6 +188,7 @@ impl Peers {
             is_local: false,
             bubbles: 0,
             waiting: 0,
+            is_wanted: false,
         };
         let place = self.free.pop().unwrap_or_else(|| {
             self.slots.push(peer);
@@ -303,6 +308,22 @@ mod tests {
         }
         assert_eq!(peers.displaced(), None);
         assert_eq!(peers.find(at(0)), Some(places[0]));
+    }
+
+    /// Those that nobody waits for, then those that are idle, and then those that somebody waits for.
+    #[test]
+    fn a_peer_that_packets_wait_for_gives_way_after_the_idle_ones_and_one_of_this_host_never() {
+        let mut peers = Peers::new(4, 1);
+        let [waited, own, idle, asked] =
+            [0, 1, 2, 3].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0)));
+        peers.get(waited).waiting = 1;
+        peers.get(own).creator = OWN;
+        peers.put(idle, PeerState::Trusted, Instant(0));
+        for expected in [asked, idle, waited] {
+            assert_eq!(peers.displaced(), Some(expected));
+            peers.remove(expected);
+        }
+        assert_eq!(peers.displaced(), None);
     }
 
     #[test]

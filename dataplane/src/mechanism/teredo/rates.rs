@@ -1,81 +1,95 @@
-//! Rates of bubbles: to an IPv4 address, for a sender's packets, and of all. A bucket belongs to all with one hash, so that no flood makes one forget
-//! what was sent.
+//! Rates of bubbles and tests: to an IPv4 address, because of a sender's packets, and of all.
 
 use crate::instant::Instant;
-use alloc::vec;
-use alloc::vec::Vec;
-use core::hash::BuildHasher as _;
+use crate::rates::{Rate, Rates};
 use core::net::Ipv4Addr;
-use core::time::Duration;
-use foldhash::fast::FixedState;
 
 const BUCKETS: usize = 16_384;
 /// Bubbles a second to one address, and in a burst.
-const TO_ADDRESS: (u64, u64) = (500, 1_000);
-/// The same for the packets of one sender: less, so that he does not take the rate of a server from others.
-const OF_SENDER: (u64, u64) = (100, 200);
-/// What control may hear from the address of a server.
-const CONTROL: (u64, u64) = (100, 200);
+const TO_ADDRESS: Rate = Rate { rate: 500, burst: 1_000 };
 /// The same to all.
-const TO_ALL: (u64, u64) = (20_000, 20_000);
+const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
+/// The same because of the packets of one sender: less, so that he does not take the rate of a server from others.
+const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
+/// What strangers' datagrams make a client send without a packet of its own host: bubbles that answer bubbles.
+const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
+/// Tests of native hosts because of a stranger's datagrams, by his IPv4 address, and of all strangers: their server has most of its rate left for the
+/// tests of this host's own peers.
+const TESTS_OF_STRANGER: Rate = Rate { rate: 5, burst: 20 };
+const TESTS_OF_STRANGERS: Rate = Rate { rate: 20, burst: 40 };
+/// What control may hear from the address of a server.
+const CONTROL: Rate = Rate { rate: 100, burst: 200 };
 
-/// Each bucket is the time at which it is full (the generic cell rate algorithm, ITU-T I.371 Annex A).
+/// All of these rates.
 #[derive(Debug)]
 pub(super) struct BubbleRates {
-    hash: FixedState,
-    addresses: Vec<Instant>,
-    senders: Vec<Instant>,
-    all: Instant,
-    control: Vec<Instant>,
+    addresses: Rates,
+    all: Rates,
+    senders: Rates,
+    answers: Rates,
+    strangers: Rates,
+    all_strangers: Rates,
+    control: Rates,
 }
 
 impl BubbleRates {
     pub(super) fn new(seed: u64) -> Self {
+        let many = |rate, number| Rates::new(rate, BUCKETS, seed.rotate_left(number));
+        let one = |rate| Rates::new(rate, 1, seed);
         Self {
-            hash: FixedState::with_seed(seed),
-            addresses: vec![Instant::default(); BUCKETS],
-            senders: vec![Instant::default(); BUCKETS],
-            all: Instant::default(),
-            control: vec![Instant::default(); BUCKETS],
+            addresses: many(TO_ADDRESS, 0),
+            all: one(TO_ALL),
+            senders: many(OF_SENDER, 8),
+            answers: one(ANSWERS),
+            strangers: many(TESTS_OF_STRANGER, 16),
+            all_strangers: one(TESTS_OF_STRANGERS),
+            control: many(CONTROL, 24),
         }
     }
 
     /// Octets of memory.
-    pub(super) fn memory_used(&self) -> usize {
-        (self.senders.len() + self.addresses.len() + self.control.len()) * size_of::<Instant>()
+    pub(super) const fn memory_used(&self) -> usize {
+        self.addresses.memory_used()
+            + self.senders.memory_used()
+            + self.strangers.memory_used()
+            + self.control.memory_used()
     }
 
     /// Takes a token for a bubble to an address. Whether there was one.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
-        let at = self.hash.hash_one(address.to_bits()) as usize % BUCKETS;
-        take(&mut self.addresses[at], TO_ADDRESS, now) && take(&mut self.all, TO_ALL, now)
-    }
-
-    /// Takes a token for an advertisement from an address. Whether there was one.
-    pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
-        let at = self.hash.hash_one(from.to_bits()) as usize % BUCKETS;
-        take(&mut self.control[at], CONTROL, now)
+        both((&mut self.addresses, address.to_bits()), &mut self.all, now)
     }
 
     /// Takes a token for a bubble because of a sender's packet. Whether there was one.
     pub(super) fn admit_sender(&mut self, creator: u16, now: Instant) -> bool {
-        take(&mut self.senders[usize::from(creator) % BUCKETS], OF_SENDER, now)
+        self.senders.admit(creator, now)
+    }
+
+    /// Takes a token for an answer to a sender's bubble. Whether there was one.
+    pub(super) fn admit_answer(&mut self, creator: u16, now: Instant) -> bool {
+        both((&mut self.senders, creator.into()), &mut self.answers, now)
+    }
+
+    /// Takes a token for a test because of a stranger's datagram. Whether there was one.
+    pub(super) fn admit_stranger(&mut self, from: Ipv4Addr, now: Instant) -> bool {
+        both((&mut self.strangers, from.to_bits()), &mut self.all_strangers, now)
+    }
+
+    /// Takes a token for an advertisement from an address. Whether there was one.
+    pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
+        self.control.admit(from.to_bits(), now)
     }
 }
 
-fn take(bucket: &mut Instant, (rate, burst): (u64, u64), now: Instant) -> bool {
-    let token = Duration::from_nanos(1_000_000_000 / rate);
-    let full = (*bucket).max(now);
-    if full.since(now) > token * (burst as u32 - 1) {
-        return false;
-    }
-    *bucket = full + token;
-    true
+/// Takes a token of one and a token of all; neither, if there is not one of each.
+fn both((each, whose): (&mut Rates, u32), all: &mut Rates, now: Instant) -> bool {
+    all.has((), now) && each.admit(whose, now) && all.admit((), now)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     #[test]
     fn a_flood_to_one_address_leaves_the_others_their_rate() {
@@ -87,5 +101,17 @@ mod tests {
         assert_eq!(admitted(&mut rates, flooded, now), 1_000);
         assert_eq!(admitted(&mut rates, other, now), 1_000);
         assert_eq!(admitted(&mut rates, flooded, now + Duration::from_secs(1)), 500);
+    }
+
+    #[test]
+    fn an_address_keeps_its_tokens_while_the_rate_of_all_is_used_up() {
+        let mut rates = BubbleRates::new(1);
+        let now = Instant::from_secs(9);
+        let address = |number| Ipv4Addr::from_bits(0xc000_0000 + number);
+        let admitted = (0..30_000).filter(|number| rates.admit(address(*number), now)).count();
+        assert_eq!(admitted, 20_000);
+        assert!(!rates.admit(address(40_000), now));
+        let later = now + Duration::from_secs(1);
+        assert_eq!((0..5_000).filter(|_| rates.admit(address(40_000), later)).count(), 1_000);
     }
 }

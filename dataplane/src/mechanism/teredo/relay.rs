@@ -58,25 +58,15 @@ impl Relay {
         if !prologue.is_empty() {
             return Err(DropReason::TeredoUnexpected);
         }
-        let client = TeredoAddress::of(source).ok_or(DropReason::SourceNotRelay)?;
-        let Some(place) = contacts.find(source) else {
-            let is_mapped = client.mapped() == from;
-            return Err(if is_mapped {
-                DropReason::TeredoNotTrusted
-            } else {
-                DropReason::SpoofedEmbeddedSource
-            });
+        let place = contacts.find(source);
+        let known = place.filter(|place| {
+            let peer = contacts.get(*place);
+            peer.is_trusted && peer.endpoint == from
+        });
+        let place = match known {
+            Some(place) => place,
+            None => Self::proves(contacts, place, &datagram, now)?,
         };
-        if client.mapped() != from {
-            // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).
-            let peer = contacts.get(place);
-            let is_known = peer.is_trusted && peer.endpoint == from;
-            let nonce = datagram.trailers()?.nonce;
-            let is_proven = is_known || contacts.may_send_to(from) && contacts.is_proof(place, nonce, now);
-            if !is_proven {
-                return Err(DropReason::SpoofedEmbeddedSource);
-            }
-        }
         contacts.heard(place, from, now);
         if datagram.is_bubble() {
             return Ok(Next::Absorb);
@@ -89,5 +79,35 @@ impl Relay {
             return Err(DropReason::DestinationNotInSite);
         }
         Ok(Next::Leave)
+    }
+
+    /// A packet from an endpoint that is not known to be the client's: whether that is proven.
+    #[cold]
+    #[inline(never)]
+    fn proves(
+        contacts: &mut Contacts,
+        place: Option<Place>,
+        datagram: &Datagram<'_>,
+        now: Instant,
+    ) -> Result<Place, DropReason> {
+        let from = datagram.from;
+        let client = TeredoAddress::of(datagram.source).ok_or(DropReason::SourceNotRelay)?;
+        let is_mapped = client.mapped() == from;
+        let Some(place) = place else {
+            return Err(if is_mapped {
+                DropReason::TeredoNotTrusted
+            } else {
+                DropReason::SpoofedEmbeddedSource
+            });
+        };
+        let is_proven = if is_mapped {
+            // A forged packet does not move it from where it has proven to be.
+            datagram.is_bubble() || !contacts.is_elsewhere(place, from, now)
+        } else {
+            // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).
+            let nonce = datagram.trailers()?.nonce;
+            contacts.may_send_to(from) && contacts.is_proof(place, nonce, now)
+        };
+        is_proven.then_some(place).ok_or(DropReason::SpoofedEmbeddedSource)
     }
 }

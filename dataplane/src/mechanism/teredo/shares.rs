@@ -16,6 +16,8 @@ const OF_SENDER: u32 = 64;
 const SITE: u32 = 128 - 48;
 /// The same of an IPv4 address, behind which many clients may be.
 const OF_ADDRESS: u32 = 64;
+/// The same of one sender's peers with one IPv4 address that have not answered: he leaves room for the peers of others behind it.
+const OF_BOTH: u32 = 512;
 /// What everybody may have of a small list.
 const LEAST: u32 = 16;
 
@@ -30,6 +32,8 @@ pub(super) struct Shares {
     senders: Vec<u32>,
     /// Peers by the IPv4 address that theirs contains.
     addresses: Vec<u32>,
+    /// Peers that have not answered, by both.
+    both: Vec<u32>,
     most: u32,
 }
 
@@ -39,6 +43,7 @@ impl Shares {
             hash: FixedState::with_seed(seed),
             senders: vec![0; COUNTERS],
             addresses: vec![0; COUNTERS],
+            both: vec![0; COUNTERS],
             most,
         }
     }
@@ -46,28 +51,38 @@ impl Shares {
     /// The counter of a sender: that of a client is its IPv4 address.
     pub(super) fn creator(&self, sender: Ipv6Addr) -> u16 {
         let site = match TeredoAddress::of(sender) {
-            Some(client) => client.mapped().address.to_bits().into(),
+            Some(client) => return self.creator4(client.mapped().address),
             None => (sender.to_bits() >> SITE) as u64,
         };
         (self.hash.hash_one(site) as u16).max(OWN + 1)
     }
 
+    /// The counter of whoever sends from an IPv4 address.
+    pub(super) fn creator4(&self, address: Ipv4Addr) -> u16 {
+        (self.hash.hash_one(u64::from(address.to_bits())) as u16).max(OWN + 1)
+    }
+
     /// Octets of memory.
     pub(super) fn memory_used(&self) -> usize {
-        (self.senders.len() + self.addresses.len()) * size_of::<u32>()
+        (self.senders.len() + self.addresses.len() + self.both.len()) * size_of::<u32>()
     }
 
     fn of_address(&self, address: Ipv4Addr) -> usize {
         self.hash.hash_one(address.to_bits()) as usize % COUNTERS
     }
 
+    fn of_both(&self, creator: u16, address: Ipv4Addr) -> usize {
+        self.hash.hash_one((creator, address.to_bits())) as usize % COUNTERS
+    }
+
     /// Whether a sender may have another peer with this IPv4 address.
     pub(super) fn check(&self, creator: u16, address: Option<Ipv4Addr>) -> Result<(), DropReason> {
+        let share = |part: u32| (self.most / part).max(LEAST);
         let of_sender = self.senders[usize::from(creator)];
         let of_address = address.map_or(0, |address| self.addresses[self.of_address(address)]);
-        if creator != OWN && of_sender >= (self.most / OF_SENDER).max(LEAST)
-            || of_address >= (self.most / OF_ADDRESS).max(LEAST)
-        {
+        let of_both = address.map_or(0, |address| self.both[self.of_both(creator, address)]);
+        let is_over = of_sender >= share(OF_SENDER) || of_both >= share(OF_BOTH);
+        if creator != OWN && is_over || of_address >= share(OF_ADDRESS) {
             return Err(DropReason::TeredoPeersFull);
         }
         Ok(())
@@ -75,21 +90,36 @@ impl Shares {
 
     /// A peer that has not answered is new.
     pub(super) fn add(&mut self, creator: u16, address: Option<Ipv4Addr>) {
-        self.senders[usize::from(creator)] += 1;
+        self.claim(creator, address);
         if let Some(address) = address {
             let at = self.of_address(address);
             self.addresses[at] += 1;
         }
     }
 
-    /// A peer has answered for the first time.
-    pub(super) fn proven(&mut self, creator: u16) {
+    /// A peer that has not answered counts for this sender.
+    pub(super) fn claim(&mut self, creator: u16, address: Option<Ipv4Addr>) {
+        self.senders[usize::from(creator)] += 1;
+        if let Some(address) = address {
+            let at = self.of_both(creator, address);
+            self.both[at] += 1;
+        }
+    }
+
+    /// A peer has answered for the first time, or counts for another sender.
+    pub(super) fn release(&mut self, creator: u16, address: Option<Ipv4Addr>) {
         self.senders[usize::from(creator)] -= 1;
+        if let Some(address) = address {
+            let at = self.of_both(creator, address);
+            self.both[at] -= 1;
+        }
     }
 
     /// A peer is gone.
     pub(super) fn remove(&mut self, creator: u16, address: Option<Ipv4Addr>, is_unproven: bool) {
-        self.senders[usize::from(creator)] -= u32::from(is_unproven);
+        if is_unproven {
+            self.release(creator, address);
+        }
         if let Some(address) = address {
             let at = self.of_address(address);
             self.addresses[at] -= 1;

@@ -127,6 +127,7 @@ impl Teredo {
         if !self.contacts.may_refresh(place, now) {
             return;
         }
+        self.contacts.begin(place, now);
         match &self.side {
             Side::Client(client) if client.solicits(&mut self.contacts, place, local, now, effects) => {}
             Side::Client(_) | Side::Relay(_) => self.greet(place, local, now, effects),

@@ -46,6 +46,11 @@ impl Waiting {
         self.number
     }
 
+    /// Octets of memory.
+    pub(super) fn memory_used(&self) -> usize {
+        self.units as usize * UNIT
+    }
+
     /// Stores a packet for a peer.
     pub(super) fn hold(&mut self, peer: u32, creator: u16, frame: &Frame) -> Result<(), DropReason> {
         let needed = units(frame.len());
@@ -53,7 +58,9 @@ impl Waiting {
         let has = self.of_creator.get(&creator).copied().unwrap_or_default();
         let share = (left / SHARE).max(LEAST);
         let of_peer = self.packets.get(&peer).map_or(0, Vec::len);
-        let is_over = creator != OWN && has > 0 && has + needed > share;
+        // A first packet may be longer than the share, while there is room for others.
+        let is_first = has == 0 && (needed <= LEAST || left > MOST / 2);
+        let is_over = creator != OWN && !is_first && has + needed > share;
         if of_peer >= OF_A_PEER || needed > left || is_over {
             return Err(DropReason::TeredoWaitingFull);
         }
@@ -117,6 +124,8 @@ mod tests {
         let mut waiting = Waiting::new(1);
         let frame = Frame::holding(&vec![0x60; 60_000]);
         let accepted = (0..1_000).filter(|peer| waiting.hold(*peer, *peer as u16, &frame).is_ok()).count();
-        assert_eq!(accepted, (MOST / 40) as usize);
+        assert_eq!(accepted, 13, "while half of the room is left");
+        let small = Frame::holding(&[0x60; 1_280]);
+        assert!(waiting.hold(2_000, 2_000, &small).is_ok());
     }
 }

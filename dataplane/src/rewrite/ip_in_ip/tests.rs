@@ -3,6 +3,7 @@ use crate::effects::Effects;
 use crate::frame::{Checksum, Offload, SegmentKind, Segments};
 use crate::limits::Limits;
 use crate::parse::parse;
+use crate::rewrite::segments::finish;
 use crate::rewrite::{Editing, Pass, Rewriter, Work, decap};
 use crate::samples::{is_sound, seal, tcp, udp, v4, v6};
 use crate::tunnel::identification::Identifications;
@@ -36,9 +37,14 @@ fn in_udp(rewriter: &mut Rewriter, octets: &[u8], offload: Offload) -> Result<Ve
     let work = Work { decision: &decision, packet: &packet, inner: None, pass };
     let (mut frame, mut out) = (Frame::holding(octets), Outbox::new(64));
     frame.offload = offload;
+    // As a link sends it that is no socket.
+    let sent = |frame: &mut Frame| {
+        finish(frame);
+        frame.bytes().to_vec()
+    };
     Ok(match rewriter.execute::<Editing>(&work, &mut frame, &mut out, &mut effects)? {
-        Executed::InPlace => vec![frame.bytes().to_vec()],
-        Executed::InPieces => out.frames().iter().map(|piece| piece.bytes().to_vec()).collect(),
+        Executed::InPlace => vec![sent(&mut frame)],
+        Executed::InPieces => out.frames().iter_mut().map(sent).collect(),
     })
 }
 

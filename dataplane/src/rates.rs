@@ -1,25 +1,27 @@
-//! Rates of IPv4 addresses. A bucket belongs to all addresses with one hash: an address never has more tokens because others were forgotten, and
-//! a flood of forged sources takes the tokens of those alone whose buckets it meets.
+//! Rates of many: of addresses, of senders. A bucket belongs to all with one hash: none has more tokens because others were forgotten, and a flood of
+//! forged sources takes the tokens of those alone whose buckets it meets.
 
+use crate::instant::Instant;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::{BuildHasher as _, Hash};
+use core::time::Duration;
 use foldhash::fast::FixedState;
-use sixway_dataplane::Instant;
-use std::hash::{BuildHasher as _, Hash};
-use std::time::Duration;
 
 const SECOND: u64 = 1_000_000_000;
 
 /// Tokens a second, and how many a full bucket has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Datagrams a second.
+    /// Packets a second.
     pub rate: u32,
-    /// Datagrams of a burst.
+    /// Packets of a burst.
     pub burst: u32,
 }
 
 impl Rate {
     /// A third of it, for some; and what is left for others.
-    pub(super) const fn thirds(self) -> (Self, Self) {
+    pub const fn thirds(self) -> (Self, Self) {
         let (rate, burst) = (self.rate / 3, self.burst / 3);
         (Self { rate, burst }, Self { rate: self.rate - rate, burst: self.burst - burst })
     }
@@ -27,7 +29,7 @@ impl Rate {
 
 /// Buckets of one rate; each is the time at which it is full (the generic cell rate algorithm, ITU-T I.371 Annex A).
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub struct Rates {
     token: Duration,
     tolerance: Duration,
     hash: FixedState,
@@ -36,7 +38,7 @@ pub(super) struct Rates {
 
 impl Rates {
     /// This many buckets; one is a rate of all together.
-    pub(super) fn new(Rate { rate, burst }: Rate, buckets: usize, seed: u64) -> Self {
+    pub fn new(Rate { rate, burst }: Rate, buckets: usize, seed: u64) -> Self {
         let token = SECOND.checked_div(u64::from(rate)).unwrap_or(u64::MAX).max(1);
         Self {
             token: Duration::from_nanos(token),
@@ -47,15 +49,28 @@ impl Rates {
     }
 
     /// Takes a token of an address, or of an identifier; false: the bucket is empty.
-    pub(super) fn admit(&mut self, whose: impl Hash, now: Instant) -> bool {
-        let at = self.hash.hash_one(whose) as usize % self.full.len();
-        let Some(bucket) = self.full.get_mut(at) else { return false };
-        let full = (*bucket).max(now);
+    pub fn admit(&mut self, whose: impl Hash, now: Instant) -> bool {
+        let at = self.at(whose);
+        let full = self.full[at].max(now);
         if full.since(now) > self.tolerance {
             return false;
         }
-        *bucket = full + self.token;
+        self.full[at] = full + self.token;
         true
+    }
+
+    /// Whether [`Rates::admit`] would have a token, which stays.
+    pub fn has(&self, whose: impl Hash, now: Instant) -> bool {
+        self.full[self.at(whose)].since(now) <= self.tolerance
+    }
+
+    /// Octets of memory.
+    pub const fn memory_used(&self) -> usize {
+        self.full.capacity() * size_of::<Instant>()
+    }
+
+    fn at(&self, whose: impl Hash) -> usize {
+        self.hash.hash_one(whose) as usize % self.full.len()
     }
 }
 
@@ -71,6 +86,7 @@ mod tests {
         let now = Instant::from_secs(100);
         let taken = |rates: &mut Rates, from, now| (0..1_000).filter(|_| rates.admit(from, now)).count();
         assert_eq!(taken(&mut rates, heavy, now), 20);
+        assert_eq!((rates.has(heavy, now), rates.has(light, now)), (false, true));
         assert_eq!(taken(&mut rates, heavy, now + Duration::from_secs(1)), 10);
         assert_eq!(taken(&mut rates, light, now + Duration::from_secs(1)), 20);
     }
