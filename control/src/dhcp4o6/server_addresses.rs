@@ -52,7 +52,7 @@ fn is_variable(name: &str) -> bool {
     VARIABLES.contains(&name.strip_prefix("dhcp6_").unwrap_or(name))
 }
 
-/// The addresses of a value; `None`: it is none of addresses.
+/// The addresses of a value; `None`: it contains something else.
 fn addresses(value: &str) -> Option<Vec<Ipv6Addr>> {
     let mut all = Vec::new();
     let words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ','));

@@ -383,7 +383,7 @@ fn leases_that_wait_for_their_hosts_still_wait_after_a_restart() {
 
 #[test]
 fn forged_queries_of_names_and_of_leases_take_nothing_from_another_client() {
-    // All at once: names by forged datagrams, hosts of one client prefix that ask, release and decline, and octets that are no messages.
+    // Together: names by forged datagrams, hosts of one client prefix that ask, release and decline, and octets that are no messages.
     let pool = vec!["192.0.2.0/24".parse().unwrap()];
     let mut server = Server::new(ServerSettings { pool, ..settings() }, 7);
     let innocent: Vec<Ipv6Addr> =

@@ -323,7 +323,7 @@ fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64
 /// What an answer about a lease says in place of a protocol.
 const ALL: &str = "all protocols";
 
-/// Which host is asked for: that which had an IPv4 address by a lease of 4over6 at a time, the address itself or a prefix that contains it.
+/// The question which host had an IPv4 address by a lease of 4over6 at a time, the address itself or a prefix that contains it.
 #[derive(Clone, Copy, Debug)]
 pub struct LeaseQuestion {
     address: Ipv4Addr,

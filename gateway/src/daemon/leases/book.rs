@@ -75,7 +75,7 @@ impl LeaseBook {
         }
     }
 
-    /// Writes down what has changed, before anybody is told of it.
+    /// Writes down what has changed, before anybody knows of it.
     pub(in crate::daemon) fn write_down(&self) {
         let wall = self.clock.wall();
         for (place, disk) in self.disks().iter_mut().enumerate() {

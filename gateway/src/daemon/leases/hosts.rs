@@ -82,7 +82,9 @@ impl LeaseHosts {
         for host in &mut self.hosts {
             let servers = host.servers.now();
             // RFC 7341 §9: without the option nothing is asked. It is tried again when the option is there.
-            while let Some(message) = host.client.poll_transmit(now).filter(|_| !servers.is_empty()) {
+            while !servers.is_empty()
+                && let Some(message) = host.client.poll_transmit(now)
+            {
                 servers.iter().for_each(|server| self.sockets.send(*server, &message));
             }
             while let Some(event) = host.client.poll_event() {

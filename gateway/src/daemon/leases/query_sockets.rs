@@ -15,7 +15,7 @@ const MOST: usize = 8;
 pub(super) struct QuerySockets {
     open: BTreeMap<Ipv6Addr, UdpServer>,
     arrivals: Option<Arrivals>,
-    /// What was told, so that it is told once.
+    /// What was logged last, so that it is logged only once.
     told: Option<String>,
 }
 
