@@ -102,7 +102,7 @@ impl Facts {
             defaults4: default_interfaces(),
             mtus: mtus.collect(),
             mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
-            softwires: softwires(config, &host.addresses, |to| toward(to, hop)),
+            softwires: softwires(config, &host.addresses, (REMOTE6, |to| toward(to, hop))),
             members: members(config, &host.interfaces),
             outside,
             is_running: host.interfaces.contains(&device),

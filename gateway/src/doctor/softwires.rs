@@ -1,6 +1,5 @@
 //! Tunnels of DS-Lite, of 4over6 and of IP in IP: their ends, and the links that their outer packets leave by.
 
-use super::facts::REMOTE6;
 use crate::config::{Config, DsLite, FourOverSixEnd, HostAddress, Route, Surroundings};
 use crate::host::Hop;
 use sixway_wire::Prefix6;
@@ -34,17 +33,17 @@ fn host_in(prefix: &Prefix6) -> Ipv6Addr {
     Ipv6Addr::from_bits(prefix.address().to_bits() | (u128::from(prefix.length() < 112) * 0x5157))
 }
 
-/// Those of the configuration whose ends are known; `toward`: where packets to a destination are sent.
+/// Those of the configuration whose ends are known; `anywhere`: an address of the IPv6 Internet, and where packets to a destination are sent.
 pub(super) fn softwires(
     config: &Config,
     addresses: &[HostAddress],
-    toward: impl Fn(IpAddr) -> Option<Hop>,
+    (anywhere, toward): (Ipv6Addr, impl Fn(IpAddr) -> Option<Hop>),
 ) -> Vec<Softwire> {
     let now = Surroundings::of(addresses);
     let of_ds_lite = config.ds_lite.iter().filter_map(|it| match it {
         DsLite::B4(b4) => {
             // Where a name leads, only the gateway knows: by the IPv6 Internet.
-            let remote = b4.aftr_now(&now).unwrap_or(REMOTE6);
+            let remote = b4.aftr_now(&now).unwrap_or(anywhere);
             Some(ipv4_in_ipv6(&b4.name, b4.local.now(&now)?, remote, "AFTR"))
         }
         DsLite::Aftr(aftr) => {
