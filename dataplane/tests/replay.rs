@@ -18,6 +18,8 @@ mod mutation;
 mod parse;
 #[path = "../../fuzz/targets/quoted.rs"]
 mod quoted;
+#[path = "../../fuzz/targets/teredo_ends.rs"]
+mod teredo_ends;
 #[path = "../../fuzz/targets/tunnels.rs"]
 mod tunnels;
 
@@ -43,6 +45,11 @@ fn any_packets_in_any_order_are_accounted_for() {
 #[test]
 fn any_packets_into_tunnels_and_out_of_them_are_accounted_for() {
     mutation::replay(&Path::new(CORPUS).join("tunnels"), 20_000, tunnels::run);
+}
+
+#[test]
+fn any_datagrams_to_a_teredo_relay_or_client_are_accounted_for() {
+    mutation::replay(&Path::new(CORPUS).join("teredo_ends"), 20_000, teredo_ends::run);
 }
 
 #[test]

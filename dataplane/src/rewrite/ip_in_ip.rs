@@ -16,7 +16,7 @@
 
 use super::encap::clamp;
 use super::job::segment_payload;
-use super::outer_header::outer_header_6;
+use super::outer_header::{OuterHeader, outer_header_6};
 use super::rewriter::HeaderWriter;
 use super::segments::{Family, finish};
 use super::work::Executed;
@@ -25,15 +25,14 @@ use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::outbox::Outbox;
 use crate::parse::{Addresses, IPV4_HEADER, IPV6_HEADER, Packet};
-use crate::translate::header::Ipv6Header;
+use crate::translate::header::{Ipv4Header, Ipv6Header};
 use crate::tunnel::encapsulation_limit::{Borne, borne};
 use crate::tunnel::path_mtu::LEAST_UNCUT;
 use crate::tunnel::{OuterFragments, TunnelMtu, TunnelPolicy};
 use crate::verdict::Outer;
 use core::net::Ipv6Addr;
-use sixway_wire::IPV6_MIN_MTU;
-use sixway_wire::protocol::IPV4;
-use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, UDP_HEADER};
+use sixway_wire::protocol::{IPV4, TCP, UDP};
+use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, Endpoint4, IPV6_MIN_MTU, UDP_HEADER};
 
 /// What a tunnel's next packet may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,6 +180,47 @@ impl HeaderWriter {
         let limit = policy.encapsulation_limit;
         let room = self.room_with_limit(policy, outer, limit, true);
         self.encap_in_room(outer, (policy, limit, room), frame, (packet, packet.hops), news)
+    }
+
+    /// Whether an IPv6 packet becomes one datagram, and neither the path nor a segment has to be asked about.
+    #[inline(always)]
+    pub(super) fn takes_plain_udp(&self, policy: &TunnelPolicy, (packet, frame): (&Packet, &Frame)) -> bool {
+        let length = packet.length as usize;
+        let fits = match policy.mtu {
+            TunnelMtu::Static(mtu) => length <= usize::from(mtu).max(IPV6_MIN_MTU),
+            TunnelMtu::Dynamic => false,
+        };
+        fits && policy.outer_fragments == OuterFragments::Allowed
+            && IPV4_HEADER + UDP_HEADER + length <= usize::from(self.limits.mtu4)
+            && frame.offload.segments.is_none()
+            && !(policy.clamp_mss && packet.protocol == TCP)
+    }
+
+    /// Puts an IPv6 packet that is taken so into a datagram (RFC 4380 §5.1.2: DF is clear).
+    #[inline(always)]
+    pub(super) fn encap_plain_udp(
+        &mut self,
+        (source, destination): (Endpoint4, Endpoint4),
+        (policy, packet): (&TunnelPolicy, &Packet),
+        frame: &mut Frame,
+    ) -> Result<Executed, DropReason> {
+        let header = Ipv4Header {
+            tos: policy.outer_traffic_class(packet.traffic_class),
+            length: 0,
+            identification: self.identifications.reserve(destination.address, 1),
+            dont_fragment: false,
+            more_fragments: false,
+            offset: 0,
+            ttl: policy.ttl.of(packet.hops),
+            protocol: UDP,
+            source: source.address,
+            destination: destination.address,
+        };
+        let front = OuterHeader::Udp4 { header, ports: (source.port, destination.port) };
+        finish(frame);
+        frame.resize_front(0, front.length())?;
+        front.put(frame, 0);
+        Ok(Executed::InPlace)
     }
 
     /// The same, where it is known what the tunnel carries and which encapsulation limit the packet gets. Its hop limit is `hops`: the packet

@@ -234,6 +234,11 @@ impl Rewriter {
                 out,
                 &mut effects.counters,
             ),
+            (&Outer::Udp4 { source, destination }, Addresses::V6 { .. })
+                if self.writer.takes_plain_udp(policy, (packet, frame)) =>
+            {
+                self.writer.encap_plain_udp((source, destination), (policy, packet), frame)
+            }
             (outer, _) => {
                 let outer = *outer;
                 self.writer.encap_ip_in_ip(&outer, policy, frame, packet, (out, &mut effects.counters))

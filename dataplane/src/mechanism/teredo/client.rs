@@ -106,13 +106,13 @@ impl Client {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Next, DropReason> {
-        let Datagram { from, source, destination, prologue, .. } = datagram;
+        let Datagram { from, source, destination, .. } = datagram;
         let is_local = LINK_LOCAL.contains(source);
         // Solicited advertisements; control knows whom it has asked.
         if is_local && !datagram.is_bubble() {
             // An answer repeats the nonce that control always sends.
             let may = datagram.is_advertisement()
-                && !prologue.is_empty()
+                && datagram.has_prologue()
                 && from.port == TEREDO_PORT
                 && self.servers.contains(&from.address)
                 && contacts.may_tell_control(from.address, now);
@@ -132,7 +132,7 @@ impl Client {
         if self.server() == Some(from) {
             return self.forwarded(contacts, (datagram, local), now, effects);
         }
-        if !prologue.is_empty() {
+        if datagram.has_prologue() {
             return Err(DropReason::TeredoUnexpected);
         }
         let place = contacts.find(source);
@@ -228,12 +228,12 @@ impl Client {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Next, DropReason> {
-        let Datagram { source, destination, prologue, .. } = datagram;
+        let Datagram { source, destination, .. } = datagram;
         if !datagram.is_bubble() {
             return Err(DropReason::TeredoUnexpected);
         }
         let trailers = datagram.trailers()?;
-        let origin = Prologue::split(prologue).ok().and_then(|(prologue, _)| prologue.origin);
+        let origin = Prologue::split(datagram.prologue()).ok().and_then(|(prologue, _)| prologue.origin);
         let between = (destination, source);
         let nonce = trailers.nonce.map(Trailer::Nonce);
         let Some(peer) = TeredoAddress::of(source) else {

@@ -240,7 +240,7 @@ impl Contacts {
         peer.bubbles >= BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
     }
 
-    /// Whether a peer has proven another endpoint than this one, and is heard from there: what is no bubble does not move it.
+    /// Whether a peer has proven another endpoint than this one, and is heard from there: only a bubble moves it.
     pub(super) fn is_elsewhere(&mut self, place: Place, from: Endpoint4, now: Instant) -> bool {
         let peer = self.peers.get(place);
         peer.is_trusted && peer.endpoint != from && peer.was_heard(VALID, now)

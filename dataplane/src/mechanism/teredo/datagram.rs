@@ -17,16 +17,14 @@ const ROUTER_ADVERTISEMENT: u8 = 134;
 pub(super) struct Datagram<'a> {
     /// The endpoint that it came from.
     pub(super) from: Endpoint4,
-    /// What is in front of the packet.
-    pub(super) prologue: &'a [u8],
     /// Source and destination of the packet.
     pub(super) source: Ipv6Addr,
     pub(super) destination: Ipv6Addr,
     pub(super) packet: &'a Packet,
-    /// The packet's octets.
-    pub(super) octets: &'a [u8],
-    /// What is behind it.
-    pub(super) trailers: &'a [u8],
+    /// The datagram with its headers.
+    whole: &'a [u8],
+    /// Where the packet begins.
+    at: usize,
 }
 
 impl<'a> Datagram<'a> {
@@ -39,30 +37,51 @@ impl<'a> Datagram<'a> {
             return Err(DropReason::NoTunnel);
         };
         let (source, destination) = routed(inner)?;
-        let octets = arrival.octets();
-        let at = usize::from(arrival.packet.transport_at);
-        let header = octets.first().map_or(0, |first| usize::from(first & 0xf) * 4);
-        let prologue = octets.get(header + UDP_HEADER..at).unwrap_or_default();
-        let behind = octets.get(at..arrival.packet.length as usize).unwrap_or_default();
-        let (octets, trailers) =
-            behind.split_at_checked(inner.length as usize).ok_or(DropReason::Truncated)?;
-        let from = Endpoint4::new(from, port);
-        Ok(Self { from, prologue, source, destination, packet: inner, octets, trailers })
+        let whole = arrival.octets().get(..arrival.packet.length as usize).unwrap_or_default();
+        let (from, at) = (Endpoint4::new(from, port), usize::from(arrival.packet.transport_at));
+        Ok(Self { from, source, destination, packet: inner, whole, at })
+    }
+
+    /// Where the data of UDP begin.
+    #[inline(always)]
+    fn data_at(&self) -> usize {
+        self.whole.first().map_or(0, |first| usize::from(first & 0xf) * 4) + UDP_HEADER
+    }
+
+    /// Whether something is in front of the packet.
+    #[inline(always)]
+    pub(super) fn has_prologue(&self) -> bool {
+        self.data_at() != self.at
+    }
+
+    /// What is in front of the packet.
+    pub(super) fn prologue(&self) -> &'a [u8] {
+        self.whole.get(self.data_at()..self.at).unwrap_or_default()
+    }
+
+    /// The packet from its transport header on.
+    pub(super) fn message(&self) -> &'a [u8] {
+        let end = self.at + self.packet.length as usize;
+        self.whole.get(self.at + usize::from(self.packet.transport_at)..end).unwrap_or_default()
     }
 
     /// Whether the packet is a bubble.
+    #[inline(always)]
     pub(super) fn is_bubble(&self) -> bool {
         self.packet.protocol == NO_NEXT_HEADER && self.packet.fragment.is_none()
     }
 
     /// Whether the packet is a router advertisement.
     pub(super) fn is_advertisement(&self) -> bool {
-        let message = self.octets.get(usize::from(self.packet.transport_at)..).unwrap_or_default();
-        self.packet.protocol == ICMPV6 && message.first() == Some(&ROUTER_ADVERTISEMENT)
+        self.packet.protocol == ICMPV6 && self.message().first() == Some(&ROUTER_ADVERTISEMENT)
     }
 
     /// What is behind a bubble; nothing is looked for behind other packets.
     pub(super) fn trailers(&self) -> Result<BubbleTrailers<'a>, DropReason> {
-        if self.is_bubble() { BubbleTrailers::read(self.trailers) } else { Ok(BubbleTrailers::default()) }
+        if !self.is_bubble() {
+            return Ok(BubbleTrailers::default());
+        }
+        let end = self.at + self.packet.length as usize;
+        BubbleTrailers::read(self.whole.get(end..).ok_or(DropReason::Truncated)?)
     }
 }

@@ -42,8 +42,7 @@ pub(super) fn request((source, destination): (Ipv6Addr, Ipv6Addr), nonce: Nonce)
 
 /// Whether a packet is the reply.
 pub(super) fn answers(datagram: &Datagram<'_>, nonce: Nonce) -> bool {
-    let at = usize::from(datagram.packet.transport_at);
-    let message = datagram.octets.get(at..).unwrap_or_default();
+    let message = datagram.message();
     datagram.packet.protocol == ICMPV6
         && message.first() == Some(&ECHO_REPLY)
         && message.get(ICMP_HEADER..) == Some(&nonce[..])

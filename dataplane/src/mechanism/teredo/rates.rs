@@ -107,7 +107,7 @@ mod tests {
     fn an_address_keeps_its_tokens_while_the_rate_of_all_is_used_up() {
         let mut rates = BubbleRates::new(1);
         let now = Instant::from_secs(9);
-        let address = |number| Ipv4Addr::from_bits(0xc000_0000 + number);
+        let address = |number: u32| Ipv4Addr::from_bits(0xc000_0000 + number);
         let admitted = (0..30_000).filter(|number| rates.admit(address(*number), now)).count();
         assert_eq!(admitted, 20_000);
         assert!(!rates.admit(address(40_000), now));

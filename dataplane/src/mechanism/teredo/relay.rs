@@ -53,9 +53,9 @@ impl Relay {
         datagram: Datagram<'_>,
         now: Instant,
     ) -> Result<Next, DropReason> {
-        let Datagram { from, prologue, source, destination, .. } = datagram;
+        let Datagram { from, source, destination, .. } = datagram;
         // Only servers and clients send them.
-        if !prologue.is_empty() {
+        if datagram.has_prologue() {
             return Err(DropReason::TeredoUnexpected);
         }
         let place = contacts.find(source);

@@ -37,7 +37,7 @@ fn in_udp(rewriter: &mut Rewriter, octets: &[u8], offload: Offload) -> Result<Ve
     let work = Work { decision: &decision, packet: &packet, inner: None, pass };
     let (mut frame, mut out) = (Frame::holding(octets), Outbox::new(64));
     frame.offload = offload;
-    // As a link sends it that is no socket.
+    // As a link sends it, where there is not a socket.
     let sent = |frame: &mut Frame| {
         finish(frame);
         frame.bytes().to_vec()
