@@ -363,16 +363,18 @@ fn nothing_is_made_of_what_does_not_validate() {
 fn a_valid_answer_for_a_is_given_if_the_one_for_aaaa_is_bogus() {
     let settings = Settings { dnssec: validating(), ..settings() };
     let mut nat46 = nat46_with(settings, mapping_settings());
-    nat46.world = nat46.world.with_recorded(RECORDED);
-    nat46.world.add(&[("zzz.test", "AAAA", 60, "2001:db8:80::9")]);
+    // Header, x.odd.test AAAA IN, and a record of it.
+    let unsigned = "0000819000010001000000000178036f6464047465737400001c0001c00c001c00010000003c001020010db8008000000000000000000009";
+    nat46.world =
+        nat46.world.with_recorded(RECORDED).with_recorded(&format!("x.odd.test 28 bogus {unsigned}"));
     for bits in [PLAIN, DO] {
-        assert_eq!(nat46.ask(CLIENT, "zzz.test", "AAAA", bits).rcode, "SERVFAIL", "it is bogus");
-        let got = nat46.ask(CLIENT, "zzz.test", "A", bits);
+        assert_eq!(nat46.ask(CLIENT, "x.odd.test", "AAAA", bits).rcode, "SERVFAIL", "it is bogus");
+        let got = nat46.ask(CLIENT, "x.odd.test", "A", bits);
         assert_eq!((&*got.rcode, got.answer.len()), ("NOERROR", 0), "{got:?}");
         assert!(got.authority.iter().any(|record| record.contains("SOA")), "{got:?}");
     }
     assert_eq!(nat46.table.counts().made, 0);
-    let got = nat46.ask(CLIENT, "zzz.test", "A", CD);
+    let got = nat46.ask(CLIENT, "x.odd.test", "A", CD);
     assert_eq!(nat46.server(CLIENT, &got), Some(six("2001:db8:80::9")), "with CD=1 it is the client's risk");
 }
 

@@ -291,8 +291,12 @@ impl Pair {
         }
     }
 
-    /// RFC 6146 §3.6.1, IPv4 to IPv6: the BIB alone decides, unless packets are filtered.
+    /// RFC 6146 §3.6.1, IPv4 to IPv6: the BIB alone decides, unless packets are filtered. An AFTR reads the quote from the octets, which there are
+    /// not here.
     fn error_from_outside(&mut self, protocol: NatProtocol, outside: Endpoint4, remote: Endpoint4) {
+        if self.family == Family::Softwire {
+            return;
+        }
         let addresses = Addresses::V4 { source: SENDER, destination: outside.address };
         let packet = Packet { addresses, protocol: ICMPV4, transport: ERROR, length: 2, ..Packet::EMPTY };
         let quoted =
@@ -313,7 +317,7 @@ impl Pair {
                 let destination = Endpoint6::new(image(remote.address), port);
                 Quoted::V6 { source: binding.inside, destination, keep_ports: false }
             }
-            (Some(Edit::Renumber4 { source, destination, .. }), Family::Four | Family::Softwire) => {
+            (Some(Edit::Renumber4 { source, destination, .. }), Family::Four) => {
                 let inside = self.family.plain(binding.inside);
                 assert_eq!((source.address, destination.address), (SENDER, inside.address));
                 let destination = Endpoint4::new(remote.address, port);
@@ -324,7 +328,7 @@ impl Pair {
         assert_eq!(quoted_of(&self.effects, &decision), Some(quoted));
     }
 
-    /// The same from IPv6 to IPv4, where a session is required. One from a softwire is read from its octets, which there are not here.
+    /// The same from IPv6 to IPv4, where a session is required.
     fn error_from_inside(&mut self, protocol: NatProtocol, inside: Endpoint6, remote: Endpoint4) {
         if self.family == Family::Softwire {
             return;
