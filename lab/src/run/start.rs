@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Runs what is asked for, or resumes it, and writes its report into the same folder; the report as text.
+/// Runs what is requested, or resumes it, and writes its report into the same folder; the report as text.
 ///
 /// # Errors
 /// Nothing can be measured, or a signal has come; what was measured is kept.
