@@ -1,4 +1,4 @@
-//! Teredo beside miredo, in turn, round by round: what a packet costs the relay, bulk TCP, and how soon a client has its first answer.
+//! Teredo next to miredo, in turn, round by round: what a packet costs the relay, bulk TCP, and how soon a client has its first answer.
 
 use super::{Figure, Options, Section, Target};
 use crate::failure::{Asking as _, Result};

@@ -1,4 +1,4 @@
-//! What a load is asked for, and what it brings back: the same for all loads.
+//! What a load is ordered to do, and what it brings back: the same for all loads.
 
 use crate::failure::Result;
 use std::time::Duration;

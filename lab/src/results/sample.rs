@@ -138,7 +138,7 @@ mod tests {
     fn a_row_counts_only_if_the_device_is_the_bottleneck() {
         assert_eq!(verdict(0.5, 0.2, 0.95), "device-bound");
         assert_eq!(verdict(0.5, 0.2, 0.5), "not loaded");
-        assert_eq!(verdict(0.6, 0.3, 0.95), "tester-bound");
+        assert_eq!(verdict(0.6, 0.35, 0.95), "tester-bound");
         assert_eq!(verdict(0.95, 0.0, 0.5), "tester-bound");
     }
 }

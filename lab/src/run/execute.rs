@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::experiment::{Experiment, Line, Sheet};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::measure::{Cores, fixed_work};
+use crate::measure::Cores;
 use crate::results::{Asked, Cell, Sample, Store, TesterCost, Verdict, timestamp};
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
@@ -19,6 +19,8 @@ pub struct Laboratory<'a> {
     pub devices: &'a [&'a dyn Device],
     /// The CPUs of device and tester.
     pub cores: Cores,
+    /// What is timed before each measurement, usually [`crate::measure::fixed_work`]: milliseconds on this CPU.
+    pub control: fn(Option<usize>) -> Result<f64>,
 }
 
 /// What a run is about to do.
@@ -82,7 +84,7 @@ fn measure(
     session: &mut Session,
 ) -> Result<Sample> {
     let (started, start) = (timestamp(SystemTime::now()), Instant::now());
-    let control = fixed_work(laboratory.cores.device)?;
+    let control = (laboratory.control)(laboratory.cores.device)?;
     let mut sheet = Sheet::new(store.raw_folder(&cell.key())?);
     let build = || {
         let device = laboratory.device(&cell.device)?;

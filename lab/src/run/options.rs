@@ -38,7 +38,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What is asked for.
+    /// What is requested.
     ///
     /// # Errors
     /// A value that makes no sense.

@@ -7,14 +7,14 @@ use super::plan::{participants, plan};
 use crate::device::{self, Device};
 use crate::experiment::{self, Experiment};
 use crate::failure::{Asking as _, Failure, Result};
-use crate::measure::Cores;
+use crate::measure::{Cores, fixed_work};
 use crate::report::{Chapter, markdown};
 use crate::results::{Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, read, timestamp};
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Runs what is asked for, or resumes it, and writes its report into the same folder; the report as text.
+/// Runs what is requested, or resumes it, and writes its report into the same folder; the report as text.
 ///
 /// # Errors
 /// Nothing can be measured, or a signal has come; what was measured is kept.
@@ -51,8 +51,12 @@ pub fn run(options: &Options) -> Result<String> {
         })
     };
     let mut store = Store::open(&options.out, &asked, header)?;
-    let laboratory =
-        Laboratory { experiments: &experiments, devices: &able, cores: Cores::of_this_machine(asked.pin) };
+    let laboratory = Laboratory {
+        experiments: &experiments,
+        devices: &able,
+        cores: Cores::of_this_machine(asked.pin),
+        control: fixed_work,
+    };
     execute(laboratory, &cells, &asked, &mut store, |progress| {
         let (at, all) = progress.place;
         eprintln!("{at}/{all}  {}  {} left", progress.cell.key(), duration(progress.seconds_left));

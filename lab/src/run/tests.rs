@@ -210,7 +210,8 @@ fn run(folder: &Folder, asked: &Asked, fails: Option<Fails>) -> (Result<()>, Vec
     let experiment = FakeExperiment { fails, ..FakeExperiment::default() };
     let cells = plan(&[&experiment], &DEVICES, asked).unwrap();
     let mut store = open(folder, asked, &cells).unwrap();
-    let laboratory = Laboratory { experiments: &[&experiment], devices: &DEVICES, cores: CORES };
+    let laboratory =
+        Laboratory { experiments: &[&experiment], devices: &DEVICES, cores: CORES, control: |_| Ok(1.0) };
     let done = execute(laboratory, &cells, asked, &mut store, |_| ());
     (done, experiment.measured.lock().unwrap().clone())
 }

@@ -4,7 +4,7 @@ use crate::Interop;
 use sixway_lab::device;
 use sixway_lab::experiment::{self, Experiment};
 use sixway_lab::failure::Result;
-use sixway_lab::measure::Cores;
+use sixway_lab::measure::{Cores, fixed_work};
 use sixway_lab::results::{Asked, Header, Machine, Results, SCHEMA, Store, Verdict, read};
 use sixway_lab::run::{Laboratory, execute, plan};
 use sixway_lab::topology::Network;
@@ -41,7 +41,7 @@ fn tiny(experiment: &dyn Experiment, set: &[(&str, &str)]) -> Result<Results> {
     let out = folder.folder().join("results");
     let mut store = Store::open(&out, &asked, || Ok(header))?;
     let cores = Cores::of_this_machine(asked.pin);
-    let laboratory = Laboratory { experiments: &[experiment], devices: &devices, cores };
+    let laboratory = Laboratory { experiments: &[experiment], devices: &devices, cores, control: fixed_work };
     execute(laboratory, &cells, &asked, &mut store, |_| ())?;
     read(&out)
 }

@@ -49,8 +49,9 @@ impl<'a> Flow<'a> {
         self.at
     }
 
-    /// What is to be done now. A request that it wants to send counts as sent at `now`. With `ends` no other address is begun.
-    pub(super) fn want(&mut self, now: Instant, ends: bool, outcome: &mut Outcome) -> Want {
+    /// What is to be done now. A request that it wants to send counts as sent at `now`. All replies were read that had come by `read`: only by
+    /// that time may one be missing. With `ends` no other address is begun.
+    pub(super) fn want(&mut self, now: Instant, read: Instant, ends: bool, outcome: &mut Outcome) -> Want {
         let Some(target) = self.targets.get(self.at).copied() else { return Want::Nothing };
         if self.requests.is_empty() {
             if ends {
@@ -67,7 +68,7 @@ impl<'a> Flow<'a> {
         }
         let open = self.requests.iter().filter(|(_, answered)| !answered).count();
         let end = last + LOST_AFTER;
-        if open > 0 && now < end {
+        if open > 0 && read < end {
             return Want::Wait(end);
         }
         outcome.lost += open as u64;
@@ -120,14 +121,20 @@ mod tests {
     fn an_answer_brings_the_next_request_and_a_pause_the_next_address() {
         let (start, mut outcome) = (Instant::now(), Outcome::default());
         let mut flow = Flow::new(&TARGETS, HABIT, start);
-        assert!(sends(flow.want(start, false, &mut outcome), 0, 1));
-        assert_eq!(flow.want(start + MS, false, &mut outcome), Want::Wait(start + 10 * MS));
+        assert!(sends(flow.want(start, start, false, &mut outcome), 0, 1));
+        assert_eq!(flow.want(start + MS, start + MS, false, &mut outcome), Want::Wait(start + 10 * MS));
         flow.answer(1, start + 2 * MS, &mut outcome);
-        assert!(sends(flow.want(start + 2 * MS, false, &mut outcome), 0, 2));
+        assert!(sends(flow.want(start + 2 * MS, start + 2 * MS, false, &mut outcome), 0, 2));
         flow.answer(2, start + 3 * MS, &mut outcome);
-        assert_eq!(flow.want(start + 3 * MS, false, &mut outcome), Want::Wait(start + 8 * MS));
-        assert_eq!(flow.want(start + 7 * MS, false, &mut outcome), Want::Wait(start + 8 * MS));
-        assert!(sends(flow.want(start + 8 * MS, false, &mut outcome), 1, 1));
+        assert_eq!(
+            flow.want(start + 3 * MS, start + 3 * MS, false, &mut outcome),
+            Want::Wait(start + 8 * MS)
+        );
+        assert_eq!(
+            flow.want(start + 7 * MS, start + 7 * MS, false, &mut outcome),
+            Want::Wait(start + 8 * MS)
+        );
+        assert!(sends(flow.want(start + 8 * MS, start + 8 * MS, false, &mut outcome), 1, 1));
         assert_eq!((outcome.sent, outcome.answered, outcome.late, outcome.lost), (3, 2, 0, 0));
     }
 
@@ -135,13 +142,13 @@ mod tests {
     fn a_reply_after_the_next_request_counts_as_late_and_not_as_lost() {
         let (start, mut outcome) = (Instant::now(), Outcome::default());
         let mut flow = Flow::new(&TARGETS[..1], HABIT, start);
-        assert!(sends(flow.want(start, false, &mut outcome), 0, 1));
-        assert!(sends(flow.want(start + 10 * MS, false, &mut outcome), 0, 2));
+        assert!(sends(flow.want(start, start, false, &mut outcome), 0, 1));
+        assert!(sends(flow.want(start + 10 * MS, start + 10 * MS, false, &mut outcome), 0, 2));
         flow.answer(2, start + 11 * MS, &mut outcome);
         flow.answer(1, start + 12 * MS, &mut outcome);
         flow.answer(1, start + 13 * MS, &mut outcome);
         flow.answer(7, start + 13 * MS, &mut outcome);
-        assert_eq!(flow.want(start + 13 * MS, false, &mut outcome), Want::Nothing);
+        assert_eq!(flow.want(start + 13 * MS, start + 13 * MS, false, &mut outcome), Want::Nothing);
         let counted = (outcome.answered, outcome.late, outcome.reordered, outcome.duplicated, outcome.lost);
         assert_eq!(counted, (2, 1, 1, 1, 0));
         assert!(outcome.latency.max() >= 11_900_000, "from its own request");
@@ -151,14 +158,19 @@ mod tests {
     fn what_is_not_answered_within_a_second_is_lost_and_counts_once() {
         let (start, mut outcome) = (Instant::now(), Outcome::default());
         let mut flow = Flow::new(&TARGETS, HABIT, start);
-        assert!(sends(flow.want(start, false, &mut outcome), 0, 1));
-        assert!(sends(flow.want(start + 10 * MS, false, &mut outcome), 0, 2));
+        assert!(sends(flow.want(start, start, false, &mut outcome), 0, 1));
+        assert!(sends(flow.want(start + 10 * MS, start + 10 * MS, false, &mut outcome), 0, 2));
         flow.answer(2, start + 11 * MS, &mut outcome);
         let end = start + 10 * MS + LOST_AFTER;
-        assert_eq!(flow.want(start + 12 * MS, false, &mut outcome), Want::Wait(end));
-        assert_eq!(flow.want(end, false, &mut outcome), Want::Wait(end + HABIT.pause));
+        assert_eq!(flow.want(start + 12 * MS, start + 12 * MS, false, &mut outcome), Want::Wait(end));
+        assert_eq!(
+            flow.want(end, start, false, &mut outcome),
+            Want::Wait(end),
+            "a reply may wait to be read"
+        );
+        assert_eq!(flow.want(end, end, false, &mut outcome), Want::Wait(end + HABIT.pause));
         assert_eq!((outcome.sent, outcome.answered, outcome.lost), (2, 1, 1));
-        assert_eq!(flow.want(end + HABIT.pause, true, &mut outcome), Want::Nothing);
+        assert_eq!(flow.want(end + HABIT.pause, end + HABIT.pause, true, &mut outcome), Want::Nothing);
         assert_eq!(outcome.sent, outcome.answered + outcome.lost);
     }
 }

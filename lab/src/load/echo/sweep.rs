@@ -39,15 +39,17 @@ impl Load for EchoSweep {
         let mut flows: Vec<_> = self.flows.iter().map(|targets| Flow::new(targets, habit, start)).collect();
         let mut outcome = Outcome::default();
         let mut looked = start;
+        let mut read = start;
         loop {
             let now = Instant::now();
             let ends = matches!(until, Until::Time(time) if now - start >= time);
-            let Some(wait) = self.send_all(&link, &mut flows, ends, &mut outcome)? else { break };
+            let Some(wait) = self.send_all(&link, &mut flows, (read, ends), &mut outcome)? else { break };
             if now - looked >= LOOK {
                 looked = now;
                 interrupt::check()?;
             }
             link.wait(wait.saturating_duration_since(Instant::now()).min(LOOK))?;
+            read = Instant::now();
             while let Some([identifier, sequence]) = link.reply()? {
                 let now = Instant::now();
                 let number = usize::from(identifier) % flows.len();
@@ -71,13 +73,13 @@ impl EchoSweep {
         &self,
         link: &Link,
         flows: &mut [Flow<'_>],
-        ends: bool,
+        (read, ends): (Instant, bool),
         outcome: &mut Outcome,
     ) -> Result<Option<Instant>> {
         let mut earliest: Option<Instant> = None;
         for (number, flow) in flows.iter_mut().enumerate() {
             loop {
-                match flow.want(Instant::now(), ends, outcome) {
+                match flow.want(Instant::now(), read, ends, outcome) {
                     Want::Send { target, sequence } => {
                         link.send(target, [self.identifier(number, flow), sequence])?;
                     }
