@@ -295,14 +295,6 @@ pub fn qualified(network: &Network) -> Result<String> {
     address()?.ok_or_else(|| Failure::Unexpected("the address is gone".into()))
 }
 
-/// Starts miredo's client.
-///
-/// # Errors
-/// It does not start.
-pub fn run_miredo_client(network: &Network) -> Result<u32> {
-    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")
-}
-
 /// Starts miredo's relay on the host "gateway".
 ///
 /// # Errors

@@ -50,18 +50,7 @@ fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &
             ("prefix", "\"2001:db8:77::/96\""),
         ],
         "nat46.static" => vec![("address", "\"192.168.46.80\""), ("server", "\"2001:db8:80::80\"")],
-        "four_over_six" if OF_HOST_END.iter().any(|key| line.starts_with(&format!("{key} "))) => vec![
-            ("role", "\"host\""),
-            ("local", "\"2001:db8:77::1\""),
-            ("concentrator", "\"2001:db8:79::1\""),
-            ("servers", "\"2001:db8:79::2\""),
-        ],
-        "four_over_six" => vec![
-            ("role", "\"concentrator\""),
-            ("addresses", "\"2001:db8:77::1\""),
-            ("pool", "\"10.9.0.0/24\""),
-            ("clients", "\"2001:db8:78::/48\""),
-        ],
+        "four_over_six" => of_four_over_six(line),
         "four_over_six.static" => vec![("host", "\"2001:db8:78::1\""), ("ipv4", "\"10.9.0.1\"")],
         "teredo_relay" => vec![("interface", "\"eth0\""), ("ipv6_address", "\"2001:db8:79::9\"")],
         // Its servers are the section below it.
@@ -109,6 +98,25 @@ fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &
         "log.ipfix" => vec![("collector", "\"192.0.2.6\"")],
         _ => vec![],
     }
+}
+
+fn of_four_over_six(line: &str) -> Vec<(&'static str, &'static str)> {
+    let is = |key: &&str| line.starts_with(&format!("{key} "));
+    let host =
+        [("role", "\"host\""), ("local", "\"2001:db8:77::1\""), ("concentrator", "\"2001:db8:79::1\"")];
+    // Its lease file is instead of servers.
+    if is(&"server_lease_file") {
+        return host.to_vec();
+    }
+    if OF_HOST_END.iter().any(is) {
+        return [&host[..], &[("servers", "\"2001:db8:79::2\"")]].concat();
+    }
+    vec![
+        ("role", "\"concentrator\""),
+        ("addresses", "\"2001:db8:77::1\""),
+        ("pool", "\"10.9.0.0/24\""),
+        ("clients", "\"2001:db8:78::/48\""),
+    ]
 }
 
 /// A good configuration in which one key of a section can be written last.

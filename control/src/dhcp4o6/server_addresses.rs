@@ -77,7 +77,7 @@ fn addresses(value: &str) -> Option<Vec<Ipv6Addr>> {
 
 /// The octets of the option, as odhcp6c writes them.
 fn in_digits(word: &str) -> Option<Vec<Ipv6Addr>> {
-    if !word.is_ascii() || word.len() % 32 != 0 {
+    if !word.is_ascii() || !word.len().is_multiple_of(32) {
         return None;
     }
     let each = |place: usize| {

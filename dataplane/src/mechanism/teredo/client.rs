@@ -179,7 +179,8 @@ impl Client {
     ) -> Result<Next, DropReason> {
         let Datagram { from, source, .. } = datagram;
         // By its nonce a neighbour proves a local endpoint.
-        if !contacts.may_send_to(from) && !(self.is_neighbour(source) && contacts.is_near(from)) {
+        let is_neighbours = self.is_neighbour(source) && contacts.is_near(from);
+        if !contacts.may_send_to(from) && !is_neighbours {
             return Err(DropReason::TeredoNotTrusted);
         }
         if let Some(place) = place {

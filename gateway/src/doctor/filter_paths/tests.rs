@@ -321,7 +321,8 @@ fn packets_of_a_realm_come_in_by_its_vrf_and_each_realm_is_tried() {
             if name == "red" { "192.0.2.0/28" } else { "192.0.2.16/28" }
         )
     };
-    let text = format!("{}{}", realm("red", "vrf-red"), realm("blue", "vrf-blue"));
+    let own = "[gateway]\nipv4_address = \"192.0.2.40\"\n";
+    let text = format!("{}{}{own}", realm("red", "vrf-red"), realm("blue", "vrf-blue"));
     let mut it = facts();
     it.addresses.push(HostAddress {
         interface: "lan1".into(),
@@ -368,7 +369,7 @@ fn bridges_of_other_programs_leave_the_lan_its_trial() {
 fn queries_of_ipv4_clients_are_tried_at_any_address() {
     let mut it = facts();
     it.inside.clear();
-    let dns64 = "[dns64]\nlisten = [\"0.0.0.0:53\"]\nprefix = \"64:ff9b::/96\"\ntranslated_elsewhere = true\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\n";
+    let dns64 = "[dns64]\nlisten = [\"0.0.0.0:53\"]\nallow = [\"10.0.0.0/8\"]\nprefix = \"64:ff9b::/96\"\ntranslated_elsewhere = true\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\n";
     let (_, paths) = tried(&format!("{NAT44}{dns64}"), &it);
     assert!(names(&paths).contains(&"queries from lan0 to DNS64 at 0.0.0.0:53"), "{:?}", names(&paths));
 }
