@@ -189,6 +189,13 @@ impl Client {
         (self.state, self.next) = (ClientState::Idle, None);
     }
 
+    /// Ends a lease whose time is over, while no server is known that [`Self::poll_transmit`] could be sent to.
+    pub fn expire(&mut self, now: Instant) {
+        if self.held().is_some_and(|held| now >= held.times[2]) {
+            self.begin_anew(now);
+        }
+    }
+
     /// The leased address is used by another one, or cannot be used here (RFC 2131 §4.4.1): it is declined, and another one is looked for.
     pub fn decline(&mut self, now: Instant) {
         let Some(held) = self.held() else { return };

@@ -183,3 +183,15 @@ fn forged_and_stray_responses_change_nothing() {
     assert_eq!(hears(&mut client, 0, &Dhcpv4 { kind: MessageKind::Nak, ..other }), Err(Ignored::Unexpected));
     assert_eq!(client.poll_event(), None);
 }
+
+/// RFC 7341 §9: without a server there is nobody to ask, but the lease still ends.
+#[test]
+fn a_lease_that_nobody_can_renew_ends_at_its_time() {
+    let mut client = bound();
+    let end = client.held().unwrap().times[2];
+    client.expire(sixway_control::Instant(end.0 - 1));
+    assert!(client.held().is_some());
+    while client.poll_event().is_some() {}
+    client.expire(end);
+    assert_eq!((client.held(), client.poll_event()), (None, Some(ClientEvent::Lost)));
+}

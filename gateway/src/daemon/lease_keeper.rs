@@ -125,13 +125,15 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 
 /// Writes leases down, and gives the workers what they do not know. What one did not get is given again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
+    // What is told is written before: it is taken first.
+    let all_pending = book.take_pending();
     book.write_down();
     let notices = book.take_notices();
     if let Some(events) = gateway.event_log() {
         let known = notices.iter().take_while(|notice| events.lease(notice)).count();
         book.put_back_notices(notices, known);
     }
-    for (place, index, pending) in book.take_pending() {
+    for (place, index, pending) in all_pending {
         let changes: LeaseChanges = pending.iter().map(|(ipv4, binding)| (*ipv4, *binding)).collect();
         let mut whole = true;
         for worker in 0..gateway.workers() {

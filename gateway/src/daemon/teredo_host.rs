@@ -288,7 +288,10 @@ impl<'c> TeredoHost<'c> {
         self.listen();
         self.client.each_second(slept(), now);
         let [sent, received] = std::mem::replace(&mut self.passed, passed);
-        self.client.observe(passed[0] > sent, passed[1] > received, now);
+        // A relay's packets are counted with the client's.
+        if self.index == 0 {
+            self.client.observe(passed[0] > sent, passed[1] > received, now);
+        }
         if self.looked.is_none_or(|looked| now.since(looked) >= LOOK) {
             self.look();
         }

@@ -26,6 +26,8 @@ use tokio::sync::oneshot;
 
 /// How often this host's addresses are looked at, and missing sockets opened.
 const LOOK: Duration = Duration::from_secs(1);
+/// Length of the longest prefix that a site gets (RFC 6177 §2): shorter ones are not a network of this host alone.
+const SITE: u8 = 48;
 /// Batches of one socket that are handled before the other's.
 const BATCHES: usize = 16;
 
@@ -311,8 +313,8 @@ impl Task {
         if let Some(now) = addresses_now() {
             let subnets6 = now.iter().filter_map(|own| match own.address {
                 IpAddr::V4(_) => None,
-                // Without a netmask, it is of no network.
-                IpAddr::V6(address) if own.length == 0 => Some(Prefix6::holding(address, 128)),
+                // Without a netmask, or with that of a provider or of 6to4, it says nothing about neighbours.
+                IpAddr::V6(address) if own.length < SITE => Some(Prefix6::holding(address, 128)),
                 IpAddr::V6(address) => Some(Prefix6::holding(address, own.length)),
             });
             let subnets6 = subnets6.collect();

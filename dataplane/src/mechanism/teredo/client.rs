@@ -283,7 +283,9 @@ impl Client {
         let Datagram { from, source, .. } = datagram;
         let server = self.server().ok_or(DropReason::TeredoUnexpected)?;
         let is_due = contacts.find(source).is_none_or(|place| contacts.may_test_again(place, now));
-        if is_due && contacts.may_test_for(from, now) {
+        // One that is trusted has a test in two seconds, and takes none of the strangers'.
+        let is_trusted = contacts.find(source).is_some_and(|place| contacts.get(place).is_trusted);
+        if is_due && (is_trusted || contacts.may_test_for(from, now)) {
             let (place, _) = contacts.entry_of_stranger(source, (server, from), now, effects)?;
             contacts.begin(place, now);
             self.greet(contacts, place, local, now, effects);

@@ -433,6 +433,11 @@ impl Contacts {
         peer.bubbles < BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
     }
 
+    /// The same while packets to it pass: half of the bubbles are left for when it is asked again (RFC 4380 §5.2.6: four in 300 s).
+    pub(super) fn may_keep_valid(&mut self, place: Place, now: Instant) -> bool {
+        self.peers.get(place).bubbles < BUBBLES / 2 && self.may_refresh(place, now)
+    }
+
     /// Takes a token for an attempt to make a peer answer, and counts it.
     fn may_greet(&mut self, place: Place, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
         let creator = self.peers.get(place).creator;
@@ -543,7 +548,10 @@ impl Contacts {
         now: Instant,
         effects: &mut Effects,
     ) {
-        if self.may_answer(between.1, now) {
+        let known = self.find(between.1).map(|place| self.peers.get(place));
+        // Where a trusted peer is, forged bubbles of others do not keep it from its answer.
+        let is_trusted = known.is_some_and(|peer| peer.is_trusted && peer.endpoint == ends.1);
+        if is_trusted || self.may_answer(between.1, now) {
             self.direct_bubble(between, ends, trailer, now, effects);
         }
     }

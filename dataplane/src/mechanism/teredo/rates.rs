@@ -13,10 +13,10 @@ const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
 const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
 /// What strangers' datagrams make a client send without a packet of its own host: bubbles that answer bubbles.
 const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
-/// Tests of native hosts because of a stranger's datagrams, by his IPv4 address, and of all strangers: their server has most of its rate left for the
-/// tests of this host's own peers.
-const TESTS_OF_STRANGER: Rate = Rate { rate: 5, burst: 20 };
-const TESTS_OF_STRANGERS: Rate = Rate { rate: 20, burst: 40 };
+/// Tests of native hosts because of a stranger's datagrams, by his IPv4 address, and of all strangers. Servers have a rate for each client, ours of
+/// 20/s by default: most of it is left for this host's own tests and its qualification.
+const TESTS_OF_STRANGER: Rate = Rate { rate: 2, burst: 4 };
+const TESTS_OF_STRANGERS: Rate = Rate { rate: 5, burst: 10 };
 /// What control may hear from the address of a server.
 const CONTROL: Rate = Rate { rate: 100, burst: 200 };
 
@@ -26,6 +26,7 @@ pub(super) struct BubbleRates {
     addresses: Rates,
     all: Rates,
     senders: Rates,
+    answered: Rates,
     answers: Rates,
     strangers: Rates,
     all_strangers: Rates,
@@ -40,6 +41,7 @@ impl BubbleRates {
             addresses: many(TO_ADDRESS, 0),
             all: one(TO_ALL),
             senders: many(OF_SENDER, 8),
+            answered: many(OF_SENDER, 40),
             answers: one(ANSWERS),
             strangers: many(TESTS_OF_STRANGER, 16),
             all_strangers: one(TESTS_OF_STRANGERS),
@@ -51,6 +53,7 @@ impl BubbleRates {
     pub(super) const fn memory_used(&self) -> usize {
         self.addresses.memory_used()
             + self.senders.memory_used()
+            + self.answered.memory_used()
             + self.strangers.memory_used()
             + self.control.memory_used()
     }
@@ -65,9 +68,9 @@ impl BubbleRates {
         self.senders.admit(creator, now)
     }
 
-    /// Takes a token for an answer to a sender's bubble. Whether there was one.
+    /// Takes a token for an answer to a bubble that names a sender. It is not one of those that the sender's own packets need.
     pub(super) fn admit_answer(&mut self, creator: u16, now: Instant) -> bool {
-        both((&mut self.senders, creator.into()), &mut self.answers, now)
+        both((&mut self.answered, creator.into()), &mut self.answers, now)
     }
 
     /// Takes a token for a test because of a stranger's datagram. Whether there was one.

@@ -124,7 +124,7 @@ impl Teredo {
     #[cold]
     #[inline(never)]
     fn refresh(&mut self, place: Place, local: Endpoint4, now: Instant, effects: &mut Effects) {
-        if !self.contacts.may_refresh(place, now) {
+        if !self.contacts.may_keep_valid(place, now) {
             return;
         }
         self.contacts.begin(place, now);

@@ -38,6 +38,7 @@ pub(super) struct LeaseFile {
 
 impl LeaseFile {
     /// Reads the file: the last line of each address counts, lines that are not valid are counted. One that does not exist is empty.
+    /// What follows the last end of a line was not written to its end: it is not a lease, though it may look like one, and nothing is appended to it.
     ///
     /// # Errors
     /// It cannot be read, or it is something else: it would be overwritten.
@@ -47,20 +48,22 @@ impl LeaseFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(error),
         };
-        let (mut leases, mut faults) = (BTreeMap::new(), 0);
-        for line in text.lines() {
+        let written = text.rfind('\n').map_or("", |end| &text[..=end]);
+        let is_torn = written.len() < text.len();
+        let (mut leases, mut faults) = (BTreeMap::new(), usize::from(is_torn));
+        for line in written.lines() {
             match parse(line, wall) {
                 Some((lease, asker)) => drop(leases.insert(lease.ipv4, (lease, asker))),
                 None => faults += 1,
             }
         }
-        if leases.is_empty() && faults > 0 && text.contains('\n') {
+        if leases.is_empty() && faults > 0 && !written.is_empty() {
             return Err(io::Error::other("not a lease file; remove it, or set another `lease_file`"));
         }
         let mut leases: Vec<Line> = leases.into_values().collect();
         leases.sort_by_key(|(lease, _)| lease.until);
-        let (whole, lines) = (leases.len(), text.lines().count());
-        let file = Self { path: path.into(), whole, appended: lines - whole, lacks: false, failed: None };
+        let (whole, lines) = (leases.len(), written.lines().count());
+        let file = Self { path: path.into(), whole, appended: lines - whole, lacks: is_torn, failed: None };
         Ok((file, leases, faults))
     }
 
@@ -271,6 +274,31 @@ mod tests {
         assert_eq!(faults, 1);
         fs::write(&path, "[gateway]\nname = 1\n").unwrap();
         assert!(LeaseFile::load(&path, wall(0)).is_err());
+        fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// A full disk, or a loss of power.
+    #[test]
+    fn a_line_that_was_not_written_to_its_end_is_no_lease_and_spoils_none() {
+        let directory = directory("torn");
+        fs::create_dir_all(&directory).unwrap();
+        let (path, wall) = (directory.join("torn.leases"), wall(1_000));
+        let good = "bound 192.0.2.1 2001:db8::1 1999999999\n";
+        let renewed = "bound 192.0.2.1 2001:db8::1 2000000000\n";
+        for length in 1..renewed.len() {
+            fs::write(&path, [good, &renewed[..length]].concat()).unwrap();
+            let (mut file, leases, faults) = LeaseFile::load(&path, wall).unwrap();
+            assert_eq!((leases.len(), faults), (1, 1), "{length}");
+            assert_eq!(
+                (leases[0].0.state, unix(leases[0].0.until, wall)),
+                (LeaseState::Bound, 1_999_999_999)
+            );
+            assert!(file.is_to_be_rewritten(wall.now));
+            file.append(&leases, wall).unwrap();
+            let mut pages = vec![Vec::new(), leases.clone()];
+            file.rewrite(|_| pages.pop().unwrap_or_default(), wall).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), good);
+        }
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -87,6 +87,9 @@ impl LeaseHosts {
             {
                 servers.iter().for_each(|server| self.sockets.send(*server, &message));
             }
+            if servers.is_empty() {
+                host.client.expire(now);
+            }
             while let Some(event) = host.client.poll_event() {
                 host.note(event, self.clock);
             }
@@ -179,9 +182,14 @@ impl LeaseHosts {
         let now = self.clock.now();
         self.sockets.each_second();
         for host in &mut self.hosts {
-            if host.servers.look(&host.name) && host.servers.now().is_empty() {
-                // RFC 7341 §9: the option is gone.
+            let before = host.servers.now().to_vec();
+            host.servers.look(&host.name);
+            if host.servers.are_withdrawn() && host.client.held().is_some() {
+                // RFC 7341 §9: the option is gone, perhaps since before the start. Who gave the lease is told, if it is known.
                 host.client.release(now);
+                while let Some(message) = host.client.poll_transmit(now) {
+                    before.iter().for_each(|server| self.sockets.send(*server, &message));
+                }
             }
             if is_used {
                 host.used = now;
@@ -202,9 +210,8 @@ impl LeaseHosts {
         let now = self.clock.now();
         let of = |host: &Host| match host.awaits() && !host.servers.now().is_empty() {
             true => Some(AWAITING),
-            false => {
-                host.client.poll_timeout().filter(|_| !host.servers.now().is_empty()).map(|at| at.since(now))
-            }
+            false if host.servers.now().is_empty() => host.client.held().map(|held| held.times[2].since(now)),
+            false => host.client.poll_timeout().map(|at| at.since(now)),
         };
         self.hosts.iter().filter_map(of).min()
     }
@@ -329,4 +336,55 @@ fn client_id(name: &str, tunnel: Ipv6Addr) -> Vec<u8> {
     id.extend([0, 4]);
     id.extend(machine.unwrap_or_else(|| tunnel.to_bits()).to_be_bytes());
     id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A host whose lease, of an earlier process, lasts this long, and whose DHCPv6 client wrote this.
+    fn restarted(name: &str, seconds: u64, option: Option<&str>) -> LeaseHosts {
+        let directory = std::env::temp_dir().join(format!("sixway-host-{name}-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let (lease, servers) = (directory.join("host.leases"), directory.join("servers"));
+        let clock = Clock::start();
+        let end = clock.wall().unix_seconds + seconds;
+        fs::write(&lease, format!("192.0.2.7 192.0.2.1 {end} {end} {end}\n")).unwrap();
+        if let Some(option) = option {
+            fs::write(&servers, option).unwrap();
+        }
+        let text = format!(
+            "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nserver_lease_file = {servers:?}\nlease_file = {lease:?}\n"
+        );
+        let hosts = LeaseHosts::new(&crate::sample::config(&text), clock, 7).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        hosts
+    }
+
+    fn holds(hosts: &mut LeaseHosts) -> bool {
+        hosts.work();
+        hosts.hosts[0].client.held().is_some()
+    }
+
+    /// RFC 7341 §9.
+    #[test]
+    fn a_lease_of_before_the_start_is_given_up_if_the_option_is_gone() {
+        let mut gone = restarted("gone", 3_600, Some("reason=BOUND6\n"));
+        assert!(holds(&mut gone));
+        gone.each_second(true);
+        assert!(!holds(&mut gone) && gone.idle().is_none());
+        let mut there = restarted("there", 3_600, Some("2001:db8::547\n"));
+        there.each_second(true);
+        assert!(holds(&mut there));
+    }
+
+    #[test]
+    fn a_lease_ends_at_its_time_while_no_server_is_known() {
+        let mut unknown = restarted("unknown", 1, None);
+        unknown.each_second(true);
+        assert!(holds(&mut unknown), "the file may be written yet");
+        assert!(unknown.idle().is_some_and(|time| time <= Duration::from_secs(2)));
+        std::thread::sleep(Duration::from_millis(2_100));
+        assert!(!holds(&mut unknown));
+    }
 }

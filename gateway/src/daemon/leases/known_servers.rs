@@ -35,10 +35,19 @@ impl KnownServers {
         &self.now
     }
 
+    /// Whether the option was withdrawn, or never there: the lease was read, and has none.
+    pub(super) const fn are_withdrawn(&self) -> bool {
+        self.now.is_empty() && self.seen.is_some()
+    }
+
     /// Reads the file if it has changed. Whether the servers are others. A file that is missing leaves those that are known.
     pub(super) fn look(&mut self, host: &str) -> bool {
         let Some(path) = &self.file else { return false };
         let Ok(metadata) = fs::metadata(path) else { return false };
+        if metadata.len() == 0 {
+            // It is being written.
+            return false;
+        }
         let seen = metadata.modified().ok().map(|time| (time, metadata.len()));
         if seen.is_some() && seen == self.seen {
             return false;
@@ -93,8 +102,10 @@ mod tests {
         fs::write(&path, "2001:db8::1\n").unwrap();
         assert!(known.look("host") && !known.look("host"));
         assert_eq!(known.now(), ["2001:db8::1".parse::<Ipv6Addr>().unwrap()]);
+        fs::write(&path, "").unwrap();
+        assert!(!known.look("host") && !known.are_withdrawn());
         fs::write(&path, "reason=BOUND6\n").unwrap();
-        assert!(known.look("host") && known.now().is_empty());
+        assert!(known.look("host") && known.now().is_empty() && known.are_withdrawn());
         fs::write(&path, "new_dhcp6_dhcp4_o_dhcp6_server=2001:db8::2\n").unwrap();
         assert!(known.look("host"));
         fs::remove_file(&path).unwrap();

@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// Addresses of this host from which servers are asked at a time.
 const MOST: usize = 8;
+/// Batches that are read from a socket in one turn.
+const BATCHES: usize = 4;
 
 /// The sockets.
 #[derive(Default)]
@@ -66,7 +68,9 @@ impl QuerySockets {
     pub(super) fn hear(&mut self, mut heard: impl FnMut(Ipv6Addr, &[u8])) {
         let arrivals = self.arrivals.get_or_insert_with(Arrivals::new);
         for socket in self.open.values_mut() {
-            while let Ok(1..) = socket.receive(arrivals) {
+            // Whoever sends faster than it is read does not keep control here.
+            for _ in 0..BATCHES {
+                let Ok(1..) = socket.receive(arrivals) else { break };
                 for (path, octets) in arrivals.iter() {
                     if let (IpAddr::V6(source), SERVER_PORT) = (path.peer.ip(), path.peer.port()) {
                         heard(source, octets);
