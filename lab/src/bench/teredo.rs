@@ -121,6 +121,10 @@ struct Loaded {
 
 fn loaded(side: Side) -> Result<Loaded> {
     let network = network()?;
+    // What the relay sends is received by the others on the other CPU, or it would pay for them.
+    for (host, device) in [("host", "up0"), ("middle", "down2")] {
+        network.receive_on(host, device, 0)?;
+    }
     let (relay, port) = match side {
         Side::Sixway => (run_sixway(&network, RELAY)?, 3_544),
         Side::Miredo => (run_miredo_relay(&network)?, 3_545),
