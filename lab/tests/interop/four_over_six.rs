@@ -232,6 +232,10 @@ host = \"2001:db8:99:c::1\"
 name = \"absent.example\"
 host = \"2001:db8:99:d::1\"
 
+[[four_over_six.names]]
+name = \"third.example\"
+host = \"2001:db8:99:e::1\"
+
 [dns64]
 listen = [\"203.0.113.1\"]
 allow = [\"203.0.113.0/24\"]
@@ -284,17 +288,20 @@ lease_file = {own:?}
     let url = format!("http://{leased}:8080/");
     is_the_page(&fetch(&network, "server", &url)?.body, "the server")?;
     assert!(is("held")? && leases_of(&network, "host")?.contains(&leased), "{said}");
-    // 16 addresses: one waits for a host at a time.
-    assert!(address_of(&dig(&network, "away.example")?).is_some());
+    // Two of 16 addresses wait for hosts, and one of them is for who asks by TCP.
+    for (name, is_by_tcp) in [("away.example", false), ("absent.example", true)] {
+        let said = dig(&network, name)?;
+        assert!(address_of(&said).is_some() && said.contains("retrying in TCP") == is_by_tcp, "{said}");
+    }
     for _ in 0..20 {
-        let said = dig(&network, "absent.example")?;
+        let said = dig(&network, "third.example")?;
         assert!(said.contains("SERVFAIL") && address_of(&said).is_none(), "{said}");
     }
     let shown = leases_of(&network, "gateway")?;
-    assert_eq!(shown.matches("leased").count(), 2, "{shown}");
+    assert_eq!(shown.matches("leased").count(), 3, "{shown}");
     // The upstream does not exist.
     assert!(address_of(&dig(&network, "www.host.example")?).is_none());
-    assert_eq!(leases_of(&network, "gateway")?.matches("leased").count(), 2);
+    assert_eq!(leases_of(&network, "gateway")?.matches("leased").count(), 3);
     no_checksum_is_wrong(&network)
 }
 
