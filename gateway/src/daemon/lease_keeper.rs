@@ -125,7 +125,7 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 
 /// Writes leases down, and gives the workers what they do not know. What one did not get is given again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
-    // What is told is written before: it is taken first.
+    // Changes are taken before they are written, so that workers learn of none that is not in the file.
     let all_pending = book.take_pending();
     book.write_down();
     let notices = book.take_notices();

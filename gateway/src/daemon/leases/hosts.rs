@@ -185,7 +185,7 @@ impl LeaseHosts {
             let before = host.servers.now().to_vec();
             host.servers.look(&host.name);
             if host.servers.are_withdrawn() && host.client.held().is_some() {
-                // RFC 7341 §9: the option is gone, perhaps since before the start. Who gave the lease is told, if it is known.
+                // RFC 7341 §9: the option is gone, perhaps since before the start. The release goes to the servers that were known.
                 host.client.release(now);
                 while let Some(message) = host.client.poll_transmit(now) {
                     before.iter().for_each(|server| self.sockets.send(*server, &message));
