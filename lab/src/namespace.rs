@@ -111,7 +111,8 @@ impl Namespace {
             .ok_or_else(|| Failure::Unexpected(format!("no device {device} in {}", self.name)))
     }
 
-    /// Datagrams over IPv4 and IPv6 that came for sockets of this host, those included that a full socket could not keep.
+    /// Datagrams over IPv4 and IPv6 that came for sockets of this host, those included that the socket refused: those of a filter one by one, but
+    /// what finds the socket full is counted once for a GSO packet.
     ///
     /// # Errors
     /// The kernel does not say.
@@ -121,10 +122,10 @@ impl Namespace {
         let mut lines = four.lines().filter_map(|line| line.strip_prefix("Udp: "));
         let (names, figures) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
         let in_four = names.split_whitespace().zip(figures.split_whitespace());
-        let in_four = in_four.filter(|(name, _)| ["InDatagrams", "RcvbufErrors"].contains(name));
+        let in_four = in_four.filter(|(name, _)| ["InDatagrams", "InErrors"].contains(name));
         let in_six = six.lines().filter_map(|line| {
             let (name, figure) = line.split_once(char::is_whitespace)?;
-            ["Udp6InDatagrams", "Udp6RcvbufErrors"].contains(&name).then(|| figure.trim())
+            ["Udp6InDatagrams", "Udp6InErrors"].contains(&name).then(|| figure.trim())
         });
         Ok(in_four.map(|(_, figure)| figure).chain(in_six).filter_map(|it| it.parse::<u64>().ok()).sum())
     }
