@@ -38,6 +38,7 @@
 
 pub mod b4;
 pub mod dhcp4o6;
+pub mod dhcpv6_lease;
 pub mod dns64;
 pub mod isatap_host;
 mod neighbour_answer;

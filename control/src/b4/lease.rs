@@ -8,54 +8,24 @@
 //!
 //! Of several names the first counts (RFC 6334 §5).
 
+use crate::dhcpv6_lease::{OptionNames, words};
 use core::net::Ipv6Addr;
 use domain::base::Name;
 
-/// Octets of a file that are read.
-pub const LEASE_SIZE: usize = 1 << 20;
-
-/// Names of the option in variables, without their prefix and in small letters.
-const VARIABLES: [&str; 4] = ["aftr_name", "aftr", "dslite_aftr", "dhcp6_option_64"];
+const OPTION: OptionNames = OptionNames {
+    line: "option dhcp6.aftr-name ",
+    variables: &["aftr_name", "aftr", "dslite_aftr", "dhcp6_option_64"],
+    is_list: false,
+};
 
 /// The name, or the address; `None`: the lease has neither.
 pub fn aftr_in(text: &str) -> Option<String> {
-    let mut found = None;
-    for line in text.lines().map(str::trim) {
-        if line.starts_with("lease6") && line.ends_with('{') {
-            found = None; // A newer lease.
-            continue;
-        }
-        if found.is_none() {
-            found = written(line).and_then(first_name);
-        }
-    }
-    found
-}
-
-/// What a line says of the AFTR.
-fn written(line: &str) -> Option<&str> {
-    if let Some(rest) = line.strip_prefix("option dhcp6.aftr-name ") {
-        return Some(rest.trim_end_matches(';'));
-    }
-    let line = line.strip_prefix("export ").unwrap_or(line);
-    match line.split_once('=') {
-        Some((name, value)) => is_variable(name).then_some(value),
-        None if line.starts_with(['#', ';']) || line.contains(['{', '}', ' ']) => None,
-        None => Some(line),
-    }
-}
-
-fn is_variable(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
-    let name = name.strip_prefix("new_").unwrap_or(&name);
-    let name = name.strip_prefix("dhcp6_").filter(|rest| VARIABLES.contains(rest)).unwrap_or(name);
-    VARIABLES.contains(&name)
+    OPTION.find(text, first_name)
 }
 
 /// The first of the names in a value. It is a domain name with a label at least (RFC 6334 §3), or an address.
 fn first_name(value: &str) -> Option<String> {
-    let mut words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ','));
-    let word = words.find(|word| !word.is_empty())?;
+    let word = words(value).next()?;
     if word.parse::<Ipv6Addr>().is_ok() {
         return Some(word.to_owned());
     }

@@ -12,4 +12,4 @@ mod lease;
 
 pub use aftr_choice::{AftrChoice, GIVEN_UP_AFTER, Observed};
 pub use aftr_query::{AftrAddresses, AftrQuery, ReplyFault};
-pub use lease::{LEASE_SIZE, aftr_in};
+pub use lease::aftr_in;

@@ -6,57 +6,27 @@
 //! option dhcp6.dhcp4-o-dhcp6-server 2001:db8:99::1;     dhclient's lease file, in which the last lease is the newest
 //! ```
 
+use crate::dhcpv6_lease::{OptionNames, words};
 use core::net::Ipv6Addr;
-
-/// Octets of a file that are read.
-pub const SERVER_LEASE_SIZE: usize = 1 << 20;
 
 /// Servers that are asked: each query goes to all of them, and whoever wrote the option chose how many.
 const MOST: usize = 8;
 
-/// Names of the option in variables, in small letters and without their prefixes.
-const VARIABLES: [&str; 4] = ["dhcp4_o_dhcp6_server", "dhcp4o6_servers", "dhcp4o6_server", "option_88"];
+const OPTION: OptionNames = OptionNames {
+    line: "option dhcp6.dhcp4-o-dhcp6-server",
+    variables: &["dhcp4_o_dhcp6_server", "dhcp4o6_servers", "dhcp4o6_server", "option_88"],
+    is_list: true,
+};
 
 /// The servers, each once; `None`: the lease does not have the option, so that the client must not ask. An option without addresses means multicast.
 pub fn servers_in(text: &str) -> Option<Vec<Ipv6Addr>> {
-    let mut found = None;
-    for line in text.lines().map(str::trim) {
-        if line.starts_with("lease6") && line.ends_with('{') {
-            found = None; // A newer lease.
-            continue;
-        }
-        if found.is_none() {
-            found = written(line).and_then(addresses);
-        }
-    }
-    found
-}
-
-/// What a line says of the servers.
-fn written(line: &str) -> Option<&str> {
-    if let Some(rest) = line.strip_prefix("option dhcp6.dhcp4-o-dhcp6-server") {
-        return Some(rest.trim_end_matches(';'));
-    }
-    let line = line.strip_prefix("export ").unwrap_or(line);
-    match line.split_once('=') {
-        Some((name, value)) => is_variable(name).then_some(value),
-        None if line.is_empty() || line.starts_with(['#', ';']) || line.contains(['{', '}']) => None,
-        // A line of something else is not a list of addresses.
-        None => Some(line),
-    }
-}
-
-fn is_variable(name: &str) -> bool {
-    let name = name.trim().to_ascii_lowercase();
-    let name = name.strip_prefix("new_").unwrap_or(&name);
-    VARIABLES.contains(&name.strip_prefix("dhcp6_").unwrap_or(name))
+    OPTION.find(text, addresses)
 }
 
 /// The addresses of a value; `None`: it contains something else.
 fn addresses(value: &str) -> Option<Vec<Ipv6Addr>> {
     let mut all = Vec::new();
-    let words = value.split(|c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | ','));
-    for word in words.filter(|word| !word.is_empty()) {
+    for word in words(value) {
         let read = match word.parse() {
             Ok(address) => vec![address],
             Err(_) => in_digits(word)?,

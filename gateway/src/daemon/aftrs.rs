@@ -1,28 +1,25 @@
 //! The AFTR of a B4, where it is a name or comes from a DHCPv6 lease (RFC 6334): resolved over IPv6, again after its TTL, and replaced by the
 //! name's next address if it is silent.
 
+use super::lease_text;
 use super::name_servers::name_servers;
 use crate::config::{AftrAt, B4, Config};
-use nix::fcntl::OFlag;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, bind, sendto, setsockopt, socket,
     sockopt,
 };
-use sixway_control::b4::{AftrAddresses, AftrChoice, AftrQuery, LEASE_SIZE, Observed, ReplyFault, aftr_in};
+use sixway_control::b4::{AftrAddresses, AftrChoice, AftrQuery, Observed, ReplyFault, aftr_in};
 use sixway_dataplane::Instant;
 use sixway_dataplane::mechanism::ds_lite::AFTR_ADDRESS;
 use sixway_wire::checksum::Sum;
 use sixway_wire::icmpv4;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::io::Read as _;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UdpSocket};
@@ -144,7 +141,7 @@ impl Lease {
             return false;
         }
         self.seen = seen;
-        let aftr = match read(path) {
+        let aftr = match lease_text::read(path) {
             Ok(text) => aftr_in(&text).and_then(|name| AftrAt::parse(&name)),
             Err(error) => {
                 tracing::warn!("{b4}: {}: {error}; the previous AFTR stays in use", path.display());
@@ -158,17 +155,6 @@ impl Lease {
         self.aftr = aftr;
         changed
     }
-}
-
-/// The file as text; octets that are not UTF-8 are in no name. What is not a regular file could block the daemon.
-fn read(path: &Path) -> io::Result<String> {
-    let mut octets = Vec::new();
-    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    file.take(LEASE_SIZE as u64).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
 /// Follows the AFTR of a B4: that told while the gateway runs, else that of the lease, else that of the configuration.
@@ -302,7 +288,7 @@ async fn ask_by_stream(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write as _;
+    use std::io::{Read as _, Write as _};
     use std::net::{IpAddr, Ipv4Addr};
 
     /// A reply to a query: its header's flags, and this address with a TTL of 300 s.
@@ -389,10 +375,10 @@ mod tests {
     fn a_lease_that_is_no_regular_file_does_not_block() {
         let path = std::env::temp_dir().join(format!("sixway-fifo-{}", std::process::id()));
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(lease_text::read(&path).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "aftr.example\n").unwrap();
-        assert_eq!(read(&path).unwrap(), "aftr.example\n");
+        assert_eq!(lease_text::read(&path).unwrap(), "aftr.example\n");
         std::fs::remove_file(&path).unwrap();
     }
 }

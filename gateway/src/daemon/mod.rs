@@ -25,6 +25,7 @@ mod ingress;
 mod inheritance;
 mod kept_mappings;
 mod lease_keeper;
+mod lease_text;
 mod leases;
 mod log;
 mod log_listing;

@@ -1,13 +1,11 @@
 //! The DHCP 4o6 servers of a host: those of the configuration, or of what the DHCPv6 client wrote of its lease (RFC 7341 §7.2).
 
 use crate::config::HostEnd;
-use nix::fcntl::OFlag;
-use sixway_control::dhcp4o6::{SERVER_LEASE_SIZE, servers_in};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _};
+use crate::daemon::lease_text;
+use sixway_control::dhcp4o6::servers_in;
+use std::fs;
 use std::net::Ipv6Addr;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// The servers.
@@ -53,7 +51,7 @@ impl KnownServers {
             return false;
         }
         self.seen = seen;
-        let (path, found) = (path.display(), read(path));
+        let (path, found) = (path.display(), lease_text::read(path));
         let (servers, trouble) = match found.as_deref().map(servers_in) {
             Ok(Some(servers)) if servers.is_empty() => {
                 (servers, Some("the option is empty, and multicast is not supported".to_owned()))
@@ -76,17 +74,6 @@ impl KnownServers {
         self.now = servers;
         changed
     }
-}
-
-/// The file as text. What is not a regular file could block the daemon.
-fn read(path: &Path) -> io::Result<String> {
-    let mut octets = Vec::new();
-    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    file.take(SERVER_LEASE_SIZE as u64).read_to_end(&mut octets)?;
-    Ok(String::from_utf8_lossy(&octets).into_owned())
 }
 
 #[cfg(test)]
