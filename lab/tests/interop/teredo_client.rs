@@ -52,6 +52,16 @@ pub fn qualified(network: &Network, configuration: &str) -> Result<String> {
     has_address(network, "client", |_| true)
 }
 
+/// Starts clients that let everything in on the hosts "client" and "neighbour"; their addresses.
+pub fn two_qualified(network: &Network) -> Result<[String; 2]> {
+    let hosts = ["client", "neighbour"];
+    for host in hosts {
+        run_sixway_on(network, host, &format!("{CLIENT}firewall = false\n"))?;
+    }
+    let [client, neighbour] = hosts.map(|host| has_address(network, host, |_| true));
+    Ok([client?, neighbour?])
+}
+
 /// Waits for an address of this kind.
 pub fn has_address(network: &Network, host: &str, is_it: impl Fn(&str) -> bool) -> Result<String> {
     let mut found = None;

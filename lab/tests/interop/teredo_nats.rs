@@ -2,7 +2,7 @@
 
 use crate::Interop;
 use crate::counters::dropped;
-use crate::teredo_client::{answers, client_says, has_address, qualified};
+use crate::teredo_client::{answers, client_says, has_address, qualified, two_qualified};
 use crate::tunnels::carriage::pings_come_back;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
@@ -162,11 +162,7 @@ fn two_nat44() -> Result<()> {
     is_our_nat44(&network, "nat", NAT, filtering)?;
     is_our_nat44(&network, "its_nat", ["198.51.100.50", "198.51.100.52"], filtering)?;
     run_sixway_on(&network, "server", SERVER)?;
-    let open = format!("{CLIENT}firewall = false\n");
-    run_sixway_on(&network, "client", &open)?;
-    run_sixway_on(&network, "neighbour", &open)?;
-    let address = has_address(&network, "client", |_| true)?;
-    let neighbour = has_address(&network, "neighbour", |_| true)?;
+    let [address, neighbour] = two_qualified(&network)?;
     reaches(&network, "client", &neighbour)?;
     reaches(&network, "neighbour", &address)?;
     let said = client_says(&network)?;

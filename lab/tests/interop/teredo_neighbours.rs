@@ -1,7 +1,7 @@
 //! Clients on one link, behind one NAT that sends nothing back to the side it came from: their packets stay on the link.
 
 use crate::Interop;
-use crate::teredo_client::{answers, client_says, has_address};
+use crate::teredo_client::{answers, client_says, has_address, two_qualified};
 use crate::teredo_peer::{Peer, bubble, echo, is_reply, packet};
 use crate::tunnels::capture::Capture;
 use crate::tunnels::carriage::pings_come_back;
@@ -40,11 +40,7 @@ fn lengths(said: &str) -> Vec<usize> {
 fn two_of_ours() -> Result<()> {
     let network = network_of_a_link()?;
     run_sixway_on(&network, "server", SERVER)?;
-    let open = format!("{CLIENT}firewall = false\n");
-    run_sixway_on(&network, "client", &open)?;
-    run_sixway_on(&network, "neighbour", &open)?;
-    let address = has_address(&network, "client", |_| true)?;
-    let neighbour = has_address(&network, "neighbour", |_| true)?;
+    let [address, neighbour] = two_qualified(&network)?;
     assert_ne!(address, neighbour);
     let at_server = Capture::start(&network, "server", "up0", "udp port 3544")?;
     let on_link = Capture::start(&network, "client", "up0", "udp and host 192.168.1.2 and host 192.168.1.3")?;
