@@ -227,6 +227,8 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             TunnelEnd => Clash::HostsOwnEnd,
         },
         (Gateway, Shared(_)) | (Shared(_), Gateway) => Clash::Tolerated,
+        // Their ports are compared with the pools.
+        (Pool(a) | Shared(a), Pool(b) | Shared(b)) if a != b => Clash::Tolerated,
         // The gateway's own address and local ends of tunnels are checked before any prefix. They may be the same.
         (Prefix(..) | TunnelEnd | Gateway, Gateway | TunnelEnd) | (TunnelEnd, Prefix(..)) => Clash::Tolerated,
         (Gateway | TunnelEnd, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,

@@ -1,5 +1,6 @@
 //! A configuration without faults: the values of every section, and what follows from them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::Ipv4Addr;
 
@@ -18,6 +19,7 @@ use crate::mechanism::Mechanism;
 use crate::mechanisms::Mechanisms;
 use crate::nat44::Nat44;
 use crate::nat64::Nat64;
+use crate::pcp::Pcp;
 use crate::pool::Pool;
 use crate::ports::Ports;
 use crate::realm::Realm;
@@ -73,6 +75,9 @@ pub struct Config {
     /// The Teredo server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teredo_server: Option<TeredoServer>,
+    /// The PCP server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcp: Option<Pcp>,
     /// Router advertisements.
     #[serde(rename = "router_advertisement")]
     pub router_advertisements: Vec<RouterAdvertisement>,
@@ -259,22 +264,30 @@ impl Config {
         nat64.chain(nat44).chain(aftrs).map(u64::from).sum()
     }
 
-    /// This host's own addresses, and the ports of them that are the translators'.
+    /// This host's own addresses, each with the ports that are the translators'.
     pub fn shared_ports(&self) -> Vec<(Ipv4Addr, Ports)> {
-        let pools = self.used_pools().filter(|pool| pool.shared);
-        pools
-            .flat_map(|pool| pool.addresses.iter().map(|prefix| (prefix.address(), pool.ports.clone())))
-            .collect()
+        let mut of_address: BTreeMap<Ipv4Addr, Vec<&Ports>> = BTreeMap::new();
+        for pool in self.used_pools().filter(|pool| pool.shared) {
+            for prefix in &pool.addresses {
+                of_address.entry(prefix.address()).or_default().push(&pool.ports);
+            }
+        }
+        of_address.into_iter().map(|(address, ports)| (address, Ports::union(ports))).collect()
     }
 
     /// The interfaces of a NAT44's inside hosts, if its pool has this host's own address: they reach each other by its ports there.
     pub fn inside_of_shared(&self, now: &Surroundings) -> Vec<String> {
         let nat44 = self.nat44.iter().filter(|nat44| self.pool(&nat44.pool).is_some_and(|pool| pool.shared));
-        let interfaces = nat44.flat_map(|nat44| match &nat44.interfaces[..] {
-            [] => now.holders_in(&nat44.inside).map(str::to_owned).collect(),
-            named => named.to_vec(),
-        });
-        interfaces.collect()
+        nat44.flat_map(|nat44| nat44.inner_interfaces(now)).collect()
+    }
+
+    /// Where the IPv4 hosts inside are, if a pool has this host's own address: their prefixes, and the interfaces that lead to them. A packet to
+    /// shared ports with such a source is forged if it comes by another interface. No interfaces: it is not known which these are.
+    pub fn inside_of_nat44(&self, now: &Surroundings) -> (Vec<Prefix4>, Vec<String>) {
+        let Some(nat44) = self.nat44.as_ref().filter(|_| self.used_pools().any(|pool| pool.shared)) else {
+            return Default::default();
+        };
+        (nat44.inside.clone(), nat44.inner_interfaces(now))
     }
 
     /// The pools that follow an interface whose address is another one by now, with that.

@@ -10,6 +10,7 @@ use crate::router_advertisement::RouterAdvertisement;
 use crate::section::Reader;
 use crate::section::place_of;
 use crate::surroundings::Surroundings;
+use sixway_wire::Prefix6;
 
 impl Config {
     /// Warns of what the DNS64 and the rest of the configuration say otherwise of one another. `advertisements` are the sections as written.
@@ -24,6 +25,8 @@ impl Config {
         let now = Surroundings::of(&host.addresses);
         self.warn_of_few_clients(dns64, section, host, &now, report);
         dns64.warn_of_trust(section, report);
+        dns64.warn_of_descriptors(section, host, report);
+        dns64.warn_of_wide_networks(section, report);
         for (it, written) in self.router_advertisements.iter().zip(advertisements) {
             dns64.warn_of_other_prefix(it, &self.hosts_of(it, &now), written, report);
             self.warn_of_other_servers(it, written, &now, report);
@@ -108,7 +111,41 @@ impl Config {
     }
 }
 
+/// RFC 6177 §2: no site needs a prefix shorter than this one.
+const SITE: u8 = 48;
+
+/// File descriptors that are used for other things: sockets of tunnels, files.
+const OTHER_DESCRIPTORS: u64 = 512;
+
 impl Dns64 {
+    /// More questions than the process may have sockets for: without a socket a question is refused, whoever asks.
+    fn warn_of_descriptors(&self, section: &Reader, host: &HostFacts, report: &mut Report) {
+        let connections = u64::from(self.connections.connections);
+        let needed = 2 * u64::from(self.bounds.upstream_queries) + connections + OTHER_DESCRIPTORS;
+        let Some(limit) = host.descriptors.filter(|limit| *limit < needed) else { return };
+        let what = format!(
+            "the process may open {limit} files (ulimit -Hn), and {needed} may be needed; raise that limit (LimitNOFILE of the service), or lower this"
+        );
+        report.warn(&place_of(section, "upstream_queries"), what);
+    }
+
+    /// Networks that are so large that they have customers, each with a prefix of its own: if that is shorter than /64, one customer is many clients.
+    fn warn_of_wide_networks(&self, section: &Reader, report: &mut Report) {
+        let mut quiet = Report::default();
+        let length = section.value("client_prefix_length", &mut quiet);
+        let is_wide = |prefix: &&Prefix6| {
+            let address = prefix.address();
+            let is_own = address.is_unique_local() || address.is_unicast_link_local();
+            // There is another warning for a prefix that is everybody's.
+            (1..SITE).contains(&prefix.length()) && !is_own
+        };
+        let wide = self.allow.iter().flat_map(|allow| &allow.v6).find(is_wide);
+        let (Some(wide), false) = (wide, length.is_some_and(|it| it.is_written())) else { return };
+        let what = "a customer with a /56 counts as 256 clients, and has their shares and rates; write what each customer gets, or 64";
+        let message = format!("is not set, and allow has {wide}, which is larger than one site: {what}");
+        report.warn(&place_of(section, "client_prefix_length"), message);
+    }
+
     /// AD that an attacker on the path can set.
     fn warn_of_trust(&self, section: &Reader, report: &mut Report) {
         let open = |it: &Transport| !it.is_secured();

@@ -1,4 +1,4 @@
-//! `[[four_over_six]]`: public IPv4 addresses lent to hosts over IPv6 (RFC 7040).
+//! `[[four_over_six]]`: public IPv4 addresses leased to hosts over IPv6 (RFC 7040).
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
@@ -32,18 +32,19 @@ use crate::word::words;
 words! {
     /// Which end of the tunnels this gateway is.
     FourOverSixRole {
-        /// It lends addresses.
+        /// The end that leases addresses to hosts.
         Concentrator = "concentrator",
-        /// It takes one.
+        /// The end that takes a lease.
         Host = "host",
     }
 }
 
 /// Keys of a concentrator, and of a host.
-const OF_CONCENTRATOR: [&str; 10] = [
+const OF_CONCENTRATOR: [&str; 11] = [
     "addresses",
     "pool",
     "clients",
+    "relays",
     "client_prefix",
     "leases_per_client",
     "max_leases",
@@ -58,21 +59,21 @@ const OF_HOST: [&str; 7] =
 /// One end of tunnels, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FourOverSix {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Which end, with its keys.
     #[serde(flatten)]
     pub end: FourOverSixEnd,
-    /// Where leases are kept; `None`: in the usual place.
+    /// The file with the leases; `None`: the default file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_file: Option<PathBuf>,
     /// How many more tunnels a packet may enter.
     #[serde(serialize_with = "limit")]
     pub encapsulation_limit: Option<u8>,
-    /// How packets are put into the outer header.
+    /// How packets are encapsulated.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
-    /// Addresses that hosts have for good.
+    /// Static addresses of hosts.
     #[serde(rename = "static", skip_serializing_if = "Vec::is_empty")]
     pub fixed: Vec<StaticLease>,
     /// Hosts that are found by name.
@@ -93,15 +94,18 @@ pub enum FourOverSixEnd {
 /// A concentrator.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Concentrator {
-    /// Where hosts' tunnels end.
+    /// Its IPv6 addresses, at which hosts' tunnels end.
     #[serde(serialize_with = "text::many")]
     pub addresses: Vec<Ipv6Addr>,
-    /// What is lent.
+    /// The addresses to lease.
     #[serde(serialize_with = "text::many")]
     pub pool: Vec<Prefix4>,
-    /// To whom.
+    /// Prefixes of the hosts.
     #[serde(serialize_with = "text::many")]
     pub clients: Vec<Prefix6>,
+    /// Relay agents that are trusted.
+    #[serde(serialize_with = "text::many")]
+    pub relays: Vec<Prefix6>,
     /// Bits of a client's prefix.
     pub client_prefix: u8,
     /// Maximum number of addresses of a client.
@@ -133,10 +137,10 @@ pub struct HostEnd {
     /// DHCP servers.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<Ipv6Addr>,
-    /// Where the DHCPv6 client writes them.
+    /// The file to which the DHCPv6 client writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_lease_file: Option<PathBuf>,
-    /// What it has for good.
+    /// Its static address, instead of a lease.
     #[serde(serialize_with = "text::optional", skip_serializing_if = "Option::is_none")]
     pub address: Option<Prefix4>,
     /// The lease is released after this time without packets; `None`: never.
@@ -147,13 +151,13 @@ pub struct HostEnd {
     pub destinations: Vec<Prefix4>,
 }
 
-/// An address that a host has for good.
+/// A static address of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StaticLease {
     /// The host.
     #[serde(serialize_with = "text::one")]
     pub host: Ipv6Addr,
-    /// What it has.
+    /// Its address or prefix.
     #[serde(serialize_with = "text::one")]
     pub ipv4: Prefix4,
 }
@@ -191,7 +195,7 @@ fn list<T>(
     whole.then_some(all)
 }
 
-/// Tells of a key that must be written for this role.
+/// Reports a missing key that this role requires.
 fn missing(section: &Reader, key: &str, such: &str, report: &mut Report) {
     report.fault(section.place(), format!("{key} is missing; write {key} = {such}"));
 }
@@ -244,6 +248,7 @@ fn read_concentrator(
         claims.v4(*prefix, owner.clone(), place);
     }
     let clients = list(section, "clients", report, |item, report| item.prefix6(report));
+    let relays = list(section, "relays", report, |item, report| item.prefix6(report));
     let client_prefix = section.value("client_prefix", report).and_then(|v| v.integer(report));
     let leases_per_client = section.value("leases_per_client", report).and_then(|v| v.integer(report));
     let max_leases = section.value("max_leases", report).and_then(|v| v.integer(report));
@@ -276,6 +281,7 @@ fn read_concentrator(
         addresses: addresses?.into_iter().map(|(address, _)| address).collect(),
         pool: pool?.into_iter().map(|(prefix, _)| prefix).collect(),
         clients: clients?,
+        relays: relays?,
         client_prefix: client_prefix?,
         leases_per_client: leases_per_client?,
         max_leases: max_leases?,
@@ -299,6 +305,17 @@ fn check_clients(concentrator: &Concentrator, section: &Reader, report: &mut Rep
             section.place(),
             format!("clients: {prefix} contains an address of the concentrator: {what}"),
         );
+    }
+    let wide = |prefix: &&Prefix6| {
+        concentrator
+            .clients
+            .iter()
+            .any(|clients| prefix.length() <= clients.length() && prefix.overlaps(*clients))
+    };
+    if let Some(prefix) = concentrator.relays.iter().find(wide) {
+        let what =
+            "every client there could ask in the name of another one; write the relay agents' own addresses";
+        report.warn(section.place(), format!("relays: {prefix} contains clients: {what}"));
     }
     let longer = concentrator.clients.iter().find(|prefix| prefix.length() > concentrator.client_prefix);
     if let Some(prefix) = longer.filter(|prefix| prefix.length() < 128) {
@@ -405,7 +422,7 @@ fn read_static(
     whole.then_some(all)
 }
 
-/// Tells of keys of the other role.
+/// Reports keys of the other role.
 fn refuse_others(section: &Reader, role: FourOverSixRole, report: &mut Report) {
     let (keys, owner): (&[&str], _) = match role {
         FourOverSixRole::Concentrator => (&OF_HOST, "host"),
@@ -493,7 +510,7 @@ impl FourOverSix {
         }
     }
 
-    /// Where its leases are kept.
+    /// The file with its leases.
     pub fn lease_path(&self, gateway: &str) -> PathBuf {
         let usual = || PathBuf::from(format!("/var/lib/sixway/{gateway}-{}.leases", self.name));
         self.lease_file.clone().unwrap_or_else(usual)

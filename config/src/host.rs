@@ -1,6 +1,6 @@
 //! What the configuration is checked against: facts about this host.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 use sixway_wire::Prefix4;
@@ -50,6 +50,10 @@ pub struct HostFacts {
     pub local_ports: Option<RangeInclusive<u16>>,
     /// The CPUs that this process may use; 0 if unknown.
     pub cpus: usize,
+    /// How many files a process may open (RLIMIT_NOFILE, the hard limit).
+    pub descriptors: Option<u64>,
+    /// Its DNS servers, as `/etc/resolv.conf` has them.
+    pub resolvers: Vec<SocketAddr>,
 }
 
 impl HostFacts {

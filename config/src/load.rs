@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::claims::Claims;
 use crate::config::{Config, MAX_EAM_ROUTES, eam_routes};
 use crate::configured_tunnel::ConfiguredTunnel;
+use crate::divided_pools;
 use crate::dns64::{self, Dns64, Translators};
 use crate::document::Document;
 use crate::ds_lite::{self, Aftr, DsLite};
@@ -26,6 +27,7 @@ use crate::nat44::{self, Nat44};
 use crate::nat46_check;
 use crate::nat64::{self, Nat64};
 use crate::own_tunnels;
+use crate::pcp::{self, Pcp};
 use crate::pool::{Pool, ReadPool};
 use crate::portless_tunnels;
 use crate::private_networks;
@@ -40,6 +42,7 @@ use crate::six_to_four::{SixToFour, SixToFourRole};
 use crate::surroundings::Surroundings;
 use crate::teredo_check;
 use crate::teredo_server::{self, TeredoServer};
+use crate::tracked_pool;
 use crate::tunnel_context::TunnelContext;
 use crate::tunnels::{self, TunnelSummary, Tunnels};
 
@@ -172,9 +175,7 @@ fn read<'a>(
             || nat44.is_some()
             || !realms.is_empty()
             || has_aftr(&ds_lite)
-            || others
-                .as_ref()
-                .is_some_and(|it| it.four_over_six.iter().any(|end| end.concentrator().is_some())),
+            || others.as_ref().is_some_and(has_concentrator),
         report,
     );
     tunnels::check_shared_pools(&pools, tunnels.section.as_ref(), report);
@@ -186,6 +187,8 @@ fn read<'a>(
     let dns64 = read_dns64(&sections, gateway.as_ref(), &translators, host, read_file, report);
     let section = sections.all(&schema::TEREDO_SERVER, report).pop();
     let teredo_server = section.map(|section| TeredoServer::read(&section, host, read_file, report));
+    let section = sections.all(&schema::PCP, report).pop();
+    let pcp = section.map(|section| Pcp::read(&section, device, host, report));
     claims.host(host, device);
     claims.check(report);
     demand_mechanism(document, table, report);
@@ -211,6 +214,10 @@ fn read<'a>(
         isatap: tunnels.isatap.into_iter().collect::<Option<_>>()?,
         ds_lite: ds_lite.into_iter().collect::<Option<_>>()?,
         teredo_server: match teredo_server {
+            Some(read) => Some(read?),
+            None => None,
+        },
+        pcp: match pcp {
             Some(read) => Some(read?),
             None => None,
         },
@@ -250,6 +257,12 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
         config.check_dns64(&dns64, &written, host, report);
     }
     check_realms(config, sections, report);
+    let mut nat44s = sections.all(&schema::NAT44, &mut Report::default());
+    nat44s.truncate(usize::from(config.nat44.is_some()));
+    nat44s.extend(sections.all(&schema::REALM, &mut Report::default()));
+    if unknown {
+        divided_pools::check_portless(config, &nat44s, report);
+    }
     check_ends_of_softwires(config, sections, report);
     let relays = sections.all(&schema::TEREDO_RELAY, &mut Report::default());
     let clients = sections.all(&schema::TEREDO_CLIENT, &mut Report::default());
@@ -275,7 +288,11 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
     if let (Some(section), Some(server)) = (section, &config.teredo_server) {
         teredo_server::check(server, config.shared_ports(), &section, report);
     }
+    if let Some(section) = sections.all(&schema::PCP, &mut Report::default()).pop() {
+        pcp::check(config.nat44.is_some() || !config.nat64.is_empty(), &section, report);
+    }
     private_networks::check(config, host, &written, &siit, report);
+    tracked_pool::check(config, &siit, report);
 }
 
 fn read_nat64(
@@ -364,6 +381,10 @@ fn warn_of_unused(pools: &[ReadPool], taken: &[(String, Place)], report: &mut Re
             report.warn(&pool.place, format!("is not used by any translator; {mend}"));
         }
     }
+}
+
+fn has_concentrator(mechanisms: &Mechanisms) -> bool {
+    mechanisms.four_over_six.iter().any(|end| end.concentrator().is_some())
 }
 
 fn has_aftr(ds_lite: &[Option<DsLite>]) -> bool {
@@ -527,6 +548,7 @@ fn read_pools(
         }
         pools.push(pool);
     }
+    divided_pools::divide(&mut pools, host, report);
     pools
 }
 

@@ -20,6 +20,7 @@ use crate::schema::{NAT44_PORT_TIMEOUT, NAT44_TIMEOUTS};
 use crate::section::Reader;
 use crate::source_rule::{Network, SourceRule};
 use crate::static_rules::StaticRules;
+use crate::surroundings::Surroundings;
 use crate::text;
 use crate::timeouts::Timeouts;
 use crate::translator_prefix::read_prefixes4;
@@ -183,6 +184,14 @@ impl Nat44 {
             timeouts: timeouts?,
             static_bindings,
         })
+    }
+
+    /// The interfaces that lead to the inside hosts: those that are written, else those with an address in `inside`.
+    pub(crate) fn inner_interfaces(&self, now: &Surroundings) -> Vec<String> {
+        match &self.interfaces[..] {
+            [] => now.holders_in(&self.inside).map(str::to_owned).collect(),
+            named => named.to_vec(),
+        }
     }
 
     /// What the kernel routes into the device by source: the site's own destinations are excepted.

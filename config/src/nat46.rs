@@ -46,7 +46,7 @@ pub struct StaticMapping {
 /// A NAT46, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nat46 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Hosts that may use it.
     #[serde(serialize_with = "text::many")]
@@ -54,13 +54,13 @@ pub struct Nat46 {
     /// Addresses that represent servers.
     #[serde(serialize_with = "text::one")]
     pub pool: Prefix4,
-    /// The prefix of the clients' images.
+    /// The prefix of the clients' IPv6 addresses.
     #[serde(serialize_with = "prefix_as_text")]
     pub prefix: Rfc6052,
     /// Servers that names may lead to.
     #[serde(serialize_with = "text::many")]
     pub servers: Vec<Prefix6>,
-    /// Names that lead nowhere.
+    /// Names for which no mapping is created.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_names: Vec<Name>,
     /// Who uses a mapping.
@@ -71,9 +71,9 @@ pub struct Nat46 {
     pub ttl: Duration,
     /// Maximum number of mappings.
     pub max_mappings: u32,
-    /// Of a client.
+    /// The same of one client.
     pub max_mappings_per_client: u32,
-    /// The choices of RFC 7915.
+    /// Options of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,
     /// Mappings that always exist.
@@ -86,12 +86,12 @@ fn prefix_as_text<S: serde::Serializer>(prefix: &Rfc6052, serializer: S) -> Resu
 }
 
 impl Nat46 {
-    /// The names that lead nowhere, in wire form.
+    /// These names in wire form.
     pub fn excluded(&self) -> Vec<Wire> {
         self.exclude_names.iter().map(Name::wire).collect()
     }
 
-    /// Its mappings, as far as they depend on nothing else.
+    /// The settings of its mappings that do not depend on other sections.
     pub(crate) fn settings(&self) -> MappingSettings {
         MappingSettings {
             pool: self.pool,

@@ -1,4 +1,4 @@
-//! The NAT46 compared with the other sections: what its mappings leave out, and what clients lack.
+//! Checks of the NAT46 against other sections, and the addresses that its mappings must not use.
 
 use sixway_dataplane::mechanism::nat46::MappingSettings;
 use sixway_wire::{Prefix4, Prefix6};
@@ -15,7 +15,7 @@ impl Config {
         self.others.nat46()
     }
 
-    /// Its mappings: none of this gateway's own address, and none to what is translated here.
+    /// The settings of its mappings: without this gateway's own address, and without servers under prefixes of its translators.
     pub fn mapping_settings(&self) -> Option<MappingSettings> {
         let nat46 = self.nat46()?;
         let settings = nat46.settings();
@@ -32,7 +32,7 @@ impl Config {
     }
 }
 
-/// What the NAT46 and the rest of the configuration lack of one another.
+/// Reports what is missing in the NAT46 or in the sections that it needs.
 pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
     let Some(nat46) = config.nat46() else { return };
     for mapping in &nat46.static_mappings {

@@ -34,6 +34,8 @@ pub struct Pool {
     pub draining: Vec<Prefix4>,
     /// When its alarms are raised and cleared.
     pub alarm: AlarmThresholds,
+    /// Those of its addresses of which other pools have other ports.
+    pub divided: Vec<Prefix4>,
 }
 
 /// As it can be written in a file: with an interface, without the address that it has at the moment.
@@ -69,6 +71,8 @@ pub(crate) struct ReadPool {
     /// Its name, as far as it could be read.
     pub name: Option<String>,
     pub place: Place,
+    /// Where its ports are written; `None`: they are missing.
+    pub ports: Option<Place>,
     /// The rest, if it has no fault.
     pub pool: Option<Pool>,
 }
@@ -88,6 +92,11 @@ impl Pool {
     /// Whether the address belongs to it.
     pub fn holds(&self, address: Ipv4Addr) -> bool {
         self.addresses.iter().any(|prefix| prefix.contains(address))
+    }
+
+    /// Whether others have ports of an address: this host, or other pools.
+    pub fn has_part_of(&self, address: Ipv4Addr) -> bool {
+        self.shared || self.divided.iter().any(|prefix| prefix.contains(address))
     }
 
     pub(crate) fn read(
@@ -147,7 +156,9 @@ impl Pool {
             }
             Some(addresses)
         });
-        let ports = section.value("ports", report).and_then(|v| {
+        let written = section.value("ports", report);
+        let ports_at = written.as_ref().filter(|v| v.is_written() || !is_shared).map(|v| v.place.clone());
+        let ports = written.and_then(|v| {
             let ports = v.ports(report)?;
             if is_shared {
                 shared_pool::check_ports(&ports, &v, host, report);
@@ -183,10 +194,11 @@ impl Pool {
                 proxy_arp,
                 draining,
                 alarm,
+                divided: Vec::new(),
             }),
             (_, _, _, _, _, _, _) => None,
         };
-        ReadPool { name, place: section.place().clone(), pool }
+        ReadPool { name, place: section.place().clone(), ports: ports_at, pool }
     }
 }
 

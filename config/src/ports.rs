@@ -23,23 +23,69 @@ impl Ports {
             ranges.push(range);
         }
         ranges.sort_by_key(|range| *range.start());
+        for pair in ranges.windows(2) {
+            if let [one, other] = pair
+                && one.end() >= other.start()
+            {
+                let (one, other) = (Range(one), Range(other));
+                return Err(format!("{one} and {other} overlap; write each port once"));
+            }
+        }
+        Ok(Self::joined(ranges))
+    }
+
+    /// The ports of all of them.
+    pub fn union<'p>(all: impl IntoIterator<Item = &'p Self>) -> Self {
+        Self::joined(all.into_iter().flat_map(|ports| ports.0.iter().cloned()).collect())
+    }
+
+    fn joined(mut ranges: Vec<RangeInclusive<u16>>) -> Self {
+        ranges.sort_by_key(|range| *range.start());
         let mut joined: Vec<RangeInclusive<u16>> = Vec::new();
         for range in ranges {
             match joined.last_mut() {
-                Some(last) if last.end() >= range.start() => {
-                    return Err(format!(
-                        "{} and {} overlap; write each port once",
-                        Range(last),
-                        Range(&range)
-                    ));
-                }
-                Some(last) if last.end().checked_add(1) == Some(*range.start()) => {
-                    *last = *last.start()..=*range.end();
+                Some(last) if last.end().saturating_add(1) >= *range.start() => {
+                    *last = *last.start()..=*last.end().max(range.end());
                 }
                 Some(_) | None => joined.push(range),
             }
         }
-        Ok(Self(joined))
+        Self(joined)
+    }
+
+    /// Those that the others do not have; there may be none.
+    pub(crate) fn without(&self, others: &Self) -> Self {
+        let mut left = self.0.clone();
+        for other in &others.0 {
+            let cut = |range: RangeInclusive<u16>| {
+                let below = other.start().checked_sub(1).map(|end| *range.start()..=end.min(*range.end()));
+                let above = other.end().checked_add(1).map(|start| start.max(*range.start())..=*range.end());
+                [below, above].into_iter().flatten().filter(|part| !part.is_empty())
+            };
+            left = left.into_iter().flat_map(cut).collect();
+        }
+        Self(left)
+    }
+
+    /// The lower half of them, and the upper one.
+    pub(crate) fn halves(&self) -> [Self; 2] {
+        let (mut lower, mut left) = (Vec::new(), self.count() / 2);
+        for range in &self.0 {
+            let count = u32::from(range.end() - range.start()) + 1;
+            let taken = u16::try_from(count.min(left)).unwrap_or(u16::MAX);
+            if taken > 0 {
+                lower.push(*range.start()..=range.start() + (taken - 1));
+            }
+            left -= u32::from(taken);
+        }
+        let lower = Self(lower);
+        let upper = self.without(&lower);
+        [lower, upper]
+    }
+
+    /// Whether it is empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The ranges, ascending.
@@ -113,6 +159,21 @@ mod tests {
         assert_eq!(ports.count(), 2 + 1 + 64_512);
         assert_eq!(ports.overlap(&(32_768..=60_999)), Some(32_768..=60_999));
         assert_eq!(ports.overlap(&(444..=1_023)), None);
+    }
+
+    #[test]
+    fn ports_are_added_taken_away_and_halved() {
+        let ports = |text: &str| Ports::parse(text).unwrap();
+        let union = |one: &str, other: &str| Ports::union([&ports(one), &ports(other)]).to_string();
+        assert_eq!(union("61000-62999", "63000-65535"), "61000-65535");
+        assert_eq!(union("80,61000-62999", "70-90,65535"), "70-90,61000-62999,65535");
+        let without = |one: &str, other: &str| ports(one).without(&ports(other)).to_string();
+        assert_eq!(without("1024-65535", "1024-32767"), "32768-65535");
+        assert_eq!(without("1-65535", "1,80-90,65535"), "2-79,91-65534");
+        assert_eq!(without("1024-2048", "1-65535"), "");
+        let halves = ports("80,1024-65535").halves().map(|half| half.to_string());
+        assert_eq!(halves, ["80,1024-33278", "33279-65535"]);
+        assert_eq!(ports("80").halves().map(|half| half.to_string()), ["", "80"]);
     }
 
     #[test]

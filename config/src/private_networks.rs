@@ -9,7 +9,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// RFC 1918 §3 and RFC 6598 §7.
-const PRIVATE: [Prefix4; 4] = [
+pub(crate) const PRIVATE: [Prefix4; 4] = [
     Prefix4::holding(Ipv4Addr::new(10, 0, 0, 0), 8),
     Prefix4::holding(Ipv4Addr::new(172, 16, 0, 0), 12),
     Prefix4::holding(Ipv4Addr::new(192, 168, 0, 0), 16),

@@ -95,6 +95,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether this word is written for a key, whatever its kind.
+    pub fn is_word(&self, name: &str, word: &str) -> bool {
+        let written = self.table.and_then(|table| table.get(name));
+        written.is_some_and(|written| written.get_ref().as_str() == Some(word))
+    }
+
     /// Whether a key was meant to be one of these.
     pub fn misspells(&self, names: &[&str]) -> bool {
         names.iter().any(|name| self.is_misspelt(name))

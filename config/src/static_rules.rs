@@ -49,7 +49,13 @@ impl StaticRules<'_> {
             let what = "is not for protocols without ports: this host takes their packets to its own address";
             return Err(format!("{what}; use a pool that is not shared"));
         }
-        self.outside(Endpoint4::new(outside, 0))
+        self.is_in_pool(outside)
+    }
+
+    fn is_in_pool(&self, outside: Ipv4Addr) -> Result<(), String> {
+        let Some(pool) = self.pool.filter(|pool| !pool.holds(outside)) else { return Ok(()) };
+        let such = pool.addresses.first().map(|p| format!(" such as {}", p.address()));
+        Err(format!("is not an address of pool {}; write one{}", pool.name, such.unwrap_or_default()))
     }
 
     /// Whether the outside endpoint is the translator's to give.
@@ -59,14 +65,12 @@ impl StaticRules<'_> {
     pub fn outside(&self, outside: Endpoint4) -> Result<(), String> {
         let Some(pool) = self.pool else { return Ok(()) };
         let (name, ports) = (&pool.name, &pool.ports);
-        if !pool.holds(outside.address) {
-            let such = pool.addresses.first().map(|p| format!(" such as {}", p.address()));
-            return Err(format!("is not an address of pool {name}; write one{}", such.unwrap_or_default()));
-        }
-        // The others are the host's own.
-        if pool.shared && !ports.contain(outside.port) {
+        self.is_in_pool(outside.address)?;
+        // The others are the host's own, or those of other pools.
+        if pool.has_part_of(outside.address) && !ports.contain(outside.port) {
+            let kind = if pool.shared { "shared pool" } else { "pool" };
             return Err(format!(
-                "is outside the ports of the shared pool {name} ({ports}); write a port in this range"
+                "is outside the ports of the {kind} {name} ({ports}); write a port in this range"
             ));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What Teredo's relays and its client must not share with other sections: a socket's address and port.
+//! Teredo's relays and client must not have the same socket address and port as other sections.
 
 use sixway_wire::teredo::TEREDO_PORT;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use crate::local_address::LocalAddress;
 use crate::ports::Ports;
 use crate::section::Reader;
 
-/// Tells of a port that is also a server's or a translator's.
+/// Reports a port that is also a server's or a translator's.
 pub(crate) fn check(config: &Config, (relays, clients): (&[Reader], &[Reader]), report: &mut Report) {
     for (relay, section) in config.others.teredo_relay.iter().zip(relays) {
         let end = (&relay.local, relay.port);

@@ -31,7 +31,7 @@ const LONGEST_ID: usize = 255;
 /// A client, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TeredoClient {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The IPv4 address of its socket.
     #[serde(flatten)]
@@ -43,13 +43,15 @@ pub struct TeredoClient {
     /// Teredo Refresh Interval.
     #[serde(serialize_with = "text::as_duration")]
     pub interval: Duration,
-    /// Whether a longer interval is sought (RFC 4380 §5.2.7).
+    /// Whether to determine a longer interval (RFC 4380 §5.2.7).
     pub learn_interval: bool,
-    /// Whether to go on behind a symmetric NAT (RFC 6081 §5.2).
+    /// Whether to work behind a symmetric NAT (RFC 6081 §5.2).
     pub symmetric: bool,
-    /// Whether clients of the same link are sought (RFC 4380 §5.2.8).
+    /// Spare ports whose mapped ports are predicted (RFC 6081 §5.4, §5.5).
+    pub prediction_ports: u16,
+    /// Whether to look for clients of the same link (RFC 4380 §5.2.8).
     pub local_discovery: bool,
-    /// For secure qualification: who it is.
+    /// The client identifier for secure qualification.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// The file with the secret that its server knows.
@@ -57,7 +59,7 @@ pub struct TeredoClient {
     pub secret_file: Option<PathBuf>,
     /// Maximum number of peers.
     pub max_peers: u32,
-    /// Whether nothing unsolicited comes to its address.
+    /// Whether unsolicited packets to its address are dropped.
     pub firewall: bool,
 }
 
@@ -148,6 +150,16 @@ fn read_secret(section: &Reader, report: &mut Report) -> Option<Option<(String, 
     }
 }
 
+/// Ports are predicted only behind a symmetric NAT.
+fn read_prediction(section: &Reader, symmetric: Option<bool>, report: &mut Report) -> Option<u16> {
+    let value = section.value("prediction_ports", report)?;
+    let ports = value.integer::<u16>(report)?;
+    if ports > 0 && symmetric == Some(false) {
+        report.fault(&value.place, "has no effect with symmetric = false; remove one of the two");
+    }
+    Some(ports)
+}
+
 impl FromSection for TeredoClient {
     fn read(
         section: &Reader,
@@ -175,6 +187,7 @@ impl FromSection for TeredoClient {
         let interval = section.value("interval", report).and_then(|v| v.duration(report));
         let learn_interval = section.value("learn_interval", report).and_then(|v| v.boolean(report));
         let symmetric = section.value("symmetric", report).and_then(|v| v.boolean(report));
+        let prediction_ports = read_prediction(section, symmetric, report);
         let local_discovery = section.value("local_discovery", report).and_then(|v| v.boolean(report));
         let secret = read_secret(section, report);
         let max_peers = section.value("max_peers", report).and_then(|v| v.integer(report));
@@ -189,6 +202,7 @@ impl FromSection for TeredoClient {
             interval: interval?,
             learn_interval: learn_interval?,
             symmetric: symmetric?,
+            prediction_ports: prediction_ports?,
             local_discovery: local_discovery?,
             client_id,
             secret_file,

@@ -26,7 +26,7 @@ use crate::value::Value;
 /// A relay, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TeredoRelay {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its IPv4 address.
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct TeredoRelay {
     /// The source of its bubbles.
     #[serde(serialize_with = "text::one")]
     pub ipv6_address: Ipv6Addr,
-    /// Whom clients reach through it; empty: anybody.
+    /// Networks that clients reach through it; empty: all.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub serves: Vec<Prefix6>,
     /// Maximum number of clients.
@@ -44,7 +44,7 @@ pub struct TeredoRelay {
 }
 
 impl TeredoRelay {
-    /// Where its UDP packets come in at the moment; `None`: it has no address.
+    /// The local endpoint of its UDP socket at the moment; `None`: it has no address.
     pub fn end(&self, now: &Surroundings) -> Option<Endpoint4> {
         Some(Endpoint4::new(self.local.now(now)?, self.port))
     }
@@ -59,7 +59,7 @@ impl TeredoRelay {
         )
     }
 
-    /// Whom it serves, in words.
+    /// The networks that it serves, in words.
     pub fn whom(&self) -> String {
         match &self.serves[..] {
             [] => "anybody".into(),
@@ -102,7 +102,7 @@ fn read_served(value: Value, report: &mut Report) -> Option<Vec<Prefix6>> {
     whole.then_some(all)
 }
 
-/// Tells of an address that clients cannot send to.
+/// Reports an address that clients cannot send to.
 fn check_local(local: &LocalAddress, place: &Place, report: &mut Report) {
     let Some(address) = local.found.filter(|address| !is_public(*address)) else { return };
     let which = match local.followed_interface() {
@@ -137,7 +137,7 @@ impl FromSection for TeredoRelay {
                 report.fault(place, format!("and port {port} are those of {}, too: {what}", other.name));
             }
         }
-        // All relays lead to the same clients.
+        // All relays reach the same clients.
         if index == 0 {
             claims.v6(TEREDO_PREFIX, Owner::Prefix(TEREDO_RELAY.name, 0), section.place());
         }

@@ -54,9 +54,9 @@ pub struct TeredoServer {
 pub struct TeredoServerClient {
     /// Its identifier.
     pub id: String,
-    /// Where the secret is.
+    /// The file with the secret.
     pub secret_file: PathBuf,
-    /// Whether it needs another one.
+    /// Whether the client needs another identifier and secret.
     pub retired: bool,
     /// The secret.
     #[serde(skip)]
@@ -160,14 +160,11 @@ impl TeredoServer {
             (true, false) => "echo messages to native hosts",
             (true, true) => "echo messages to native hosts, also of this host's networks",
         };
-        format!(
-            "UDP {} · qualifies {whom} · forwards bubbles of any IPv4 host, {native}",
-            addresses.join(", ")
-        )
+        format!("UDP {} · serves {whom} · forwards bubbles of any IPv4 host, {native}", addresses.join(", "))
     }
 }
 
-/// What a server and a pool that has this host's own address say together.
+/// Checks a server together with a pool that has this host's own address.
 pub(crate) fn check(
     server: &TeredoServer,
     shared: Vec<(Ipv4Addr, Ports)>,
@@ -182,7 +179,7 @@ pub(crate) fn check(
     }
 }
 
-/// An address of this host that strangers reach.
+/// An address of this host that is reachable from the Internet.
 fn own_address(value: &Value, host: &HostFacts, report: &mut Report) -> Option<Ipv4Addr> {
     let address = value.address4(report)?;
     if !is_unicast(address) || !is_global_unicast(address) {

@@ -1,6 +1,7 @@
 //! Tests of the configuration.
 
 mod advertisements;
+mod divided_pools;
 mod dns64;
 mod dns64_faults;
 mod dns64_pref64;

@@ -33,6 +33,8 @@ pub struct Untracked {
     pub inside4: Option<UntrackedInside>,
     /// Pools whose packets stay tracked, since masquerading behind them is usual. The fast path does not carry them.
     pub tracked: Vec<Prefix4>,
+    /// Whether IPv6 packets of tunnels stay tracked: those from and into the device, but for `v6`. A stateful packet filter then knows what was asked for.
+    pub tracks_tunnels: bool,
     /// This host's addresses at which tunnels end: protocol 41 to them and from them.
     pub ends: Vec<Ipv4Addr>,
     /// This host's addresses that are shared, and the ports of them that are the gateway's. The host's own stack must not see them.
@@ -91,7 +93,11 @@ impl Config {
             v4.extend(siit.mappings.iter().map(|(ipv4, _)| ipv4));
             v6.extend(siit.mappings.iter().map(|(_, ipv6)| ipv6));
         }
-        v6.extend(self.reach(now).routes.iter().map(|route| route.prefix));
+        let tracks_tunnels =
+            !offloads && self.has_tunnels() && self.others.is_empty() && self.siit.is_empty();
+        if !tracks_tunnels {
+            v6.extend(self.reach(now).routes.iter().map(|route| route.prefix));
+        }
         let mut ends: Vec<Ipv4Addr> =
             self.tunnels(now).iter().filter_map(|(_, tunnel)| tunnel.local()).collect();
         ends.sort_unstable();
@@ -106,13 +112,14 @@ impl Config {
             v4,
             v6,
             routed4: routed4 || own_routes,
-            routed6: routed6 || own_routes,
+            routed6: !tracks_tunnels && (routed6 || own_routes),
             inside4: self.nat44.as_ref().map(|nat44| UntrackedInside {
                 sources: nat44.inside.clone(),
                 except: nat44.inside.iter().chain(&nat44.except).copied().collect(),
                 interfaces: nat44.interfaces.clone(),
             }),
             tracked: self.siit.iter().filter_map(|siit| siit.dynamic_pool).collect(),
+            tracks_tunnels,
             ends,
             shared,
             client,

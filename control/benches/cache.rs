@@ -19,7 +19,7 @@ use std::time::Instant;
 const NAMES: usize = 100_000;
 const NOW: Moment = Moment::from_secs(1_000);
 const BOUNDS: Bounds =
-    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5 };
+    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5, zone: 1 };
 
 /// Numbers that look random (splitmix64), the same in every run.
 fn scattered(n: u64) -> u64 {

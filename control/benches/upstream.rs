@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use sixway_control::Instant as Moment;
-use sixway_control::dns64::upstream::{MAX_EXCHANGES, Question, Upstreams};
+use sixway_control::dns64::upstream::{MAX_QUESTIONS, Question, Upstreams};
 use sixway_control::dns64::{Exchange, Upstream};
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -23,10 +23,10 @@ fn measure(upstreams: usize, open: usize, lost: usize) {
     const EXCHANGES: usize = 1_000_000;
     let setting = Upstream { names: Vec::new(), datagrams: true };
     let mut now = Moment::from_secs(1);
-    let mut machine = Upstreams::new(&vec![setting; upstreams], [7; 32], MAX_EXCHANGES, now);
+    let mut machine = Upstreams::new(&vec![setting; upstreams], [7; 32], MAX_QUESTIONS, now);
     let mut reply = Vec::new();
     let (mut outcomes, mut exchanges, mut made) = (0_usize, 0_usize, Duration::ZERO);
-    let mut waiting: VecDeque<(Exchange, Vec<u8>)> = VecDeque::with_capacity(MAX_EXCHANGES);
+    let mut waiting: VecDeque<(Exchange, Vec<u8>)> = VecDeque::with_capacity(MAX_QUESTIONS);
     let started = Instant::now();
     while exchanges < EXCHANGES {
         now = now + Duration::from_micros(5);

@@ -7,6 +7,7 @@ mod dns64;
 mod dns64_upstream;
 mod dns64_words;
 mod isatap_host;
+mod pcp;
 mod replay;
 mod router_advert;
 mod teredo_client;

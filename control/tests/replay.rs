@@ -10,20 +10,26 @@
 mod dhcp4o6;
 #[path = "../../fuzz/targets/dns64_answer.rs"]
 mod dns64_answer;
+#[path = "../../fuzz/targets/dns64_kept.rs"]
+mod dns64_kept;
 #[path = "../../fuzz/targets/dns64_resolver.rs"]
 mod dns64_resolver;
+#[path = "../../fuzz/targets/hosts_file.rs"]
+mod hosts_file;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
 mod neighbour_discovery;
+#[path = "../../fuzz/targets/pcp.rs"]
+mod pcp;
+#[path = "../../fuzz/targets/pcp_kept.rs"]
+mod pcp_kept;
 #[path = "../../fuzz/targets/teredo.rs"]
 mod teredo;
-#[path = "../../fuzz/targets/trust_anchor.rs"]
-mod trust_anchor;
+#[path = "../../fuzz/targets/teredo_client.rs"]
+mod teredo_client;
 #[path = "../../fuzz/targets/upstream_reply.rs"]
 mod upstream_reply;
-#[path = "../../fuzz/targets/validation.rs"]
-mod validation;
 
 use std::path::Path;
 
@@ -40,15 +46,33 @@ fn any_octets_are_dhcpv4_over_dhcpv6_or_none_and_no_two_hosts_have_one_address()
 }
 
 #[test]
+fn any_octets_are_requests_of_pcp_or_none_and_nobody_has_more_than_its_share() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/pcp");
+    mutation::replay(Path::new(corpus), 20_000, pcp::run);
+}
+
+#[test]
+fn any_text_is_a_file_of_mappings_or_none() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/pcp_kept");
+    mutation::replay(Path::new(corpus), 20_000, pcp_kept::run);
+}
+
+#[test]
+fn any_text_is_a_hosts_file_and_what_is_not_used_is_told() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/hosts_file");
+    mutation::replay(Path::new(corpus), 20_000, hosts_file::run);
+}
+
+#[test]
 fn any_octets_are_teredo_datagrams_or_none_and_a_server_sends_little_and_to_nobody_it_must_not() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/teredo");
     mutation::replay(Path::new(corpus), 30_000, teredo::run);
 }
 
 #[test]
-fn any_octets_are_trust_anchors_and_keys_or_none_and_only_signatures_count() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/trust_anchor");
-    mutation::replay(Path::new(corpus), 3_000, trust_anchor::run);
+fn a_teredo_client_believes_nothing_without_its_nonce_and_sends_little_and_to_nobody_it_must_not() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/teredo_client");
+    mutation::replay(Path::new(corpus), 10_000, teredo_client::run);
 }
 
 #[test]
@@ -64,13 +88,13 @@ fn any_octets_are_queries_and_replies_or_none_and_what_is_served_can_be_read() {
 }
 
 #[test]
-fn any_octets_are_answers_to_validate_or_none_and_each_gets_one_verdict() {
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/validation");
-    mutation::replay(Path::new(corpus), 10_000, validation::run);
-}
-
-#[test]
 fn any_octets_are_queries_and_replies_at_any_time_and_each_query_has_one_answer() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_resolver");
     mutation::replay(Path::new(corpus), 10_000, dns64_resolver::run);
+}
+
+#[test]
+fn any_octets_are_the_cache_of_a_previous_process_or_none_and_what_is_believed_can_be_kept() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/dns64_kept");
+    mutation::replay(Path::new(corpus), 3_000, dns64_kept::run);
 }

@@ -509,3 +509,118 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_datagram_without_a_port_is_neither_answered_nor_sent() {
+    let nobody = Endpoint4 { port: 0, ..ALICE };
+    assert_eq!(handle(nobody, &solicitation(false)).err(), Some(Refusal::SourceNotGlobal));
+    let refused = handle(ALICE, &bubble(client(ALICE), client(Endpoint4 { port: 0, ..BOB }), 21));
+    assert_eq!(refused.err(), Some(Refusal::MappedNotGlobal));
+}
+
+#[test]
+fn the_ends_of_an_attached_network_are_no_hosts_unless_it_has_two_addresses() {
+    let at = |subnet: &str, host: [u8; 4]| {
+        let mut settings = Settings::new(SERVER, None);
+        settings.host.subnets = vec![subnet.parse().unwrap()];
+        let target = Endpoint4::new(host.into(), 40_000);
+        let payload = bubble(client(ALICE), client(target), 21);
+        handle_at(&mut Server::new(settings, 7), ALICE, SERVER, &payload).err()
+    };
+    assert_eq!(at("203.0.113.0/24", [203, 0, 113, 0]), Some(Refusal::MappedNotGlobal));
+    assert_eq!(at("203.0.113.0/24", [203, 0, 113, 255]), Some(Refusal::MappedNotGlobal));
+    assert_eq!(at("203.0.113.0/24", [203, 0, 113, 1]), None);
+    // RFC 3021.
+    assert_eq!(at("203.0.113.0/31", [203, 0, 113, 0]), None);
+    assert_eq!(at("203.0.113.0/31", [203, 0, 113, 1]), None);
+}
+
+#[test]
+fn a_solicitation_to_another_link_local_address_gets_no_answer() {
+    let source = link_local(false);
+    let to = |destination: Ipv6Addr| {
+        let message = Message::RouterSolicitation(RouterSolicitation::default());
+        handle(ALICE, &packet(source, destination, ICMPV6, &message.to_octets(source, destination))).err()
+    };
+    assert_eq!(to("fe80::8000:f227:39cc:9bfe".parse().unwrap()), None);
+    assert_eq!(to("fe80::8000:f227:39cc:9bfd".parse().unwrap()), Some(Refusal::Malformed));
+}
+
+#[test]
+fn an_echo_message_whose_hop_limit_is_used_up_goes_nowhere() {
+    let mut payload = echo(client(ALICE), native());
+    for (hop_limit, refusal) in
+        [(0, Some(Refusal::NotForwarded)), (1, Some(Refusal::NotForwarded)), (2, None)]
+    {
+        payload[7] = hop_limit;
+        assert_eq!(handle(ALICE, &payload).err(), refusal, "{hop_limit}");
+    }
+}
+
+#[test]
+fn a_value_that_is_cut_proves_nothing() {
+    let settings = Settings { clients: Clients::new([alice()], true), ..Settings::new(SERVER, None) };
+    let packet = solicitation(false);
+    let whole = value(b"secret", b"12345678", 0, &[], &packet);
+    for length in 0..=whole.len() {
+        let authentication = Authentication {
+            client: b"alice",
+            value: &whole[..length],
+            nonce: *b"12345678",
+            confirmation: 0,
+        };
+        let mut payload = vec![0; authentication.len()];
+        authentication.write(&mut payload).unwrap();
+        payload.extend(&packet);
+        let mut server = Server::new(settings.clone(), 7);
+        let is_answered = handle_at(&mut server, ALICE, SERVER, &payload).is_ok();
+        assert_eq!(is_answered, length == whole.len(), "{length}");
+        assert_eq!(server.counts().authentic, u64::from(is_answered));
+    }
+}
+
+#[test]
+fn a_packet_with_data_behind_its_header_is_no_bubble() {
+    let datagram = packet(client(ALICE), client(BOB), 59, &[0; 8]);
+    assert_eq!(handle(ALICE, &datagram).err(), Some(Refusal::NotForwarded));
+}
+
+#[test]
+fn who_sends_bubbles_or_proves_itself_too_often_has_the_rate_of_one_source_and_others_keep_theirs() {
+    let mut settings = Settings::new(SERVER, None);
+    settings.destination_rate = Rate { rate: 10_000, burst: 10_000 };
+    settings.clients = Clients::new([alice()], false);
+    let mut server = Server::new(settings, 7);
+    let sent = |server: &mut Server, from: Endpoint4| {
+        let payload = bubble(client(from), client(BOB), 21);
+        (0..200).filter(|_| handle_at(server, from, SERVER, &payload).is_ok()).count()
+    };
+    let another = Endpoint4::new(Ipv4Addr::new(192, 0, 2, 8), 40_001);
+    assert_eq!((sent(&mut server, ALICE), sent(&mut server, another)), (60, 60));
+    assert_eq!(server.counts().of(Refusal::SourceRate), 280);
+    let payload = authenticated(b"alice", b"secret");
+    let proven = (0..200).filter(|_| handle_at(&mut server, BOB, SERVER, &payload).is_ok()).count();
+    assert_eq!(proven, 60, "wherever it is");
+}
+
+#[test]
+fn relays_of_this_host_and_strangers_have_two_thirds_of_the_total_and_authentic_clients_all_of_it() {
+    let mut settings = Settings::new(SERVER, None);
+    settings.total_rate = Rate { rate: 30, burst: 30 };
+    settings.host.addresses = vec![SERVER];
+    settings.clients = Clients::new([alice()], false);
+    let relay = Endpoint4::new(SERVER, 3_545);
+    let mut server = Server::new(settings.clone(), 7);
+    let payload = bubble(native(), client(BOB), 21);
+    assert_eq!((0..200).filter(|_| handle_at(&mut server, relay, SERVER, &payload).is_ok()).count(), 20);
+    assert_eq!(server.counts().of(Refusal::TotalRate), 180);
+    let mut server = Server::new(settings.clone(), 7);
+    let strangers = (0..200_u32).filter(|number| {
+        let from = Endpoint4::new(Ipv4Addr::from_bits(0x0900_0000 + number), 4_000);
+        handle_at(&mut server, from, SERVER, &bubble(client(from), client(BOB), 21)).is_ok()
+    });
+    assert_eq!(strangers.count(), 20);
+    let mut server = Server::new(settings, 7);
+    let payload = authenticated(b"alice", b"secret");
+    assert_eq!((0..200).filter(|_| handle_at(&mut server, ALICE, SERVER, &payload).is_ok()).count(), 30);
+}

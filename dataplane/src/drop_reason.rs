@@ -158,7 +158,8 @@ drop_reasons! {
     ZeroInterfaceIdentifier => icmpv6(4, 0),
 
     // Tunnels (RFC 4213).
-    /// No tunnel is configured between these two outer addresses (RFC 4213 §3.6), or the tunnel does not carry this IP version.
+    /// No tunnel is configured between these two outer addresses (RFC 4213 §3.6), or the tunnel does not carry this IP version;
+    /// at an AFTR, `clients` does not contain the outer source.
     NoTunnel => silent,
     /// The packet would loop: it enters a tunnel from or to an address of this host, embeds one, goes from one relay to another (RFC 6324 §3, RFC
     /// 5969 §12), or it is an IPv4 tunnel packet of this host that is routed into another tunnel (RFC 2003 §3.2), for example because its remote end
@@ -193,6 +194,8 @@ drop_reasons! {
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
     /// The IPv4 destination is not leased to any host (RFC 7040 §6).
     NoLease => icmpv4(3, 1),
+    /// As many packets as may wait for this host's lease in a second; it is being asked for, or no server answers.
+    LeaseWaitingFull => silent,
     /// The inner source is not leased to the host that sent the tunnel packet (RFC 7040 §6), or a packet into a tunnel does not have the leased
     /// address as its source.
     SourceNotLeased => silent,

@@ -9,7 +9,9 @@ use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::frame::HEADROOM;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::ds_lite::DsLiteConfig;
-use sixway_dataplane::mechanism::four_over_six::{ConcentratorConfig, FourOverSixConfig, Role};
+use sixway_dataplane::mechanism::four_over_six::{
+    ConcentratorConfig, FourOverSixConfig, HostEndConfig, Role,
+};
 use sixway_dataplane::mechanism::ip_in_ip::IpInIpConfig;
 use sixway_dataplane::mechanism::isatap;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -96,6 +98,17 @@ fn tunnel() -> Gateway {
 
 /// The 6to4 relay's address.
 /// A concentrator of 4over6 without bindings.
+/// A host of 4over6 without a lease.
+fn leasing_host() -> Gateway {
+    let role = Role::Host(HostEndConfig {
+        local: "2001:db8:b::1".parse().unwrap(),
+        concentrator: "2001:db8:c::1".parse().unwrap(),
+        prefixes: vec!["0.0.0.0/0".parse().unwrap()],
+        lease: None,
+    });
+    tunnelling(FourOverSixConfig { role, policy: TunnelPolicy::default() }.into())
+}
+
 fn concentrator() -> Gateway {
     let role = Role::Concentrator(ConcentratorConfig {
         addresses: vec!["2001:db8:c::1".parse().unwrap()],
@@ -239,6 +252,11 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             (after(gateway, [v6(HOST6, "2001:db8:7::1").udp(1, 2, b"data")]), six)
         }
         DropReason::NoLease => (after(concentrator(), [v4(PEER4, "192.0.2.9").udp(1, 2, b"data")]), four),
+        DropReason::LeaseWaitingFull => {
+            let mut gateway = leasing_host();
+            (0..65).for_each(|_| gateway.receives(v4("192.0.2.9", PEER4).udp(1, 2, b"data")));
+            (gateway, four)
+        }
         DropReason::SourceNotLeased => {
             let inner = v4("192.0.2.9", PEER4).udp(1, 2, b"data");
             (after(concentrator(), [v6(HOST6, "2001:db8:c::1").protocol(4, &inner.octets(), None)]), six)

@@ -381,6 +381,27 @@ fn forged_packets_of_the_concentrator_occupy_control_four_times_a_second_at_most
     assert_eq!(gateway.last, Verdict::Control);
 }
 
+/// Control has other work, such as the answers to a Teredo client.
+#[test]
+fn a_flood_of_a_local_program_without_a_lease_occupies_control_64_times_a_second_at_most() {
+    let mut gateway = host(None);
+    let flood = |gateway: &mut Gateway| {
+        let mut calls = 0;
+        for _packet in 0..1_000 {
+            gateway.receives(datagram(A4, SERVER));
+            calls += u32::from(gateway.last == Verdict::Control);
+            gateway.sends_nothing();
+        }
+        calls
+    };
+    assert_eq!(flood(&mut gateway), 64);
+    // What comes through the tunnel still calls for a lease.
+    gateway.receives(in_ipv6(HUB, A6, datagram(SERVER, A4)));
+    assert_eq!(gateway.last, Verdict::Control);
+    gateway.waits(Duration::from_secs(1));
+    assert_eq!(flood(&mut gateway), 64);
+}
+
 #[test]
 fn a_host_with_a_lease_sends_and_receives_with_it_alone() {
     let mut gateway = host(Some("192.0.2.17/32"));

@@ -437,3 +437,36 @@ proptest! {
         prop_assert_eq!(&back[28..], &data[..]);
     }
 }
+
+#[test]
+fn under_the_well_known_prefix_no_private_address_is_shown_to_servers() {
+    // RFC 6052 §3.1.
+    let Nat46 { mut gateway, mappings, address } = nat46_with(|config| {
+        config.prefix = support::prefix("64:ff9b::/96");
+        config.mappings.clients.push("9.9.9.0/24".parse().unwrap());
+        config.table = Some(Arc::new(Mappings::in_memory(config.mappings.clone(), [1, 2]).unwrap()));
+    });
+    let packet = v4(CLIENT, &address).udp(4_000, 53, b"question");
+    drops(&mut gateway, packet, DropReason::NonGlobalWithWellKnownPrefix);
+    let global = "9.9.9.9";
+    let server = SERVER.parse().unwrap();
+    let address = mappings.map(global.parse().unwrap(), server, 60, gateway.now).unwrap().to_string();
+    assert!(gateway.passes(v4(global, &address).udp(4_000, 53, b"question")));
+    let arrived = v4(&address, global).hops(9).udp(53, 4_000, b"answer").octets();
+    let error = |router: &str| v4(router, &address).icmp(icmp4(11, 0, [0; 4], &arrived));
+    drops(&mut gateway, error("172.16.0.1"), DropReason::NonGlobalWithWellKnownPrefix);
+    assert!(gateway.passes(error("8.8.8.8")));
+}
+
+#[test]
+fn errors_from_no_host_and_about_packets_to_no_client_go_nowhere() {
+    let Nat46 { mut gateway, .. } = nat46();
+    let sent = v6(IMAGE, SERVER).hops(1).udp(4_000, 33_434, b"probe").octets();
+    let error = |router: &str| v6(router, IMAGE).icmp(icmp6(3, 0, [0; 4], &sent));
+    drops(&mut gateway, error("::1"), DropReason::MartianSource);
+    drops(&mut gateway, error("ff02::1"), DropReason::MartianSource);
+    // The static mapping is of all clients, and of nobody else.
+    let quoted = v4("192.168.46.80", "172.16.0.9").udp(53, 4_000, b"answer").octets();
+    let about = v4("172.16.0.9", "192.168.46.80").icmp(icmp4(3, 3, [0; 4], &quoted));
+    drops(&mut gateway, about, DropReason::QuoteUnusable);
+}

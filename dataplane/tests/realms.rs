@@ -240,7 +240,7 @@ fn the_same_five_tuple_is_a_session_in_each_realm_and_ends_in_one() {
     assert!(translator.end_session(NatProtocol::Udp, inside.into(), remote, counters));
     assert_eq!(counts(&mut gateway), [(main, 0), (red, 0), (blue, 1)]);
     let (index, _) = [main, red, blue].iter().enumerate().find(|(_, it)| **it == blue).unwrap();
-    let outside: Ipv4Addr = BLUE_POOL.parse().unwrap();
+    let outside = sixway_wire::Endpoint4::new(BLUE_POOL.parse().unwrap(), 4_001);
     let of = gateway.engines[0].stateful_of(blue, outside).unwrap().0.identity();
     assert_eq!((index, of), (2, blue));
     // The address went to another realm: a session of the old one is not the new one's.

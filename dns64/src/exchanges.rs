@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(super) enum Sent {
     /// It is on its way.
     Yes,
-    /// It was not put for want of a descriptor or of room: as if it had been lost on the way.
+    /// It was not put for want of a descriptor or of room: no fault of the upstream, and asked again soon.
     Lost,
     /// It cannot go there.
     Failed(Failure),
@@ -45,6 +45,11 @@ impl Exchanges {
     pub(super) fn new(peers: Vec<SocketAddr>, streams: Option<mpsc::Sender<UpstreamQuery>>) -> Self {
         let (under_way, sockets, free) = (HashMap::new(), Vec::new(), Vec::new());
         Self { peers, streams, under_way, sockets, free }
+    }
+
+    /// Upstreams are there from now on, and what is to go by streams goes to `streams`.
+    pub(super) fn set_peers(&mut self, peers: Vec<SocketAddr>, streams: mpsc::Sender<UpstreamQuery>) {
+        (self.peers, self.streams) = (peers, Some(streams));
     }
 
     /// Sends a question.
@@ -82,7 +87,8 @@ impl Exchanges {
     fn by_stream(&mut self, transmit: Transmit, post: &Post) -> Sent {
         let Some(streams) = &self.streams else { return Sent::Failed(Failure::Unreachable) };
         let (reply, wanted) = ReplyTo::new(transmit.exchange, post.clone());
-        let query = UpstreamQuery { upstream: transmit.upstream, message: transmit.message, reply };
+        let Transmit { upstream, payer, message, .. } = transmit;
+        let query = UpstreamQuery { upstream, payer, message, reply };
         match streams.try_send(query) {
             Ok(()) => {
                 self.under_way.insert(transmit.exchange, Under::Stream { _wanted: wanted });
@@ -136,11 +142,12 @@ fn not_sent(error: &io::Error) -> Sent {
 mod tests {
     use super::super::post::{ThreadMessage, mailbox};
     use super::*;
+    use sixway_control::dns64::Payer;
     use std::net::UdpSocket;
     use std::time::Duration;
 
     fn question(exchange: u64, upstream: usize, way: QueryTransport) -> Transmit {
-        Transmit { exchange: Exchange(exchange), upstream, way, message: vec![1, 2, 3] }
+        Transmit { exchange: Exchange(exchange), upstream, way, payer: Payer::OWN, message: vec![1, 2, 3] }
     }
 
     fn next(watch: &mut Watch) -> Ready {

@@ -16,6 +16,8 @@ mod post;
 mod query_log;
 mod rates;
 mod report;
+mod same_places;
+mod seed;
 mod servers;
 mod service;
 pub mod streams;
@@ -24,10 +26,12 @@ mod ticket;
 mod watch;
 
 pub use post::{
-    Mailbox, Post, Posts, ReplyTo, StreamQuery, ThreadMessage, Unanswered, UpstreamQuery, Waiting, mailbox,
+    Cancelled, Mailbox, Post, Posts, Reconfiguration, ReplyTo, StreamQuery, ThreadMessage, Unanswered,
+    UpstreamQuery, Waiting, mailbox,
 };
 pub use rates::Rates;
 pub use report::{Report, SocketCounters};
-pub use service::{Service, ServiceError, ServiceSettings};
+pub use same_places::same_places;
+pub use service::{Inherited, Left, Service, ServiceError, ServiceSettings, stream_queries};
 pub use thread::{Thread, ThreadParts};
-pub use ticket::Ticket;
+pub use ticket::{Ticket, Way};

@@ -1,21 +1,31 @@
 //! Messages to a DNS thread: queries and replies over TCP, TLS and HTTPS, and operators' commands.
-//! A ring is bounded. Sending to a full ring fails immediately; a reply is lost then, as a datagram would be.
+//!
+//! Clients' queries have a ring, whose places are shared among them. All else has a queue: commands, which are few, and replies, of which each exchange
+//! has one, and exchanges are bounded. Each message of one is followed by one of the other, so that neither waits for the other's end.
 
 use super::report::Report;
-use sixway_control::dns64::{Access, Anchor, Exchange, Failure, Transport, Wire};
+use crate::seed::unpredictable;
+use sixway_control::dns64::{
+    Access, Anchor, Exchange, Failure, Hosts, Payer, Place, Settings, Shares, Transport, Wire,
+};
 use sixway_link::UdpServer;
 use sixway_link::Wake;
+use sixway_link::udp::place_of;
+use std::cell::Cell;
 use std::fmt;
+use std::future::Future;
 use std::io;
-use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-/// Messages that wait for a thread at most.
-const RING: usize = 8_192;
+/// Clients' queries by streams that wait for a thread at most.
+const QUERIES: usize = 4_096;
 /// How long a thread may take to report.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -30,6 +40,53 @@ pub struct StreamQuery {
     pub message: Vec<u8>,
     /// Where the answer goes; dropped without an answer.
     pub answer: oneshot::Sender<Vec<u8>>,
+    /// Its place in the ring, until the thread takes it.
+    place: QueryPlace,
+}
+
+impl StreamQuery {
+    /// The query and the way back; its place is free then.
+    pub fn take(self) -> (Vec<u8>, oneshot::Sender<Vec<u8>>) {
+        drop(self.place);
+        (self.message, self.answer)
+    }
+}
+
+/// A place in the ring of queries, until this is dropped.
+#[derive(Debug)]
+struct QueryPlace {
+    /// `None`: it is dropped.
+    place: Option<Place>,
+    of: Arc<Mutex<Shares>>,
+}
+
+impl Drop for QueryPlace {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            lock(&self.of).leave(place);
+        }
+    }
+}
+
+fn lock(shares: &Mutex<Shares>) -> MutexGuard<'_, Shares> {
+    shares.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Other settings of a thread.
+#[derive(Clone, Debug)]
+pub struct Reconfiguration {
+    /// What its resolver does.
+    pub settings: Settings,
+    /// Where upstreams are, in the order of the settings.
+    pub upstreams: Vec<SocketAddr>,
+    /// What they are called.
+    pub names: Vec<String>,
+    /// For each of them, its place in the previous settings; `None`: it is new.
+    pub kept: Vec<Option<usize>>,
+    /// Whether each query is written to the log.
+    pub query_log: bool,
+    /// Where questions go that go by streams.
+    pub streams: mpsc::Sender<UpstreamQuery>,
 }
 
 /// A message to a DNS thread.
@@ -47,8 +104,14 @@ pub enum ThreadMessage {
     Access(Access),
     /// The new trust anchors.
     Anchors(Vec<Anchor>),
+    /// Other records of a hosts file.
+    Hosts(Arc<Hosts>),
+    /// Other settings.
+    Reconfigure(Box<Reconfiguration>),
     /// A further listening socket.
     Listen(UdpServer),
+    /// Stop, and say what the next process may go on with. Queries that wait are answered first, if that is soon.
+    Leave(SyncSender<Vec<u8>>),
     /// Stop.
     Stop,
 }
@@ -56,7 +119,10 @@ pub enum ThreadMessage {
 /// The way to one DNS thread.
 #[derive(Clone, Debug)]
 pub struct Post {
-    messages: SyncSender<ThreadMessage>,
+    messages: Sender<ThreadMessage>,
+    queries: SyncSender<ThreadMessage>,
+    /// The places of the ring of queries.
+    places: Arc<Mutex<Shares>>,
     wake: Wake,
 }
 
@@ -64,6 +130,9 @@ pub struct Post {
 #[derive(Debug)]
 pub struct Mailbox {
     messages: Receiver<ThreadMessage>,
+    queries: Receiver<ThreadMessage>,
+    /// Whether the next message is a query, if one waits.
+    queries_turn: Cell<bool>,
     wake: Wake,
 }
 
@@ -72,7 +141,7 @@ pub struct Mailbox {
 pub enum Unanswered {
     /// Not a query. Close the stream.
     Ignored,
-    /// Too many wait. The stream may be closed.
+    /// Too many wait, or too many of this client. The stream may be closed.
     Busy,
     /// The thread has ended.
     Gone,
@@ -95,9 +164,13 @@ impl std::error::Error for Unanswered {}
 /// # Errors
 /// The kernel has no file descriptor left.
 pub fn mailbox() -> io::Result<(Post, Mailbox)> {
-    let (sender, receiver) = sync_channel(RING);
+    let (messages, all) = channel();
+    let (queries, of_clients) = sync_channel(QUERIES);
+    let places = Arc::new(Mutex::new(Shares::new(QUERIES, unpredictable())));
     let wake = Wake::new()?;
-    Ok((Post { messages: sender, wake: wake.clone() }, Mailbox { messages: receiver, wake }))
+    let mailbox =
+        Mailbox { messages: all, queries: of_clients, queries_turn: Cell::new(false), wake: wake.clone() };
+    Ok((Post { messages, queries, places, wake }, mailbox))
 }
 
 impl Post {
@@ -106,17 +179,28 @@ impl Post {
     /// # Errors
     /// The ring is full, or the thread has ended.
     pub fn send(&self, message: ThreadMessage) -> Result<(), Unanswered> {
-        self.try_send(message).map_err(|(why, _)| why)
+        self.try_send(message).map_err(|left| left.0)
     }
 
     /// The same; what could not be left comes back.
-    pub(super) fn try_send(&self, message: ThreadMessage) -> Result<(), (Unanswered, ThreadMessage)> {
-        self.messages.try_send(message).map_err(|error| match error {
-            TrySendError::Full(message) => (Unanswered::Busy, message),
-            TrySendError::Disconnected(message) => (Unanswered::Gone, message),
-        })?;
+    pub(super) fn try_send(&self, message: ThreadMessage) -> Result<(), Box<(Unanswered, ThreadMessage)>> {
+        match message {
+            ThreadMessage::Query(_) => self.queries.try_send(message).map_err(|error| match error {
+                TrySendError::Full(message) => Box::new((Unanswered::Busy, message)),
+                TrySendError::Disconnected(message) => Box::new((Unanswered::Gone, message)),
+            })?,
+            message => self.messages.send(message).map_err(|error| Box::new((Unanswered::Gone, error.0)))?,
+        }
         self.wake.wake();
         Ok(())
+    }
+}
+
+impl Post {
+    /// A place in the ring of queries.
+    fn admit(&self, payer: Payer) -> Result<QueryPlace, Unanswered> {
+        let place = lock(&self.places).admit(payer).map_err(|_| Unanswered::Busy)?;
+        Ok(QueryPlace { place: Some(place), of: Arc::clone(&self.places) })
     }
 }
 
@@ -126,32 +210,43 @@ impl Mailbox {
         &self.wake
     }
 
-    /// The next message; `None`: none waits.
+    /// The next message, of one ring and the other in turn; `None`: none waits.
     pub fn next(&self) -> Option<ThreadMessage> {
-        match self.messages.try_recv() {
-            Ok(message) => Some(message),
-            Err(TryRecvError::Empty) => None,
-            // All senders are gone: no one can stop it otherwise.
-            Err(TryRecvError::Disconnected) => Some(ThreadMessage::Stop),
+        let is_queries_turn = self.queries_turn.replace(!self.queries_turn.get());
+        let (first, second) = match is_queries_turn {
+            true => (&self.queries, &self.messages),
+            false => (&self.messages, &self.queries),
+        };
+        for ring in [first, second] {
+            match ring.try_recv() {
+                Ok(message) => return Some(message),
+                Err(TryRecvError::Empty) => {}
+                // All senders are gone: no one can stop it otherwise.
+                Err(TryRecvError::Disconnected) => return Some(ThreadMessage::Stop),
+            }
         }
+        None
     }
 }
 
 /// The ways to all DNS threads of a gateway.
 #[derive(Clone, Debug)]
-pub struct Posts(Arc<[Post]>);
+pub struct Posts {
+    posts: Arc<[Post]>,
+    client_prefix_length: u8,
+}
 
 impl Posts {
-    /// Of these threads, one at least.
+    /// Of these threads, one at least. IPv6 clients with this many first bits in common, 64 at most, have the same one.
     #[must_use]
-    pub fn new(posts: Vec<Post>) -> Self {
-        Self(posts.into())
+    pub fn new(posts: Vec<Post>, client_prefix_length: u8) -> Self {
+        Self { posts: posts.into(), client_prefix_length }
     }
 
     /// All of them, in order.
     #[must_use]
     pub fn all(&self) -> &[Post] {
-        &self.0
+        &self.posts
     }
 
     /// Puts a client's query and waits for the answer; neither has a stream's length field. One client's queries all go to one thread, since rates
@@ -166,8 +261,10 @@ impl Posts {
         message: Vec<u8>,
     ) -> Result<Vec<u8>, Unanswered> {
         let (answer, receiver) = oneshot::channel();
-        let post = self.0.get(self.place(address)).ok_or(Unanswered::Gone)?;
-        post.send(ThreadMessage::Query(StreamQuery { address, transport, message, answer }))?;
+        let place = place_of(address, self.client_prefix_length, self.posts.len());
+        let post = self.posts.get(place).ok_or(Unanswered::Gone)?;
+        let place = post.admit(Payer::of(address, self.client_prefix_length, true))?;
+        post.send(ThreadMessage::Query(StreamQuery { address, transport, message, answer, place }))?;
         receiver.await.map_err(|_| Unanswered::Ignored)
     }
 
@@ -197,8 +294,8 @@ impl Posts {
         &self,
         message: impl Fn(oneshot::Sender<T>) -> ThreadMessage,
     ) -> Result<Vec<T>, Unanswered> {
-        let mut answers = Vec::with_capacity(self.0.len());
-        for post in self.0.iter() {
+        let mut answers = Vec::with_capacity(self.posts.len());
+        for post in self.posts.iter() {
             let (sender, receiver) = oneshot::channel();
             post.send(message(sender))?;
             match timeout(PATIENCE, receiver).await {
@@ -208,17 +305,6 @@ impl Posts {
         }
         Ok(answers)
     }
-
-    /// The thread for a client: by its /64, or its IPv4 address.
-    fn place(&self, address: IpAddr) -> usize {
-        let number = match address.to_canonical() {
-            IpAddr::V4(address) => u64::from(address.to_bits()),
-            IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-        };
-        // Fibonacci hashing: neighbours are spread.
-        let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        spread as usize % self.0.len().max(1)
-    }
 }
 
 /// A question for an upstream that is to go by its stream: TCP, TLS or HTTPS. Bounded like the exchanges of a resolver.
@@ -226,6 +312,8 @@ impl Posts {
 pub struct UpstreamQuery {
     /// The upstream's place in the configuration.
     pub upstream: usize,
+    /// Who pays for it.
+    pub payer: Payer,
     /// The query, whole, without a length field. Its ID is the resolver's, and the reply must bear it.
     pub message: Vec<u8>,
     /// Where the reply goes.
@@ -237,7 +325,19 @@ pub struct UpstreamQuery {
 pub struct ReplyTo {
     /// `None`: it has been given.
     back: Option<Back>,
-    cancelled: oneshot::Receiver<()>,
+    cancelled: Option<oneshot::Receiver<()>>,
+}
+
+/// Comes when nobody waits for a reply any more.
+#[derive(Debug)]
+pub struct Cancelled(oneshot::Receiver<()>);
+
+impl Future for Cancelled {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(context).map(|_| ())
+    }
 }
 
 /// Who waits for a reply.
@@ -264,13 +364,14 @@ impl ReplyTo {
     #[must_use]
     pub fn new(exchange: Exchange, post: Post) -> (Self, oneshot::Sender<()>) {
         let (wanted, cancelled) = oneshot::channel();
-        (Self { back: Some(Back::Thread(exchange, post)), cancelled }, wanted)
+        (Self { back: Some(Back::Thread(exchange, post)), cancelled: Some(cancelled) }, wanted)
     }
 
     /// The way back to who waits for the reply himself.
     #[must_use]
     pub fn waiting() -> (Self, Waiting) {
         let ((wanted, cancelled), (sender, reply)) = (oneshot::channel(), oneshot::channel());
+        let cancelled = Some(cancelled);
         (Self { back: Some(Back::Waiting(sender)), cancelled }, Waiting { reply, _wanted: wanted })
     }
 
@@ -281,15 +382,28 @@ impl ReplyTo {
         }
     }
 
-    /// Waits until the receiver is gone.
-    pub async fn cancelled(&mut self) {
-        let _ = (&mut self.cancelled).await;
+    /// Nobody waits: the reply goes nowhere.
+    pub fn forget(mut self) {
+        self.back = None;
+    }
+
+    /// What comes when nobody waits any more; it is to be [given back](Self::give_back) if the reply is not given. Until then this is not known to be
+    /// cancelled.
+    pub fn watch(&mut self) -> Option<Cancelled> {
+        self.cancelled.take().map(Cancelled)
+    }
+
+    /// Gives back what was taken by [`watch`](Self::watch).
+    pub fn give_back(&mut self, cancelled: Cancelled) {
+        self.cancelled = Some(cancelled.0);
     }
 
     /// Whether the receiver is gone.
     #[must_use]
     pub fn is_cancelled(&mut self) -> bool {
-        matches!(self.cancelled.try_recv(), Err(oneshot::error::TryRecvError::Closed))
+        self.cancelled
+            .as_mut()
+            .is_some_and(|cancelled| cancelled.try_recv() == Err(oneshot::error::TryRecvError::Closed))
     }
 }
 
@@ -325,12 +439,15 @@ mod tests {
     #[tokio::test]
     async fn a_query_is_answered_by_the_thread_of_its_client() {
         let (post, mailbox) = mailbox().unwrap();
-        let posts = Posts::new(vec![post]);
+        let posts = Posts::new(vec![post], 64);
         let thread = std::thread::spawn(move || {
             loop {
                 match mailbox.next() {
-                    Some(ThreadMessage::Query(query)) if query.message.is_empty() => drop(query.answer),
-                    Some(ThreadMessage::Query(query)) => query.answer.send(query.message).unwrap(),
+                    Some(ThreadMessage::Query(query)) if query.message.is_empty() => drop(query),
+                    Some(ThreadMessage::Query(query)) => {
+                        let (message, answer) = query.take();
+                        answer.send(message).unwrap();
+                    }
                     Some(ThreadMessage::Stop) => return,
                     Some(other) => panic!("{other:?}"),
                     None => std::thread::yield_now(),
@@ -364,15 +481,44 @@ mod tests {
         assert!(matches!(mailbox.next(), Some(ThreadMessage::Stop)));
     }
 
-    #[test]
-    fn the_hosts_of_a_subnet_have_one_thread_and_subnets_are_spread() {
-        let (post, _mailbox) = mailbox().unwrap();
-        let posts = Posts::new(vec![post; 4]);
-        let place = |text: &str| posts.place(text.parse().unwrap());
-        assert_eq!(place("2001:db8::1"), place("2001:db8::2"));
-        assert_eq!(place("192.0.2.1"), place("::ffff:192.0.2.1"));
-        let places: std::collections::HashSet<usize> =
-            (0..64).map(|subnet| place(&format!("2001:db8:0:{subnet:x}::1"))).collect();
-        assert_eq!(places.len(), 4);
+    /// Lets all tasks run until they wait.
+    async fn run_all() {
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn queries_of_one_client_leave_room_for_anothers_and_for_replies() {
+        let (post, mailbox) = mailbox().unwrap();
+        let posts = Posts::new(vec![post.clone()], 64);
+        let ask = |address: [u8; 4]| {
+            let posts = posts.clone();
+            tokio::spawn(async move { posts.ask(address.into(), Transport::Tls, vec![address[3]]).await })
+        };
+        let greedy: Vec<_> = (0..10_000).map(|_| ask([192, 0, 2, 1])).collect();
+        run_all().await;
+        let refused = greedy.iter().filter(|asked| asked.is_finished()).count();
+        assert!((7_900..8_200).contains(&refused), "{refused}");
+        let good: Vec<_> = (0..500).map(|_| ask([192, 0, 2, 2])).collect();
+        run_all().await;
+        assert!(!good.iter().any(tokio::task::JoinHandle::is_finished));
+        for exchange in 0..16_384 {
+            let (reply, _wanted) = ReplyTo::new(Exchange(exchange), post.clone());
+            reply.give(Ok(vec![]));
+        }
+        let mut counts = [0; 3];
+        let mut kinds = Vec::new();
+        while let Some(message) = mailbox.next() {
+            let kind = match message {
+                ThreadMessage::Query(query) => usize::from(query.take().0[0]),
+                _ => 0,
+            };
+            counts[kind] += 1;
+            kinds.push(kind);
+        }
+        assert_eq!((counts[0], counts[1], counts[2]), (16_384, 10_000 - refused, 500));
+        assert!(kinds[..4].contains(&0) && kinds[..4].contains(&1), "in turn");
+        assert_eq!(lock(&post.places).used(), 0);
     }
 }

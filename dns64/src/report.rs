@@ -71,6 +71,10 @@ fn add_counters(sum: &mut Counters, other: &Counters) {
         evicted,
         validations,
         prefetched,
+        waiting_refused,
+        upstream_queries_refused,
+        silent_zone_refused,
+        validations_delayed,
     } = other;
     sum.outcomes.iter_mut().zip(outcomes).for_each(|(sum, count)| *sum += count);
     sum.queries += queries;
@@ -82,6 +86,10 @@ fn add_counters(sum: &mut Counters, other: &Counters) {
     sum.evicted += evicted;
     sum.validations += validations;
     sum.prefetched += prefetched;
+    sum.waiting_refused += waiting_refused;
+    sum.upstream_queries_refused += upstream_queries_refused;
+    sum.silent_zone_refused += silent_zone_refused;
+    sum.validations_delayed += validations_delayed;
 }
 
 /// An upstream is as healthy as the thread finds it that finds it best; its latency is that of the thread that asked it most.

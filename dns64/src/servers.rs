@@ -89,6 +89,14 @@ impl Servers {
         self.servers.iter_mut().for_each(Server::flush);
     }
 
+    /// Stops reading queries: they wait in the sockets.
+    pub(super) fn leave(&self, watch: &Watch) {
+        for server in &self.servers {
+            // What cannot be left is heard of, and served.
+            let _ = watch.remove(server.socket.poll_fd());
+        }
+    }
+
     /// Queries that there was no room for, and answers that the kernel would not send.
     pub(super) fn losses(&self) -> (u64, u64) {
         let sockets = || self.servers.iter().map(|server| &server.socket);

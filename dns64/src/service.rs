@@ -1,21 +1,28 @@
 //! The DNS threads, from start to end.
 
-use super::post::{Post, Posts, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
+use super::post::{Post, Posts, Reconfiguration, ThreadMessage, Unanswered, UpstreamQuery, mailbox};
 use super::thread::{Thread, ThreadParts};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use sixway_control::dns64::{Access, LeasedNames, NameMappings, Settings};
-use sixway_link::{Clock, Duty, UdpServer, give_up};
+use sixway_control::dns64::{Access, CookieSecret, LeasedNames, NameMappings, Settings};
+use sixway_link::{Clock, Duty, Listeners, Listens, UdpServer, give_up};
 use std::fmt;
 use std::io::{self, Read};
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Questions on their way to streams: as many as a resolver has exchanges.
+/// Questions on their way to streams, until the thread for upstreams takes them.
 const STREAM_QUERIES: usize = 4_096;
+
+/// A channel for questions on their way to streams.
+#[must_use]
+pub fn stream_queries() -> (mpsc::Sender<UpstreamQuery>, mpsc::Receiver<UpstreamQuery>) {
+    mpsc::channel(STREAM_QUERIES)
+}
 
 /// What is to be started.
 #[derive(Clone, Debug)]
@@ -24,6 +31,8 @@ pub struct ServiceSettings {
     pub settings: Settings,
     /// How many threads.
     pub threads: usize,
+    /// Whether all datagrams of a client go to one thread, by its prefix, as its streams do; else each flow does.
+    pub one_thread_per_client: bool,
     /// The UDP sockets for clients.
     pub listen: Vec<SocketAddr>,
     /// Where upstreams are, in the order of the settings.
@@ -36,6 +45,28 @@ pub struct ServiceSettings {
     pub mappings: Option<NameMappings>,
     /// Names of hosts whose addresses are leased.
     pub leases: Option<Arc<dyn LeasedNames>>,
+}
+
+/// What a previous process left.
+#[derive(Debug, Default)]
+pub struct Inherited {
+    /// Sockets; those that are used are taken.
+    pub listeners: Listeners,
+    /// Its cache: a part for each thread.
+    pub kept: Vec<Arc<[u8]>>,
+    /// What it made secrets for cookies from.
+    pub cookie_seed: Option<CookieSecret>,
+}
+
+/// What this process leaves.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Sockets, in which queries wait.
+    pub listeners: Listeners,
+    /// The cache: a part for each thread.
+    pub kept: Vec<Vec<u8>>,
+    /// The seed of its secrets for cookies.
+    pub cookie_seed: Option<CookieSecret>,
 }
 
 /// Why the DNS64 cannot start.
@@ -70,6 +101,14 @@ impl fmt::Display for ServiceError {
 
 impl std::error::Error for ServiceError {}
 
+/// How clients' datagrams are dealt out.
+#[derive(Clone, Copy, Debug)]
+struct ThreadDealing {
+    threads: usize,
+    /// By prefixes of this length; `None`: by flows.
+    by: Option<u8>,
+}
+
 /// The DNS threads.
 #[derive(Debug)]
 pub struct Service {
@@ -78,8 +117,12 @@ pub struct Service {
     ends: UnboundedReceiver<String>,
     /// Addresses that are not this host's yet.
     absent: Vec<SocketAddr>,
-    threads: usize,
+    dealing: ThreadDealing,
     streams: mpsc::Sender<UpstreamQuery>,
+    /// The sockets of all threads, for the next process.
+    listeners: Listeners,
+    /// What all threads make secrets for cookies from, and the next process.
+    cookie_seed: CookieSecret,
 }
 
 impl Service {
@@ -90,13 +133,17 @@ impl Service {
     pub fn start(
         plan: ServiceSettings,
         clock: Clock,
+        handed: &mut Inherited,
     ) -> Result<(Self, mpsc::Receiver<UpstreamQuery>), ServiceError> {
         raise_descriptors();
         let threads = plan.threads.max(1);
+        let by = plan.one_thread_per_client.then_some(plan.settings.limits.client_prefix_length);
+        let dealing = ThreadDealing { threads, by };
         let mut sockets: Vec<Vec<UdpServer>> = (0..threads).map(|_| Vec::new()).collect();
-        let mut absent = Vec::new();
+        let (mut absent, mut listeners) = (Vec::new(), Listeners::default());
         for address in &plan.listen {
-            match listen(*address, threads)? {
+            let inherited = handed.listeners.take(*address, Listens::Datagrams);
+            match listen(*address, dealing, inherited, &mut listeners)? {
                 Some(all) => sockets.iter_mut().zip(all).for_each(|(hand, socket)| hand.push(socket)),
                 None => {
                     tracing::warn!(
@@ -108,13 +155,24 @@ impl Service {
         }
         let failed = |error| ServiceError::Io("thread", error);
         let rings = (0..threads).map(|_| mailbox()).collect::<io::Result<Vec<_>>>().map_err(failed)?;
-        let (streams, queries) = mpsc::channel(STREAM_QUERIES);
+        let (streams, queries) = stream_queries();
         let (said, ends) = unbounded_channel();
-        let posts = Posts::new(rings.iter().map(|(post, _)| post.clone()).collect());
-        let handles = Vec::new();
-        let mut service = Self { posts, handles, ends, absent, threads, streams: streams.clone() };
+        let posts = Posts::new(
+            rings.iter().map(|(post, _)| post.clone()).collect(),
+            plan.settings.limits.client_prefix_length,
+        );
+        let cookie_seed = match handed.cookie_seed {
+            Some(seed) => seed,
+            None => random().map_err(|error| ServiceError::Io("/dev/urandom", error))?,
+        };
+        let (handles, to_streams) = (Vec::new(), streams.clone());
+        let mut service =
+            Self { posts, handles, ends, absent, dealing, streams: to_streams, listeners, cookie_seed };
+        let kept = std::mem::take(&mut handed.kept);
         for (number, ((post, mailbox), sockets)) in rings.into_iter().zip(sockets).enumerate() {
-            let started = parts(&plan, sockets, &streams)
+            // With as many threads as before, each has its own again.
+            let own = if kept.len() == threads { &kept[number..=number] } else { &kept[..] };
+            let started = parts(&plan, sockets, &streams, (own, cookie_seed))
                 .and_then(|parts| Thread::new(parts, clock, post, mailbox))
                 .and_then(|thread| spawn(number, thread, said.clone()));
             match started {
@@ -142,8 +200,8 @@ impl Service {
 
     /// Listens at the addresses that have become this host's in the meantime. To be called each second.
     pub fn look_for_addresses(&mut self) {
-        let (threads, posts) = (self.threads, &self.posts);
-        self.absent.retain(|address| match listen(*address, threads) {
+        let (dealing, posts, listeners) = (self.dealing, &self.posts, &mut self.listeners);
+        self.absent.retain(|address| match listen(*address, dealing, Vec::new(), listeners) {
             Ok(None) => true,
             Ok(Some(sockets)) => {
                 tracing::info!("listening on {address} (UDP)");
@@ -166,6 +224,31 @@ impl Service {
         }
     }
 
+    /// Other settings. What waits, what is kept and what is known of upstreams stays.
+    pub fn reconfigure(&mut self, with: &Reconfiguration) {
+        self.streams = with.streams.clone();
+        for post in self.posts.all() {
+            send(post, ThreadMessage::Reconfigure(Box::new(with.clone())));
+        }
+    }
+
+    /// Ends for the next process: queries that wait are answered if that is soon, and those that come stay in the sockets.
+    #[must_use]
+    pub fn leave(&mut self) -> Left {
+        let told: Vec<_> = (self.posts.all().iter())
+            .map(|post| {
+                let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+                send(post, ThreadMessage::Leave(sender));
+                receiver
+            })
+            .collect();
+        // A thread that failed has nothing to say.
+        let kept = told.iter().map(|told| told.recv().unwrap_or_default()).collect();
+        let listeners = std::mem::take(&mut self.listeners);
+        self.stop();
+        Left { listeners, kept, cookie_seed: Some(self.cookie_seed) }
+    }
+
     /// Waits until a thread ends by itself, and says why.
     pub async fn first_end(&mut self) -> String {
         self.ends.recv().await.unwrap_or_else(|| "all DNS threads have ended".into())
@@ -178,6 +261,7 @@ impl Service {
             // A panic was caught and reported by the thread.
             let _ = handle.join();
         }
+        self.listeners = Listeners::default();
     }
 }
 
@@ -188,9 +272,23 @@ impl Drop for Service {
 }
 
 /// A socket for each thread; `None`: not an address of this host, or not usable yet.
-fn listen(address: SocketAddr, threads: usize) -> Result<Option<Vec<UdpServer>>, ServiceError> {
-    match UdpServer::open(address, threads) {
-        Ok(sockets) => Ok(Some(sockets)),
+fn listen(
+    address: SocketAddr,
+    dealing: ThreadDealing,
+    inherited: Vec<OwnedFd>,
+    listeners: &mut Listeners,
+) -> Result<Option<Vec<UdpServer>>, ServiceError> {
+    match UdpServer::open_with(address, dealing.threads, inherited) {
+        Ok(sockets) => {
+            let dealt = match dealing.by {
+                Some(length) => UdpServer::deal_by_client(&sockets, length),
+                None => UdpServer::deal_by_flow(&sockets),
+            };
+            dealt.map_err(|error| ServiceError::Io("clients cannot be dealt out to threads", error))?;
+            let shared = sockets.iter().try_for_each(|socket| listeners.share(socket.poll_fd()));
+            shared.map_err(|error| ServiceError::Io("socket", error))?;
+            Ok(Some(sockets))
+        }
         Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => Ok(None),
         Err(error) => Err(ServiceError::Listen(address, error)),
     }
@@ -200,12 +298,12 @@ fn parts(
     plan: &ServiceSettings,
     sockets: Vec<UdpServer>,
     streams: &mpsc::Sender<UpstreamQuery>,
+    (kept, cookie_seed): (&[Arc<[u8]>], CookieSecret),
 ) -> io::Result<ThreadParts> {
-    let mut seed = [0; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
     Ok(ThreadParts {
         settings: plan.settings.clone(),
-        seed,
+        seed: random()?,
+        cookie_seed,
         sockets,
         upstreams: plan.upstreams.clone(),
         names: plan.names.clone(),
@@ -213,7 +311,14 @@ fn parts(
         query_log: plan.query_log,
         mappings: plan.mappings.clone(),
         leases: plan.leases.clone(),
+        kept: kept.to_vec(),
     })
+}
+
+fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut octets = [0; N];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(octets)
 }
 
 fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Result<JoinHandle<()>> {
@@ -237,14 +342,12 @@ fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Re
 fn send(post: &Post, message: ThreadMessage) {
     let mut message = Some(message);
     while let Some(again) = message.take() {
-        match post.try_send(again) {
-            Ok(()) => {}
-            Err((Unanswered::Busy, again)) => {
-                message = Some(again);
-                sleep(Duration::from_millis(1));
-            }
-            // It has ended.
-            Err(_) => {}
+        // If it has ended, nobody needs it.
+        if let Err(left) = post.try_send(again)
+            && left.0 == Unanswered::Busy
+        {
+            message = Some(left.1);
+            sleep(Duration::from_millis(1));
         }
     }
 }

@@ -1,11 +1,21 @@
 //! Which client waits for an answer.
 
+use sixway_dataplane::Instant;
 use sixway_link::udp::Path;
 use tokio::sync::oneshot;
 
 /// What a resolver keeps of a client that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ticket {
+pub struct Ticket {
+    /// When its query came.
+    pub since: Instant,
+    /// How it came.
+    pub way: Way,
+}
+
+/// How a query came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
     /// It asked by a datagram: the server's place, and the way back.
     Datagram(u16, Path),
     /// It asked by a stream: its place among those that wait.

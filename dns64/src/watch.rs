@@ -65,6 +65,14 @@ impl Watch {
         Ok(self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, ready.word()))?)
     }
 
+    /// Stops watching a descriptor.
+    ///
+    /// # Errors
+    /// What the kernel said.
+    pub(super) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(self.epoll.delete(fd)?)
+    }
+
     /// Waits until something is ready or the time is over.
     ///
     /// # Errors

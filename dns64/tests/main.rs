@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 #![allow(clippy::duplicate_mod, reason = "each fuzz target brings what it needs")]
 
+mod memory;
 mod replay;

@@ -7,7 +7,7 @@
 mod support;
 
 use sixway_dataplane::Frame;
-use sixway_fastpath::{OwnAddress, Steering};
+use sixway_fastpath::{InsideHosts, OwnAddress, Steering};
 use sixway_link::{Link, RawTunnel, TunConfig};
 use std::process::Command;
 use support::peer::{FAR, NEAR, Peer, Sender, gather, ipv4, tcp};
@@ -37,7 +37,14 @@ fn main() {
                     Command::new("ethtool").args(["-K", "near", "gro", state]).status().unwrap().success()
                 );
                 let _steering = steered.then(|| {
-                    Steering::attach("gw1", &["near"], &tun.name, &[OwnAddress::of_tunnels(NEAR)]).unwrap()
+                    Steering::attach(
+                        "gw1",
+                        &["near"],
+                        &tun.name,
+                        &[OwnAddress::of_tunnels(NEAR)],
+                        &InsideHosts::default(),
+                    )
+                    .unwrap()
                 });
                 let link: &mut dyn Link = if steered { &mut tun.queues[0] } else { &mut socket };
                 let start = thread_time();

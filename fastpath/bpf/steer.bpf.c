@@ -11,6 +11,10 @@
 //     echo request                                        the host's, which answers it
 //     a later fragment  where its first one went; copied if that has not come yet: the other one never completes it
 //
+// What is taken is past netfilter and reverse path filtering. So a source of an inside host is believed only at interfaces that lead to
+// inside hosts. At others it is forged, and the packet is the host's to refuse. Routers outside may have such addresses, too: an ICMP error
+// is forged if it quotes a packet to an inside host.
+//
 // On the loopback interface only ICMP is looked at: errors that this host's kernel makes about our packets, such as Fragmentation Needed
 // before a narrow link, are addressed to this host and never leave it.
 //
@@ -76,6 +80,30 @@ struct {
 	__type(value, struct own);
 } addresses SEC(".maps");
 
+/// Of a trie: how many bits, and the address.
+struct prefix {
+	__u32 length;
+	__be32 address;
+};
+
+/// The IPv4 prefixes of inside hosts. The loader sets the size.
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, __u8);
+} inside SEC(".maps");
+
+/// The indices of the interfaces that lead to them; ANY: it is not known which these are. The loader has the same size.
+#define ANY 0
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u8);
+} inner SEC(".maps");
+
 struct fragmented {
 	__be32 source;
 	__be32 destination;
@@ -124,6 +152,16 @@ static __always_inline int is_ours(const struct own *own, __be16 port)
 	return 0;
 }
 
+/// Whether an inside host has an address, and the packet's interface does not lead to it. This host's own errors come by the loopback interface.
+static __always_inline int is_elsewhere(struct __sk_buff *skb, __be32 address)
+{
+	struct prefix host = { .length = 32, .address = address };
+	__u32 interface = skb->ifindex, any = ANY;
+
+	return interface != LOOPBACK && bpf_map_lookup_elem(&inside, &host) && !bpf_map_lookup_elem(&inner, &interface) &&
+	       !bpf_map_lookup_elem(&inner, &any);
+}
+
 /// The owner of an ICMP error: that of the packet that it quotes.
 static __always_inline int of_quoted(struct __sk_buff *skb, const struct own *own, __u32 offset, __be32 destination)
 {
@@ -132,7 +170,7 @@ static __always_inline int of_quoted(struct __sk_buff *skb, const struct own *ow
 	__be16 port;
 
 	if (load(skb, offset, &quoted, sizeof(quoted)) || quoted.version != 4 || quoted.ihl < 5 || quoted.saddr != destination ||
-	    quoted.frag_off & bpf_htons(FRAGMENT_OFFSET))
+	    quoted.frag_off & bpf_htons(FRAGMENT_OFFSET) || is_elsewhere(skb, quoted.daddr))
 		return HOSTS;
 	offset += quoted.ihl * 4;
 	switch (quoted.protocol) {
@@ -167,7 +205,7 @@ static __always_inline int of_first(struct __sk_buff *skb, const struct own *own
 		return HOSTS;
 	switch (icmp.type) {
 	case ICMP_ECHOREPLY:
-		return is_ours(own, icmp.identifier) ? BOTHS : HOSTS;
+		return is_ours(own, icmp.identifier) && !is_elsewhere(skb, header->saddr) ? BOTHS : HOSTS;
 	case ICMP_DEST_UNREACH:
 	case ICMP_TIME_EXCEEDED:
 	case ICMP_PARAMETERPROB:
@@ -185,9 +223,12 @@ static __always_inline int whose(struct __sk_buff *skb, const struct own *own, c
 
 	if (header->protocol != IPPROTO_TCP && header->protocol != IPPROTO_UDP && header->protocol != IPPROTO_ICMP)
 		return HOSTS;
+	int forged = is_elsewhere(skb, header->saddr);
+	if (forged && header->protocol != IPPROTO_ICMP)
+		return HOSTS;
 	if (fragment & FRAGMENT_OFFSET) {
 		__u8 *first = bpf_map_lookup_elem(&fragments, &packet);
-		return first ? *first : BOTHS;
+		return first ? *first : forged ? HOSTS : BOTHS;
 	}
 	__u8 found = of_first(skb, own, header);
 	if (fragment & MORE_FRAGMENTS)

@@ -91,7 +91,10 @@ pub use settings::{AttachPoint, Attached, Found, LeftOut, Mode, Rules, Settings,
 pub use slots::Slots;
 #[cfg(feature = "ebpf")]
 pub use steering::Steering;
-pub use steering::{ADDRESSES, Hook, OwnAddress, RANGES, STEERING_PROGRAM, SteeringError, Taken};
+pub use steering::{
+    ADDRESSES, Hook, INNER_INTERFACES, InsideHosts, OwnAddress, RANGES, STEERING_PROGRAM, SteeringError,
+    Taken,
+};
 #[cfg(not(feature = "ebpf"))]
 pub use without_ebpf::{
     Ahead, FastPath, Loaded, Opened, Prepared, Steering, gateways, remove_all, slots, unusable,

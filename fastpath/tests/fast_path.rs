@@ -122,9 +122,14 @@ fn names(settings: &Settings) -> Vec<String> {
 fn it_stands_before_steering_and_outlives_its_process() {
     with_pins("outlives", |_, settings| {
         let tun = open(&Default::default());
-        let steering =
-            Steering::attach("gw1", &["near"], &tun.name, &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)])
-                .unwrap();
+        let steering = Steering::attach(
+            "gw1",
+            &["near"],
+            &tun.name,
+            &[sixway_fastpath::OwnAddress::of_tunnels(NEAR)],
+            &sixway_fastpath::InsideHosts::default(),
+        )
+        .unwrap();
         let fast_path = start(&settings);
         assert_eq!(fast_path.found(), &Found::Nothing);
         assert_eq!(fast_path.attached()[0].place, AttachPoint::Tcx);

@@ -6,7 +6,7 @@ use crate::support::peer::{
 use crate::support::{assert_clean, in_namespace, ip, open, snmp, wait};
 use sixway_dataplane::nat::Spread;
 use sixway_dataplane::{Frame, SegmentKind, Segments};
-use sixway_fastpath::{Hook, OwnAddress, STEERING_PROGRAM, Steering, SteeringError, Taken};
+use sixway_fastpath::{Hook, InsideHosts, OwnAddress, STEERING_PROGRAM, Steering, SteeringError, Taken};
 use sixway_link::{Link, RawTunnel, Tun, TunConfig, TunQueue, interface};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
@@ -21,8 +21,12 @@ fn tunnels(addresses: &[Ipv4Addr]) -> Vec<OwnAddress> {
 
 /// A TUN device and steering by one hook; where the kernel does not allow it, the test is ignored.
 fn steered(hook: Hook, addresses: &[OwnAddress]) -> (Tun, Steering) {
+    steered_with(hook, addresses, &InsideHosts::default())
+}
+
+fn steered_with(hook: Hook, addresses: &[OwnAddress], inside: &InsideHosts) -> (Tun, Steering) {
     let tun = open(&TunConfig::default());
-    let steering = Steering::attach_by(hook, "gw1", &["near"], &tun.name, addresses);
+    let steering = Steering::attach_by(hook, "gw1", &["near"], &tun.name, addresses, inside);
     let steering = steering.unwrap_or_else(|error| sixway_trial::ignore(error));
     (tun, steering)
 }
@@ -128,7 +132,8 @@ fn each_packet_comes_to_the_queue_of_its_addresses() {
         let spread = Spread::new([3, 5], 64);
         let queues = sixway_link::Steering::by_ports(64, 2, spread);
         let mut tun = open(&TunConfig { queues: 2, steering: Some(queues.clone()), ..TunConfig::default() });
-        let Ok(_steering) = Steering::attach("gw1", &["near"], &tun.name, &tunnels(&[NEAR])) else {
+        let none = InsideHosts::default();
+        let Ok(_steering) = Steering::attach("gw1", &["near"], &tun.name, &tunnels(&[NEAR]), &none) else {
             sixway_trial::ignore("the kernel takes no program");
         };
         let sender = peer.inside(Sender::new);
@@ -196,8 +201,8 @@ fn what_a_killed_process_left_behind_is_found_and_removed() {
         let count = || String::from_utf8_lossy(&filters().stdout).matches(STEERING_PROGRAM).count();
         let before = count();
         assert!(before > 0, "{:?}", filters());
-        let again =
-            Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &tunnels(&[NEAR])).unwrap();
+        let (own, none) = (tunnels(&[NEAR]), InsideHosts::default());
+        let again = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &own, &none).unwrap();
         assert_eq!(count(), before, "the old one was replaced");
         drop(again);
         assert_eq!(count(), 0);
@@ -211,7 +216,7 @@ fn gateways_keep_their_filters_when_others_of_the_interface_come_and_go() {
         let peer = Peer::joined();
         let range = |first: u16| vec![OwnAddress::of_ports(NEAR, vec![first..=first + 999])];
         let attach = |gateway: &str, tun: &str, first: u16| {
-            Steering::attach_by(Hook::Clsact, gateway, &["near"], tun, &range(first))
+            Steering::attach_by(Hook::Clsact, gateway, &["near"], tun, &range(first), &InsideHosts::default())
                 .unwrap_or_else(|error| sixway_trial::ignore(error))
         };
         let (mut one, mut two) = (open(&TunConfig::default()), open(&TunConfig::default()));
@@ -250,7 +255,8 @@ fn an_interface_or_a_device_that_is_missing_is_named_and_nothing_is_left_behind(
         for (interfaces, device, missing) in
             [(&["near", "nothing"][..], tun.name.as_str(), "nothing"), (&["near"], "no-tun", "no-tun")]
         {
-            let error = Steering::attach("gw1", interfaces, device, &tunnels(&[NEAR])).unwrap_err();
+            let none = InsideHosts::default();
+            let error = Steering::attach("gw1", interfaces, device, &tunnels(&[NEAR]), &none).unwrap_err();
             assert!(error.to_string().contains(missing), "{error}");
         }
     });
@@ -382,6 +388,74 @@ fn packets_for_our_ports_are_taken_and_others_are_the_hosts() {
     });
 }
 
+/// Steering from an interface that leads to these inside hosts or does not.
+fn beside_inside(interface: &str) -> (Tun, Steering) {
+    let own = OwnAddress { tunnels: true, ..ports()[0].clone() };
+    let prefixes = vec!["10.9.0.0/16".parse().unwrap(), "198.51.100.0/24".parse().unwrap()];
+    steered_with(Hook::Tcx, &[own], &InsideHosts { prefixes, interfaces: vec![interface.into()] })
+}
+
+#[test]
+fn a_source_of_an_inside_host_is_taken_only_where_inside_hosts_are() {
+    in_namespace("forged", || {
+        let peer = Peer::joined();
+        let (mut tun, mut steering) = beside_inside("nothing");
+        let sender = peer.inside(Sender::new);
+        let inside = [Ipv4Addr::new(10, 9, 0, 77), Ipv4Addr::new(198, 51, 100, 255)];
+        let from =
+            |source: Ipv4Addr, protocol: u8, payload: &[u8]| ipv4(source, NEAR, protocol, true, payload);
+        let quoting = |remote: Ipv4Addr, payload: &[u8]| icmp(11, 0, &ipv4(NEAR, remote, 17, true, payload));
+        let as_fragment = |source: Ipv4Addr, protocol: u8, offset: u16, payload: &[u8]| {
+            addressed(fragment(9, offset, true, payload), source, protocol)
+        };
+        let forged: Vec<Vec<u8>> = inside
+            .iter()
+            .flat_map(|host| {
+                [
+                    from(*host, 17, &to_port(53, 61_000)),
+                    from(*host, 6, &to_port(80, 443)),
+                    from(*host, 1, &icmp(0, 61_000, b"here")),
+                    as_fragment(*host, 17, 0, &to_port(53, 61_000)),
+                    as_fragment(*host, 17, 2, &[2; 8]),
+                    as_fragment(*host, 1, 2, &[2; 8]),
+                    // About what came from an inside host by the same address.
+                    from(FAR, 1, &quoting(*host, &to_port(61_000, 53))),
+                ]
+            })
+            .collect();
+        let taken = [
+            from(Ipv4Addr::new(10, 10, 0, 1), 17, &to_port(53, 61_000)),
+            from(Ipv4Addr::new(198, 51, 101, 0), 6, &to_port(80, 61_000)),
+            // Of a router outside that has such an address, too.
+            from(inside[0], 1, &quoting(FAR, &to_port(61_000, 53))),
+            // A tunnel has a check of its own.
+            from(inside[0], 41, &udp(b"in a tunnel")),
+        ];
+        let mut arrive = |sent: &[Vec<u8>]| {
+            sent.iter().for_each(|packet| sender.send(packet));
+            packets(&mut tun.queues[0])
+        };
+        assert_eq!(arrive(&forged), [[0_u8; 0]; 0]);
+        assert_eq!(arrive(&taken), taken);
+        for inner in [vec!["lo".into(), "near".into()], vec![]] {
+            steering.set_inner_interfaces(&inner).unwrap();
+            assert_eq!(arrive(&forged), forged, "hosts there reach each other by the address");
+        }
+        steering.set_inner_interfaces(&["nothing".into()]).unwrap();
+        assert_eq!(arrive(&forged), [[0_u8; 0]; 0]);
+    });
+}
+
+/// With this source and protocol.
+fn addressed(mut packet: Vec<u8>, source: Ipv4Addr, protocol: u8) -> Vec<u8> {
+    packet[12..16].copy_from_slice(&source.octets());
+    packet[9] = protocol;
+    packet[10..12].fill(0);
+    let sum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&sum);
+    packet
+}
+
 /// A fragment of a packet, `offset` in units of 8 octets.
 fn fragment(identification: u16, offset: u16, more: bool, payload: &[u8]) -> Vec<u8> {
     let mut packet = ipv4(FAR, NEAR, 17, false, payload);
@@ -434,7 +508,9 @@ fn while_nobody_reads_our_ports_are_dropped_and_the_host_answers_nothing() {
         in_namespace("nobody", move || {
             let peer = Peer::joined();
             let tun = open(&TunConfig { persist: persists, ..TunConfig::default() });
-            let Ok(steering) = Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &ports())
+            let none = InsideHosts::default();
+            let Ok(steering) =
+                Steering::attach_by(Hook::Clsact, "gw1", &["near"], &tun.name, &ports(), &none)
             else {
                 sixway_trial::ignore("the kernel takes no program");
             };

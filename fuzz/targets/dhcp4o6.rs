@@ -17,6 +17,7 @@ pub fn run(octets: &[u8]) {
         fixed: Vec::new(),
         reserved: Vec::new(),
         clients: vec!["2001:db8::/32".parse().unwrap()],
+        relays: vec!["2001:db8:a:80::/57".parse().unwrap()],
         client_bits: 56,
         leases_per_client: 2,
         max_leases: 100,

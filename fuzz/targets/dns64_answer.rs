@@ -34,7 +34,7 @@ pub fn run(octets: &[u8]) {
         Ok(query) => query,
         Err(why) => {
             let mut out = Vec::new();
-            let answered = compose::unreadable(&mut out, message, why, 1232);
+            let answered = compose::unreadable(&mut out, message, &why, 1232);
             assert_eq!(answered, !out.is_empty());
             return if answered {
                 drop(decode(&out))
@@ -47,6 +47,7 @@ pub fn run(octets: &[u8]) {
         longest_ttl: LONGEST_TTL,
         longest_negative_ttl: 10_800,
         failure_ttl: 5,
+        zone: 1,
     };
     let mut key = query.key(false);
     if flags & FOR_A != 0 {
@@ -187,7 +188,13 @@ fn synthesise(query: &Query<'_>, answer: &Answer, dress: &ResponseOptions<'_>) {
 
 /// What is served to a client that takes DNSSEC records is believed again, as the same.
 fn read_again(query: &Query<'_>, answer: &Answer) {
-    let edns = Some(sixway_control::dns64::query::Edns { payload: 1232, dnssec_ok: true, padding: false });
+    let edns = Some(sixway_control::dns64::query::Edns {
+        payload: 1232,
+        dnssec_ok: true,
+        padding: false,
+        keepalive: false,
+        cookie: None,
+    });
     let query = Query { edns, ..*query };
     let key = query.key(false);
     // A chain's end that was asked about by itself looks like a chain without end, if "no" came without SOA record.
@@ -200,8 +207,13 @@ fn read_again(query: &Query<'_>, answer: &Answer) {
     if out[2] & 2 != 0 {
         return;
     }
-    let bounds =
-        Bounds { dnssec_ok: true, longest_ttl: LONGEST_TTL, longest_negative_ttl: 10_800, failure_ttl: 5 };
+    let bounds = Bounds {
+        dnssec_ok: true,
+        longest_ttl: LONGEST_TTL,
+        longest_negative_ttl: 10_800,
+        failure_ttl: 5,
+        zone: 1,
+    };
     let again = Answer::read(&key, &out, NOW, &bounds).expect("we serve what we would not believe");
     assert_eq!((again.kind(), again.lifetime()), (answer.kind(), answer.lifetime()));
     for part in Part::ALL {

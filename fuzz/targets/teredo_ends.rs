@@ -20,7 +20,9 @@ mod checksum;
 use checksum::State;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::mechanism::teredo::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
+use sixway_dataplane::mechanism::teredo::{
+    PortRule, Prediction, RelayConfig, TeredoChange, TeredoConfig, TeredoRole,
+};
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_dataplane::{Checksum, Frame, Instant, Offload, Outbox};
 use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, TeredoInterface, bubble};
@@ -33,6 +35,8 @@ const RELAY6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
 const NATIVE: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// A direct bubble, one through the server, those to four alternate endpoints; and four packets that waited.
 const MOST: usize = 10;
+/// The first of a client's spare ports.
+const SPARE: u16 = 51_000;
 
 pub fn run(octets: &[u8]) {
     let [choice, packets @ ..] = octets else { return };
@@ -55,6 +59,8 @@ struct Gateway {
     moved: bool,
     /// What was sent last to the server: a bubble, or a test.
     asked: Vec<u8>,
+    /// The spare port that something left by last; the service port at first.
+    from: u16,
 }
 
 impl Gateway {
@@ -72,9 +78,15 @@ impl Gateway {
         let (mut engine, now) = (Engine::new(&config).unwrap(), Instant::from_secs(1));
         engine.change_teredo(0, &TeredoChange::Local(Some(LOCAL), Vec::new()), now);
         engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), now);
+        if choice & 24 != 0 {
+            let secondary = Ipv4Addr::new(198, 51, 100, 2);
+            let rule = if choice & 8 != 0 { PortRule::Preserved } else { PortRule::Sequential { secondary } };
+            let prediction = Prediction { rule: Some(rule), ports: vec![SPARE, SPARE + 1, SPARE + 2] };
+            engine.change_teredo(0, &TeredoChange::Prediction(prediction), now);
+        }
         let own = if is_client { client(0).address() } else { RELAY6 };
         let out = Outbox::new(if choice & 4 != 0 { 3 } else { 1_024 });
-        Self { engine, out, now, own, moved: false, asked: Vec::new() }
+        Self { engine, out, now, own, moved: false, asked: Vec::new(), from: LOCAL.port }
     }
 
     fn step(&mut self, what: u8, octets: &[u8]) {
@@ -126,7 +138,8 @@ impl Gateway {
                 [&header.octets()[..], b"data"].concat()
             }
         };
-        self.receives(&datagram(from, &payload));
+        let port = if what & 8 == 0 { LOCAL.port } else { self.from };
+        self.receives(&datagram_to(port, from, &payload));
     }
 
     fn receives(&mut self, octets: &[u8]) {
@@ -176,6 +189,11 @@ impl Gateway {
         assert!(destination != LOCAL.address || is_to_server, "{frame:?}");
         assert_eq!(frame.offload.checksum, Checksum::Partial);
         assert_eq!(checksum::partial(frame.bytes(), &packet), State::Right, "{frame:?}");
+        let port = frame.bytes().get(20..22).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+        assert!(port == LOCAL.port || (SPARE..SPARE + 3).contains(&port), "{frame:?}");
+        if port != LOCAL.port {
+            self.from = port;
+        }
         if destination == SERVER.address {
             self.asked = frame.bytes()[28..].to_vec();
         }
@@ -210,8 +228,12 @@ fn client(number: u8) -> TeredoAddress {
 }
 
 fn datagram(from: Endpoint4, payload: &[u8]) -> Vec<u8> {
+    datagram_to(LOCAL.port, from, payload)
+}
+
+fn datagram_to(port: u16, from: Endpoint4, payload: &[u8]) -> Vec<u8> {
     let payload = &payload[..payload.len().min(65_000)];
     let header = Ipv4Header::new(from.address, LOCAL.address, protocol::UDP, 8 + payload.len());
-    let udp = UdpHeader::new(from.port, LOCAL.port, payload.len());
+    let udp = UdpHeader::new(from.port, port, payload.len());
     [&header.octets()[..], &udp.octets(), payload].concat()
 }

@@ -3,8 +3,8 @@
 //!
 //! The input is a text, an octet 0, and a reply, which comes three times: immediately, after 31 days and a day later.
 
-use sixway_control::dns64::Wire;
-use sixway_control::dns64::trust_anchor::{TrustAnchors, read, root};
+use sixway_dnssec::Wire;
+use sixway_dnssec::trust_anchor::{TrustAnchors, read, root};
 
 /// A zone whose keys the corpus has, signed.
 const ZONE: &[u8] = b"\x06anchor\x07example\x00";

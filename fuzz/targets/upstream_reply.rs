@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const NAME: &[u8] = b"\x03www\x07example\0";
 const QUESTION_END: usize = 12 + NAME.len() + 4;
-const EXCHANGES: usize = 12;
+const QUESTIONS: usize = 12;
 
 const ASK: u8 = 1;
 const DNSSEC: u8 = 2;
@@ -48,7 +48,7 @@ impl Gateway {
         let upstreams = [true, false].map(|datagrams| Upstream { names: Vec::new(), datagrams });
         Self {
             now,
-            upstreams: Upstreams::new(&upstreams, [7; 32], EXCHANGES, now),
+            upstreams: Upstreams::new(&upstreams, [7; 32], QUESTIONS, now),
             open: BTreeMap::new(),
             waiting: BTreeMap::new(),
         }
@@ -117,6 +117,6 @@ impl Gateway {
         }
         while self.upstreams.poll_event().is_some() {}
         assert_eq!(self.upstreams.open(), self.open.len());
-        assert!(self.open.len() <= EXCHANGES);
+        assert!(self.open.len() <= 2 * QUESTIONS);
     }
 }

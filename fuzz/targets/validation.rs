@@ -2,9 +2,8 @@
 //!
 //! The input is messages, each after its length in two octets: the answer, then what comes of each lookup; an empty one represents none.
 
-use sixway_control::Instant;
-use sixway_control::dns64::validator::{Reply, Validator};
-use sixway_control::dns64::{Anchor, AnchorKey, Security, Wire};
+use sixway_dnssec::{Anchor, AnchorKey, Moment, Reply, Security, Validate, Validator, Wire};
+use std::time::Duration;
 
 /// The key of the corpus' zone, `test`.
 const ANCHOR: &[u8] = include_bytes!("validation.anchor");
@@ -18,18 +17,20 @@ pub fn run(octets: &[u8]) {
     let (Some((name, qtype)), Ok(reply)) = (question(message), Reply::read(message)) else { return };
     let anchor = Anchor { zone: Wire(b"\x04test\x00"[..].into()), key: AnchorKey::Ds(ANCHOR.into()) };
     let mut validator = Validator::new(vec![anchor], vec![Wire(b"\x03lan\x00"[..].into())]);
-    let now = Instant::from_secs(1);
-    let validation = validator.begin(now, WALL, &name, qtype, reply);
+    let now = Moment { monotonic: Duration::from_secs(1), wall: WALL };
+    let validation = validator.begin(now, &name, qtype, reply);
     let mut asked = 0;
-    while let Some(lookup) = validator.poll_lookup() {
+    while let Some((waits, lookup)) = validator.poll_lookup() {
         asked += 1;
+        assert_eq!(waits, validation);
         let found = messages.next().and_then(|message| Reply::read(message).ok());
-        validator.handle_lookup(now, WALL, &lookup, found.as_ref());
+        validator.handle_lookup(now, &lookup, found.as_ref());
     }
     assert!(asked <= 80, "{asked} lookups");
     let (number, verdict) = validator.poll_verdict().unwrap();
     assert_eq!(number, validation);
     assert!(verdict.security != Security::Unchecked && validator.poll_verdict().is_none());
+    assert!(verdict.checks <= 160, "{} signatures", verdict.checks);
     assert!(verdict.security != Security::Secure || asked > 0, "nothing is secure without keys");
 }
 

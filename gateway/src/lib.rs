@@ -6,6 +6,7 @@
 //!        │          ├────▶ dns64     resolvers, their sockets and streams
 //!        │          ├────▶ admin     HTTP and JSON over a Unix socket
 //!        ▼          └────▶ metrics   for Prometheus
+//!      site                what `sixway up` makes of a LAN and a provider
 //!      doctor              why it does not work on this host
 //!      trace               what becomes of a packet
 //!      reload              what another configuration would change
@@ -14,6 +15,7 @@
 //! ```
 
 pub mod admin;
+mod aftr;
 pub mod command;
 pub mod daemon;
 pub mod doctor;
@@ -21,13 +23,17 @@ pub mod event_log;
 pub mod fast_path;
 pub mod host;
 mod inside_endpoint;
+mod lease_text;
 pub mod metrics;
 mod port_mappings;
 mod quotas;
+mod regular_file;
 pub mod reload;
 #[cfg(test)]
 mod sample;
 pub mod show;
+pub mod site;
+mod teredo_secret;
 pub mod trace;
 pub mod view;
 pub mod worker;

@@ -7,6 +7,7 @@ mod event_log;
 mod fast_path;
 mod format;
 mod nat46;
+mod pcp;
 mod process;
 mod teredo;
 mod teredo_server;
@@ -15,7 +16,8 @@ pub use format::Format;
 pub use process::ProcessSample;
 
 use crate::view::{
-    Dns64Row, FastPathRow, HostRow, MappingsRow, RouterAdvertisementRow, SinkRow, TeredoRow, TeredoServerRow,
+    Dns64Row, FastPathRow, HostRow, MappingsRow, PcpRow, RouterAdvertisementRow, SinkRow, TeredoRow,
+    TeredoServerRow,
 };
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
@@ -67,6 +69,8 @@ pub struct GatewaySample {
     pub dns64: Option<Dns64Row>,
     /// The Teredo server, if configured.
     pub teredo_server: Option<TeredoServerRow>,
+    /// The PCP server, if configured.
+    pub pcp: Option<PcpRow>,
     /// The fast path, if configured.
     pub fast_path: Option<FastPathRow>,
     /// What other programs changed on the host, if there is a device.
@@ -75,6 +79,10 @@ pub struct GatewaySample {
     pub event_log: Vec<SinkRow>,
     /// The alarms of the stateful translators: the translator, what it is about, and whether it is raised.
     pub alarms: Vec<(String, &'static str, bool)>,
+    /// Concentrators and hosts of 4over6, and whether a file of their leases fails.
+    pub lease_files: Vec<(String, bool)>,
+    /// Queries to concentrators of 4over6, by what became of them.
+    pub lease_queries: Vec<(String, Vec<(&'static str, u64)>)>,
     /// The mappings of each NAT46, by its name.
     pub nat46: Vec<(String, MappingsRow)>,
     /// Teredo's relays, without their peers.
@@ -144,10 +152,13 @@ impl Collector for GatewaySample {
         self.host(&mut encoder)?;
         event_log::encode(&self.event_log, &mut encoder)?;
         alarms::encode(&self.alarms, &mut encoder)?;
+        self.lease_files(&mut encoder)?;
+        self.lease_queries(&mut encoder)?;
         nat46::encode(&self.nat46, &mut encoder)?;
         teredo::encode(&self.teredo, &mut encoder)?;
         self.fast_path.as_ref().map_or(Ok(()), |row| fast_path::encode(row, &mut encoder))?;
         self.teredo_server.as_ref().map_or(Ok(()), |row| teredo_server::encode(row, &mut encoder))?;
+        self.pcp.as_ref().map_or(Ok(()), |row| pcp::encode(row, &mut encoder))?;
         self.dns64.as_ref().map_or(Ok(()), |row| dns64::encode(row, &mut encoder))
     }
 }
@@ -184,6 +195,34 @@ impl GatewaySample {
             for row in &self.advertisements {
                 let link = [("link", row.link.clone())];
                 ConstCounter::new(value(row)).encode(family.encode_family(&link)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lease_files(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        if self.lease_files.is_empty() {
+            return Ok(());
+        }
+        let help = "1 while leases cannot be written to their file, or those of Kea cannot be read.";
+        let mut family = encoder.encode_descriptor("lease_file_failing", help, None, MetricType::Gauge)?;
+        for (mechanism, is_failing) in &self.lease_files {
+            let labels = [("mechanism", mechanism.as_str())];
+            ConstGauge::new(u64::from(*is_failing)).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn lease_queries(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        if self.lease_queries.is_empty() {
+            return Ok(());
+        }
+        let help = "Queries for leases to concentrators of 4over6, by what became of them.";
+        let mut family = encoder.encode_descriptor("lease_queries", help, None, MetricType::Counter)?;
+        for (mechanism, outcomes) in &self.lease_queries {
+            for (outcome, queries) in outcomes {
+                let labels = [("mechanism", mechanism.as_str()), ("outcome", outcome)];
+                ConstCounter::new(*queries).encode(family.encode_family(&labels)?)?;
             }
         }
         Ok(())
@@ -318,6 +357,8 @@ mod tests {
             steered,
             event_log: vec![SinkRow { name: "workers".into(), lost: 5, ..SinkRow::default() }],
             alarms: vec![("nat64".into(), "udp_ports", true)],
+            lease_files: vec![("hub".into(), true), ("host".into(), false)],
+            lease_queries: vec![("hub".into(), vec![("ack", 2), ("not_client", 7)])],
             process: ProcessSample::now(),
             ..GatewaySample::default()
         };
@@ -353,6 +394,10 @@ mod tests {
         );
         assert!(text.contains("sixway_steered_packets_total 8\n"), "{text}");
         assert!(text.contains("sixway_events_lost_total{sink=\"workers\"} 5\n"), "{text}");
+        for (mechanism, value) in [("hub", 1), ("host", 0)] {
+            let line = format!("sixway_lease_file_failing{{mechanism=\"{mechanism}\"}} {value}\n");
+            assert!(text.contains(&line), "{text}");
+        }
         assert!(text.contains("sixway_alarm{mechanism=\"nat64\",resource=\"udp_ports\"} 1\n"), "{text}");
         assert!(text.contains(concat!("sixway_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1\n")));
         assert!(

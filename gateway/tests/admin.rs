@@ -5,8 +5,8 @@ use sixway::admin::{
 };
 use sixway::view::{
     AddressBlocksRow, BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush,
-    Flushed, LeaseRow, LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, SubscriberRow, Subscribers, TeredoRow, TeredoServerRow,
+    Flushed, LeaseRow, LiveRow, NewRemote, Page, PcpRow, PoolBlocksRow, PoolRow, RouterAdvertisementRow,
+    SessionRow, SixRdRow, Status, SubscriberRow, Subscribers, TeredoRow, TeredoServerRow,
 };
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -116,6 +116,9 @@ impl Backend for Fake {
     }
     fn router_advertisements(&self) -> Vec<RouterAdvertisementRow> {
         Vec::new()
+    }
+    fn pcp(&self) -> Option<PcpRow> {
+        None
     }
     fn teredo_server(&self) -> Option<TeredoServerRow> {
         Some(TeredoServerRow { exposes: "UDP 192.0.2.1:3544".into(), ..TeredoServerRow::default() })

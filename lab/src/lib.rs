@@ -1,6 +1,7 @@
 //! The lab: networks of namespaces on one machine, peers to compare with, probes, and the experiments made of them. It drives `sixway` from
 //! outside, as a user would.
 
+pub mod affinity;
 pub mod analyse;
 pub mod bench;
 pub mod demo;
@@ -11,6 +12,8 @@ pub mod failure;
 pub mod fast_path;
 pub mod forwarder;
 pub mod gateway;
+pub mod guest;
+pub mod impair;
 pub mod interrupt;
 pub mod kernel_peer;
 pub mod load;
@@ -23,6 +26,7 @@ pub mod process;
 pub mod programs;
 pub mod report;
 pub mod results;
+pub mod rootless;
 pub mod run;
 pub mod six_to_four;
 pub mod sixway;

@@ -1,8 +1,11 @@
 //! `sixway-lab`: the demonstration and the benchmarks.
 
 use clap::{Parser, Subcommand};
+use sixway_lab::device::DeviceOptions;
 use sixway_lab::results::Machine;
-use sixway_lab::{bench, demo, failure::Failure, interrupt, programs, run as laboratory, topology};
+use sixway_lab::{
+    bench, demo, failure::Failure, impair, interrupt, programs, rootless, run as laboratory, topology,
+};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -28,26 +31,53 @@ enum Command {
     /// Measure, and print tables of figures with their targets
     Bench(bench::Options),
     /// List the experiments and the devices under test, with what they need
-    List,
+    List {
+        #[command(flatten)]
+        #[allow(missing_docs, reason = "a comment would become text of the command line")]
+        devices: DeviceOptions,
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
     /// Run experiments, most of them papers replayed, and write a report; an interrupted run is resumed
     #[command(alias = "experiment")]
     Run(laboratory::Options),
-    /// Write the report of a run again, from what is stored in its folder
+    /// Write the report of a run again (HTML, Markdown, CSV, JSON), from what is stored in its folder
     Report {
         /// The run's folder
         folder: PathBuf,
     },
-    /// Remove a network that `demo --keep` left, by the suffix of its names
+    /// Compare two runs, cell by cell
+    Compare {
+        /// The folder of the first run
+        first: PathBuf,
+        /// The folder of the second run, which is judged
+        second: PathBuf,
+        /// Fail if a value of the second run is worse by more than this factor, and the noise bears it
+        #[arg(long, value_name = "FACTOR")]
+        fail_above: Option<f64>,
+    },
+    /// Remove a network that `demo --keep` left, by the suffix of its names, or all whose process was killed
     Remove {
         /// Six hexadecimal digits
-        suffix: String,
+        #[arg(required_unless_present = "stale")]
+        suffix: Option<String>,
+        /// Networks whose process no longer exists
+        #[arg(long, conflicts_with = "suffix")]
+        stale: bool,
     },
+    /// Be the process of an impaired link
+    #[command(hide = true)]
+    Impair(impair::Options),
     /// Print the Debian packages of required programs that are not installed
     Deps,
 }
 
 fn main() -> ExitCode {
-    let done = interrupt::watch().and_then(|()| run(Arguments::parse().command));
+    let command = Arguments::parse().command;
+    // It comes first: a process with several threads cannot do it.
+    let entered = if wants_user_namespace(&command) { rootless::enter() } else { Ok(()) };
+    let done = entered.and_then(|()| interrupt::watch()).and_then(|()| run(command));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Interrupted) => {
@@ -69,8 +99,10 @@ fn run(command: Command) -> Result<(), Failure> {
             demo::run(demo::Options { keep, trace })
         }
         Command::Bench(options) => bench::run(&options),
-        Command::List => {
-            print!("{}", laboratory::list(&Machine::here())?);
+        Command::List { devices, json } => {
+            devices.apply()?;
+            let list = if json { laboratory::list_as_json } else { laboratory::list };
+            print!("{}", list(&Machine::here())?);
             Ok(())
         }
         Command::Run(options) => {
@@ -81,16 +113,38 @@ fn run(command: Command) -> Result<(), Failure> {
             print!("{}", laboratory::report(&folder)?);
             Ok(())
         }
-        Command::Remove { suffix } => {
+        Command::Compare { first, second, fail_above } => {
+            let outcome = laboratory::comparison(&first, &second, fail_above)?;
+            print!("{}", outcome.text);
+            outcome.failed.map_or(Ok(()), |why| Err(Failure::Unexpected(why)))
+        }
+        Command::Remove { suffix, stale } => {
             must_be_root()?;
-            let removed = topology::remove(&suffix)?;
+            let suffixes = match stale {
+                true => topology::stale().into_iter().map(|network| network.suffix).collect(),
+                false => Vec::from_iter(suffix),
+            };
+            let mut removed = 0;
+            for suffix in suffixes {
+                removed += topology::remove(&suffix)?;
+            }
             println!("{removed} namespaces removed");
             Ok(())
         }
+        Command::Impair(options) => impair::run(&options),
         Command::Deps => {
             programs::missing_packages().into_iter().for_each(|package| println!("{package}"));
             Ok(())
         }
+    }
+}
+
+/// Whoever is not root gets namespaces of their own, in which they are.
+fn wants_user_namespace(command: &Command) -> bool {
+    match command {
+        Command::Run(options) => options.rootless || !nix::unistd::geteuid().is_root(),
+        Command::Demo { .. } => !nix::unistd::geteuid().is_root(),
+        _ => false,
     }
 }
 

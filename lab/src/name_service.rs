@@ -19,6 +19,7 @@ use std::time::Duration;
 pub const DNS64: &str = r#"
 [dns64]
 listen = ["2001:db8:1::1"]
+special_names = "upstream"
 
 [[dns64.upstream]]
 address = "203.0.113.2"

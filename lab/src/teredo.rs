@@ -160,6 +160,22 @@ pub fn closes(network: &Network, host: &str) -> Result<()> {
     hides(network, host, CLOSED)
 }
 
+/// The port of a client whose NAT is symmetric for it, as [`preserves_ports`] makes it.
+pub const SYMMETRIC_PORT: u16 = 3_600;
+
+/// From now on the NAT on a host is symmetric and preserves ports, as clients see it: each destination sees another port of [`SYMMETRIC_PORT`], the first
+/// address of the server sees its number, and the first destination of any other port sees that one's.
+///
+/// # Errors
+/// nft refused.
+pub fn preserves_ports(network: &Network, host: &str) -> Result<()> {
+    let others = format!("oifname \"out0\" udp sport {SYMMETRIC_PORT} ip daddr != 198.51.100.1");
+    let scattered =
+        format!("{others} masquerade to :20000-40000 fully-random\n        oifname \"out0\" masquerade");
+    let rules = MASQUERADE.replace("oifname \"out0\" masquerade", &scattered);
+    hides(network, host, &format!("flush table ip hide\n{rules}"))
+}
+
 /// From now on the NAT on a host is a NAT44 of ours with this filtering, and this address in place of that of the host.
 ///
 /// # Errors
@@ -228,7 +244,10 @@ fn built(more: &[&'static str]) -> Result<Network> {
 }
 
 /// Starts a program of miredo with a configuration file.
-fn start(network: &Network, host: &str, program: &'static str, configuration: &str) -> Result<u32> {
+///
+/// # Errors
+/// It does not start.
+pub fn run_miredo(network: &Network, host: &str, program: &'static str, configuration: &str) -> Result<u32> {
     let file = network.file(&format!("{host}.miredo"), configuration)?;
     let mut miredo = command(program)?;
     miredo.arg("-f").arg("-c").arg(file).arg("-p").arg(network.folder().join(format!("{host}.pid")));
@@ -240,7 +259,7 @@ fn start(network: &Network, host: &str, program: &'static str, configuration: &s
 /// # Errors
 /// It does not start.
 pub fn run_miredo_server(network: &Network) -> Result<u32> {
-    start(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")
+    run_miredo(network, "server", "miredo-server", "ServerBindAddress 198.51.100.1\n")
 }
 
 /// Starts miredo's client on the host "client".
@@ -248,7 +267,7 @@ pub fn run_miredo_server(network: &Network) -> Result<u32> {
 /// # Errors
 /// It does not start.
 pub fn run_miredo_client(network: &Network) -> Result<u32> {
-    start(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")
+    run_miredo(network, "client", "miredo", "InterfaceName teredo\nServerAddress 198.51.100.1\n")
 }
 
 /// The NAT's rules from now on.
@@ -300,14 +319,21 @@ pub fn qualified(network: &Network) -> Result<String> {
 /// # Errors
 /// It does not run.
 pub fn run_miredo_relay(network: &Network) -> Result<u32> {
-    let relay = start(
+    let relay = run_miredo(
         network,
         "gateway",
         "miredo",
         "RelayType relay\nInterfaceName teredo\nBindAddress 198.51.100.34\nBindPort 3545\n",
     )?;
-    let there =
-        || Ok(network.host("gateway")?.ip("-6 route show 2001::/32").is_ok_and(|said| !said.is_empty()));
-    interrupt::wait_until(Duration::from_secs(10), "a route of miredo's relay", there)?;
+    wait_for_relay(network, "gateway")?;
     Ok(relay)
+}
+
+/// Waits until miredo's relay on a host has its route.
+///
+/// # Errors
+/// It has none in time.
+pub fn wait_for_relay(network: &Network, host: &str) -> Result<()> {
+    let there = || Ok(network.host(host)?.ip("-6 route show 2001::/32").is_ok_and(|said| !said.is_empty()));
+    interrupt::wait_until(Duration::from_secs(10), "a route of miredo's relay", there)
 }

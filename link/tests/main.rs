@@ -10,6 +10,7 @@ mod mutation;
 mod neighbour_discovery;
 mod replay;
 mod replay_tunnel_packet;
+mod shared_port;
 mod steering;
 mod steering_program;
 mod support;

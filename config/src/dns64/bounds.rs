@@ -48,6 +48,10 @@ pub struct Bounds {
     pub prefetch: bool,
     /// Queries that may wait.
     pub waiting: u32,
+    /// Questions to upstreams that are open.
+    pub upstream_queries: u32,
+    /// IPv6 clients with this many first bits in common are one client.
+    pub client_prefix_length: u8,
     /// Queries of one client in a second; `None`: any number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries_per_second: Option<u32>,
@@ -74,6 +78,8 @@ impl Bounds {
         let stale = section.value("stale", report).and_then(|v| v.duration_or(report));
         let prefetch = section.value("prefetch", report).and_then(|v| v.boolean(report));
         let waiting = section.value("waiting", report).and_then(|v| v.integer(report));
+        let upstream_queries = section.value("upstream_queries", report).and_then(|v| v.integer(report));
+        let prefix_length = section.value("client_prefix_length", report).and_then(|v| v.integer(report));
         let (queries_per_second, burst) = read_haste(section, report)?;
         let max_ttl = max_ttl?;
         Some(Self {
@@ -85,6 +91,8 @@ impl Bounds {
             stale: stale?.map_or(Stale::Off, Stale::For),
             prefetch: prefetch?,
             waiting: waiting?,
+            upstream_queries: upstream_queries?,
+            client_prefix_length: prefix_length?,
             queries_per_second,
             burst,
         })

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
-use sixway_control::dns64::{Anchor, trust_anchor};
+use sixway_dnssec::{Anchor, trust_anchor};
 
 use super::context::Dns64Context;
 use super::domain_name::Name;
@@ -32,6 +32,16 @@ words! {
     }
 }
 
+words! {
+    /// What clients with CD=1 and DO=1 get (RFC 6147 §5.5).
+    ValidatingClients {
+        /// What the upstream said.
+        Untouched = "untouched",
+        /// The same, and AAAA records for what is proven to be unsigned.
+        Unsigned = "unsigned",
+    }
+}
+
 /// DNSSEC, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dnssec {
@@ -52,6 +62,8 @@ pub struct Dnssec {
     pub checking_disabled: CheckingDisabled,
     /// CD=0, DO=1.
     pub dnssec_ok: DnssecOk,
+    /// CD=1, DO=1.
+    pub validating_clients: ValidatingClients,
     /// Whether AD is set for clients that did not set DO too.
     pub ad_without_do: bool,
     /// What is believed at first.
@@ -107,6 +119,12 @@ impl Dnssec {
             let what = "has no effect without validate = true or trust_upstream_ad = true";
             report.warn(&v.place, what);
         }
+        let validating = section.value("validating_clients", report);
+        let validating_clients = validating.as_ref().and_then(|v| v.word(report));
+        let unsigned = validating_clients == Some(ValidatingClients::Unsigned) && validate == Some(false);
+        if let Some(v) = validating.filter(|_| unsigned) {
+            report.warn(&v.place, "has no effect without validate = true");
+        }
         let anchors = match &trust_anchor {
             Some((Some(path), place)) => read_anchors(path, place, context),
             Some((None, _)) => None,
@@ -120,6 +138,7 @@ impl Dnssec {
             trust_upstream_ad: trust_upstream_ad?,
             checking_disabled: checking_disabled?,
             dnssec_ok: dnssec_ok?,
+            validating_clients: validating_clients?,
             ad_without_do: ad_without_do?,
             anchors: anchors?,
         })

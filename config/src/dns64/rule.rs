@@ -35,12 +35,25 @@ words! {
     }
 }
 
+words! {
+    /// Over which version of IP a query comes.
+    Over {
+        /// IPv4.
+        Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
+    }
+}
+
 /// An exception: all that is not empty must match.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rule {
     /// Clients; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<Networks>,
+    /// Over which version of IP they ask; `None`: over either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over: Option<Over>,
     /// Names, and those below them; empty: all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<Name>,
@@ -89,6 +102,10 @@ impl Rule {
                 })
             }
         };
+        let over = match row.value("over", report) {
+            None => Some(None),
+            Some(v) => v.word(report).map(Some),
+        };
         let names = Name::read_all(row.value("names", report), report);
         let addresses = match row.value("addresses", report) {
             None => Some(Vec::new()),
@@ -118,6 +135,7 @@ impl Rule {
         let a_records = row.value("a_records", report).and_then(|v| v.word(report));
         Some(Self {
             clients: clients?,
+            over: over?,
             names: names?,
             addresses: addresses?,
             synthesis: synthesis?,
@@ -139,7 +157,8 @@ impl Rule {
             |it: &Prefix4| self.addresses.iter().any(|own| own.length() <= it.length() && own.overlaps(*it));
         let addresses =
             self.addresses.is_empty() || !other.addresses.is_empty() && other.addresses.iter().all(address);
-        clients && names && addresses
+        let over = self.over.is_none() || self.over == other.over;
+        clients && over && names && addresses
     }
 
     fn warn_of_no_use(

@@ -1,5 +1,7 @@
 //! The section itself: what all its keys become.
 
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -7,6 +9,8 @@ use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
 
 use super::bounds::Bounds;
+use super::clients::ClientSettings;
+use super::connections::Connections;
 use super::context::Dns64Context;
 use super::dnssec::Dnssec;
 use super::listening::Listening;
@@ -14,7 +18,7 @@ use super::networks::Networks;
 use super::prefixes::{self};
 use super::reverse::Reverse;
 use super::rule::Rule;
-use super::upstream::{self, Upstream};
+use super::upstreams::Upstreams;
 use crate::fault::{Place, Report};
 use crate::schema::DNSSEC;
 use crate::section::Reader;
@@ -27,6 +31,16 @@ words! {
         /// The DNS64 itself.
         Local = "local",
         /// An upstream; AAAA records are made as for any name.
+        Upstream = "upstream",
+    }
+}
+
+words! {
+    /// Who answers for names of special use (RFC 6761, RFC 6303).
+    SpecialNames {
+        /// The DNS64 itself: they do not exist.
+        Local = "local",
+        /// An upstream.
         Upstream = "upstream",
     }
 }
@@ -60,6 +74,8 @@ pub struct Dns64 {
     pub exclude: Vec<Prefix6>,
     /// Whether nothing is synthesised from private IPv4 addresses, and from this host's.
     pub exclude_private: bool,
+    /// Whether AAAA records are synthesised from 240.0.0.0/4.
+    pub synthesise_reserved: bool,
     /// What the translators here refuse, by their prefixes.
     #[serde(skip)]
     pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
@@ -75,18 +91,29 @@ pub struct Dns64 {
     pub reverse_ttl: Duration,
     /// Who answers for `ipv4only.arpa`.
     pub ipv4only_arpa: Ipv4OnlyArpa,
+    /// Who answers for names of special use.
+    pub special_names: SpecialNames,
     /// Whether ANY gets one record (RFC 8482 §4.2).
     pub minimal_any: bool,
     /// Whether A and AAAA are asked for at the same time (RFC 6147 §5.1.8).
     pub parallel: bool,
+    /// What clients learn of this server.
+    #[serde(flatten)]
+    pub clients: ClientSettings,
     /// Bounds.
     #[serde(flatten)]
     pub bounds: Bounds,
+    /// Bounds of clients.
+    #[serde(flatten)]
+    pub connections: Connections,
     /// Whether each query is logged.
     pub query_log: bool,
+    /// A file with records of this network, as `/etc/hosts` is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<PathBuf>,
     /// Where questions go; at least one.
     #[serde(rename = "upstream")]
-    pub upstreams: Vec<Upstream>,
+    pub upstreams: Upstreams,
     /// Exceptions, the first that matches decides.
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
@@ -109,6 +136,7 @@ impl Dns64 {
         let prefixes = translation.own(section, report);
         let exclude = read_exclude(section, prefixes.as_deref(), report);
         let exclude_private = section.value("exclude_private", report).and_then(|v| v.boolean(report));
+        let synthesise_reserved = read_reserved(section, context.translators.excluded(), report);
         let allow = read_allow(section, report);
         if let (Some(None), Some(listening)) = (&allow, &listening) {
             listening.require_allow(section, report);
@@ -117,13 +145,20 @@ impl Dns64 {
         let reverse = section.value("reverse", report).and_then(|v| Reverse::read(&v, report));
         let reverse_ttl = read_reverse_ttl(section, reverse.as_ref(), report);
         let ipv4only_arpa = section.value("ipv4only_arpa", report).and_then(|v| v.word(report));
+        let special_names = section.value("special_names", report).and_then(|v| v.word(report));
         let minimal_any = section.value("minimal_any", report).and_then(|v| v.boolean(report));
         let parallel = section.value("parallel", report).and_then(|v| v.boolean(report));
         let bounds = Bounds::read(section, report);
+        let connections = Connections::read(section, report);
         let query_log = section.value("query_log", report).and_then(|v| v.boolean(report));
+        let hosts = match section.value("hosts", report) {
+            None => Some(None),
+            Some(v) => v.path(report).map(Some),
+        };
         let rules = Rule::read_all(section, allow.as_ref().and_then(Option::as_ref), &translation, report);
         let upstreams =
-            upstream::read_all(section, &translation, prefixes.as_deref(), listening.as_ref(), context);
+            Upstreams::read(section, &translation, prefixes.as_deref(), listening.as_ref(), context);
+        let clients = ClientSettings::read(section, listening.as_ref(), context);
         let dnssec = match &section.sections("dnssec", &DNSSEC, context.report)[..] {
             [written, ..] => Dnssec::read(written, context),
             [] => Dnssec::read(&section.child("dnssec", &DNSSEC), context),
@@ -135,16 +170,21 @@ impl Dns64 {
             translate_non_global: translate_non_global.map_or(Some(None), |v| v.map(Some))?,
             exclude: exclude?,
             exclude_private: exclude_private?,
+            synthesise_reserved: synthesise_reserved?,
             exclude4: context.translators.excluded().to_vec(),
             allow: allow?,
             synthesised_ttl: synthesised_ttl?,
             reverse: reverse?,
             reverse_ttl: reverse_ttl?,
             ipv4only_arpa: ipv4only_arpa?,
+            special_names: special_names?,
             minimal_any: minimal_any?,
             parallel: parallel?,
+            clients: clients?,
             bounds: bounds?,
+            connections: connections?,
             query_log: query_log?,
+            hosts: hosts?,
             upstreams: upstreams?,
             rules: rules?,
             dnssec: dnssec?,
@@ -169,6 +209,26 @@ fn read_exclude(section: &Reader, own: Option<&[Rfc6052]>, report: &mut Report) 
     }
     (read.len() == items.len()).then_some(read)
 }
+
+/// A translator that refuses the addresses makes them useless.
+fn read_reserved(
+    section: &Reader,
+    excluded: &[(Prefix6, Vec<Prefix4>)],
+    report: &mut Report,
+) -> Option<bool> {
+    let value = section.value("synthesise_reserved", report)?;
+    let synthesise = value.boolean(report)?;
+    let refuses = |list: &[Prefix4]| list.iter().any(|it| it.length() <= 4 && it.contains(RESERVED));
+    if let Some((prefix, _)) = excluded.iter().find(|(_, list)| synthesise && refuses(list)) {
+        let what =
+            "the translator with the prefix {} refuses 240.0.0.0/4; change its exclude_ipv4, or remove this";
+        report.fault(&value.place, what.replace("{}", &prefix.to_string()));
+    }
+    Some(synthesise)
+}
+
+/// The first reserved address (RFC 1112 §4).
+const RESERVED: Ipv4Addr = Ipv4Addr::new(240, 0, 0, 0);
 
 fn read_reverse_ttl(section: &Reader, reverse: Option<&Reverse>, report: &mut Report) -> Option<Duration> {
     let value = section.value("reverse_ttl", report)?;

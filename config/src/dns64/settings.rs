@@ -1,16 +1,17 @@
 //! The settings of a resolver, from the configuration.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use sixway_control::dns64::{self as control, Access, Anchor, Limits, Settings};
 
 use super::bounds::Stale;
-use super::dnssec::{CheckingDisabled, Dnssec, DnssecOk};
+use super::dnssec::{CheckingDisabled, Dnssec, DnssecOk, ValidatingClients};
 use super::domain_name::Name;
 use super::reverse::Reverse;
-use super::rule::{ARecords, Rule, Synthesis};
-use super::section::{Dns64, Ipv4OnlyArpa, SynthesisedTtl};
+use super::rule::{ARecords, Over, Rule, Synthesis};
+use super::section::{Dns64, Ipv4OnlyArpa, SpecialNames, SynthesisedTtl};
 use super::upstream::{Transport, Upstream};
 use crate::host::HostAddress;
 use crate::surroundings::Surroundings;
@@ -20,6 +21,9 @@ const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
 
 /// RFC 8767 §4: the TTL of what is stale, in seconds.
 const STALE_ANSWER_TTL: u32 = 30;
+
+/// A client's stream may be idle so long (RFC 7766 §6.2.3); clients learn it (RFC 7828).
+const STREAM_IDLE: Duration = Duration::from_secs(30);
 
 /// Servers that an advertisement tells of.
 const MOST_SERVERS: usize = 8;
@@ -62,12 +66,14 @@ impl Dns64 {
         let reverse_ttl = seconds(self.reverse_ttl);
         Settings {
             upstreams: self.upstreams.iter().map(Upstream::control).collect(),
+            upstream_labels: self.upstreams.iter().map(|it| it.address.ip().to_string().into()).collect(),
             prefixes: self.prefixes.clone(),
             rules: self.rules.iter().map(Rule::control).collect(),
             access,
             exclude: self.exclude.clone(),
             exclude4: self.exclude4.clone(),
             exclude_private: self.exclude_private,
+            synthesise_reserved: self.synthesise_reserved,
             synthesised_ttl: match self.synthesised_ttl {
                 SynthesisedTtl::Negative => control::SynthesisedTtl::Negative,
                 SynthesisedTtl::A => control::SynthesisedTtl::A,
@@ -79,6 +85,14 @@ impl Dns64 {
                 Reverse::Name(name) => control::Reverse::Name { name: name.wire(), ttl: reverse_ttl },
             },
             local_ipv4only: self.ipv4only_arpa == Ipv4OnlyArpa::Local,
+            special_names: match self.special_names {
+                SpecialNames::Local => control::SpecialNames::Local,
+                SpecialNames::Upstream => control::SpecialNames::Upstream,
+            },
+            hosts: Arc::default(),
+            designated: self.clients.designated(&self.listening),
+            cookie_secrets: self.clients.secrets.clone(),
+            stream_idle: Some(STREAM_IDLE),
             parallel: self.parallel && !self.dnssec.validate,
             dnssec: self.dnssec.control(anchors),
             stale: match self.bounds.stale {
@@ -106,6 +120,8 @@ impl Dns64 {
             udp_payload: bounds.udp_payload,
             longest_ttl: seconds(bounds.max_ttl),
             longest_negative_ttl: seconds(bounds.max_negative_ttl),
+            upstream_questions: bounds.upstream_queries.div_ceil(threads) as usize,
+            client_prefix_length: bounds.client_prefix_length,
             deadline: DEADLINE,
         }
     }
@@ -126,6 +142,10 @@ impl Rule {
         control::Rule {
             clients6: clients.v6,
             clients4: clients.v4,
+            over: self.over.map(|over| match over {
+                Over::Ipv4 => control::Family::Ipv4,
+                Over::Ipv6 => control::Family::Ipv6,
+            }),
             names: self.names.iter().map(Name::wire).collect(),
             addresses: self.addresses.clone(),
             synthesis: match self.synthesis {
@@ -153,6 +173,10 @@ impl Dnssec {
             dnssec_ok: match self.dnssec_ok {
                 DnssecOk::Synthesise => control::DnssecOk::Synthesise,
                 DnssecOk::PassOn => control::DnssecOk::PassOn,
+            },
+            validating_clients: match self.validating_clients {
+                ValidatingClients::Untouched => control::ValidatingClients::Untouched,
+                ValidatingClients::Unsigned => control::ValidatingClients::Unsigned,
             },
             ad_without_do: self.ad_without_do,
         }

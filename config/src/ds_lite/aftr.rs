@@ -33,13 +33,13 @@ const MOST_ADDRESSES: usize = 256;
 /// An AFTR, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aftr {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     role: DsLiteRole,
     /// Its IPv6 addresses, at which softwires end.
     #[serde(serialize_with = "text::many")]
     pub addresses: Vec<Ipv6Addr>,
-    /// Where its B4s are.
+    /// Prefixes of its B4s.
     #[serde(serialize_with = "text::many")]
     pub clients: Vec<Prefix6>,
     /// Sources of the hosts behind softwires.
@@ -53,28 +53,28 @@ pub struct Aftr {
     pub allow_own: Vec<Prefix4>,
     /// The name of its pool.
     pub pool: String,
-    /// Who may answer through a binding.
+    /// The filtering of packets from outside.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
     /// Softwires at a time. Of several workers each may have twice its share.
     pub max_softwires: u32,
-    /// How large the tables may become: all workers' together, but of a subscriber at each worker.
+    /// Limits of the tables: of all workers together, but of a subscriber at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
     /// Who is a subscriber.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix6>,
-    /// How packets are put into the outer header.
+    /// How packets are encapsulated.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
-    /// When a silent session ends.
+    /// Session timeouts.
     pub timeouts: Timeouts,
-    /// Bindings that are always there.
+    /// Static bindings.
     #[serde(rename = "static")]
     pub static_bindings: Vec<SoftwireStatic>,
 }
 
-/// The pools, and which are taken, and where.
+/// The pools, and which section uses each.
 pub(crate) struct AftrPools<'r, 'p> {
     pub pools: &'p [ReadPool],
     pub taken: &'r mut Vec<(String, Place)>,

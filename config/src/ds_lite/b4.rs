@@ -28,7 +28,7 @@ use crate::value::Value;
 /// Metric of the default route into the device: native IPv4 has precedence (RFC 6333 §5.6).
 pub const ROUTE_METRIC: u32 = 30_000;
 
-/// Where the AFTR is.
+/// How the AFTR is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AftrAt {
     /// It has this address.
@@ -43,7 +43,7 @@ impl AftrAt {
         if let Ok(address) = text.parse() {
             return Some(Self::Address(address));
         }
-        // A name of digits alone is an address gone wrong.
+        // A name of digits alone is a mistyped address.
         let is_name = is_domain_name(text) && text.bytes().any(|b| b.is_ascii_alphabetic());
         is_name.then(|| Self::Name(text.to_owned()))
     }
@@ -61,7 +61,7 @@ impl Serialize for AftrAt {
 /// This end of the softwire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum B4Local {
-    /// It was written.
+    /// A configured address.
     Address(Ipv6Addr),
     /// The prefix of an interface, and this identifier.
     Interface(String, u64),
@@ -106,25 +106,25 @@ impl Serialize for B4Local {
 /// A B4, resolved.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct B4 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     role: DsLiteRole,
-    /// The AFTR, as far as it is written.
+    /// The AFTR, if it is configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftr: Option<AftrAt>,
     /// Where a DHCPv6 client writes the AFTR's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aftr_lease_file: Option<PathBuf>,
-    /// Where the AFTR may be; none: anywhere.
+    /// Prefixes that the AFTR's addresses must be in; none: any.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub aftr_within: Vec<Prefix6>,
-    /// Who resolves its name; none: those of the host.
+    /// Name servers that resolve its name; none: those of the host.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub name_servers: Vec<Ipv6Addr>,
     /// This end.
     #[serde(flatten)]
     pub local: B4Local,
-    /// Where hosts behind this end are.
+    /// Prefixes of the hosts behind this end.
     #[serde(serialize_with = "text::many")]
     pub inside: Vec<Prefix4>,
     /// This host's IPv4 address on the device.
@@ -133,7 +133,7 @@ pub struct B4 {
     /// How many more tunnels a packet may enter.
     #[serde(serialize_with = "limit")]
     pub encapsulation_limit: Option<u8>,
-    /// How packets are put into the outer header.
+    /// How packets are encapsulated.
     #[serde(flatten)]
     pub encapsulation: Encapsulation,
 }
@@ -208,7 +208,7 @@ impl B4 {
         let local = self.local.now(now)?;
         let policy = TunnelPolicy {
             encapsulation_limit: self.encapsulation_limit,
-            // RFC 6333 §7.1, RFC 2983 §3.1: who copies the DSCP into the outer header also takes it out.
+            // RFC 6333 §7.1, RFC 2983 §3.1: if the DSCP is copied into the outer header, it is also copied out of it.
             copies_dscp_out: self.encapsulation.traffic_class == HeaderByte::Copy,
             ..self.encapsulation.engine()
         };

@@ -21,7 +21,7 @@ pub enum DsLite {
 }
 
 impl DsLite {
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         match self {
             Self::Aftr(aftr) => &aftr.name,
@@ -56,7 +56,7 @@ impl DsLite {
     }
 }
 
-/// Reports keys of the other role that are written.
+/// Reports keys of the other role.
 fn refuse(keys: &'static [Key], role: &str, section: &Reader, report: &mut Report) {
     for key in keys {
         let value = section.value(key.name, &mut Report::default());
@@ -66,7 +66,7 @@ fn refuse(keys: &'static [Key], role: &str, section: &Reader, report: &mut Repor
     }
 }
 
-/// Reports names that are used twice, and a second B4: the rest of IPv4 goes one way.
+/// Reports names that are used twice, and a second B4: all other IPv4 destinations have one route.
 pub(crate) fn check_together(read: &[Option<DsLite>], written: &[Reader], report: &mut Report) {
     let mut b4: Option<&Reader> = None;
     for (index, (one, section)) in read.iter().zip(written).enumerate() {

@@ -1,4 +1,4 @@
-//! `ds_lite.static`: bindings of hosts behind softwires that are always there.
+//! `ds_lite.static`: static bindings of hosts behind softwires.
 
 use std::net::Ipv6Addr;
 
@@ -14,7 +14,7 @@ use crate::static_rules::StaticRules;
 use crate::text;
 use crate::word::{self, Word as _};
 
-/// A binding that is always there.
+/// A static binding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SoftwireStatic {
     /// Its protocol.
@@ -31,7 +31,7 @@ pub struct SoftwireStatic {
     pub outside: Endpoint4,
 }
 
-/// What is known of the AFTR.
+/// The AFTR's configuration that the checks need.
 type Known<'a> = (Option<&'a [Prefix6]>, Option<&'a [Prefix4]>, Option<&'a Pool>);
 
 impl SoftwireStatic {

@@ -46,7 +46,7 @@ pub(crate) static DNS64: Section = Section {
                 "upstream",
                 Kind::Tables(&UPSTREAM),
                 Absent::FaultSuch("[{ address = \"192.0.2.53\" }]"),
-                "The DNS servers that queries are forwarded to.",
+                "The DNS servers that queries are forwarded to. `upstream = \"system\"`: those of `/etc/resolv.conf`, which is followed, without this DNS64 itself.",
             ),
         ],
         &[
@@ -79,6 +79,12 @@ pub(crate) static DNS64: Section = Section {
                 Kind::Boolean,
                 FALSE,
                 "Synthesise no AAAA records from private, shared, loopback and link-local IPv4 addresses, nor from this host's own: names of the Internet then cannot lead hosts into private networks (DNS rebinding). For names of your own networks leave it out, and use `nat64.exclude_ipv4` for networks that hosts must not reach.",
+            ),
+            key(
+                "synthesise_reserved",
+                Kind::Boolean,
+                FALSE,
+                "Synthesise AAAA records also from reserved IPv4 addresses (240.0.0.0/4), for networks that use them; not with `64:ff9b::/96` unless `translate_non_global` is set.",
             ),
             key(
                 "rule",
@@ -119,6 +125,24 @@ pub(crate) static DNS64: Section = Section {
                 "Who answers queries for `ipv4only.arpa`, with which hosts discover the prefix (RFC 7050, RFC 8880 §7.1).",
             ),
             key(
+                "special_names",
+                Kind::Choice(&["local", "upstream"]),
+                Absent::Default("\"local\""),
+                "Who answers queries for names of special use (`test`, `local`, `alt`, `home.arpa`, `resolver.arpa`) and for the reverse zones of addresses that are not global (RFC 6761, RFC 6303). `\"local\"`: they do not exist, except names that an upstream has in its `names` or that are in `dnssec.insecure`.",
+            ),
+            key(
+                "designated_name",
+                Kind::Text,
+                Absent::Means("no announcement"),
+                "The name in the certificate. With it, hosts that query `_dns.resolver.arpa` find `listen_tls` and `listen_https` (RFC 9462). The certificate must also have the addresses of `listen`.",
+            ),
+            key(
+                "cookie_secret",
+                Kind::Path,
+                Absent::Means("random, for each thread"),
+                "File with the secrets of DNS cookies (RFC 7873), 32 hexadecimal digits in each line: the first makes new cookies, all are believed. Servers with the same address need the same file.",
+            ),
+            key(
                 "minimal_any",
                 Kind::Boolean,
                 TRUE,
@@ -148,13 +172,13 @@ const BOUNDS: &[super::Key] = &[
         "cache",
         Kind::Size { min: 1 << 20, max: 64 << 30 },
         Absent::Default("\"64 MiB\""),
-        "Memory of the cache. When it is full, the least recently used entries are evicted.",
+        "Memory of the cache. When it is full, new answers that were not queried again are evicted first.",
     ),
     key(
         "threads",
         Kind::Integer { min: 1, max: 64 },
         Absent::Default("1"),
-        "Number of DNS64 threads; the cache is divided between them.",
+        "Number of DNS64 threads; the cache, `waiting` and `upstream_queries` are divided between them.",
     ),
     key(
         "max_ttl",
@@ -184,19 +208,67 @@ const BOUNDS: &[super::Key] = &[
         "waiting",
         Kind::Integer { min: 16, max: 1_000_000 },
         Absent::Default("10000"),
-        "Maximum number of queries that wait for upstreams; further queries get SERVFAIL.",
+        "Maximum number of queries that wait for upstreams, shared out among clients; a query without a share gets a stale answer or SERVFAIL.",
+    ),
+    key(
+        "upstream_queries",
+        Kind::Integer { min: 64, max: 65_536 },
+        Absent::Default("8192"),
+        "Maximum number of names that are queried at upstreams at the same time. A client may use as many as it leaves free for others. Each needs up to two file descriptors.",
+    ),
+    key(
+        "client_prefix_length",
+        Kind::Integer { min: 32, max: 64 },
+        Absent::Default("64"),
+        "IPv6 clients whose addresses have this number of first bits in common share one client's part of every bound. A provider that assigns a /56 to each customer sets 56.",
     ),
     key(
         "queries_per_second",
         Kind::Integer { min: 1, max: 1_000_000 },
         Absent::Means(NO_LIMIT),
-        "Maximum queries per second of one client (an IPv4 address or an IPv6 /64); further queries are refused.",
+        "Maximum queries per second of one client (an IPv4 address, or an IPv6 prefix of `client_prefix_length`); further queries are refused.",
     ),
     key(
         "burst",
         Kind::Integer { min: 1, max: 1_000_000 },
         Absent::Means("twice `queries_per_second`"),
         "Maximum burst of queries of one client.",
+    ),
+    key(
+        "connections",
+        Kind::Integer { min: 16, max: 1_000_000 },
+        Absent::Default("4096"),
+        "Maximum number of client connections over TCP, TLS and HTTPS together. When they are all taken, a client without one takes the place of the connection that is idle for the longest time, of the client with most.",
+    ),
+    key(
+        "connections_per_client",
+        Kind::Integer { min: 1, max: 1_000_000 },
+        Absent::Means("as many as are free"),
+        "Maximum number of connections of one client.",
+    ),
+    key(
+        "idle_timeout",
+        Kind::Duration { min: 2, max: 600 },
+        Absent::Default("\"30 s\""),
+        "A connection without a query is closed after this time (RFC 7766 §6.2.3); after 10 s at most if it never had one.",
+    ),
+    key(
+        "handshake_timeout",
+        Kind::Duration { min: 1, max: 30 },
+        Absent::Default("\"5 s\""),
+        "A connection that has not agreed on TLS is closed after this time.",
+    ),
+    key(
+        "threads_by",
+        Kind::Choice(&["client", "flow"]),
+        Absent::Default("\"client\""),
+        "With several threads, whether one thread has all queries of a client, which makes its rate and its shares exact, or the queries of each UDP flow. `\"flow\"` is for few clients with many queries, such as forwarders.",
+    ),
+    key(
+        "hosts",
+        Kind::Path,
+        Absent::Means("none"),
+        "A file with names and addresses of this network, written as `/etc/hosts` is, with at most 100,000 of them. It is read again when it changes.",
     ),
     key(
         "query_log",
@@ -262,6 +334,12 @@ pub(crate) static RULE: Section = Section {
     times: Times::Several,
     groups: &[&[
         key("clients", Kind::Networks, Absent::Means("all"), "The rule applies to these clients."),
+        key(
+            "over",
+            Kind::Choice(&["ipv4", "ipv6"]),
+            Absent::Means("either"),
+            "The rule applies to queries that come over this version of IP. A client that queries over IPv4 has IPv4 and needs no synthesised AAAA records.",
+        ),
         key(
             "names",
             Kind::Texts,
@@ -336,6 +414,12 @@ pub(crate) static DNSSEC: Section = Section {
             Kind::Choice(&["synthesise", "pass_on"]),
             Absent::Default("\"synthesise\""),
             "Answers to clients with CD=0 and DO=1: synthesised AAAA records, or, if the answer is secure, the upstream's answer with its proofs (RFC 6147 §5.5).",
+        ),
+        key(
+            "validating_clients",
+            Kind::Choice(&["untouched", "unsigned"]),
+            Absent::Default("\"untouched\""),
+            "Answers to clients with CD=1 and DO=1: the upstream's answer, or, for names that are proven to be unsigned, synthesised AAAA records too, against RFC 6147 §5.5: for validating resolvers behind this one. Needs `validate`.",
         ),
         key(
             "ad_without_do",

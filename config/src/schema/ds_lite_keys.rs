@@ -102,7 +102,7 @@ pub(crate) const AFTR_KEYS: &[Key] = &[
         "clients",
         Kind::Prefixes6,
         Absent::Means("required for an AFTR"),
-        "AFTR: the IPv6 networks of its B4s; packets from elsewhere are dropped.",
+        "AFTR: the IPv6 networks of its B4s; packets from other sources are dropped.",
     ),
     key(
         "pool",

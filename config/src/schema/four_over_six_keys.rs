@@ -21,7 +21,7 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
                 "role",
                 Kind::Choice(&["concentrator", "host"]),
                 Absent::FaultSuch("\"concentrator\""),
-                "`\"concentrator\"`: lends IPv4 addresses to hosts (RFC 7040's border relay). `\"host\"`: takes one when it needs it (RFC 7040's customer edge).",
+                "`\"concentrator\"`: leases IPv4 addresses to hosts (RFC 7040's border relay). `\"host\"`: takes a lease when it needs one (RFC 7040's customer edge).",
             ),
             key(
                 "addresses",
@@ -33,13 +33,19 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
                 "pool",
                 Kind::Prefixes4,
                 Absent::Means("required for a concentrator"),
-                "Concentrator: the IPv4 addresses that are lent, and those of `static`.",
+                "Concentrator: the IPv4 addresses to lease, and those of `static`.",
             ),
             key(
                 "clients",
                 Kind::Prefixes6,
                 Absent::Means("required for a concentrator"),
-                "Concentrator: the IPv6 prefixes of hosts, and of relay agents, whose queries are answered.",
+                "Concentrator: the IPv6 prefixes of hosts, whose queries are answered.",
+            ),
+            key(
+                "relays",
+                Kind::Prefixes6,
+                Absent::Means("none: messages of relay agents are refused"),
+                "Concentrator: the IPv6 prefixes of relay agents, which are trusted about the host that a query came from. No other host may have these addresses.",
             ),
             key(
                 "client_prefix",
@@ -105,19 +111,19 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
                 "servers",
                 Kind::Addresses6,
                 Absent::Means("set `server_lease_file` or `address` instead"),
-                "Host: IPv6 addresses of the DHCP 4o6 servers (RFC 7341).",
+                "Host: IPv6 addresses of the DHCP 4o6 servers (RFC 7341). `ff02::1:2` means those on the link towards the concentrator.",
             ),
             key(
                 "server_lease_file",
                 Kind::Path,
                 Absent::Means("the addresses of `servers`"),
-                "Host: a file in which the DHCPv6 client writes its lease, with the DHCP 4o6 Server Address option (number 88, RFC 7341). It is read again when it changes. Without the option no lease is taken. The formats of dhclient, of hooks of dhcpcd and odhcp6c, and a line with only addresses are known.",
+                "Host: a file in which the DHCPv6 client writes its lease, with the DHCP 4o6 Server Address option (number 88, RFC 7341). It is read again when it changes. Without the option no lease is taken; if it is empty, servers are queried by multicast. The formats of dhclient, of hooks of dhcpcd and odhcp6c, and a line with only addresses are known.",
             ),
             key(
                 "address",
                 Kind::Prefix4,
                 Absent::Means("an address is leased from `servers`"),
-                "Host: the IPv4 address, or prefix, that this host has for good.",
+                "Host: the static IPv4 address, or prefix, of this host.",
             ),
             key(
                 "idle",
@@ -135,7 +141,7 @@ pub(crate) static FOUR_OVER_SIX: Section = Section {
                 "static",
                 Kind::Tables(&FOUR_OVER_SIX_STATIC),
                 Absent::Means("none"),
-                "Concentrator: addresses that hosts have for good.",
+                "Concentrator: static addresses of hosts.",
             ),
             key(
                 "names",
@@ -180,7 +186,7 @@ pub(crate) static FOUR_OVER_SIX_NAMES: Section = Section {
     name: "four_over_six.names",
     times: Times::Several,
     groups: &[&[
-        key("name", Kind::Text, Absent::Fault, "The name. Names below it are not meant."),
+        key("name", Kind::Text, Absent::Fault, "The name. Names below it are not included."),
         key("host", Kind::Address6, Absent::Fault, "The host's IPv6 address: its end of the tunnel."),
     ]],
 };

@@ -150,7 +150,7 @@ pub(crate) static POOL: Section = Section {
             "ports",
             Kind::Ports,
             Absent::Default("\"1024-65535\""),
-            "Ports and ICMP identifiers for bindings: numbers and ranges, separated by commas. Static bindings may use other ports, unless the addresses are `shared`.",
+            "Ports and ICMP identifiers for bindings: numbers and ranges, separated by commas. Static bindings may use other ports, unless the addresses are `shared` or in other pools, too, which then have different ports.",
         ),
         key(
             "shared",
@@ -431,7 +431,7 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
         "quarantine",
         Kind::Duration { min: 0, max: DAY },
         Absent::Default("\"2 min\""),
-        "How long a UDP port or ICMP identifier is not given to another subscriber after its binding has ended, so that late answers do not reach the wrong host (RFC 6888 REQ-8); `\"0 s\"`: disabled. TCP ports, and all with another `filtering` than `\"endpoint-independent\"`, are exempt. When no other port is free, those that are there longest are given early (`nat.quarantines.cut_short`).",
+        "How long a UDP port or ICMP identifier is not given to another subscriber after its binding has ended, so that late answers do not reach the wrong host (RFC 6888 REQ-8); `\"0 s\"`: disabled. TCP ports but those of mappings by PCP, and all ports with another `filtering` than `\"endpoint-independent\"`, are exempt. When no other port is free, those that are there longest are given early (`nat.quarantines.cut_short`).",
     ),
 ];
 

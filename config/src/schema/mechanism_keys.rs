@@ -27,13 +27,13 @@ pub(crate) static NAT46: Section = Section {
                 "prefix",
                 Kind::Prefix6,
                 Absent::FaultSuch("\"2001:db8:46::/96\""),
-                "Prefix of the clients' IPv6 images (RFC 6052), by which servers see them. It must be routed to this machine, and belong to no other mechanism.",
+                "Prefix of the clients' IPv6 addresses (RFC 6052), which servers see. It must be routed to this machine, and belong to no other mechanism.",
             ),
             key(
                 "servers",
                 Kind::Prefixes6,
                 Absent::Default("\"2000::/3\""),
-                "IPv6 addresses that names may lead to. Unique local addresses (fc00::/7) must be written, so that a name of the Internet does not lead into your own networks.",
+                "IPv6 addresses that names may lead to. Unique local addresses (fc00::/7) must be listed, so that a name of the Internet does not lead into your own networks.",
             ),
             key(
                 "exclude_names",
@@ -51,13 +51,13 @@ pub(crate) static NAT46: Section = Section {
                 "mappings",
                 Kind::Choice(&["client", "shared"]),
                 Absent::Default("\"client\""),
-                "Who uses a mapping. `\"client\"`: the client that queried; different clients may have different servers at one address. `\"shared\"`: all clients, where they query through a resolver of their own, so that nobody knows which client a query is for.",
+                "Who uses a mapping. `\"client\"`: the client that queried; different clients may have different servers at one address. `\"shared\"`: all clients, where they query through a resolver of their own, so that the gateway cannot know which client a query is for.",
             ),
             key(
                 "ttl",
                 Kind::Duration { min: 1, max: 3_600 },
                 Absent::Default("\"2 min\""),
-                "The longest TTL of such an answer. A mapping lives for the TTL and 30 s, and as long as its client sends; its address then rests for the TTL and 2 min.",
+                "The longest TTL of such an answer. A mapping is live for the TTL and 30 s, and as long as its client sends; its address then rests for the TTL and 2 min.",
             ),
             key(
                 "max_mappings",

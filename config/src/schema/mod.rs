@@ -10,6 +10,7 @@ mod keys;
 mod log_keys;
 mod mechanism_keys;
 mod nat44_keys;
+mod pcp_keys;
 mod realm_keys;
 mod sections;
 mod stateful_keys;
@@ -31,6 +32,7 @@ pub(crate) use keys::{
 pub(crate) use log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 pub(crate) use mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 pub(crate) use nat44_keys::{NAT44, NAT44_PORT_TIMEOUT, NAT44_STATIC, NAT44_TIMEOUTS};
+pub(crate) use pcp_keys::PCP;
 pub(crate) use realm_keys::REALM;
 pub(crate) use sections::SECTIONS;
 pub use sections::tables;

@@ -9,6 +9,7 @@ use super::keys::{EAM, FASTPATH, FRAGMENTS, GATEWAY, NAT64, POOL, SIIT, STATIC, 
 use super::log_keys::{LOG, LOG_FILE, LOG_IPFIX, LOG_SYSLOG};
 use super::mechanism_keys::{IP_IN_IP, NAT46, NAT46_STATIC, NPT66};
 use super::nat44_keys::{NAT44, NAT44_STATIC, NAT44_TIMEOUTS};
+use super::pcp_keys::PCP;
 use super::realm_keys::REALM;
 use super::teredo_client_keys::{TEREDO_CLIENT, TEREDO_CLIENT_SERVER};
 use super::teredo_keys::TEREDO_RELAY;
@@ -16,7 +17,7 @@ use super::teredo_server_keys::{TEREDO_SERVER, TEREDO_SERVER_CLIENT};
 use super::tunnel_keys::{ISATAP, SIX_RD, SIX_TO_FOUR, TUNNEL, TUNNELS};
 
 /// Every section, in the order of the document.
-pub(crate) static SECTIONS: [&Section; 46] = [
+pub(crate) static SECTIONS: [&Section; 47] = [
     &GATEWAY,
     &TUN,
     &POOL,
@@ -50,6 +51,7 @@ pub(crate) static SECTIONS: [&Section; 46] = [
     &TEREDO_CLIENT_SERVER,
     &TEREDO_SERVER,
     &TEREDO_SERVER_CLIENT,
+    &PCP,
     &ROUTER_ADVERTISEMENT,
     &ADVERTISED_PREFIX,
     &ADVERTISED_ROUTE,

@@ -42,10 +42,16 @@ pub(crate) static TEREDO_CLIENT: Section = Section {
                 "Use Teredo also behind a symmetric NAT, which maps another port for each destination (RFC 6081 §5.2).",
             ),
             key(
+                "prediction_ports",
+                Kind::Integer { min: 0, max: 32 },
+                Absent::Default("0"),
+                "Spare UDP ports that are opened behind a symmetric NAT, one for each peer that is not reached otherwise, and whose mapped port is predicted (RFC 6081 §5.4, §5.5). 0 disables prediction; 8 are enough for a host.",
+            ),
+            key(
                 "local_discovery",
                 Kind::Boolean,
                 Absent::Default("false"),
-                "Look for clients on the same link by multicast (RFC 4380 §5.2.8). It tells the link that this host uses Teredo.",
+                "Look for clients on the same link by multicast (RFC 4380 §5.2.8). It reveals to the link that this host uses Teredo.",
             ),
             key(
                 "client_id",
@@ -69,7 +75,7 @@ pub(crate) static TEREDO_CLIENT: Section = Section {
                 "firewall",
                 Kind::Boolean,
                 Absent::Default("true"),
-                "Drop packets to the client's address that no connection of this host asked for. Teredo makes this host reachable from the Internet through its NAT (RFC 6169 §3).",
+                "Drop unsolicited packets to the client's address. Teredo makes this host reachable from the Internet through its NAT (RFC 6169 §3).",
             ),
         ],
     ],

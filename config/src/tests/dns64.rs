@@ -1,7 +1,11 @@
 //! DNS64: what is read, and what a resolver and hosts learn.
 
 use super::*;
-use sixway_control::dns64::{Access, Limits, Reverse as ControlReverse, Settings, SynthesisedTtl, Wire};
+use crate::dns64::ThreadsBy;
+use sixway_control::dns64::{
+    Access, Family, Limits, Reverse as ControlReverse, Settings, SpecialNames, SynthesisedTtl,
+    ValidatingClients, Wire,
+};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -38,6 +42,7 @@ fn alone_it_needs_where_it_listens_whom_it_asks_and_a_prefix() {
     assert_eq!(told.exclude, ["::ffff:0:0/96".parse().unwrap()]);
     assert_eq!(told.reverse, ControlReverse::Cname { ttl: 600 });
     assert_eq!(told.synthesised_ttl, SynthesisedTtl::Negative);
+    assert_eq!((told.special_names, told.synthesise_reserved), (SpecialNames::Local, false));
     assert!(told.upstreams[0].datagrams && told.parallel && told.prefetch && told.minimal_any);
     let limits = Limits {
         cache: 64 << 20,
@@ -46,6 +51,8 @@ fn alone_it_needs_where_it_listens_whom_it_asks_and_a_prefix() {
         udp_payload: 1_232,
         longest_ttl: 86_400,
         longest_negative_ttl: 10_800,
+        upstream_questions: 8_192,
+        client_prefix_length: 64,
         deadline: Duration::from_secs(5),
     };
     assert_eq!(told.limits, limits);
@@ -65,6 +72,20 @@ fn queries_are_logged_only_if_that_is_written() {
     assert!(!logs(""));
     assert!(!logs("query_log = false\n"));
     assert!(logs("query_log = true\n"));
+}
+
+#[test]
+fn what_a_client_is_and_how_many_connections_it_may_have_is_read() {
+    let connections = |more: &str| good(&format!("{DNS64}{ELSEWHERE}{more}")).dns64.unwrap().connections;
+    let usual = connections("");
+    assert_eq!((usual.connections, usual.connections_per_client), (4_096, None));
+    assert_eq!((usual.idle_timeout.as_secs(), usual.handshake_timeout.as_secs()), (30, 5));
+    assert_eq!(usual.threads_by, ThreadsBy::Client);
+    let many = connections("connections = 20000\nconnections_per_client = 100\n");
+    assert_eq!((many.connections, many.connections_per_client), (20_000, Some(100)));
+    let text = format!("{DNS64}{ELSEWHERE}connections = 64\nconnections_per_client = 100\n");
+    let faults = parse(&text).unwrap_err().to_string();
+    assert!(faults.contains("is more than connections, 64; lower it, or raise connections"), "{faults}");
 }
 
 #[test]
@@ -100,12 +121,16 @@ fn an_upstream_through_a_nat64_is_asked_by_ipv6() {
 
 #[test]
 fn everything_that_can_be_said_is_read_and_written_out_again() {
-    let text = "[dns64]\nlisten = [\"[2001:db8:ffff::7]:53\", \"203.0.113.7\"]\nprefix = [\"64:ff9b::/96\", \"2001:db8:64::/96\"]\ntranslated_elsewhere = true\ntranslate_non_global = true\nexclude = [\"::ffff:0:0/96\", \"2001:db8:bad::/48\"]\nallow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nsynthesised_ttl = \"a\"\nipv4only_arpa = \"upstream\"\nminimal_any = false\nparallel = false\nudp_payload = 1400\ncache = \"8 MiB\"\nthreads = 4\nmax_ttl = \"1 h\"\nstale = \"off\"\nprefetch = false\nwaiting = 1000\nqueries_per_second = 50\nquery_log = true\n[[dns64.upstream]]\naddress = \"[2001:db8:53::1]:5353\"\nnames = [\"Corp.Example\", \"10.in-addr.arpa\"]\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\ntransport = \"https\"\nname = \"dns.example\"\npath = \"/q\"\nthrough = \"64:ff9b::/96\"\n[[dns64.rule]]\nclients = [\"2001:db8:2::/48\", \"192.0.2.0/25\"]\nnames = \"corp.example\"\naddresses = \"10.0.0.0/8\"\nsynthesis = \"never\"\na_records = \"hide\"\n[[dns64.rule]]\nprefix = \"2001:db8:65::/96\"\nsynthesis = \"always\"\n[dns64.dnssec]\nvalidate = true\ntrust_anchor_state = \"off\"\ninsecure = [\"lan\"]\nchecking_disabled = \"pass_on\"\ndnssec_ok = \"pass_on\"\nad_without_do = true\n";
+    let text = "[dns64]\nlisten = [\"[2001:db8:ffff::7]:53\", \"203.0.113.7\"]\nprefix = [\"64:ff9b::/96\", \"2001:db8:64::/96\"]\ntranslated_elsewhere = true\ntranslate_non_global = true\nexclude = [\"::ffff:0:0/96\", \"2001:db8:bad::/48\"]\nallow = [\"2001:db8::/32\", \"192.0.2.0/24\"]\nreverse = \"Nat64.example.\"\nreverse_ttl = \"1 h\"\nsynthesised_ttl = \"a\"\nipv4only_arpa = \"upstream\"\nspecial_names = \"upstream\"\nsynthesise_reserved = true\nminimal_any = false\nparallel = false\nudp_payload = 1400\ncache = \"8 MiB\"\nthreads = 4\nmax_ttl = \"1 h\"\nstale = \"off\"\nprefetch = false\nwaiting = 1000\nqueries_per_second = 50\nconnections = 20000\nconnections_per_client = 64\nidle_timeout = \"1 min\"\nhandshake_timeout = \"3 s\"\nclient_prefix_length = 56\nthreads_by = \"flow\"\nquery_log = true\n[[dns64.upstream]]\naddress = \"[2001:db8:53::1]:5353\"\nnames = [\"Corp.Example\", \"10.in-addr.arpa\"]\n[[dns64.upstream]]\naddress = \"192.0.2.53\"\ntransport = \"https\"\nname = \"dns.example\"\npath = \"/q\"\nthrough = \"64:ff9b::/96\"\n[[dns64.rule]]\nclients = [\"2001:db8:2::/48\", \"192.0.2.0/25\"]\nnames = \"corp.example\"\nover = \"ipv4\"\naddresses = \"10.0.0.0/8\"\nsynthesis = \"never\"\na_records = \"hide\"\n[[dns64.rule]]\nprefix = \"2001:db8:65::/96\"\nsynthesis = \"always\"\n[dns64.dnssec]\nvalidate = true\ntrust_anchor_state = \"off\"\ninsecure = [\"lan\"]\nchecking_disabled = \"pass_on\"\ndnssec_ok = \"pass_on\"\nvalidating_clients = \"unsigned\"\nad_without_do = true\n";
     let text = text.replace("through = \"64:ff9b::/96\"", "through = \"2001:db8:64::/96\"");
     let told = settings(&good(&text));
     let corp = Wire(b"\x04corp\x07example\0".to_vec().into());
     assert_eq!(told.upstreams[0].names[0], corp);
     assert_eq!(told.synthesised_ttl, SynthesisedTtl::A);
+    assert_eq!((told.special_names, told.synthesise_reserved), (SpecialNames::Upstream, true));
+    assert_eq!(told.dnssec.validating_clients, ValidatingClients::Unsigned);
+    assert_eq!((told.rules[0].over, told.rules[1].over), (Some(Family::Ipv4), None));
+    assert_eq!(*told.upstream_labels, ["2001:db8:53::1".into(), "192.0.2.53".into()]);
     assert!(!told.upstreams[1].datagrams && told.stale.is_none() && told.dnssec.ad_without_do);
     assert_eq!(
         told.reverse,
@@ -167,4 +192,56 @@ fn advertisements_that_contradict_the_dns64_are_warned_of() {
             "sixway.toml:9  router_advertisement.prefixes  dns64.allow does not contain 2001:db8:5::/64: hosts there are configured to query [dns64], which would refuse them; add it",
         ],
     );
+}
+
+/// Reads a text on a host with these DNS servers.
+fn on_a_host_with(servers: &[&str], text: &str) -> Result<Config, String> {
+    let resolvers = servers.iter().map(|server| socket(server)).collect();
+    let host = HostFacts { resolvers, ..host() };
+    let parsed = Config::parse("sixway.toml", text, &host, &mut no_files);
+    let (config, _) = parsed.map_err(|faults| faults.to_string())?;
+    let again = Config::parse("sixway.toml", &config.to_string(), &host, &mut no_files);
+    assert_eq!(again.expect("it reads as the same").0, config);
+    Ok(config)
+}
+
+#[test]
+fn the_hosts_own_servers_are_asked_but_for_this_dns64_itself() {
+    let text = "[dns64]\nlisten = [\"203.0.113.7\", \"[::]:53\"]\nallow = [\"2001:db8::/32\"]\nupstream = \"system\"\n";
+    let text = format!("{text}{ELSEWHERE}");
+    let servers =
+        ["203.0.113.7:53", "[2001:db8:ffff::7]:53", "[::1]:53", "198.51.100.53:53", "127.0.0.53:53"];
+    let config = on_a_host_with(&servers, &text).unwrap();
+    assert!(config.to_string().contains("upstream = \"system\""), "{config}");
+    let dns64 = config.dns64.unwrap();
+    let asked: Vec<SocketAddr> = dns64.upstreams.iter().map(|it| it.endpoint()).collect();
+    assert_eq!(asked, [socket("198.51.100.53:53"), socket("127.0.0.53:53")]);
+    assert!(dns64.upstreams.are_the_systems());
+    let many: Vec<String> = (1..20).map(|number| format!("198.51.100.{number}:53")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(on_a_host_with(&many, &text).unwrap().dns64.unwrap().upstreams.len(), 8);
+    let none = on_a_host_with(&[], &text).unwrap_err();
+    assert!(none.contains("dns64.upstream") && none.contains("has no nameserver;"), "{none}");
+    let own = on_a_host_with(&servers[..3], &text).unwrap_err();
+    assert!(own.contains("no nameserver but this DNS64 itself"), "{own}");
+    let other = on_a_host_with(&servers, &text.replace("\"system\"", "\"sytem\"")).unwrap_err();
+    assert!(other.contains("upstream"), "{other}");
+}
+
+#[test]
+fn more_questions_than_the_process_may_have_sockets_for_are_warned_of() {
+    let warned = |descriptors, text: &str| {
+        let host = HostFacts { descriptors, ..host() };
+        let (_, warnings) = Config::parse("sixway.toml", text, &host, &mut no_files).unwrap();
+        lines(&warnings).join("\n").contains("dns64.upstream_queries  the process may open")
+    };
+    let text = format!("{DNS64}{ELSEWHERE}");
+    assert!(!warned(None, &text) && !warned(Some(65_536), &text));
+    assert!(warned(Some(4_096), &text));
+    let few = text.replacen("[dns64]\n", "[dns64]\nupstream_queries = 64\nclient_prefix_length = 56\n", 1);
+    assert!(!warned(Some(8_192), &few));
+    let told = settings(&good(&few)).limits;
+    assert_eq!((told.upstream_questions, told.client_prefix_length), (64, 56));
+    let two = few.replacen("[dns64]\n", "[dns64]\nthreads = 2\n", 1);
+    assert_eq!(settings(&good(&two)).limits.upstream_questions, 32, "of all threads together");
 }

@@ -407,6 +407,15 @@ fn exclusions_that_hold_the_prefix_are_warned_of() {
 }
 
 #[test]
+fn cookies_and_designated_resolvers_need_what_they_are_made_of() {
+    fault("cookie_secret = \"cookies\"", "cookie_secret = \"cookies\"  cannot be read: no file cookies");
+    warning(
+        "designated_name = \"dns.example\"",
+        "designated_name = \"dns.example\"  has no effect without listen_tls or listen_https; remove it",
+    );
+}
+
+#[test]
 fn dnssec_that_does_not_hold_is_reported() {
     let dnssec = "[dns64.dnssec]\n";
     fault(
@@ -435,4 +444,22 @@ fn dnssec_that_does_not_hold_is_reported() {
     let told = Config::parse("sixway.toml", &text, &host(), &mut wrong).unwrap_err().to_string();
     assert!(told.starts_with("root.key:2  "), "{told}");
     assert_eq!(good(&format!("{DNS64}{ELSEWHERE}")).dns64.unwrap().dnssec.anchors.len(), 2, "the root's");
+}
+
+#[test]
+fn networks_with_customers_of_their_own_want_the_length_of_their_prefixes() {
+    let said = |wide: &str| {
+        format!(
+            "client_prefix_length  is not set, and allow has {wide}, which is larger than one site: a customer with a /56 counts as 256 clients, and has their shares and rates; write what each customer gets, or 64"
+        )
+    };
+    let text = format!("{DNS64}{ELSEWHERE}allow = [\"10.0.0.0/8\", \"2001:db8::/47\"]\n");
+    warnings(&text, &[&format!("sixway.toml:1  dns64.{}", said("2001:db8::/47"))]);
+    for quiet in [
+        "allow = [\"2001:db8::/48\", \"fd00::/8\", \"fe80::/10\", \"10.0.0.0/8\"]\n",
+        "allow = [\"2001:db8::/32\"]\nclient_prefix_length = 56\n",
+        "allow = [\"2001:db8::/32\"]\nclient_prefix_length = 64\n",
+    ] {
+        warnings(&format!("{DNS64}{ELSEWHERE}{quiet}"), &[]);
+    }
 }

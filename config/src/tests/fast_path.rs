@@ -70,3 +70,17 @@ fn the_directory_of_pins_is_found_from_anywhere() {
     let said = "fastpath.pin_path = \"bpf\"  is not an absolute path; write one such as \"/run/sixway/bpf\"";
     fault_in(&format!("{NAT64}[fastpath]\n"), "pin_path = \"bpf\"", said);
 }
+
+#[test]
+fn a_dynamic_pool_behind_masquerade_must_stay_tracked() {
+    let text = |pool: &str, fast_path: &str| {
+        format!("{OWN}[siit]\nprefix = \"2001:db8:64::/96\"\ndynamic_pool = \"{pool}\"\n{fast_path}")
+    };
+    let said = "sixway.toml:4  siit.dynamic_pool  172.16.0.0/12 is private, and with fastpath.notrack this host's masquerade sees none of its packets; \
+                set fastpath.notrack = false, or write a pool that is routed to this host";
+    warnings(&text("172.16.0.0/12", "[fastpath]\n"), &[said]);
+    for fast_path in ["", "[fastpath]\nnotrack = false\n", "[fastpath]\nmode = \"off\"\n"] {
+        warnings(&text("172.16.0.0/12", fast_path), &[]);
+    }
+    warnings(&text("203.0.112.0/24", "[fastpath]\n"), &[]);
+}

@@ -25,7 +25,7 @@ fn unknown_keys_and_sections_are_faults_with_what_was_meant() {
     fault_in(
         NAT64,
         "[[vpn]]",
-        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [nat46], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [four_over_six], [teredo_relay], [teredo_client], [teredo_server], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
+        "vpn  unknown; the sections are [gateway], [tun], [pool], [nat64], [nat44], [realm], [siit], [nat46], [npt66], [six_to_four], [six_rd], [tunnel], [isatap], [tunnels], [ip_in_ip], [ds_lite], [four_over_six], [teredo_relay], [teredo_client], [teredo_server], [pcp], [router_advertisement], [dns64], [log], [fragments], [fastpath]",
     );
 }
 

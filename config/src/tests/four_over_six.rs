@@ -37,6 +37,20 @@ fn a_concentrator_is_read_with_its_bindings_and_routes() {
 }
 
 #[test]
+fn nobody_is_a_relay_agent_unless_it_is_written_and_clients_are_warned_of() {
+    let of = |config: &Config| config.others.four_over_six[0].concentrator().unwrap().relays.clone();
+    assert_eq!(of(&good(HUB)), []);
+    let config = good(&format!("{HUB}relays = [\"2001:db8:77::1/128\"]\n"));
+    assert_eq!(of(&config), ["2001:db8:77::1/128".parse().unwrap()]);
+    let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
+    assert_eq!(again, config);
+    let (_, warnings) = parse(&format!("{OWN}{HUB}relays = [\"2001:db8::/32\"]\n")).unwrap();
+    let said = warnings.iter().map(ToString::to_string).collect::<String>();
+    assert!(said.contains("every client there could ask in the name of another one"), "{said}");
+    fault(&format!("{HOST}relays = [\"2001:db8:77::/64\"]\n"), "applies only to role = \"concentrator\"");
+}
+
+#[test]
 fn names_belong_to_clients_of_a_concentrator_with_its_own_server_and_a_dns_service() {
     const DNS: &str = "[dns64]\nlisten = [\"127.0.0.1:5353\"]\nupstream = [{ address = \"192.0.2.53\" }]\n";
     let named =

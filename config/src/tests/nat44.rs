@@ -197,6 +197,20 @@ fn inside_hosts_reach_each_other_by_a_shared_pool_from_their_interfaces() {
     assert_eq!(of(shared, ""), ["eth1"]);
     assert_eq!(of(shared, "interfaces = [\"eth0\"]\n"), ["eth0"]);
     assert!(of(POOL44, "").is_empty());
+    // A source of theirs is believed there, and nowhere else.
+    let believed = |pool: &str, keys: &str, addresses: &[HostAddress]| {
+        let (config, _) =
+            parse(&format!("{OWN}{pool}{NAT44}{keys}")).unwrap_or_else(|faults| panic!("{faults}"));
+        config.inside_of_nat44(&Surroundings::of(addresses))
+    };
+    let inside = |interface: &str| {
+        let interfaces: Vec<String> = interface.split_whitespace().map(str::to_owned).collect();
+        (vec!["192.168.0.0/16".parse().unwrap()], interfaces)
+    };
+    assert_eq!(believed(shared, "", &addresses), inside("eth1"));
+    assert_eq!(believed(shared, "interfaces = [\"eth2\"]\n", &addresses), inside("eth2"));
+    assert_eq!(believed(shared, "", &addresses[..1]), inside(""), "it is not known where they are");
+    assert_eq!(believed(POOL44, "", &addresses), Default::default(), "nothing is steered");
 }
 
 #[test]

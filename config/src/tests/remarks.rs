@@ -102,13 +102,15 @@ fn pools_are_unicast_and_have_names_of_their_own() {
             "addresses = [\"10.0.0.0\", \"10.0.0.0\"]",
             "pool.two.addresses  10.0.0.0 overlaps 10.0.0.0 of pool.two.addresses (line 12); an address can belong to only one of them; choose prefixes that do not overlap",
         ),
-        (
-            "addresses = [\"192.0.2.1\"]",
-            "pool.two.addresses  192.0.2.1 overlaps 192.0.2.0/28 of pool.main.addresses (line 6); an address can belong to only one of them; choose prefixes that do not overlap",
-        ),
     ] {
         fault_in(&format!("{NAT64}{at}"), line, said);
     }
+    faults(
+        &format!("{OWN}{POOL}{NAT64}{at}addresses = [\"192.0.2.1\"]\n"),
+        &[
+            "sixway.toml:10  pool.two.ports  1024-65535 of 192.0.2.1 overlaps the ports of pool main (line 4); write ports = \"1024-33279\" there and ports = \"33280-65535\" here, or use other addresses",
+        ],
+    );
     faults(
         &format!("{OWN}{POOL}{NAT64}[[pool]]\nname = \"main\"\naddresses = \"10.0.0.1\"\n"),
         &["sixway.toml:10  pool.main  another pool has this name (line 4); choose a different name"],

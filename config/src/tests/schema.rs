@@ -63,6 +63,7 @@ fn required(section: &str, is_of_aftr: bool, line: &str) -> Vec<(&'static str, &
             ("interface", "\"eth0\""),
             ("servers", "[{ address = \"198.51.100.200\", secondary = \"198.51.100.201\" }]"),
         ],
+        "pcp" => vec![("interfaces", "[\"eth1\"]")],
         "teredo_server" => vec![("address", "\"203.0.113.7\"")],
         "teredo_client.servers" => vec![("address", "\"198.51.100.200\"")],
         "npt66" => vec![("inside", "\"fd01:203:405::/48\""), ("outside", "\"2001:db8:74::/48\"")],

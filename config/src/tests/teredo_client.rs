@@ -61,6 +61,18 @@ fn an_address_brings_the_last_route_and_the_filter_and_both_go_with_it() {
 }
 
 #[test]
+fn ports_are_predicted_only_if_asked_for_and_behind_symmetric_nats_alone() {
+    let ports = |text: &str| good(&format!("{CLIENT}{text}")).0.others.teredo_client[0].prediction_ports;
+    assert_eq!((ports(""), ports("prediction_ports = 8\n")), (0, 8));
+    assert_eq!(ports("prediction_ports = 0\nsymmetric = false\n"), 0);
+    fault(
+        &format!("{CLIENT}prediction_ports = 8\nsymmetric = false\n"),
+        "has no effect with symmetric = false",
+    );
+    fault(&format!("{CLIENT}prediction_ports = 33\n"), "prediction_ports");
+}
+
+#[test]
 fn servers_are_other_hosts() {
     let with = |servers: &str| format!("[teredo_client]\naddress = \"203.0.113.7\"\nservers = [{servers}]\n");
     fault(&with("{ address = \"203.0.113.7\" }"), "is this host's own address");

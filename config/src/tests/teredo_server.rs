@@ -27,7 +27,7 @@ fn a_server_is_read_and_needs_no_device() {
     assert!(!server.required && server.native);
     assert_eq!(
         server.exposes(),
-        "UDP 203.0.113.7:3544, 192.0.2.254:3544 · qualifies any IPv4 host · forwards bubbles of any IPv4 host, echo messages to native hosts"
+        "UDP 203.0.113.7:3544, 192.0.2.254:3544 · serves any IPv4 host · forwards bubbles of any IPv4 host, echo messages to native hosts"
     );
     assert!(!server.own_networks);
     let inward = parse(&format!("{SERVER}own_networks = true\n")).unwrap().0.teredo_server.unwrap();
@@ -53,7 +53,7 @@ fn a_secret_is_read_from_its_file_and_never_printed() {
     for printed in [config.to_string(), format!("{config:?}"), format!("{server:?}")] {
         assert!(!printed.contains("horse") && printed.contains("alice"), "{printed}");
     }
-    assert!(server.exposes().contains("qualifies 1 client with a secret"));
+    assert!(server.exposes().contains("serves 1 client with a secret"));
     assert_eq!(parse_with_secrets(&config.to_string()).unwrap().0, config);
 }
 

@@ -1,9 +1,12 @@
-//! The one AFTR in use of those that a name leads to (RFC 6334 §5): a B4 has one tunnel at a time.
+//! Which of the AFTRs of a name is in use (RFC 6334 §5): a B4 has one tunnel at a time.
 //!
-//! The address in use stays as long as the DNS returns it. Another one follows only after it is given up: packets went into the tunnel for
-//! [`GIVEN_UP_AFTER`], [`SENT`] of them at least, and none came out, not even answers to echo requests (RFC 6333 §6.5), which are sent each second
-//! for the last [`ASKED_FOR`]: what a site sends may have no answers. Each AFTR has other bindings, so sessions end by that. If none of
+//! The address in use stays as long as the DNS returns it. It is given up only if at least [`SENT`] packets entered the tunnel within
+//! [`GIVEN_UP_AFTER`] and none came out, not even answers to echo requests (RFC 6333 §6.5). These are sent every second for the last
+//! [`ASKED_FOR`], since a site's own packets may have no answers. Another AFTR has other bindings, so sessions end by the change. If none of
 //! the others answers either, the time doubles with each change, up to [`LONGEST`].
+//!
+//! If there is no other address, or none of them answers, this is reported to the operator, and the AFTR gets an echo request every
+//! [`GIVEN_UP_AFTER`] until it answers.
 
 use core::net::Ipv6Addr;
 use core::time::Duration;
@@ -15,16 +18,16 @@ pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 /// Packets that must have been sent meanwhile.
 const SENT: u64 = 8;
 
-/// For how long the AFTR is asked before it is given up.
+/// For how long the AFTR gets echo requests before it is given up.
 const ASKED_FOR: Duration = Duration::from_secs(3);
 
 /// The longest time after several changes.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Addresses that are used of an answer.
+/// The most addresses of a DNS answer that are used.
 const MOST: usize = 16;
 
-/// What follows from the packets of a second.
+/// The result of the packets of a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
     /// Nothing.
@@ -41,8 +44,15 @@ struct Silence {
     since: Instant,
     last: Instant,
     sent: u64,
-    /// An echo request was to be sent since the last time: one of the packets that are seen the next time.
-    asked: bool,
+}
+
+/// An AFTR that does not answer, without another one that does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unanswered {
+    since: Instant,
+    sent: u64,
+    /// When it got the last echo request.
+    asked: Instant,
 }
 
 /// The choice of a B4.
@@ -50,8 +60,11 @@ struct Silence {
 pub struct AftrChoice {
     candidates: Vec<Ipv6Addr>,
     current: Option<Ipv6Addr>,
-    /// How long nothing came back.
+    /// How long nothing has come back.
     silent: Option<Silence>,
+    /// An echo request was to be sent since the last time: one of the packets that are seen the next time.
+    asked: bool,
+    unanswered: Option<Unanswered>,
     /// Changes since the last packet that came back.
     given_up: u32,
 }
@@ -67,7 +80,7 @@ impl AftrChoice {
         &self.candidates
     }
 
-    /// The name leads to these addresses. Without any, those before stay: a fault of the DNS must not cut the customer off.
+    /// The name has these addresses. If there are none, the previous ones stay: a fault of the DNS must not disconnect the customer.
     pub fn set(&mut self, addresses: &[Ipv6Addr]) {
         if addresses.is_empty() {
             return;
@@ -75,34 +88,53 @@ impl AftrChoice {
         self.candidates = addresses[..addresses.len().min(MOST)].to_vec();
         if !self.current.is_some_and(|current| self.candidates.contains(&current)) {
             self.current = self.candidates.first().copied();
-            (self.silent, self.given_up) = (None, 0);
+            (self.silent, self.given_up, self.unanswered) = (None, 0, None);
         }
+    }
+
+    /// Since when the AFTR in use, without another that answers, has been silent, and the packets that were sent to it.
+    pub fn unanswered(&self) -> Option<(Instant, u64)> {
+        self.unanswered.map(|it| (it.since, it.sent))
     }
 
     /// The packets that went into the tunnel and came out of it since the last time, in seconds.
     pub fn observe(&mut self, now: Instant, sent: u64, received: u64) -> Observed {
+        let was_asked = core::mem::take(&mut self.asked);
         if received > 0 {
-            (self.silent, self.given_up) = (None, 0);
+            (self.silent, self.given_up, self.unanswered) = (None, 0, None);
             return Observed::Nothing;
         }
-        let was_asked = self.silent.as_mut().is_some_and(|silent| core::mem::take(&mut silent.asked));
         let sent = sent.saturating_sub(was_asked.into());
-        if sent == 0 {
-            return Observed::Nothing;
+        if sent == 0 || self.candidates.is_empty() {
+            return self.ask_again(now);
         }
         // After a pause, the next packets count on their own.
         let before = self.silent.filter(|silent| now.since(silent.last) < GIVEN_UP_AFTER);
         let Silence { since, sent: before, .. } =
-            before.unwrap_or(Silence { since: now, last: now, sent: 0, asked: false });
+            before.unwrap_or(Silence { since: now, last: now, sent: 0 });
         let (all, silent_for) = (before.saturating_add(sent), now.since(since));
-        let is_over = all >= SENT && silent_for >= self.patience();
-        let asked = self.candidates.len() >= 2 && silent_for + ASKED_FOR >= self.patience() && !is_over;
-        self.silent = Some(Silence { since, last: now, sent: all, asked });
-        if asked {
-            return Observed::Ask;
+        self.silent = Some(Silence { since, last: now, sent: all });
+        if let Some(unanswered) = &mut self.unanswered {
+            unanswered.sent = unanswered.sent.saturating_add(sent);
         }
-        if self.candidates.len() < 2 || !is_over {
-            return Observed::Nothing;
+        let is_over = all >= SENT && silent_for >= self.patience();
+        let has_others = self.candidates.len() >= 2;
+        match is_over {
+            false
+                if silent_for + ASKED_FOR >= self.patience() && (has_others || self.unanswered.is_none()) =>
+            {
+                self.asked = true;
+                return Observed::Ask;
+            }
+            false => return self.ask_again(now),
+            true => {}
+        }
+        let tried = usize::try_from(self.given_up).unwrap_or(usize::MAX).saturating_add(1);
+        if tried >= self.candidates.len() && self.unanswered.is_none() {
+            self.unanswered = Some(Unanswered { since, sent: all, asked: now });
+        }
+        if !has_others {
+            return self.ask_again(now);
         }
         let at = self.candidates.iter().position(|one| Some(*one) == self.current);
         let next = at.map_or(0, |at| (at + 1) % self.candidates.len());
@@ -110,6 +142,18 @@ impl AftrChoice {
         self.silent = None;
         self.given_up = self.given_up.saturating_add(1);
         Observed::GivenUp
+    }
+
+    /// An AFTR that is known not to answer gets an echo request regularly, whether or not other packets are sent to it.
+    fn ask_again(&mut self, now: Instant) -> Observed {
+        match &mut self.unanswered {
+            Some(it) if now.since(it.asked) >= GIVEN_UP_AFTER => {
+                it.asked = now;
+                self.asked = true;
+                Observed::Ask
+            }
+            Some(_) | None => Observed::Nothing,
+        }
     }
 
     fn patience(&self) -> Duration {
@@ -156,6 +200,14 @@ mod tests {
     }
 
     #[test]
+    fn of_an_answer_with_many_addresses_the_first_are_used() {
+        let addresses: Vec<Ipv6Addr> = (1..100).map(Ipv6Addr::from_bits).collect();
+        let mut choice = AftrChoice::default();
+        choice.set(&addresses);
+        assert_eq!(choice.candidates(), &addresses[..MOST]);
+    }
+
+    #[test]
     fn a_silent_aftr_is_given_up_after_ten_seconds_of_packets_and_each_next_one_after_twice_as_long() {
         let mut choice = AftrChoice::default();
         choice.set(&A);
@@ -168,10 +220,10 @@ mod tests {
         let mut choice = AftrChoice::default();
         choice.set(&A);
         assert_eq!(changes(&mut choice, 0, 1_000), []);
-        // Fewer packets than tell anything, and packets with pauses.
+        // Too few packets to decide, and packets with pauses.
         assert_eq!(choice.observe(second(0), 7, 0), Observed::Nothing);
         assert!((10..900).step_by(10).all(|at| choice.observe(second(at), 7, 0) == Observed::Nothing));
-        // An answer each nine seconds.
+        // An answer every nine seconds.
         for at in 1_000..2_000 {
             assert_ne!(choice.observe(second(at), 5, u64::from(at % 9 == 0)), Observed::GivenUp);
         }
@@ -219,15 +271,50 @@ mod tests {
             (0..11).map(|at| choice.observe(second(at), if at < 8 { 1 } else { 2 }, 0)).collect();
         assert_eq!(observed[..7], [Observed::Nothing; 7]);
         assert_eq!(observed[7..], [Observed::Ask, Observed::Ask, Observed::Ask, Observed::GivenUp]);
-        // Its own requests are no traffic.
+        // Its own echo requests do not count as traffic.
         let mut idle = AftrChoice::default();
         idle.set(&A);
         let last = (0..8).map(|at| idle.observe(second(at), 5, 0)).last();
         assert_eq!(last, Some(Observed::Ask));
         assert_eq!(idle.observe(second(8), 1, 0), Observed::Nothing);
         assert_eq!(idle.observe(second(16), 0, 0), Observed::Nothing);
+    }
+
+    #[test]
+    fn an_aftr_without_another_is_known_to_be_silent_and_asked_until_it_answers() {
         let mut alone = AftrChoice::default();
         alone.set(&A[..1]);
-        assert!((0..100).all(|at| alone.observe(second(at), 5, 0) == Observed::Nothing), "there is no other");
+        let mut observed = Vec::new();
+        for at in 0..11 {
+            let asked = u64::from(observed.last() == Some(&Observed::Ask));
+            observed.push(alone.observe(second(at), 5 + asked, 0));
+            assert_eq!(alone.unanswered().is_some(), at == 10, "{at}");
+        }
+        assert_eq!(observed[..7], [Observed::Nothing; 7]);
+        assert_eq!(observed[7..], [Observed::Ask, Observed::Ask, Observed::Ask, Observed::Nothing]);
+        assert_eq!(alone.unanswered(), Some((second(0), 55)));
+        // Nothing is sent to it, and it comes back.
+        let asked: Vec<u64> =
+            (11..42).filter(|at| alone.observe(second(*at), 0, 0) == Observed::Ask).collect();
+        assert_eq!(asked, [20, 30, 40]);
+        assert_eq!(alone.observe(second(42), 1, 1), Observed::Nothing);
+        assert_eq!(alone.unanswered(), None);
+        // With little traffic there is no decision.
+        let few = (100..400).step_by(2).map(|at| alone.observe(second(at), u64::from(at % 20 == 0), 0));
+        assert!(few.into_iter().all(|it| it == Observed::Nothing));
+        assert_eq!(alone.unanswered(), None);
+    }
+
+    #[test]
+    fn if_none_of_several_answers_that_is_known_after_the_last_of_them() {
+        let mut choice = AftrChoice::default();
+        choice.set(&A);
+        assert_eq!(changes(&mut choice, 1, 72), [10, 31]);
+        assert_eq!(choice.unanswered(), None, "the third is tried");
+        assert_eq!(choice.observe(second(72), 2, 0), Observed::GivenUp);
+        assert!(choice.unanswered().is_some());
+        choice.set(&[A[2]]);
+        choice.set(&[Ipv6Addr::LOCALHOST]);
+        assert_eq!(choice.unanswered(), None, "another one, which nobody has tried");
     }
 }

@@ -17,12 +17,12 @@ const RECURSION_DESIRED: u16 = 0x0100;
 /// How soon a name is resolved again at the earliest, and at the latest.
 const TTL: [Duration; 2] = [Duration::from_secs(30), Duration::from_secs(86_400)];
 
-/// Where a name leads, and for how long.
+/// The addresses of a name, and how long they are valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AftrAddresses {
-    /// The addresses that hosts can have, in the order of the reply.
+    /// The usable addresses, in the order of the reply.
     pub addresses: Vec<Ipv6Addr>,
-    /// When to ask again.
+    /// When to query again.
     pub again: Duration,
 }
 
@@ -31,11 +31,11 @@ pub struct AftrAddresses {
 pub enum ReplyFault {
     /// It is not the reply to this query, or cannot be read: the wait goes on.
     Foreign,
-    /// It was cut: ask by TCP.
+    /// It was truncated: query by TCP.
     Truncated,
     /// The resolver says that there is no such name.
     NoSuchName,
-    /// The name has no AAAA record with an address that a host can have.
+    /// The name has no AAAA record with a usable address.
     NoAddress,
     /// The resolver failed or refuses.
     Failed,
@@ -80,7 +80,7 @@ impl AftrQuery {
         message
     }
 
-    /// What a reply says.
+    /// Reads a reply.
     ///
     /// # Errors
     /// Why it gives no addresses.
@@ -108,7 +108,7 @@ impl AftrQuery {
         let (mut addresses, mut ttl) = (Vec::new(), TTL[1]);
         for record in answer {
             let record = record.map_err(|_| ReplyFault::Foreign)?;
-            // That of a CNAME on the way counts, too.
+            // The TTL of a CNAME record counts, too.
             ttl = ttl.min(Duration::from_secs(record.ttl().as_secs().into()));
             let is_its = record.owner().name_eq(&owner);
             if let Ok(Some(record)) = record.to_record::<Aaaa>() {
@@ -218,6 +218,9 @@ mod tests {
         let mut forged = reply(0x8180, "aftr.example", &records);
         forged[1] = 8;
         assert_eq!(query().read(&forged), Err(ReplyFault::Foreign));
+        let mut of_another_type = reply(0x8180, "aftr.example", &records);
+        of_another_type[27] = 1;
+        assert_eq!(query().read(&of_another_type), Err(ReplyFault::Foreign));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The client (RFC 7341 §9, RFC 2131 §4.4): takes a lease when it is wanted, and gives it back.
+//! The client (RFC 7341 §9, RFC 2131 §4.4): takes a lease when the host needs one, and releases it.
 //!
 //! ```text
 //!     Idle ──want──▶ Rebooting ──(no answer, NAK)──▶ Selecting ──OFFER──▶ Requesting
@@ -6,7 +6,7 @@
 //!      └─release, NAK, time── Rebinding ◀─T2── Renewing ◀─T1── Bound ◀────┘
 //! ```
 //!
-//! It remembers the address that it had, asks for that first, and has it then by one round trip (INIT-REBOOT).
+//! It remembers its previous address and requests that first, which takes one round trip (INIT-REBOOT).
 
 use super::dhcpv4::{Dhcpv4, HARDWARE_TYPE, MessageKind};
 use super::envelope::Envelope;
@@ -32,10 +32,10 @@ const REBOOT_TRIES: u32 = 2;
 const REQUEST_TRIES: u32 = 4;
 /// RFC 2131 §3.1 (5): after a DHCPDECLINE, the client waits.
 const AFTER_DECLINE: Duration = Duration::from_secs(10);
-/// A lease is taken for at least so long.
+/// The shortest lease time that is used.
 const SHORTEST: u32 = 10;
 
-/// Who a client is.
+/// The identity of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {
     /// This end of the tunnel, to which the lease is to be bound.
@@ -63,7 +63,7 @@ pub enum ClientState {
     Rebinding(Held),
 }
 
-/// A lease as its client has it.
+/// The client's view of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The address.
@@ -104,6 +104,8 @@ pub struct Client {
     settings: ClientSettings,
     state: ClientState,
     remembered: Option<Ipv4Addr>,
+    /// The IPv6 address that the lease is bound to, if it is another one than this end.
+    bound_elsewhere: Option<Ipv6Addr>,
     random: Random,
     xid: u32,
     /// When the exchange began.
@@ -124,6 +126,7 @@ impl Client {
             settings,
             state: ClientState::Idle,
             remembered,
+            bound_elsewhere: None,
             random: Random::new(seed),
             xid: 0,
             begun: Instant(0),
@@ -157,6 +160,11 @@ impl Client {
         }
     }
 
+    /// The IPv6 address to which the server has bound the lease (RFC 8539), if that is not this end of the tunnel: nothing passes then.
+    pub fn bound_elsewhere(&self) -> Option<Ipv6Addr> {
+        self.bound_elsewhere.filter(|_| self.held().is_some())
+    }
+
     /// A lease is wanted.
     pub fn want(&mut self, now: Instant) {
         if self.state == ClientState::Idle {
@@ -177,7 +185,7 @@ impl Client {
         }
     }
 
-    /// The lease is not wanted any more: it goes back (RFC 2131 §4.4.6).
+    /// The lease is not needed any more: it is released (RFC 2131 §4.4.6).
     pub fn release(&mut self, _now: Instant) {
         if let Some(held) = self.held() {
             self.draw_xid();
@@ -196,7 +204,7 @@ impl Client {
         }
     }
 
-    /// The leased address is used by another one, or cannot be used here (RFC 2131 §4.4.1): it is declined, and another one is looked for.
+    /// Another host uses the leased address, or it cannot be used here (RFC 2131 §4.4.1): it is declined, and another address is requested.
     pub fn decline(&mut self, now: Instant) {
         let Some(held) = self.held() else { return };
         let decline = Dhcpv4 {
@@ -360,12 +368,13 @@ impl Client {
             [renewal, rebinding, lease].map(|seconds| self.begun + Duration::from_secs(seconds.into()));
         let held = Held { ipv4, server, times };
         self.remembered = Some(ipv4);
+        self.bound_elsewhere = reply.softwire_source.filter(|end| *end != self.settings.tunnel);
         (self.state, self.next, self.tries) = (ClientState::Bound(held), Some(times[0]), 0);
         self.events.push_back(ClientEvent::Bound(ipv4, times[2]));
         Ok(())
     }
 
-    /// The lease, or the address that was asked for, is not to be had.
+    /// The lease, or the requested address, is not available.
     fn begin_anew(&mut self, now: Instant) {
         if self.held().is_some() {
             self.events.push_back(ClientEvent::Lost);

@@ -1,4 +1,4 @@
-//! A lease, and what becomes of it.
+//! A lease, and its states.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_dataplane::Instant;
@@ -12,7 +12,7 @@ pub enum LeaseState {
     Bound,
     /// The lease has ended. The host gets the address again unless another one needs it.
     Ended,
-    /// The host says that another one uses the address: nobody gets it for a time.
+    /// The host reported that another one uses the address: it is not leased for a time.
     Declined,
 }
 

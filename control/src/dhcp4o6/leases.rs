@@ -25,9 +25,9 @@ pub(super) enum NoAddress {
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     pool: Vec<Prefix4>,
-    /// Addresses of the pool that are never lent: those of static leases.
+    /// Addresses of the pool that are never leased to others: those of static leases.
     reserved: BTreeSet<u32>,
-    /// The prefix in the pool, and the address in it, from which on none was ever used.
+    /// The prefix in the pool, and the address in it, from which no address has ever been used.
     fresh: (usize, u32),
     by_address: BTreeMap<u32, Lease>,
     by_host: BTreeMap<u128, u32>,
@@ -82,7 +82,7 @@ impl Leases {
         self.by_address.get(&address.to_bits())
     }
 
-    /// Whether the pool has this address, to be lent.
+    /// Whether this address of the pool may be leased.
     pub(super) fn lends(&self, address: Ipv4Addr) -> bool {
         self.pool.iter().any(|prefix| prefix.contains(address)) && !self.reserved.contains(&address.to_bits())
     }
@@ -181,7 +181,7 @@ impl Leases {
             self.changes.push_back(Change::Ended(lease));
         }
         self.set(Lease { state: LeaseState::Declined, until, ..lease });
-        // It may have another one meanwhile.
+        // The host may have another address meanwhile.
         self.by_host.remove(&lease.host.to_bits());
     }
 
@@ -257,7 +257,7 @@ impl Leases {
 
     /// The next address that was never used.
     fn next_fresh(&mut self) -> Option<Ipv4Addr> {
-        // What was passed over is free again when it is forgotten: the search begins again when it has come to the end.
+        // Addresses that were skipped may be free later: the search begins again when it has reached the end.
         for _round in 0..2 {
             while let Some(prefix) = self.pool.get(self.fresh.0) {
                 let (first, last) = (prefix.address().to_bits(), prefix.last().to_bits());

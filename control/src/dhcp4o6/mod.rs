@@ -24,4 +24,4 @@ pub use lease::{Change, Lease, LeaseState};
 pub use malformed::Malformed;
 pub use reservations::Asker;
 pub use server::{Refusal, Reply, Server, ServerCounters, ServerSettings};
-pub use server_addresses::servers_in;
+pub use server_addresses::{is_on_link, may_answer, servers_in};

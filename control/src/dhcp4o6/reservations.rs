@@ -1,25 +1,25 @@
-//! Addresses that were leased because somebody looked up a host's name, until the host itself asks for its lease.
+//! Addresses that are reserved because somebody looked up a host's name, until the host itself requests its lease.
 //!
-//! They are few, whoever looks up names: others need addresses, too. Half of them are for clients that proved who they are, since a datagram may have
-//! a forged source: what is asked in a client's name takes nothing of what that client may have when it proves itself.
+//! Their number is limited, so that other hosts get addresses. Half of them are for clients that have proven their address, since a datagram may have
+//! a forged source: queries with a client's forged address take nothing from what the client may have when it proves its address.
 
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
 use sixway_dataplane::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long an address waits for its host.
+/// How long an address is reserved for its host.
 pub(super) const RESERVED: Duration = Duration::from_secs(120);
-/// Of this number of addresses, at most one waits.
+/// At most one of this number of addresses is reserved.
 const ONE_OF: u64 = 8;
 /// The maximum for a large pool.
 const MOST: u64 = 1_024;
-/// Of this number of addresses that may wait, one is for each client.
+/// A client can cause one of this number of reservations.
 const ONE_OF_THEM: usize = 4;
-/// Of this number of addresses that may wait, one is for clients whose addresses may be forged.
+/// Clients whose address may be forged can cause one of this number of reservations.
 const ONE_OF_THEM_UNPROVEN: usize = 2;
 
-/// Who looks up a name.
+/// The client that looks up a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Asker {
     /// Its address.
@@ -28,16 +28,16 @@ pub struct Asker {
     pub is_proven: bool,
 }
 
-/// Why no address may wait for a host.
+/// Why no address may be reserved for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRoom {
-    /// The client is to prove its address.
+    /// The client has to prove its address.
     Unproven,
-    /// It has its share, or there is no room for anybody.
+    /// The client has its share, or no more addresses may be reserved.
     Full,
 }
 
-/// Addresses that wait for their hosts.
+/// Addresses that are reserved for their hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Reservations {
     /// By host: whose query it was, and until when.
@@ -62,12 +62,12 @@ impl Reservations {
         }
     }
 
-    /// Until when the address of this host waits for it.
+    /// Until when the address of this host is reserved.
     pub(super) fn until(&self, host: Ipv6Addr) -> Option<Instant> {
         self.waiting.get(&host).map(|(_, until)| *until)
     }
 
-    /// Who had the address of this host wait.
+    /// The client that caused the reservation for this host.
     pub(super) fn asker(&self, host: Ipv6Addr) -> Option<Asker> {
         self.waiting.get(&host).map(|(asker, _)| *asker)
     }
@@ -79,7 +79,7 @@ impl Reservations {
         }
     }
 
-    /// Whether one more may wait for a query of this client.
+    /// Whether a query of this client may cause another reservation.
     pub(super) fn room_for(&self, asker: Asker) -> Result<(), NoRoom> {
         let asker = one_client(asker);
         if self.waiting.len() >= self.most {
@@ -94,7 +94,7 @@ impl Reservations {
         }
     }
 
-    /// One waits. If it waits already, it still counts for the client that looked it up first.
+    /// Reserves an address, or prolongs a reservation, which still counts for the client that looked the name up first.
     pub(super) fn add(&mut self, host: Ipv6Addr, asker: Asker, until: Instant) {
         let asker = self.asker(host).unwrap_or(one_client(asker));
         self.remove(host);
@@ -104,7 +104,7 @@ impl Reservations {
         self.unproven += usize::from(!asker.is_proven);
     }
 
-    /// The host has asked for it, or has none.
+    /// The host has requested the address, or has none any more.
     pub(super) fn remove(&mut self, host: Ipv6Addr) {
         let Some((asker, until)) = self.waiting.remove(&host) else { return };
         self.due.remove(&(until, host));
@@ -118,7 +118,7 @@ impl Reservations {
     }
 }
 
-/// Who counts as one that looks up names: an IPv4 address, or an IPv6 network of 64 bits.
+/// What counts as one client that looks up names: an IPv4 address, or an IPv6 /64.
 fn one_client(asker: Asker) -> Asker {
     let client = match asker.client.to_canonical() {
         IpAddr::V6(client) => IpAddr::V6(Ipv6Addr::from_bits(client.to_bits() >> 64 << 64)),

@@ -4,7 +4,7 @@
 //! which the client names (RFC 8539), so that nobody can direct packets to another customer.
 
 use super::dhcpv4::{Dhcpv4, MessageKind};
-use super::envelope::Envelope;
+use super::envelope::{Envelope, RelayHop};
 use super::lease::{Change, Lease, LeaseState};
 use super::leases::{Leases, NoAddress};
 use super::malformed::Malformed;
@@ -36,6 +36,8 @@ pub struct ServerSettings {
     pub reserved: Vec<Prefix4>,
     /// Whose queries are answered.
     pub clients: Vec<Prefix6>,
+    /// Relay agents that are believed: each says from whom a query came.
+    pub relays: Vec<Prefix6>,
     /// Bits of a client's prefix.
     pub client_bits: u8,
     /// Maximum number of addresses of a client prefix.
@@ -57,6 +59,8 @@ pub enum Refusal {
     NotAQuery,
     /// Its sender is not one of ours.
     NotAClient,
+    /// It came through a relay agent that is not one of ours.
+    NotARelay,
     /// Its client prefix sends too many.
     RateLimit,
     /// Its client prefix has its share.
@@ -77,6 +81,7 @@ impl fmt::Display for Refusal {
             Self::Malformed(what) => write!(f, "{what}"),
             Self::NotAQuery => f.write_str("not a query of a client"),
             Self::NotAClient => f.write_str("the sender is not within clients"),
+            Self::NotARelay => f.write_str("a message of a relay agent that is not within relays"),
             Self::RateLimit => f.write_str("too many queries of this client prefix"),
             Self::Share => f.write_str("this client prefix has as many addresses as it may have"),
             Self::PoolEmpty => f.write_str("no address is left"),
@@ -115,6 +120,8 @@ pub struct ServerCounters {
     pub malformed: u64,
     /// Queries of others.
     pub not_clients: u64,
+    /// Queries through relay agents that are not ours.
+    pub not_relays: u64,
     /// Queries above the rate limit.
     pub limited: u64,
     /// Queries of client prefixes that have their share.
@@ -123,6 +130,15 @@ pub struct ServerCounters {
     pub refused_empty: u64,
     /// Queries for other servers.
     pub not_ours: u64,
+}
+
+/// Who sent a query.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    /// Its address, or one of its link.
+    address: Ipv6Addr,
+    /// Whether it is its own.
+    is_known: bool,
 }
 
 /// The server.
@@ -170,6 +186,7 @@ impl Server {
             Ok(None) => return answered,
             Err(Refusal::Malformed(_) | Refusal::NotAQuery) => &mut counters.malformed,
             Err(Refusal::NotAClient) => &mut counters.not_clients,
+            Err(Refusal::NotARelay) => &mut counters.not_relays,
             Err(Refusal::RateLimit) => &mut counters.limited,
             Err(Refusal::Share) => &mut counters.refused_share,
             Err(Refusal::PoolEmpty | Refusal::Reserved | Refusal::Unproven) => &mut counters.refused_empty,
@@ -181,20 +198,25 @@ impl Server {
 
     fn answer(&mut self, now: Instant, source: Ipv6Addr, octets: &[u8]) -> Result<Option<Reply>, Refusal> {
         self.expire(now);
-        // Nothing is read for strangers. What relay agents send comes from their own addresses, which `clients` must contain.
-        if !self.is_client(source) {
+        // Nothing is read for strangers.
+        let is_relay = self.is_relay(source);
+        if !is_relay && !self.is_client(source) {
             return Err(Refusal::NotAClient);
         }
-        if !self.rate.admit(self.leases.client(source), now) {
+        // What a relay agent sends counts for whom it names.
+        if !is_relay && !self.rate.admit(self.leases.client(source), now) {
             return Err(Refusal::RateLimit);
         }
         let envelope = Envelope::parse(octets).map_err(Refusal::Malformed)?;
+        let sender = self.sender(source, &envelope.relays)?;
+        if is_relay && !self.rate.admit(self.leases.client(sender.address), now) {
+            return Err(Refusal::RateLimit);
+        }
         let asked = Dhcpv4::parse(&envelope.dhcpv4).map_err(Refusal::Malformed)?;
         if envelope.is_response || asked.is_reply {
             return Err(Refusal::NotAQuery);
         }
-        let client = envelope.relays.last().map_or(source, |hop| hop.peer);
-        let host = self.host(client, &asked)?;
+        let host = self.host(sender, &asked)?;
         let answer = match asked.kind {
             MessageKind::Discover => Some(self.discover(now, host, &asked)?),
             MessageKind::Request => Some(self.request(now, host, &asked, envelope.is_unicast)?),
@@ -233,10 +255,27 @@ impl Server {
         self.settings.clients.iter().any(|prefix| prefix.contains(address))
     }
 
-    /// The end of the client's tunnel.
-    fn host(&self, client: Ipv6Addr, asked: &Dhcpv4) -> Result<Ipv6Addr, Refusal> {
-        let same = |named: &Ipv6Addr| self.leases.client(*named) == self.leases.client(client);
-        let host = asked.softwire_source.filter(same).unwrap_or(client);
+    fn is_relay(&self, address: Ipv6Addr) -> bool {
+        self.settings.relays.iter().any(|prefix| prefix.contains(address))
+    }
+
+    /// Who sent a query. A relay agent relays what another one relayed (RFC 8415 §19.1.2): each must be one of ours, or a client could wrap its query in
+    /// the name of another one and send it to a relay agent. A client that asks by multicast does so from a link-local address (RFC 7341 §9): then it is
+    /// somebody on the link that the relay agent names.
+    fn sender(&self, source: Ipv6Addr, relays: &[RelayHop]) -> Result<Sender, Refusal> {
+        let step = |sender, hop: &RelayHop| self.is_relay(sender).then_some(hop.peer);
+        let sender = relays.iter().try_fold(source, step).ok_or(Refusal::NotARelay)?;
+        let is_known = !sender.is_unicast_link_local();
+        let link = || relays.iter().rev().map(|hop| hop.link).find(|link| !link.is_unspecified());
+        let address = if is_known { sender } else { link().ok_or(Refusal::NotAClient)? };
+        if self.is_client(address) { Ok(Sender { address, is_known }) } else { Err(Refusal::NotAClient) }
+    }
+
+    /// The end of the client's tunnel: of the client prefix of its sender. Of somebody on a link it must be named.
+    fn host(&self, sender: Sender, asked: &Dhcpv4) -> Result<Ipv6Addr, Refusal> {
+        let same = |named: &Ipv6Addr| self.leases.client(*named) == self.leases.client(sender.address);
+        let own = sender.is_known.then_some(sender.address);
+        let host = asked.softwire_source.filter(same).or(own).ok_or(Refusal::NotAClient)?;
         if self.is_client(host) { Ok(host) } else { Err(Refusal::NotAClient) }
     }
 
@@ -409,11 +448,6 @@ impl Server {
     /// Leases from an address on: for pages of a listing.
     pub fn leases_from(&self, address: Ipv4Addr) -> impl Iterator<Item = &Lease> {
         self.leases.from(address)
-    }
-
-    /// The lease of an address.
-    pub fn lease_of(&self, address: Ipv4Addr) -> Option<&Lease> {
-        self.leases.of_address(address)
     }
 
     /// Number of bound leases.

@@ -1,6 +1,9 @@
 //! What goes in and out of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
 
+pub use sixway_dnssec::Security;
+
 use super::outcome::Outcome;
+use super::shares::Payer;
 use std::net::IpAddr;
 
 /// How a query came, and so how its answer goes.
@@ -27,6 +30,20 @@ pub struct Asker<T> {
     pub transport: Transport,
     /// What the caller needs to send the answer.
     pub ticket: T,
+}
+
+impl<T> Asker<T> {
+    /// Who pays for what it asks; IPv6 addresses with as many first bits in common are one subscriber's. `proven`: a stream or a cookie shows that the
+    /// address is not forged.
+    #[must_use]
+    pub fn payer(&self, prefix_length: u8, proven: bool) -> Payer {
+        match self.transport {
+            Transport::Udp | Transport::Tcp | Transport::Tls | Transport::Https => {
+                Payer::of(self.address, prefix_length, proven)
+            }
+            Transport::Inside => Payer::OWN,
+        }
+    }
 }
 
 /// What became of a query.
@@ -62,6 +79,8 @@ pub struct Transmit {
     pub upstream: usize,
     /// How it goes.
     pub way: QueryTransport,
+    /// Who pays for it.
+    pub payer: Payer,
     /// The query, whole, without a stream's length field.
     pub message: Vec<u8>,
 }
@@ -77,20 +96,6 @@ pub enum Failure {
     Untrusted,
     /// Not a DNS server: an HTTP error, or wrong framing.
     Malformed,
-}
-
-/// What is known of an answer's authenticity (RFC 4035 §4.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Security {
-    /// Not validated.
-    #[default]
-    Unchecked,
-    /// Signed, with a chain from a trust anchor.
-    Secure,
-    /// Proven not to be signed, or under no trust anchor.
-    Insecure,
-    /// It should be signed and is not, or the signature is wrong.
-    Bogus,
-    /// It cannot be determined.
-    Indeterminate,
+    /// It could not be sent for want of room here: descriptors, or places of a queue.
+    NoRoom,
 }

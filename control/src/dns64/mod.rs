@@ -19,6 +19,8 @@ pub mod answer;
 mod ask;
 pub mod cache;
 pub mod compose;
+mod cookie;
+mod hosts;
 pub mod key;
 mod leased;
 mod local;
@@ -31,17 +33,20 @@ mod rate_limit;
 mod resolver;
 mod reverse;
 mod settings;
+mod shares;
 mod special_address;
-pub mod trust_anchor;
 pub mod upstream;
-pub mod validator;
 
 pub use ask::{Asker, Exchange, Failure, Heard, QueryTransport, Security, Transmit, Transport};
+pub use cookie::CookieSecret;
+pub use hosts::{Hosts, HostsFault, MOST_HOSTS};
 pub use leased::{LeasedAddress, LeasedNames};
 pub use mapping::{MOST_SERVERS, NameMappings};
 pub use outcome::{Counters, Outcome};
-pub use resolver::Resolver;
+pub use resolver::{KeptAnswers, Resolver};
 pub use settings::{
-    Access, Anchor, AnchorKey, CheckingDisabled, Dnssec, DnssecOk, Limits, Reverse, Rule, Settings, Stale,
-    Synthesis, SynthesisedTtl, Upstream, Wire,
+    Access, Anchor, AnchorKey, CheckingDisabled, Designated, DesignatedTransport, Dnssec, DnssecOk, Family,
+    Limits, Reverse, Rule, Settings, SpecialNames, Stale, Synthesis, SynthesisedTtl, Upstream,
+    ValidatingClients, Wire,
 };
+pub use shares::{NoShare, Payer, Place, Shares};

@@ -37,15 +37,15 @@ outcomes! {
     NoData = "no_data", "the name has no such records, and none were synthesised";
     NameError = "name_error", "the name does not exist";
     Reverse = "reverse", "a PTR query for a translated address was answered";
-    Local = "local", "answered locally, without an upstream: ipv4only.arpa, minimal ANY";
+    Local = "local", "answered locally, without an upstream: ipv4only.arpa, special names, hosts, minimal ANY";
     Stale = "stale", "answered with expired records, because no upstream answered";
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
     Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client, or a host of four_over_six.names no address";
     Truncated = "truncated", "an empty truncated answer: the client is asked to repeat its query over TCP, since a NAT46 mapping or a lease needs an address that is not forged";
-    Overload = "overload", "SERVFAIL: too many queries were pending";
+    Overload = "overload", "SERVFAIL or BADCOOKIE: too many queries were pending, in all or of this client";
     Refused = "refused", "REFUSED: the client or the query is not allowed";
-    RateLimited = "rate_limited", "REFUSED: the client exceeded its rate limit";
+    RateLimited = "rate_limited", "the client exceeded its rate limit: REFUSED; where its address may be forged, BADCOOKIE or TC";
     Malformed = "malformed", "FORMERR, NOTIMP or BADVERS: the query could not be understood";
     Ignored = "ignored", "no answer: not a query";
 }
@@ -73,6 +73,14 @@ pub struct Counters {
     pub validations: u64,
     /// Entries refreshed before they expired.
     pub prefetched: u64,
+    /// Queries for which there was no share of those that may wait.
+    pub waiting_refused: u64,
+    /// Lookups for which there was no share of the questions to upstreams, or no room to send them.
+    pub upstream_queries_refused: u64,
+    /// Lookups in zones that do not answer, of clients that have many of them.
+    pub silent_zone_refused: u64,
+    /// Validations that had to wait for a share.
+    pub validations_delayed: u64,
 }
 
 impl Counters {

@@ -6,6 +6,7 @@
 //!   … | OPT: 0, 41, payload, extended RCODE, version, DO …, RDLEN, options          at most one (RFC 6891 §6.1.1)
 //! ```
 
+use super::cookie::Cookie;
 use super::key::Key;
 use super::name::{measure, skip};
 
@@ -20,6 +21,12 @@ pub(crate) const OPT: u16 = 41;
 
 /// RFC 7830 §3: the padding option.
 pub(crate) const PADDING: u16 = 12;
+
+/// RFC 7873 §4: the cookie option.
+pub(crate) const COOKIE: u16 = 10;
+
+/// RFC 7828 §3.1: the option about idle streams.
+pub(crate) const KEEPALIVE: u16 = 11;
 
 /// RFC 6891 §6.2.5: a smaller payload counts as this one.
 const LEAST_PAYLOAD: u16 = 512;
@@ -56,11 +63,15 @@ pub struct Edns {
     pub dnssec_ok: bool,
     /// It padded its query, and so the answer may be padded (RFC 8467 §4).
     pub padding: bool,
+    /// It wants to know how long its stream may be idle (RFC 7828).
+    pub keepalive: bool,
+    /// Its DNS cookie (RFC 7873).
+    pub cookie: Option<Cookie>,
 }
 
 /// Why a message is not a query that can be answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum Fault {
     /// A response, or too short for one: it gets no answer.
     Silent,
     /// FORMERR.
@@ -71,28 +82,53 @@ pub enum Unreadable {
     BadVersion,
 }
 
+/// A message that is not a query, as far as it could be read: so much of it is repeated in the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What is wrong with it.
+    pub why: Fault,
+    /// Octets of its only question, from the header's end; 0: it could not be read.
+    pub question: usize,
+    /// Its OPT record.
+    pub edns: Option<Edns>,
+}
+
+impl Unreadable {
+    /// Nothing but its header could be read.
+    const fn whole(why: Fault) -> Self {
+        Self { why, question: 0, edns: None }
+    }
+}
+
 impl<'m> Query<'m> {
-    /// Reads a message.
+    /// Reads a message. Octets behind its last record are ignored.
     pub fn read(message: &'m [u8]) -> Result<Self, Unreadable> {
-        let Some(header) = message.first_chunk::<HEADER>() else { return Err(Unreadable::Silent) };
+        let Some(header) = message.first_chunk::<HEADER>() else {
+            return Err(Unreadable::whole(Fault::Silent));
+        };
         if header[2] & 0x80 != 0 {
-            return Err(Unreadable::Silent);
+            return Err(Unreadable::whole(Fault::Silent));
         }
-        if header[2] & 0x78 != 0 {
-            return Err(Unreadable::NotImplemented);
-        }
+        let is_query = header[2] & 0x78 == 0;
+        let fault = if is_query { Fault::Malformed } else { Fault::NotImplemented };
         let [questions, answers, authorities, additionals] =
             [4, 6, 8, 10].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-        // The authority section of an IXFR query holds an SOA record (RFC 1995 §3).
-        if questions != 1 || answers != 0 {
-            return Err(Unreadable::Malformed);
+        let question = (questions == 1).then(|| read_question(message)).flatten();
+        let Some((name, [t0, t1, c0, c1])) = question else { return Err(Unreadable::whole(fault)) };
+        let length = name.len() + 4;
+        let before = u32::from(answers) + u32::from(authorities);
+        let read = Records::read(message, HEADER + length, (before, additionals));
+        let why = match read.fault {
+            _ if !is_query => Some(fault),
+            // The authority section of an IXFR query holds an SOA record (RFC 1995 §3).
+            None if answers != 0 => Some(fault),
+            fault => fault,
+        };
+        if let Some(why) = why {
+            return Err(Unreadable { why, question: length, edns: read.edns });
         }
-        let name_length = measure(&message[HEADER..]).ok_or(Unreadable::Malformed)?;
-        let (name, behind) = message[HEADER..].split_at(name_length);
-        let [t0, t1, c0, c1] = *behind.first_chunk::<4>().ok_or(Unreadable::Malformed)?;
-        let edns = read_records(message, HEADER + name_length + 4, authorities, additionals)?;
         Ok(Self {
-            message,
+            message: &message[..read.end],
             name,
             qtype: u16::from_be_bytes([t0, t1]),
             qclass: u16::from_be_bytes([c0, c1]),
@@ -100,7 +136,7 @@ impl<'m> Query<'m> {
             recursion_desired: header[2] & 1 != 0,
             checking_disabled: header[3] & 0x10 != 0,
             authentic_data: header[3] & 0x20 != 0,
-            edns,
+            edns: read.edns,
         })
     }
 
@@ -117,49 +153,73 @@ impl<'m> Query<'m> {
     }
 }
 
-/// The records behind the question, to the message's end: an OPT record is looked for, the others are passed by.
-fn read_records(
-    message: &[u8],
-    mut at: usize,
-    authorities: u16,
-    additionals: u16,
-) -> Result<Option<Edns>, Unreadable> {
-    let (mut edns, mut version) = (None, 0);
-    for number in 0..u32::from(authorities) + u32::from(additionals) {
-        let (owner, fields) = (at, skip(message, at).ok_or(Unreadable::Malformed)?);
-        let record =
-            message.get(fields..).and_then(<[u8]>::first_chunk::<10>).ok_or(Unreadable::Malformed)?;
-        let end = fields + 10 + usize::from(u16::from_be_bytes([record[8], record[9]]));
-        let data = message.get(fields + 10..end).ok_or(Unreadable::Malformed)?;
-        if u16::from_be_bytes([record[0], record[1]]) == OPT {
-            if number < u32::from(authorities) || edns.is_some() || message[owner] != 0 {
-                return Err(Unreadable::Malformed);
+/// The name of the first question, and its type and class.
+fn read_question(message: &[u8]) -> Option<(&[u8], [u8; 4])> {
+    let (name, behind) = message[HEADER..].split_at(measure(&message[HEADER..])?);
+    Some((name, *behind.first_chunk::<4>()?))
+}
+
+/// The records behind the question, as far as they can be read: an OPT record is looked for, the others are passed by.
+struct Records {
+    edns: Option<Edns>,
+    fault: Option<Fault>,
+    /// Where the last one ends.
+    end: usize,
+}
+
+impl Records {
+    fn read(message: &[u8], at: usize, (before, additionals): (u32, u16)) -> Self {
+        let mut read = Self { edns: None, fault: None, end: at };
+        for number in 0..before + u32::from(additionals) {
+            if read.record(message, number >= before).is_none() {
+                read.fault = Some(Fault::Malformed);
+                break;
             }
-            version = record[5];
-            edns = Some(Edns {
-                payload: u16::from_be_bytes([record[2], record[3]]).max(LEAST_PAYLOAD),
-                dnssec_ok: record[6] & 0x80 != 0,
-                padding: version == 0 && has_padding(data)?,
-            });
         }
-        at = end;
+        read
     }
-    match (at == message.len(), version) {
-        (false, _) => Err(Unreadable::Malformed),
-        (true, 0) => Ok(edns),
-        (true, _) => Err(Unreadable::BadVersion),
+
+    /// `None`: it is malformed, or an OPT record where none may be.
+    fn record(&mut self, message: &[u8], is_additional: bool) -> Option<()> {
+        let (owner, fields) = (self.end, skip(message, self.end)?);
+        let record = message.get(fields..)?.first_chunk::<10>()?;
+        let end = fields + 10 + usize::from(u16::from_be_bytes([record[8], record[9]]));
+        let data = message.get(fields + 10..end)?;
+        if u16::from_be_bytes([record[0], record[1]]) == OPT {
+            if !is_additional || self.edns.is_some() || message[owner] != 0 {
+                return None;
+            }
+            let payload = u16::from_be_bytes([record[2], record[3]]).max(LEAST_PAYLOAD);
+            let dnssec_ok = record[6] & 0x80 != 0;
+            let edns = Edns { payload, dnssec_ok, padding: false, keepalive: false, cookie: None };
+            let edns = self.edns.insert(edns);
+            match record[5] {
+                0 => edns.read_options(data)?,
+                _ => self.fault = Some(Fault::BadVersion),
+            }
+        }
+        self.end = end;
+        Some(())
     }
 }
 
-fn has_padding(mut options: &[u8]) -> Result<bool, Unreadable> {
-    let mut found = false;
-    while !options.is_empty() {
-        let [c0, c1, l0, l1] = *options.first_chunk::<4>().ok_or(Unreadable::Malformed)?;
-        found |= u16::from_be_bytes([c0, c1]) == PADDING;
-        let length = usize::from(u16::from_be_bytes([l0, l1]));
-        options = options.get(4 + length..).ok_or(Unreadable::Malformed)?;
+impl Edns {
+    fn read_options(&mut self, mut options: &[u8]) -> Option<()> {
+        while !options.is_empty() {
+            let [c0, c1, l0, l1] = *options.first_chunk::<4>()?;
+            let end = 4 + usize::from(u16::from_be_bytes([l0, l1]));
+            let value = options.get(4..end)?;
+            match u16::from_be_bytes([c0, c1]) {
+                PADDING => self.padding = true,
+                KEEPALIVE => self.keepalive = true,
+                // RFC 7873 §5.2: the first one counts, and a malformed one makes a malformed query.
+                COOKIE if self.cookie.is_none() => self.cookie = Some(Cookie::read(value)?),
+                _ => {}
+            }
+            options = &options[end..];
+        }
+        Some(())
     }
-    Ok(found)
 }
 
 #[cfg(test)]
@@ -183,26 +243,42 @@ mod tests {
         assert_eq!(query.name, b"\x03www\x07example\x03org\0");
         assert_eq!((query.qtype, query.qclass, query.id), (28, 1, 0x5b1c));
         assert!(query.recursion_desired && query.authentic_data && !query.checking_disabled);
-        assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: false }));
+        assert_eq!(
+            query.edns,
+            Some(Edns { payload: 1232, dnssec_ok: false, padding: false, keepalive: false, cookie: None })
+        );
+    }
+
+    fn fault(message: &[u8]) -> Option<Fault> {
+        Query::read(message).err().map(|unreadable| unreadable.why)
     }
 
     #[test]
     fn a_query_cut_anywhere_is_malformed_or_gets_no_answer() {
         for length in 0..DIG.len() {
-            let expected = if length < HEADER { Unreadable::Silent } else { Unreadable::Malformed };
-            assert_eq!(Query::read(&DIG[..length]), Err(expected), "{length}");
+            let expected = if length < HEADER { Fault::Silent } else { Fault::Malformed };
+            assert_eq!(fault(&DIG[..length]), Some(expected), "{length}");
+            let question = Query::read(&DIG[..length]).unwrap_err().question;
+            assert_eq!(question, if length < 33 { 0 } else { 21 }, "{length}");
         }
-        assert_eq!(Query::read(&[DIG, &[0]].concat()), Err(Unreadable::Malformed));
+    }
+
+    #[test]
+    fn octets_behind_the_last_record_are_not_part_of_the_query() {
+        let longer = [DIG, &[7; 300]].concat();
+        assert_eq!(Query::read(&longer), Query::read(DIG));
     }
 
     #[test]
     fn a_response_gets_no_answer_and_another_opcode_is_not_implemented() {
         let mut message = DIG.to_vec();
         message[2] = 0x81;
-        assert_eq!(Query::read(&message), Err(Unreadable::Silent));
+        assert_eq!(Query::read(&message), Err(Unreadable::whole(Fault::Silent)));
+        let edns = Query::read(DIG).unwrap().edns;
         for opcode in 1..16 {
             message[2] = opcode << 3;
-            assert_eq!(Query::read(&message), Err(Unreadable::NotImplemented));
+            let expected = Unreadable { why: Fault::NotImplemented, question: 21, edns };
+            assert_eq!(Query::read(&message), Err(expected));
         }
     }
 
@@ -211,17 +287,17 @@ mod tests {
         for (field, count) in [(5, 0), (5, 2), (7, 1)] {
             let mut message = DIG.to_vec();
             message[field] = count;
-            assert_eq!(Query::read(&message), Err(Unreadable::Malformed));
+            assert_eq!(fault(&message), Some(Fault::Malformed));
         }
         let opt = &DIG[33..];
         let mut twice = with_opt(&[opt, opt].concat());
         twice[11] = 2;
-        assert_eq!(Query::read(&twice), Err(Unreadable::Malformed));
+        assert_eq!(fault(&twice), Some(Fault::Malformed));
         let mut in_authority = DIG.to_vec();
         (in_authority[9], in_authority[11]) = (1, 0);
-        assert_eq!(Query::read(&in_authority), Err(Unreadable::Malformed));
+        assert_eq!(fault(&in_authority), Some(Fault::Malformed));
         let mut named = with_opt(&[&[1, b'a'], opt].concat());
-        assert_eq!(Query::read(&named), Err(Unreadable::Malformed));
+        assert_eq!(fault(&named), Some(Fault::Malformed));
         named.truncate(33);
         named[11] = 0;
         assert_eq!(Query::read(&named).map(|query| query.edns), Ok(None));
@@ -230,7 +306,7 @@ mod tests {
     #[test]
     fn the_name_of_a_question_is_not_compressed() {
         let pointer = [&DIG[..12], &[0xc0, 0x0c, 0, 1, 0, 1]].concat();
-        assert_eq!(Query::read(&pointer), Err(Unreadable::Malformed));
+        assert_eq!(fault(&pointer), Some(Fault::Malformed));
     }
 
     #[test]
@@ -252,17 +328,26 @@ mod tests {
             with_opt(&[&[0, 0, 41, 0, payload, 0, 0, flags, 0, 0, length], options].concat())
         };
         let edns = |message: &[u8]| Query::read(message).map(|query| query.edns.unwrap());
-        let cookie = [0, 10, 0, 2, 7, 7];
-        let plain = Edns { payload: 512, dnssec_ok: true, padding: false };
+        let cookie = [0, 10, 0, 8, 7, 7, 7, 7, 7, 7, 7, 7];
+        let plain = Edns {
+            payload: 512,
+            dnssec_ok: true,
+            padding: false,
+            keepalive: false,
+            cookie: Cookie::read(&[7; 8]),
+        };
         assert_eq!(edns(&opt(100, 0x80, &cookie)), Ok(plain));
         let padded = [&cookie[..], &[0, 12, 0, 1, 0]].concat();
         assert_eq!(edns(&opt(100, 0x80, &padded)), Ok(Edns { padding: true, ..plain }));
-        assert_eq!(edns(&opt(100, 0x80, &padded[..10])), Err(Unreadable::Malformed));
+        assert_eq!(fault(&opt(100, 0x80, &padded[..16])), Some(Fault::Malformed));
+        let bad_cookie = opt(100, 0x80, &[0, 10, 0, 2, 7, 7]);
+        assert_eq!(fault(&bad_cookie), Some(Fault::Malformed), "RFC 7873 §5.2.2");
+        assert!(edns(&opt(100, 0x80, &[0, 11, 0, 0])).unwrap().keepalive);
     }
 
     #[test]
     fn another_version_of_edns_is_refused_whatever_its_options_are() {
         let opt = [0, 0, 41, 4, 0xd0, 0, 1, 0, 0, 0, 1, 0xff];
-        assert_eq!(Query::read(&with_opt(&opt)), Err(Unreadable::BadVersion));
+        assert_eq!(fault(&with_opt(&opt)), Some(Fault::BadVersion));
     }
 }

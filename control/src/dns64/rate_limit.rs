@@ -1,13 +1,16 @@
-//! The clients' rate limit: a token bucket for each /64 or IPv4 address.
+//! Rates of clients, of their queries and of the signatures that are checked for them: a token bucket for each subscriber, a prefix or an IPv4 address.
+//!
+//! What comes from addresses that are proven has buckets of their own, in a table of their own: what others send in a subscriber's name, with forged
+//! sources, takes nothing from them.
 //!
 //! A bucket is the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371 Annex A), so one number says all. The table has sets of eight
 //! buckets; in a set that is full, the fullest makes room, since it forgets least. A flood of forged sources therefore displaces
 //! other newcomers, and not the bucket of a client that has used up its tokens.
 
+use super::shares::{Payer, Subscriber};
 use crate::Instant;
 use foldhash::fast::FixedState;
 use std::hash::BuildHasher as _;
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// Buckets that are looked through for one client.
@@ -26,9 +29,49 @@ struct Bucket {
     full: Instant,
 }
 
-/// The buckets of all clients, if there is a limit.
+/// A rate limit: buckets for addresses that may be forged, and for those that are proven.
 #[derive(Clone, Debug)]
-pub(super) struct RateLimit {
+pub(super) struct Rates {
+    forgeable: RateLimit,
+    proven: RateLimit,
+}
+
+impl Rates {
+    /// As [`RateLimit::new`].
+    pub(super) fn new(limit: Option<(u32, u32)>, seed: u64) -> Self {
+        let forgeable = RateLimit::new(limit, seed);
+        Self { proven: forgeable.clone(), forgeable }
+    }
+
+    /// As [`RateLimit::reconfigure`].
+    pub(super) fn reconfigure(&mut self, limit: Option<(u32, u32)>) {
+        self.forgeable.reconfigure(limit);
+        self.proven.reconfigure(limit);
+    }
+
+    /// Takes a token of the payer's subscriber; false: no token is left.
+    pub(super) fn admit(&mut self, now: Instant, payer: Payer) -> bool {
+        self.buckets(payer).admit(now, payer.subscriber())
+    }
+
+    /// Whether the payer's subscriber has a token.
+    pub(super) fn has_token(&mut self, now: Instant, payer: Payer) -> bool {
+        self.buckets(payer).has_token(now, payer.subscriber())
+    }
+
+    /// Takes what was spent already, more than there is if need be.
+    pub(super) fn charge(&mut self, now: Instant, payer: Payer, tokens: u64) {
+        self.buckets(payer).charge(now, payer.subscriber(), tokens);
+    }
+
+    fn buckets(&mut self, payer: Payer) -> &mut RateLimit {
+        if payer.is_proven() { &mut self.proven } else { &mut self.forgeable }
+    }
+}
+
+/// A bucket for each subscriber, if there is a limit.
+#[derive(Clone, Debug)]
+struct RateLimit {
     /// Nanoseconds for one token.
     token: u64,
     /// Nanoseconds for all but one of a full bucket's tokens.
@@ -39,31 +82,64 @@ pub(super) struct RateLimit {
 
 impl RateLimit {
     /// Queries a second and burst size; `None`: no limit. The seed makes the buckets' places unpredictable.
-    pub(super) fn new(limit: Option<(u32, u32)>, seed: u64) -> Self {
+    fn new(limit: Option<(u32, u32)>, seed: u64) -> Self {
+        Self::with_hash(limit, FixedState::with_seed(seed))
+    }
+
+    fn with_hash(limit: Option<(u32, u32)>, hash: FixedState) -> Self {
         let (rate, burst) = limit.map_or((0, 1), |(rate, burst)| (u64::from(rate), u64::from(burst.max(1))));
         let token = SECOND.checked_div(rate).unwrap_or(u64::MAX).max(1);
         Self {
             token,
             tolerance: token.saturating_mul(burst - 1),
-            hash: FixedState::with_seed(seed),
+            hash,
             buckets: if limit.is_some() { vec![Bucket::default(); WAYS * SETS] } else { Vec::new() },
         }
     }
 
+    /// Takes another limit; with another one than before, all buckets are full.
+    fn reconfigure(&mut self, limit: Option<(u32, u32)>) {
+        let other = Self::with_hash(limit, self.hash.clone());
+        if (other.token, other.tolerance, other.buckets.len())
+            != (self.token, self.tolerance, self.buckets.len())
+        {
+            *self = other;
+        }
+    }
+
     /// Takes a token from the client's bucket; false: it is empty.
-    pub(super) fn admit(&mut self, now: Instant, client: IpAddr) -> bool {
+    fn admit(&mut self, now: Instant, client: Subscriber) -> bool {
         if self.buckets.is_empty() {
             return true;
         }
-        let client = client_of(client);
-        let set = (self.hash.hash_one(client) as usize % SETS) * WAYS;
-        let Some(bucket) = place(&mut self.buckets[set..set + WAYS], client) else { return true };
+        let (token, tolerance) = (self.token, self.tolerance);
+        let Some(bucket) = self.bucket(client_of(client)) else { return true };
         let full = bucket.full.max(now);
-        if full.since(now) > Duration::from_nanos(self.tolerance) {
+        if full.since(now) > Duration::from_nanos(tolerance) {
             return false;
         }
-        bucket.full = full + Duration::from_nanos(self.token);
+        bucket.full = full + Duration::from_nanos(token);
         true
+    }
+
+    /// Whether a subscriber's bucket has a token.
+    fn has_token(&mut self, now: Instant, client: Subscriber) -> bool {
+        let tolerance = self.tolerance;
+        self.bucket(client_of(client))
+            .is_none_or(|bucket| bucket.full.since(now) <= Duration::from_nanos(tolerance))
+    }
+
+    /// Takes what was spent already, more than the bucket has if need be.
+    fn charge(&mut self, now: Instant, client: Subscriber, tokens: u64) {
+        let spent = Duration::from_nanos(self.token.saturating_mul(tokens));
+        if let Some(bucket) = self.bucket(client_of(client)) {
+            bucket.full = bucket.full.max(now) + spent;
+        }
+    }
+
+    fn bucket(&mut self, client: u64) -> Option<&mut Bucket> {
+        let set = (self.hash.hash_one(client) as usize % SETS) * WAYS;
+        place(self.buckets.get_mut(set..set + WAYS)?, client)
     }
 }
 
@@ -77,12 +153,9 @@ fn place(set: &mut [Bucket], client: u64) -> Option<&mut Bucket> {
     Some(fullest)
 }
 
-/// A /64, or an IPv4 address where no /64 is: under ffff:ffff::/32, which is multicast. Never zero, which marks an empty place.
-fn client_of(address: IpAddr) -> u64 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => 0xffff_ffff << 32 | u64::from(address.to_bits()),
-        IpAddr::V6(address) => ((address.to_bits() >> 64) as u64).max(1),
-    }
+/// A subscriber. Never zero, which marks an empty place.
+fn client_of(subscriber: Subscriber) -> u64 {
+    subscriber.short().max(1)
 }
 
 #[cfg(test)]
@@ -91,12 +164,25 @@ mod tests {
     use proptest::prelude::*;
     use std::net::Ipv6Addr;
 
-    fn client(text: &str) -> IpAddr {
-        text.parse().unwrap()
+    fn client(text: &str) -> Subscriber {
+        of_prefix(text, 64)
+    }
+
+    fn of_prefix(text: &str, length: u8) -> Subscriber {
+        Payer::of(text.parse().unwrap(), length, false).subscriber()
     }
 
     fn admitted(limit: &mut RateLimit, now: Instant, from: &str, times: usize) -> usize {
         (0..times).filter(|_| limit.admit(now, client(from))).count()
+    }
+
+    #[test]
+    fn forged_sources_take_no_tokens_of_who_is_proven() {
+        let mut rates = Rates::new(Some((1, 10)), 1);
+        let now = Instant::from_secs(1);
+        let of = |proven| Payer::of("2001:db8::1".parse().unwrap(), 64, proven);
+        let mut admitted = |proven| (0..50).filter(|_| rates.admit(now, of(proven))).count();
+        assert_eq!((admitted(false), admitted(true), admitted(true), admitted(false)), (10, 10, 0, 0));
     }
 
     #[test]
@@ -117,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_64_is_one_client_and_so_is_an_ipv4_address() {
+    fn a_prefix_is_one_client_and_so_is_an_ipv4_address() {
         let mut limit = RateLimit::new(Some((1, 2)), 1);
         let now = Instant::from_secs(1);
         assert_eq!(admitted(&mut limit, now, "2001:db8::1", 1), 1);
@@ -126,6 +212,10 @@ mod tests {
         assert_eq!(admitted(&mut limit, now, "192.0.2.1", 1), 1);
         assert_eq!(admitted(&mut limit, now, "::ffff:192.0.2.1", 2), 1);
         assert_eq!(admitted(&mut limit, now, "192.0.2.2", 2), 2);
+        let mut limit = RateLimit::new(Some((1, 2)), 1);
+        let mut of_a_56 = |from: &str| limit.admit(now, of_prefix(from, 56));
+        assert!(of_a_56("2001:db8::1") && of_a_56("2001:db8:0:ff::1") && !of_a_56("2001:db8:0:1::1"));
+        assert!(of_a_56("2001:db8:0:100::1"));
     }
 
     #[test]
@@ -135,7 +225,7 @@ mod tests {
         assert_eq!(admitted(&mut limit, now, "2001:db8::1", 200), 100);
         for n in 0..1_000_000_u64 {
             let source = Ipv6Addr::from_bits(u128::from(0x2002_0000_0000_0000 + n) << 64);
-            assert!(limit.admit(now, source.into()));
+            assert!(limit.admit(now, Payer::of(source.into(), 64, false).subscriber()));
         }
         assert_eq!(admitted(&mut limit, now, "2001:db8::1", 200), 0);
         assert_eq!(limit.buckets.len(), WAYS * SETS);

@@ -1,6 +1,6 @@
 //! Names of addresses: from IP6.ARPA (RFC 3596 §2.5) through our prefixes to IN-ADDR.ARPA (RFC 1035 §3.5), all in lower-case wire form.
 
-use super::special_address::{WELL_KNOWN, is_no_host};
+use super::special_address::WELL_KNOWN;
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -76,7 +76,11 @@ fn nibble(digit: u8) -> Option<u8> {
 /// as the translator ignores it (RFC 6052 §2.2).
 ///
 /// `None`: no such name, no address of ours, one with an octet u that is not zero (§2.2), or one that no AAAA record is ever made with.
-pub(super) fn embedded(name: &[u8], prefixes: &[Rfc6052]) -> Option<Ipv4Addr> {
+pub(super) fn embedded(
+    name: &[u8],
+    prefixes: &[Rfc6052],
+    is_no_host: impl Fn(Ipv4Addr) -> bool,
+) -> Option<Ipv4Addr> {
     let address = Ip6Name::read(name)?.address()?;
     let prefix = prefixes.iter().find(|prefix| prefix.contains(address))?;
     let embedded = prefix.extract_any(address).ok()?;
@@ -133,6 +137,7 @@ pub(super) fn ip6_arpa(address: Ipv6Addr) -> ArrayVec<u8, IP6_OCTETS> {
 #[cfg(test)]
 mod tests {
     use super::super::policy::wire;
+    use super::super::special_address::is_no_host as never_a_host;
     use super::*;
     use proptest::prelude::*;
     use sixway_dataplane::translate::address::rfc6052::PREFIX_LENGTHS;
@@ -153,6 +158,10 @@ mod tests {
                 .chain(["ip6.arpa".into()])
                 .collect::<String>(),
         )
+    }
+
+    fn embedded(name: &[u8], prefixes: &[Rfc6052]) -> Option<Ipv4Addr> {
+        super::embedded(name, prefixes, |address| never_a_host(address, false))
     }
 
     fn six(text: &str) -> Ipv6Addr {
@@ -272,7 +281,7 @@ mod tests {
             let made = ours[0].embed_any(four);
             let suffix_bits = if length == 96 { 0 } else { 88 - u32::from(length) };
             let name = ip6_arpa(Ipv6Addr::from_bits(made.to_bits() | suffix & ((1 << suffix_bits) - 1)));
-            let stands = !is_no_host(four) || WELL_KNOWN.contains(&four);
+            let stands = !never_a_host(four, false) || WELL_KNOWN.contains(&four);
             prop_assert_eq!(embedded(&name, &ours), stands.then_some(four));
             let zone = Ip6Name::read(&name).unwrap().zone(&ours).unwrap();
             prop_assert_eq!(usize::from(zone), (128 - usize::from(length)) / 2);

@@ -1,13 +1,15 @@
 //! The settings of a [`Resolver`](super::Resolver).
 
+pub use sixway_dnssec::{Anchor, AnchorKey, Wire};
+
+use super::cookie::CookieSecret;
+use super::hosts::Hosts;
+use super::name::is_within;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// A domain name in wire form (RFC 1035 §3.1), without compression, in lower case, its root label included.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Wire(pub Box<[u8]>);
 
 /// An upstream, as far as it matters here; where it is, the gateway knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,15 @@ pub enum Synthesis {
     Always,
 }
 
+/// A version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
 /// An exception. All that is not empty must match; of all rules, the first that matches decides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rule {
@@ -48,6 +59,8 @@ pub struct Rule {
     pub clients6: Vec<Prefix6>,
     /// … within these IPv4 prefixes; both empty: all clients.
     pub clients4: Vec<Prefix4>,
+    /// Clients whose queries come over this version of IP; `None`: over either. Who asks over IPv4 has IPv4.
+    pub over: Option<Family>,
     /// Names at or below these; empty: all names.
     pub names: Vec<Wire>,
     /// A records with addresses within these; empty: all. A rule with addresses is judged for each A record.
@@ -111,22 +124,48 @@ pub enum DnssecOk {
     PassOn,
 }
 
-/// A key that is believed in without proof (RFC 4033 §2).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Anchor {
-    /// The zone.
-    pub zone: Wire,
-    /// Its key.
-    pub key: AnchorKey,
+/// Who answers for names of special use, and for reverse names of addresses that are not global (RFC 6761, RFC 6303).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpecialNames {
+    /// The resolver itself: they do not exist, unless an upstream is responsible for them.
+    #[default]
+    Local,
+    /// The upstreams, as for any name.
+    Upstream,
 }
 
-/// A trust anchor's key, or its digest.
+/// What a query with CD=1 and DO=1 gets (RFC 6147 §5.5 case 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ValidatingClients {
+    /// The upstream's answer.
+    #[default]
+    Untouched,
+    /// The same, but synthesis where both answers are proven to be unsigned: there the client has nothing to validate.
+    Unsigned,
+}
+
+/// By what a designated resolver is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AnchorKey {
-    /// RDATA of a DS record (RFC 4034 §5.1).
-    Ds(Box<[u8]>),
-    /// RDATA of a DNSKEY record (RFC 4034 §2.1).
-    Dnskey(Box<[u8]>),
+pub enum DesignatedTransport {
+    /// TLS.
+    Tls,
+    /// HTTPS, at this path, a URI template (RFC 9461 §5).
+    Https(Box<str>),
+}
+
+/// Where this DNS64 is asked by TLS or HTTPS (RFC 9462).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Designated {
+    /// The name in its certificate.
+    pub name: Wire,
+    /// By what.
+    pub transport: DesignatedTransport,
+    /// At this port.
+    pub port: u16,
+    /// At these addresses; none: at those of the name.
+    pub v4: Vec<Ipv4Addr>,
+    /// The same, of IPv6.
+    pub v6: Vec<Ipv6Addr>,
 }
 
 /// DNSSEC (RFC 6147 §5.5).
@@ -144,6 +183,8 @@ pub struct Dnssec {
     pub checking_disabled: CheckingDisabled,
     /// CD=0, DO=1.
     pub dnssec_ok: DnssecOk,
+    /// CD=1, DO=1.
+    pub validating_clients: ValidatingClients,
     /// AD is set for clients that set AD and not DO (RFC 6840 §5.8); against RFC 6147 §5.5 case 1.
     pub ad_without_do: bool,
 }
@@ -166,7 +207,7 @@ pub struct Limits {
     pub cache: usize,
     /// Clients' queries that wait.
     pub waiting: usize,
-    /// Queries a second of one client (a /64 or an IPv4 address), and how many at the same time; `None`: any number.
+    /// Queries a second of one subscriber, and how many at the same time; `None`: any number.
     pub per_client: Option<(u32, u32)>,
     /// The largest answer by UDP, in octets.
     pub udp_payload: u16,
@@ -174,6 +215,10 @@ pub struct Limits {
     pub longest_ttl: u32,
     /// The longest that a negative answer is believed, in seconds (RFC 2308 §5).
     pub longest_negative_ttl: u32,
+    /// Questions to upstreams that are open.
+    pub upstream_questions: usize,
+    /// IPv6 clients with this number of first bits in common are one subscriber's.
+    pub client_prefix_length: u8,
     /// A client's query is answered within this time.
     pub deadline: Duration,
 }
@@ -183,6 +228,8 @@ pub struct Limits {
 pub struct Settings {
     /// Where questions go; at least one.
     pub upstreams: Vec<Upstream>,
+    /// What the upstreams are called in extended errors, in the same order; where that is missing, "the upstream".
+    pub upstream_labels: Vec<Box<str>>,
     /// Pref64::/n, one synthesised record each; at least one.
     pub prefixes: Vec<Rfc6052>,
     /// Exceptions.
@@ -195,12 +242,24 @@ pub struct Settings {
     pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
     /// Whether no AAAA record is synthesised from private IPv4 addresses, nor from this host's: a guard against DNS rebinding.
     pub exclude_private: bool,
+    /// Whether AAAA records are synthesised from reserved addresses, 240.0.0.0/4.
+    pub synthesise_reserved: bool,
     /// The TTL of what is made.
     pub synthesised_ttl: SynthesisedTtl,
     /// PTR queries for our prefixes.
     pub reverse: Reverse,
     /// `ipv4only.arpa` is answered here (RFC 8880 §7.1).
     pub local_ipv4only: bool,
+    /// Names of special use.
+    pub special_names: SpecialNames,
+    /// Records of this network.
+    pub hosts: Arc<Hosts>,
+    /// What `_dns.resolver.arpa` leads to, the best first.
+    pub designated: Vec<Designated>,
+    /// Secrets of DNS cookies: the first makes new ones, all are believed. Empty: one that no other server knows.
+    pub cookie_secrets: Vec<CookieSecret>,
+    /// How long a client's stream may be idle, as it learns (RFC 7828); `None`: it learns nothing.
+    pub stream_idle: Option<Duration>,
     /// Query AAAA and A in parallel (RFC 6147 §5.1.8); never where answers are validated.
     pub parallel: bool,
     /// DNSSEC.
@@ -213,4 +272,28 @@ pub struct Settings {
     pub minimal_any: bool,
     /// Bounds.
     pub limits: Limits,
+}
+
+impl Settings {
+    /// Whose failure this reply is, in words.
+    pub(super) fn blames(&self, upstream: usize, reply: &[u8]) -> Box<str> {
+        let rcode = match reply.get(3).map_or(0, |octet| octet & 15) {
+            1 => "FORMERR",
+            2 => "SERVFAIL",
+            4 => "NOTIMP",
+            5 => "REFUSED",
+            _ => "an error",
+        };
+        match self.upstream_labels.get(upstream) {
+            Some(label) => format!("upstream {label} said {rcode}").into(),
+            None => format!("the upstream said {rcode}").into(),
+        }
+    }
+
+    /// Octets of the name of the zone that this upstream is responsible for, where the question has this name.
+    pub(super) fn zone(&self, upstream: usize, name: &[u8]) -> u8 {
+        let names = self.upstreams.get(upstream).into_iter().flat_map(|upstream| &upstream.names);
+        let longest = names.map(|zone| &zone.0).filter(|zone| is_within(name, zone)).map(|zone| zone.len());
+        longest.max().and_then(|octets| u8::try_from(octets).ok()).unwrap_or(1)
+    }
 }

@@ -15,7 +15,9 @@ const NO_HOST: [Prefix4; 4] = [
     Prefix4::holding(Ipv4Addr::new(240, 0, 0, 0), 4),
 ];
 
-/// Whether no AAAA record is ever synthesised from this address, whatever the prefix.
-pub(super) fn is_no_host(address: Ipv4Addr) -> bool {
-    NO_HOST.iter().any(|block| block.contains(address))
+/// Whether no AAAA record is ever synthesised from this address, whatever the prefix; reserved ones (240.0.0.0/4, without the broadcast
+/// address) count as hosts' if so configured.
+pub(super) fn is_no_host(address: Ipv4Addr, reserved_are_hosts: bool) -> bool {
+    let is_reserved = address.octets()[0] >= 240 && address != Ipv4Addr::BROADCAST;
+    !(reserved_are_hosts && is_reserved) && NO_HOST.iter().any(|block| block.contains(address))
 }

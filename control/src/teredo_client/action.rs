@@ -1,4 +1,4 @@
-//! What a client has the daemon do.
+//! The actions of a client that the daemon executes.
 
 use super::why::Why;
 use core::net::Ipv6Addr;
@@ -10,9 +10,9 @@ use sixway_wire::teredo::TeredoAddress;
 pub enum Port {
     /// The service port, which packets of the tunnel use too.
     Service,
-    /// The secondary port (RFC 4380 §2.16), of any number: to be opened when something is to be sent from it.
+    /// The secondary port (RFC 4380 §2.16), with any number. It is opened when something is sent from it.
     Secondary,
-    /// A port of any number that has sent nothing yet, to be opened when something is to be sent from it: only through such a port a cone NAT shows.
+    /// A port with any number that has sent nothing yet, opened when something is sent from it: only such a port shows whether the NAT is a cone NAT.
     Probe,
     /// The Teredo IPv4 Discovery Address 224.0.0.253, port 3544. Datagrams only come from it; those to it leave the service port, with TTL 1.
     Discovery,
@@ -27,7 +27,7 @@ pub struct ClientState {
     pub symmetric: bool,
 }
 
-/// What the daemon is to do.
+/// An action that the daemon executes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Send a datagram.

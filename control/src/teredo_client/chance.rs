@@ -1,4 +1,4 @@
-//! Nonces, random bits of addresses and delays, from a seed. Nonces are sent in clear text, and must not tell the next ones: a stream cipher makes them.
+//! Nonces, random bits of addresses and delays, from a seed. Nonces are sent in clear text and must not reveal later ones, so a stream cipher generates them.
 
 use core::time::Duration;
 use rand::rngs::StdRng;

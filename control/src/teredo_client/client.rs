@@ -1,4 +1,4 @@
-//! The client's machine: what it does and when.
+//! The client's state machine.
 
 use super::action::{Action, ClientState, Port};
 use super::chance::Chance;
@@ -13,6 +13,7 @@ use super::status::{NatKind, Phase, PortChoice, Status};
 use super::why::Why;
 use core::time::Duration;
 use sixway_dataplane::Instant;
+use sixway_dataplane::mechanism::teredo::PortRule;
 use sixway_wire::Endpoint4;
 use sixway_wire::teredo::{TeredoAddress, TeredoInterface, bubble};
 use std::collections::VecDeque;
@@ -25,11 +26,11 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 pub const LATE: Duration = Duration::from_secs(10);
 /// A host that slept longer may be in another network.
 pub const SUSPENDED: Duration = Duration::from_secs(5);
-/// The shortest interval that follows from mappings that change again and again.
+/// The shortest interval, used if the mapping changes repeatedly.
 pub const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
-/// How often the server is asked out of turn at most.
+/// The least time between two solicitations outside of the refresh interval.
 pub const DOUBT_INTERVAL: Duration = Duration::from_secs(5);
-/// Answers in a row that each tell another mapping, before the server is asked again at the usual time.
+/// Consecutive answers with a different mapping each, after which the server is asked again at the usual time.
 const DOUBTS: u8 = 3;
 /// Changes of state in one step.
 const MOST_TICKS: u8 = 4;
@@ -41,7 +42,7 @@ const MOST_ACTIONS: usize = 64;
 struct Maintenance {
     due: Instant,
     exchange: Option<Exchange>,
-    /// A changed mapping that was told once.
+    /// A changed mapping that one answer has reported.
     changed: Option<Endpoint4>,
     doubts: u8,
 }
@@ -54,7 +55,7 @@ enum State {
     Waiting(Instant),
 }
 
-/// What is counted for `show`.
+/// Counters for `show`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     mapping_changes: u64,
@@ -76,7 +77,7 @@ pub struct Client {
     /// The address that was used last: its random bits are used again where the rest is the same.
     last: Option<TeredoAddress>,
     why: Option<Why>,
-    /// The server in turn.
+    /// The index of the current server.
     at: usize,
     /// Servers of this round that have failed, and those of them that were silent.
     failed: (usize, usize),
@@ -95,7 +96,7 @@ pub struct Client {
     silence: Silence,
     /// When it was last called as each second, and how long this host had slept since its start.
     seen: Option<(Instant, Duration)>,
-    /// The way to its servers; `None`: it was not told yet.
+    /// The route to its servers; `None`: not known yet.
     way: Option<Option<Way>>,
     actions: VecDeque<Action>,
 }
@@ -151,7 +152,7 @@ impl Client {
         self.state = State::Stopped;
     }
 
-    /// The service port is elsewhere: another local address or port, or none. The address in use is given up immediately, as its mapping is lost.
+    /// The service port has another local address or port, or none. The address in use is given up immediately, as its mapping is lost.
     pub fn moved(&mut self, local: Option<Local>, now: Instant) {
         let endpoint = |local: &Option<Local>| local.as_ref().map(|local| local.endpoint);
         let is_same = endpoint(&self.local) == endpoint(&local);
@@ -191,7 +192,7 @@ impl Client {
         }
     }
 
-    /// The way to its servers at the moment; `None`: there is no route. By another way it may be behind another NAT.
+    /// The present route to its servers; `None`: there is no route. With another route the client may be behind another NAT.
     pub fn routed(&mut self, way: Option<Way>, now: Instant) {
         if self.way.as_ref() == Some(&way) {
             return;
@@ -210,7 +211,7 @@ impl Client {
         }
     }
 
-    /// Peers do not answer, or packets come that should not: the server is asked out of turn (RFC 6081 §5.1.1), each [`DOUBT_INTERVAL`] at most.
+    /// Peers do not answer, or unexpected packets arrive: the server is asked immediately (RFC 6081 §5.1.1), at most once per [`DOUBT_INTERVAL`].
     pub fn doubt(&mut self, now: Instant) {
         let recent = self.answered.is_some_and(|answered| now.since(answered) < DOUBT_INTERVAL);
         if let State::Qualified(maintenance) = &mut self.state
@@ -220,7 +221,7 @@ impl Client {
         }
     }
 
-    /// What forbids to begin.
+    /// Why the client cannot start.
     fn obstacle(&self) -> Option<Why> {
         match () {
             () if !self.started => Some(Why::NotStarted),
@@ -242,7 +243,7 @@ impl Client {
         }
     }
 
-    /// Asks the server in turn.
+    /// Asks the current server.
     fn qualify(&mut self, now: Instant) {
         self.close_ports();
         let Some(server) = self.settings.servers.get(self.at).copied() else { return };
@@ -276,7 +277,7 @@ impl Client {
         (self.nat, self.ports) = (NatKind::Unknown, PortChoice::Unknown);
     }
 
-    /// The server in turn cannot be used: the next one, or a pause after the last one.
+    /// The current server cannot be used: the next one is asked, or a pause follows the last one.
     fn fail(&mut self, why: Why, now: Instant) {
         let servers = self.settings.servers.len();
         let silent = matches!(why, Why::NoAnswer(_));
@@ -298,7 +299,7 @@ impl Client {
         self.state = State::Waiting(now + self.chance.between(longest * 3 / 4, longest));
     }
 
-    /// The server in turn, if it is asked or used.
+    /// The current server, if it is asked or used.
     fn server(&self) -> Option<ServerAddresses> {
         match &self.state {
             State::Stopped | State::Waiting(_) => None,
@@ -355,7 +356,7 @@ impl Client {
         now + self.chance.between(self.interval * 3 / 4, self.interval)
     }
 
-    /// Takes a datagram that came to a port. Those on the service port are the router advertisements alone; the others are the tunnel's.
+    /// Processes a datagram that arrived at a port. On the service port these are only router advertisements; the engine processes the others.
     ///
     /// # Errors
     /// Why it is silently discarded.
@@ -435,7 +436,7 @@ impl Client {
         }
     }
 
-    /// The answer to a solicitation of the maintenance (RFC 4380 §5.2.5). A changed mapping counts only if a second answer tells the same.
+    /// The answer to a solicitation of the maintenance (RFC 4380 §5.2.5). A changed mapping is used only if a second answer confirms it.
     fn maintained(&mut self, Answer { mapped, key_expires }: Answer, now: Instant) {
         let due = self.next_maintenance(now);
         let Some(state) = self.in_use else { return };
@@ -486,7 +487,7 @@ impl Client {
 
     /// The next thing to do; call it until it returns `None`.
     pub fn step(&mut self, now: Instant) -> Option<Action> {
-        // What fails makes room for what is due next, as a server for the next one.
+        // A failure may make something else due, such as a solicitation to the next server.
         for _ in 0..MOST_TICKS {
             if self.actions.is_empty() && self.due().is_some_and(|due| due <= now) {
                 self.tick(now);
@@ -547,7 +548,7 @@ impl Client {
             Due::Nothing => {}
             Due::Send(action) => self.actions.push_back(action),
             Due::Over => {
-                // The address stays in use until another server answers, or none.
+                // The address stays in use until another server answers, or all have failed.
                 self.why = Some(exchange.refused.map_or(Why::NoAnswer(server.primary), Why::BadAnswer));
                 self.failed = (0, 0);
                 self.next_server();
@@ -575,7 +576,22 @@ impl Client {
         self.actions.extend(bubble.map(send));
     }
 
-    /// What is known.
+    /// How the ports of the NAT follow, if peers are to be found by a prediction (RFC 6081 §5.4, §5.5). A symmetric NAT that does not preserve them is taken
+    /// for a sequential one (§3.4): a few packets do not show the difference.
+    pub fn port_rule(&self) -> Option<PortRule> {
+        let state = self.in_use.filter(|state| state.symmetric)?;
+        let secondary =
+            |server: &ServerAddresses| server.secondary.filter(|_| server.primary == state.address.server);
+        match self.ports {
+            PortChoice::Preserved => Some(PortRule::Preserved),
+            PortChoice::Unknown | PortChoice::Sequential | PortChoice::Other => {
+                let secondary = self.settings.servers.iter().find_map(secondary)?;
+                Some(PortRule::Sequential { secondary })
+            }
+        }
+    }
+
+    /// The client's status.
     pub fn status(&self, now: Instant) -> Status {
         let phase = match &self.state {
             State::Stopped => Phase::Stopped,

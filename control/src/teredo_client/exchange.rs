@@ -1,7 +1,7 @@
 //! A router solicitation and the advertisement that answers it (RFC 4380 §5.2.1, §5.2.2).
 //!
-//! A server and everybody on the path to it can lie about the mapped address. Others cannot: an answer counts while its question is open, from where it was
-//! asked, with the nonce of the question.
+//! A server, and everybody on the path to it, can send a false mapped address. Others cannot: an answer is accepted only while a solicitation is
+//! outstanding, from the address that was asked, and with the nonce of the solicitation.
 
 use super::action::{Action, Port};
 use super::chance::Chance;
@@ -40,7 +40,7 @@ pub(super) struct Question {
     pub(super) attempts: u8,
 }
 
-/// What an advertisement said.
+/// The content of an advertisement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) mapped: Endpoint4,
@@ -48,7 +48,7 @@ pub(super) struct Answer {
     pub(super) key_expires: bool,
 }
 
-/// A question that is open.
+/// A solicitation that is not answered yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Exchange {
     question: Question,
@@ -56,7 +56,7 @@ pub(super) struct Exchange {
     nonce: [u8; 8],
     sent: u8,
     due: Instant,
-    /// Why what came was no answer.
+    /// Why the last datagram was not accepted as an answer.
     pub(super) refused: Option<Refused>,
 }
 
@@ -70,7 +70,7 @@ pub(super) enum Due {
 }
 
 impl Exchange {
-    /// Opens a question, which is sent immediately. All its repetitions have one nonce, so that a late answer counts.
+    /// Begins with a solicitation that is sent immediately. All repetitions have the same nonce, so that a late answer is accepted.
     pub(super) fn new(question: Question, chance: &mut Chance, now: Instant) -> Self {
         let bits = chance.bits();
         let mapped = Endpoint4::new(Ipv4Addr::from_bits(bits as u32), (bits >> 32) as u16);

@@ -1,4 +1,4 @@
-//! The refresh interval determination procedure (RFC 4380 §5.2.7): how long a NAT keeps a mapping that is not used is found out on a second port.
+//! The refresh interval determination procedure (RFC 4380 §5.2.7): a second port finds out how long the NAT keeps an unused mapping.
 //!
 //! ```text
 //!     qualify ─▶ wait for the candidate ─▶ bubble to the second port, 4 × 2 s ─▶ it came: longer; it did not: shorter
@@ -21,7 +21,7 @@ use sixway_wire::{Endpoint4, Ipv6Header};
 const BUBBLE_TIMEOUT: Duration = Duration::from_secs(2);
 /// RFC 4380 §5.2.7: the first one, and three repetitions.
 const BUBBLES: u8 = 4;
-/// A longer interval by less than this is not worth its test: successes alone would never conclude.
+/// An interval that is longer by less than this is not tested: with successes alone, the procedure would never conclude.
 const LEAST_GAIN: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ enum Step {
     Refreshing(Exchange),
 }
 
-/// A procedure that is under way.
+/// The procedure in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Learning {
     server: ServerAddresses,

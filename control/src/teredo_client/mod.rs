@@ -1,6 +1,6 @@
-//! A Teredo client (RFC 4380 §5.2, RFC 5991, RFC 6081): it finds out where its NAT maps its port to, makes an address of it, and keeps the mapping.
+//! A Teredo client (RFC 4380 §5.2, RFC 5991, RFC 6081): it finds out its mapped address and port, forms its IPv6 address, and maintains the mapping.
 //!
-//! What goes on between it and its peers is the engine's; router advertisements and discovery bubbles come here. A [`Client`] is driven like this:
+//! The engine processes packets to and from peers; router advertisements and discovery bubbles are processed here. A [`Client`] is driven like this:
 //!
 //! ```
 //! use sixway_control::Instant;

@@ -18,7 +18,7 @@ use sixway_wire::Endpoint4;
 /// RFC 6081 §5.5: a sequential NAT's next port is higher by one, or by two if another host takes one meanwhile.
 const SEQUENTIAL: u16 = 2;
 
-/// A qualification that is under way.
+/// A qualification in progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Qualification {
     port: Port,

@@ -1,4 +1,4 @@
-//! Why a datagram is discarded: each is a word in `show`.
+//! Why a datagram is discarded, as `show` names it.
 
 use core::fmt;
 
@@ -27,11 +27,11 @@ macro_rules! refused {
 }
 
 refused! {
-    /// No question is open.
+    /// No solicitation is outstanding.
     NotAsked = "not_asked", "nothing was asked"
-    /// It came from elsewhere than the answer must come from.
+    /// It did not come from the address that has to answer.
     WrongSource = "wrong_source", "it is not from the server that was asked"
-    /// Its encapsulations or its IPv6 packet are not whole (RFC 4380 §5.2.3).
+    /// Its encapsulations or its IPv6 packet are truncated or malformed (RFC 4380 §5.2.3).
     Malformed = "malformed", "it is malformed"
     /// It is not a valid router advertisement (RFC 4861 §6.1.2).
     NotAdvertisement = "not_advertisement", "it is not a valid router advertisement"
@@ -45,7 +45,7 @@ refused! {
     WrongDestination = "wrong_destination", "it is for another client"
     /// It does not contain exactly one prefix, that of the server (RFC 4380 §5.2.1).
     WrongPrefix = "wrong_prefix", "its prefix is not the server's"
-    /// Nobody on the Internet could have the mapped address in it (RFC 4380 §5.2.4).
+    /// Its mapped address is not a global unicast address (RFC 4380 §5.2.4).
     MappedNotGlobal = "mapped_not_global", "the mapped address in it is not a global one"
     /// It is not a discovery bubble (RFC 4380 §5.2.8).
     NotDiscovery = "not_discovery", "it is not a discovery bubble"
@@ -53,7 +53,7 @@ refused! {
     NotOfLink = "not_of_link", "it is not from this link"
     /// Its source is not a client behind the same mapped address (RFC 4380 §5.2.8).
     NotBehindSameNat = "not_behind_same_nat", "its source is not a client behind the same NAT"
-    /// It is our own.
+    /// This client sent it.
     Own = "own", "it is our own"
     /// There are too many of them.
     TooMany = "too_many", "there are too many of them"

@@ -1,4 +1,4 @@
-//! What a client is configured with, and where it is.
+//! The configuration of a client, and its local endpoint.
 
 use crate::teredo_server::ClientKey;
 use core::net::Ipv4Addr;
@@ -10,11 +10,11 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub struct ServerAddresses {
     /// The address that clients' addresses contain.
     pub primary: Ipv4Addr,
-    /// Its second address; `None`: symmetric NATs are not found.
+    /// Its second address; `None`: symmetric NATs are not recognised.
     pub secondary: Option<Ipv4Addr>,
 }
 
-/// What a client proves to its server that it is (RFC 4380 §5.2.2).
+/// The client's identifier and secret for secure qualification (RFC 4380 §5.2.2).
 #[derive(Clone, Debug)]
 pub struct Secret {
     /// The client identifier, of 255 octets at most.
@@ -23,14 +23,14 @@ pub struct Secret {
     pub key: ClientKey,
 }
 
-/// What the operator decides.
+/// The operator's settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The servers, in the order in which they are tried.
     pub servers: Vec<ServerAddresses>,
-    /// Secure qualification; `None`: an answer is known by its nonce alone.
+    /// Secure qualification; `None`: an answer is recognised only by its nonce.
     pub secret: Option<Secret>,
-    /// Whether to go on behind a symmetric NAT (RFC 6081 §5.2).
+    /// Whether to work behind a symmetric NAT (RFC 6081 §5.2).
     pub symmetric: bool,
     /// Teredo Refresh Interval (RFC 4380 §2.15).
     pub interval: Duration,
@@ -38,7 +38,7 @@ pub struct Settings {
     pub learn_interval: bool,
     /// Whether clients of the same link are sought (RFC 4380 §5.2.8).
     pub local_discovery: bool,
-    /// Whether it is tested, to show it, that the NAT is a cone NAT.
+    /// Whether to test if the NAT is a cone NAT; only for display.
     pub probe_cone: bool,
 }
 
@@ -60,10 +60,10 @@ impl Settings {
     }
 }
 
-/// The way to a server: the interface, and the router there; `None`: the server is on the link.
+/// The route to a server: the interface, and the router there; `None`: the server is on the link.
 pub type Way = (String, Option<Ipv4Addr>);
 
-/// Where a client is.
+/// The local endpoint of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     /// The service port, with the address of this host from which its datagrams leave.

@@ -1,4 +1,4 @@
-//! Whether nothing comes back though this host sends: the NAT may have forgotten the mapping, or may be another one.
+//! Detects that nothing comes back although this host sends: the NAT may have lost the mapping, or may be another one.
 
 use core::time::Duration;
 use sixway_dataplane::Instant;
@@ -15,7 +15,7 @@ pub(super) struct Silence {
 }
 
 impl Silence {
-    /// What passed lately. Whether the server is to be asked.
+    /// The packets that passed since the last call. Returns whether the server is to be asked.
     pub(super) fn observe(&mut self, sent: bool, received: bool, now: Instant) -> bool {
         if received {
             *self = Self::default();

@@ -1,4 +1,4 @@
-//! What a client knows, in words.
+//! The status of a client, in words.
 
 use super::action::ClientState;
 use super::refused::Refused;
@@ -8,7 +8,7 @@ use core::net::Ipv4Addr;
 use core::time::Duration;
 use sixway_wire::Endpoint4;
 
-/// What a client does.
+/// What a client is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Nothing.
@@ -44,9 +44,9 @@ pub enum NatKind {
     Unknown,
     /// There is no NAT: the mapped endpoint is the local one.
     Absent,
-    /// Anybody reaches the mapped port.
+    /// Any endpoint can send to the mapped port.
     Cone,
-    /// Mapped ports are the same for all destinations; only those reach them that were sent to, as far as is known.
+    /// The mapped port is the same for all destinations; as far as is known, only endpoints that were sent to can send to it.
     Restricted,
     /// Mapped ports differ by destination.
     Symmetric,
@@ -91,7 +91,7 @@ impl PortChoice {
     }
 }
 
-/// What a client knows.
+/// The status of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// What it does.
@@ -118,7 +118,7 @@ pub struct Status {
     pub key_expires: bool,
     /// How often the mapped address or port changed.
     pub mapping_changes: u64,
-    /// Answers that told a changed mapping which a second one did not confirm.
+    /// Answers with a changed mapping that a second one did not confirm.
     pub changes_unconfirmed: u64,
     /// Datagrams discarded.
     pub refused: u64,

@@ -13,7 +13,7 @@ pub enum Why {
     NoServer,
     /// This host has no IPv4 address to send from.
     NoLocalAddress,
-    /// The host's IPv4 address changed, and with it everything.
+    /// The host's IPv4 address changed.
     Moved,
     /// This host has IPv6 by other means (RFC 4380 §5.5).
     NativeIpv6,
@@ -23,7 +23,7 @@ pub enum Why {
     NoSecondAnswer(Ipv4Addr),
     /// None of several servers answers.
     Blocked(u16),
-    /// What came in place of an answer was refused.
+    /// The answer was refused.
     BadAnswer(Refused),
     /// The NAT is symmetric, and RFC 6081 is off.
     Symmetric,

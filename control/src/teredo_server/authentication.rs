@@ -28,7 +28,7 @@ impl ClientKey {
         (self.0)(&protected.octets())
     }
 
-    /// Whether a value is right. The time does not tell how much of it is.
+    /// Whether a value is correct. The comparison takes constant time.
     pub(crate) fn verifies(&self, protected: Protected<'_>, value: &[u8]) -> bool {
         let right = self.value(protected);
         value.len() == VALUE && right.iter().zip(value).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
@@ -64,11 +64,11 @@ impl Protected<'_> {
 #[derive(Clone, Debug)]
 struct Known {
     key: ClientKey,
-    /// Its identifier is not valid any longer.
+    /// Its identifier is no longer valid.
     retired: bool,
 }
 
-/// Who may qualify.
+/// Which clients may qualify.
 #[derive(Clone, Debug, Default)]
 pub struct Clients {
     known: BTreeMap<Vec<u8>, Known>,
@@ -84,18 +84,18 @@ pub(super) struct Authentic<'a> {
 }
 
 impl Clients {
-    /// Everybody: a nonce is repeated, and an authentication value, which nobody here can verify, gets no answer.
+    /// Any client. The nonce is returned; a solicitation with an authentication value, which cannot be verified here, gets no answer.
     pub fn everybody() -> Self {
         Self::default()
     }
 
-    /// Those with these identifiers alone, or everybody and those.
+    /// Clients with these identifiers: only these, or others as well.
     pub fn new(keys: impl IntoIterator<Item = (Vec<u8>, ClientKey)>, required: bool) -> Self {
         let known = keys.into_iter().map(|(client, key)| (client, Known { key, retired: false }));
         Self { known: known.collect(), required }
     }
 
-    /// With one whose identifier is not valid any longer: it qualifies, and the answer says so.
+    /// Adds a client whose identifier is no longer valid: it qualifies, and the answer reports this.
     #[must_use]
     pub fn with_retired(mut self, client: Vec<u8>, key: ClientKey) -> Self {
         self.known.insert(client, Known { key, retired: true });

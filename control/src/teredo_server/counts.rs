@@ -1,4 +1,4 @@
-//! What a server counts.
+//! The counters of a server.
 
 use super::refusal::Refusal;
 use super::sent::Sent;
@@ -56,7 +56,7 @@ impl Counts {
     }
 }
 
-/// What becomes of a datagram that is not discarded.
+/// The outcome of a datagram that is not discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// An answer to a solicitation.

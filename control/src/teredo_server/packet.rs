@@ -1,13 +1,13 @@
-//! The IPv6 packet in a datagram, as far as a server looks at it.
+//! The IPv6 packet in a datagram, as far as a server reads it.
 
 use super::refusal::Refusal;
 use sixway_wire::protocol::{ICMPV6, NO_NEXT_HEADER};
 use sixway_wire::{IPV6_HEADER, Ipv6Header, icmpv6};
 
-/// What a server does with a packet.
+/// The kinds of packets that a server distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Nothing but its addresses matters.
+    /// A bubble: only its addresses are used.
     Bubble,
     /// An ICMPv6 echo request or reply.
     Echo,
@@ -23,7 +23,7 @@ pub(super) fn read(octets: &[u8]) -> Result<(Ipv6Header, &[u8]), Refusal> {
     Ok((header, packet))
 }
 
-/// What a packet is.
+/// The kind of a packet.
 pub(super) fn content(header: &Ipv6Header, packet: &[u8]) -> Result<Content, Refusal> {
     match (header.next_header, packet.get(IPV6_HEADER)) {
         (NO_NEXT_HEADER, None) => Ok(Content::Bubble),

@@ -18,15 +18,15 @@ const BUCKETS: usize = 65_536;
 /// Those of authentic clients, by identifier.
 const BUCKETS_OF_CLIENTS: usize = 4_096;
 
-/// What a server is configured with.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Its address, which clients' addresses contain.
     pub address: Ipv4Addr,
-    /// Its second address: answers to clients that try whether they are behind a cone NAT come from there. `None`: such clients get no answer, and
-    /// qualify as if they were behind no cone NAT.
+    /// Its second address, the source of answers to clients that test whether they are behind a cone NAT. `None`: such clients get no answer, and
+    /// qualify as if their NAT were not a cone NAT.
     pub secondary: Option<Ipv4Addr>,
-    /// Who may qualify.
+    /// Which clients may qualify.
     pub clients: Clients,
     /// Whether echo messages of clients are forwarded to native hosts. Without it, clients cannot find the relays that are nearest to those.
     pub native: bool,
@@ -86,17 +86,17 @@ pub struct Datagram<'a> {
 pub struct Server {
     settings: Settings,
     sources: Rates,
-    /// Of authentic clients: a flood of forged sources does not reach them.
+    /// Rates of authentic clients, which a flood of forged sources does not use up.
     clients: Rates,
     destinations: Rates,
     total: Rates,
-    /// The third of the total that only authentic solicitations have.
+    /// The third of the total rate that is reserved for authentic solicitations.
     reserved: Rates,
     counts: Counts,
 }
 
 impl Server {
-    /// A server; the seed makes the places of its buckets unpredictable.
+    /// A server; `seed` keeps attackers from predicting which addresses share a bucket.
     pub fn new(settings: Settings, seed: u64) -> Self {
         let (reserved, total) = settings.total_rate.thirds();
         Self {
@@ -166,7 +166,7 @@ impl Server {
         }
         self.check_source(datagram.from, &header)?;
         let sent = match TeredoAddress::of(header.destination) {
-            // A bubble with its trailers (RFC 6081 §4.1); what is behind another packet belongs to nothing.
+            // A bubble with its trailers (RFC 6081 §4.1); octets behind other packets have no meaning.
             Some(client) => {
                 let octets = if content == Content::Bubble { octets } else { packet };
                 self.forward_to_client(datagram.from, client, octets, (out, now))
@@ -176,9 +176,9 @@ impl Server {
         sent.map(Outcome::Forwarded)
     }
 
-    /// Takes the tokens of somebody unknown.
+    /// Takes the tokens of an unauthenticated sender.
     fn admit(&mut self, from: Ipv4Addr, now: Instant) -> Result<(), Refusal> {
-        // The rate of the source first: whoever is over it takes nothing of what is for all.
+        // The rate of the source first: a source above it uses up nothing of the total rate.
         if !self.sources.admit(from, now) {
             return Err(Refusal::SourceRate);
         }
@@ -306,8 +306,8 @@ impl Server {
         octets: &[u8],
         (out, now): (&mut Vec<u8>, Instant),
     ) -> Result<Sent, Refusal> {
-        // RFC 4380 §5.3.1 would forward to clients of any server. They do not expect packets from this one, and their NATs drop them: nobody but
-        // the author of a flood would miss it.
+        // RFC 4380 §5.3.1 would forward to clients of any server. They do not expect packets from this one, and their NATs drop them: only
+        // floods would use this.
         if client.server != self.settings.address {
             return Err(Refusal::NotOurClient);
         }
@@ -344,7 +344,7 @@ impl Server {
         if !is_ours {
             return Err(Refusal::NotOurClient);
         }
-        // A bubble says nothing to a native host.
+        // A bubble has no meaning for a native host.
         if content != Content::Echo || header.hop_limit <= 1 {
             return Err(Refusal::NotForwarded);
         }

@@ -1,5 +1,6 @@
 //! DHCPv4 over DHCPv6 (RFC 7341): messages, the server, the client, and both together in fake time.
 
+mod borders;
 mod client;
 mod model;
 mod server;
@@ -8,7 +9,7 @@ mod words;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_control::Instant;
-use sixway_control::dhcp4o6::{Dhcpv4, Envelope, MessageKind, Refusal, Server, ServerSettings};
+use sixway_control::dhcp4o6::{Dhcpv4, Envelope, Lease, MessageKind, Refusal, Server, ServerSettings};
 
 pub const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 pub const HOUR: Duration = Duration::from_secs(3_600);
@@ -20,6 +21,7 @@ pub fn settings() -> ServerSettings {
         fixed: Vec::new(),
         reserved: Vec::new(),
         clients: vec!["2001:db8::/32".parse().unwrap()],
+        relays: vec!["2001:db8:77::/64".parse().unwrap()],
         client_bits: 56,
         leases_per_client: 2,
         max_leases: 1_000,
@@ -67,6 +69,11 @@ pub fn request(server: &mut Server, now: Instant, source: Ipv6Addr, ipv4: Ipv4Ad
     let asked =
         Dhcpv4 { requested: Some(ipv4), server: Some(SERVER_ID), ..Dhcpv4::new(MessageKind::Request, 8) };
     ask(server, now, source, &asked, false).ok()?.map(|answer| answer.kind)
+}
+
+/// The lease of an address.
+pub fn lease_of(server: &Server, address: Ipv4Addr) -> Option<&Lease> {
+    server.leases_from(address).next().filter(|lease| lease.ipv4 == address)
 }
 
 /// A whole exchange.

@@ -1,6 +1,6 @@
 //! The server: leases, and attacks on it.
 
-use super::{HOUR, SERVER_ID, ask, at, discover, host, lease, request, settings};
+use super::{HOUR, SERVER_ID, ask, at, discover, host, lease, lease_of, request, settings};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use sixway_control::dhcp4o6::{
@@ -124,7 +124,7 @@ fn a_client_names_another_end_of_its_tunnel_only_within_its_prefix() {
 #[test]
 fn queries_through_a_relay_agent_are_answered_through_it() {
     let mut server = server();
-    let relay: Ipv6Addr = "2001:db8:99::1".parse().unwrap();
+    let relay: Ipv6Addr = "2001:db8:77::1".parse().unwrap();
     let hop = RelayHop { hops: 0, link: relay, peer: host(1), interface: Some(b"eth0".to_vec()) };
     let asked = Dhcpv4::new(MessageKind::Discover, 7).to_octets();
     let query = Envelope { relays: vec![hop.clone()], ..Envelope::query(asked, false) };
@@ -132,6 +132,34 @@ fn queries_through_a_relay_agent_are_answered_through_it() {
     let read = Envelope::parse(&reply.octets).unwrap();
     assert_eq!((reply.octets[0], read.relays), (13, vec![hop]));
     assert_eq!(server.leases_from(Ipv4Addr::UNSPECIFIED).next().unwrap().host, host(1));
+}
+
+/// RFC 7341 §9: a client whose option 88 is empty asks by multicast, from a link-local address, which says nothing at the server.
+#[test]
+fn a_client_that_asks_a_relay_agent_by_multicast_gets_its_lease_for_an_end_on_its_link_alone() {
+    let mut server = server();
+    let relay: Ipv6Addr = "2001:db8:77::1".parse().unwrap();
+    let asks = |server: &mut Server, link: Ipv6Addr, end: Option<Ipv6Addr>| {
+        let peer = "fe80::7".parse().unwrap();
+        let hop = RelayHop { hops: 0, link, peer, interface: Some(b"eth0".to_vec()) };
+        let asked = Dhcpv4 { softwire_source: end, ..Dhcpv4::new(MessageKind::Discover, 7) };
+        let query = Envelope { relays: vec![hop], ..Envelope::query(asked.to_octets(), false) };
+        server.handle_query(at(0), relay, &query.to_octets())
+    };
+    let link = Ipv6Addr::from_bits(host(1).to_bits() | 0xff);
+    let reply = asks(&mut server, link, Some(host(1))).unwrap().unwrap();
+    let offer = Dhcpv4::parse(&Envelope::parse(&reply.octets).unwrap().dhcpv4).unwrap();
+    assert_eq!((offer.kind, offer.softwire_source), (MessageKind::Offer, Some(host(1))));
+    assert_eq!(lease_of(&server, offer.yiaddr).map(|lease| lease.host), Some(host(1)));
+    for (link, end) in [
+        (link, Some(host(2))),
+        (link, None),
+        (Ipv6Addr::UNSPECIFIED, Some(host(1))),
+        ("2001:db9::1".parse().unwrap(), Some("2001:db9::2".parse().unwrap())),
+    ] {
+        assert_eq!(asks(&mut server, link, end), Err(Refusal::NotAClient), "{link} {end:?}");
+    }
+    assert_eq!(server.leases_from(Ipv4Addr::UNSPECIFIED).count(), 1);
 }
 
 #[test]
@@ -376,7 +404,7 @@ fn leases_that_wait_for_their_hosts_still_wait_after_a_restart() {
     }
     assert_eq!(after.reserve(host(100), outside(1), at(1)), Err(Refusal::Reserved), "its share");
     lease(&mut after, at(2), host(1)).unwrap();
-    let taken = after.lease_of(after.leases_from(Ipv4Addr::UNSPECIFIED).nth(1).unwrap().ipv4).copied();
+    let taken = lease_of(&after, after.leases_from(Ipv4Addr::UNSPECIFIED).nth(1).unwrap().ipv4).copied();
     assert_eq!(taken.map(|it| (it.until, after.waits_for(&it))), Some((at(2) + HOUR, None)));
     assert!(after.reserve(host(100), outside(1), at(3)).is_ok());
 }

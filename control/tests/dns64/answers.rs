@@ -2,7 +2,13 @@
 
 use super::world::{CD, CD_DO, DO, Manner, PLAIN, World, settings, wire};
 use domain::base::Rtype;
-use sixway_control::dns64::{CheckingDisabled, Outcome, Reverse, Rule, Synthesis};
+use sixway_control::Instant;
+use sixway_control::dns64::{
+    CheckingDisabled, LeasedAddress, LeasedNames, Outcome, Reverse, Rule, SpecialNames, Synthesis,
+};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 #[test]
@@ -202,10 +208,64 @@ fn ipv4only_arpa_is_answered_without_an_upstream() {
 }
 
 #[test]
+fn hidden_a_records_leave_a_negative_answer_that_can_be_kept() {
+    let rule = |name: &str| Rule { names: vec![wire(name)], hide_a: true, ..Rule::default() };
+    let single = Rule {
+        names: vec![wire("some.test")],
+        addresses: vec!["192.0.2.0/24".parse().expect("it is well-formed")],
+        hide_a: true,
+        ..Rule::default()
+    };
+    let mut settings = settings();
+    settings.rules = vec![rule("all.test"), single];
+    let zone = [
+        ("all.test", "A", 600, "192.0.2.1"),
+        ("www.some.test", "CNAME", 600, "some.test"),
+        ("some.test", "A", 600, "192.0.2.1"),
+    ];
+    let mut world = World::new(settings).with(&zone);
+    for (name, owner, links) in [("all.test", "all.test", 0), ("some.test", "some.test", 0)] {
+        let got = world.ask(name, "A", PLAIN);
+        assert_eq!((&*got.rcode, got.answer.len()), ("NOERROR", links), "{name}");
+        let soa = format!("{owner}. 60 IN SOA {owner}. nobody.invalid. 1 3600 1200 604800 60");
+        assert_eq!(got.authority, [soa], "{name}");
+    }
+}
+
+#[test]
 fn a_stranger_is_refused() {
     let mut world = World::new(settings());
     let query = super::world::query("v4.test", "AAAA", PLAIN);
     let ticket = world.send_from("2a00::1".parse().unwrap(), sixway_control::dns64::Transport::Udp, &query);
     let got = world.answer(ticket).expect("an answer at once");
     assert_eq!((&*got.rcode, got.extended_error.map(|error| error.0)), ("REFUSED", Some(18)));
+}
+
+/// Every name is that of a host, and each question begins a lease.
+#[derive(Debug, Default)]
+struct Leases(AtomicUsize);
+
+impl LeasedNames for Leases {
+    fn address(&self, _: &[u8], _: (IpAddr, bool), _: Instant) -> LeasedAddress {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        LeasedAddress::Has([192, 0, 2, 7].into(), 60)
+    }
+}
+
+#[test]
+fn a_hidden_a_record_begins_no_lease_whatever_name_it_has() {
+    for zone in ["corp.net", "home.arpa"] {
+        let leases = Arc::new(Leases::default());
+        let mut settings = settings();
+        settings.special_names = SpecialNames::Local;
+        settings.rules =
+            vec![Rule { names: vec![wire(&format!("hidden.{zone}"))], hide_a: true, ..Rule::default() }];
+        let mut world = World::new(settings);
+        world.resolver = world.resolver.with_leases(Some(leases.clone()));
+        let got = world.ask(&format!("hidden.{zone}"), "A", PLAIN);
+        assert!(got.answer.is_empty(), "{got:?}");
+        assert_eq!(leases.0.load(Ordering::Relaxed), 0);
+        let got = world.ask(&format!("host.{zone}"), "A", PLAIN);
+        assert_eq!(got.answer, [format!("host.{zone}. 30 IN A 192.0.2.7")]);
+    }
 }

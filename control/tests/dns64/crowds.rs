@@ -6,7 +6,7 @@ use std::time::Duration;
 #[test]
 fn thousands_who_wait_for_one_large_answer_are_told_that_it_is() {
     let mut settings = settings();
-    settings.limits.waiting = 10_000;
+    settings.limits.waiting = 20_000;
     settings.limits.cache = 8 << 20;
     let mut world = World::new(settings);
     let addresses: Vec<String> = (0..2_000).map(|n| format!("192.0.{}.{}", 2 + n / 250, n % 250)).collect();

@@ -1,9 +1,11 @@
 //! RFC 6147 §5.5: what is synthesised of signed answers, and what is not. Upstreams say what real servers said.
 
 use super::world::{CD, CD_DO, DO, PLAIN, World, settings};
-use sixway_control::dns64::{Anchor, AnchorKey, Dnssec, DnssecOk, Outcome, Upstream};
+use sixway_control::dns64::{
+    Anchor, AnchorKey, Dnssec, DnssecOk, Outcome, SpecialNames, Upstream, ValidatingClients,
+};
 
-pub const RECORDED: &str = include_str!("../../src/dns64/validator/tests/answers.txt");
+pub const RECORDED: &str = include_str!("../../../dnssec/src/validator/tests/answers.txt");
 
 fn anchor() -> Anchor {
     let line = RECORDED.lines().find(|line| line.starts_with("anchor")).expect("an anchor");
@@ -60,6 +62,50 @@ fn who_validates_gets_the_proof_and_nothing_made() {
     let got = world.ask("www.test", "AAAA", CD_DO);
     assert_eq!((got.answer.len(), got.authentic), (0, false));
     assert!(got.authority.iter().any(|record| record.contains("NSEC")), "{got:?}");
+}
+
+#[test]
+fn with_validation_a_private_reverse_name_does_not_exist() {
+    let special_names = SpecialNames::Local;
+    let settings = sixway_control::dns64::Settings { dnssec: dnssec(), special_names, ..settings() };
+    let mut world = World::new(settings).with_recorded(RECORDED);
+    for name in ["1.0.0.10.in-addr.arpa", "printer.local", "www.test"] {
+        for bits in [PLAIN, DO, CD_DO] {
+            let got = world.ask(name, "PTR", bits);
+            assert_eq!((&*got.rcode, got.authority.len()), ("NXDOMAIN", 1), "{name} {bits:?}");
+        }
+    }
+    assert_eq!(world.seen, []);
+}
+
+#[test]
+fn who_validates_can_get_what_is_made_of_unsigned_names() {
+    let validating_clients = ValidatingClients::Unsigned;
+    let mut world = world(Dnssec { validating_clients, ..dnssec() })
+        .with_recorded(&unsigned("www.insecure.test", 28, false))
+        .with_recorded(&unsigned("www.insecure.test", 1, true));
+    let got = world.ask("www.insecure.test", "AAAA", CD_DO);
+    assert_eq!((got.answer.len(), got.authentic), (1, false), "{got:?}");
+    assert!(got.answer[0].contains("AAAA 64:ff9b::c000:201"), "{got:?}");
+    for name in ["www.test", "www.noproof.test", "www.tampered.test"] {
+        let got = world.ask(name, "AAAA", CD_DO);
+        assert!(!got.answer.iter().any(|record| record.contains("64:ff9b::")), "{name}: {got:?}");
+    }
+    let mut world = super::dnssec::world(dnssec());
+    assert_eq!(world.ask("www.insecure.test", "AAAA", CD_DO).answer.len(), 0, "MUST NOT, by default");
+}
+
+/// What a server without DNSSEC says: an A record, or nothing with a SOA record.
+fn unsigned(name: &str, rtype: u16, has: bool) -> String {
+    let mut reply = vec![0, 0, 0x81, 0x80, 0, 1, 0, u8::from(has), 0, u8::from(!has), 0, 0];
+    reply.extend(&super::world::wire(name).0[..]);
+    reply.extend([0, rtype as u8, 0, 1]);
+    match has {
+        true => super::world::append(&mut reply, name, domain::base::Rtype::A, 60, "192.0.2.1"),
+        false => super::world::append(&mut reply, "insecure.test", domain::base::Rtype::SOA, 60, "60"),
+    }
+    let digits: String = reply.iter().map(|octet| format!("{octet:02x}")).collect();
+    format!("{name} {rtype} - {digits}")
 }
 
 #[test]

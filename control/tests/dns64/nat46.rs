@@ -422,3 +422,21 @@ fn without_a_translation_prefix_no_aaaa_record_is_made_and_a_records_are_mapped(
     assert_eq!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).answer.len(), 1);
     assert_eq!(nat46.ask(CLIENT, "ipv4only.arpa", "AAAA", PLAIN).answer.len(), 0);
 }
+
+#[test]
+fn where_only_static_mappings_exist_no_name_makes_another() {
+    let mut nat46 = nat46_with(settings(), MappingSettings { by_name: false, ..mapping_settings() });
+    nat46.world.add(&ZONE);
+    assert!(nat46.ask(CLIENT, "v6.test", "A", PLAIN).answer.is_empty());
+    assert_eq!(nat46.table.counts().made, 0);
+}
+
+#[test]
+fn a_static_address_has_no_name_for_who_is_no_client() {
+    let mut nat46 = nat46();
+    let name = "0.8.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa";
+    nat46.world.add(&[(name, "PTR", 500, "static.test")]);
+    let reverse = "80.46.168.192.in-addr.arpa";
+    assert_eq!(nat46.ask(CLIENT, reverse, "PTR", PLAIN).answer.len(), 2);
+    assert_eq!(nat46.ask(Ipv4Addr::new(172, 16, 0, 1), reverse, "PTR", PLAIN).rcode, "NXDOMAIN");
+}

@@ -2,7 +2,9 @@
 
 use super::world::{CD_DO, Got, Manner, PLAIN, World, append, query, settings, wire};
 use domain::base::Rtype;
-use sixway_control::dns64::{Dnssec, Outcome, Reverse, Rule, Settings, Synthesis, SynthesisedTtl, Transport};
+use sixway_control::dns64::{
+    Dnssec, Hosts, Outcome, Reverse, Rule, Settings, SpecialNames, Synthesis, SynthesisedTtl, Transport,
+};
 use sixway_dataplane::translate::address::Rfc6052;
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
@@ -295,7 +297,7 @@ fn one_name_for_all_addresses_is_reported_with_authority() {
 }
 
 #[test]
-fn nothing_is_made_of_additional_records_and_the_authority_is_that_of_the_last_answer() {
+fn nothing_is_made_of_additional_records_nor_of_the_authority_section_of_yes() {
     let additional = [("ns.test", "A", 100, "192.0.2.53")];
     let authority = [("test", "NS", 100, "ns.test")];
     let aaaa = says("v4.test", "AAAA", 0, [&[], &[SOA], &additional]);
@@ -303,8 +305,76 @@ fn nothing_is_made_of_additional_records_and_the_authority_is_that_of_the_last_a
     let mut world = World::new(settings()).with_recorded(&(aaaa + &a));
     let got = world.ask("v4.test", "AAAA", PLAIN);
     assert_eq!(got.answer, ["v4.test. 100 IN AAAA 64:ff9b::c000:201"]);
-    assert_eq!(got.authority, ["test. 100 IN NS ns.test."]);
+    assert_eq!(got.authority, Vec::<String>::new());
     assert_eq!(got.additional, Vec::<String>::new());
+}
+
+#[test]
+fn another_type_at_a_translated_address_agrees_with_its_ptr_record() {
+    let zone = [
+        ("1.2.0.192.in-addr.arpa", "PTR", 100, "v4.test"),
+        ("1.2.0.192.in-addr.arpa", "TXT", 90, "hello"),
+        ("9.2.0.192.in-addr.arpa", "TXT", 90, "no name"),
+    ];
+    let mut world = World::new(settings()).with(&zone);
+    let alias = format!("{NAME}. 600 IN CNAME 1.2.0.192.in-addr.arpa.");
+    let text = world.ask(NAME, "TXT", PLAIN);
+    assert_eq!(text.answer, [&*alias, "1.2.0.192.in-addr.arpa. 90 IN TXT \"hello\""]);
+    let mail = world.ask(NAME, "MX", PLAIN);
+    assert_eq!((&*mail.rcode, &mail.answer), ("NOERROR", &vec![alias.clone()]));
+    assert!(mail.authority[0].starts_with("arpa. "), "the SOA record is of the alias's target: {mail:?}");
+    assert_eq!(world.ask(NAME, "CNAME", PLAIN).answer, [alias]);
+    assert_eq!(
+        (world.ask(NAME, "DS", PLAIN).answer.len(), &*world.ask(NAME, "DS", PLAIN).rcode),
+        (0, "NOERROR")
+    );
+    let seen = world.seen.iter().filter(|(_, name, _)| name.ends_with("ip6.arpa.")).count();
+    assert_eq!(seen, 0, "nobody is asked for a name within our prefixes");
+    // There is no PTR record: no alias, whatever other records there are.
+    let nine = NAME.replacen("1.0", "9.0", 1);
+    for rtype in ["PTR", "TXT", "MX"] {
+        let got = world.ask(&nine, rtype, PLAIN);
+        assert_eq!((&*got.rcode, got.answer.len(), got.authority.len()), ("NOERROR", 0, 1), "{rtype}");
+    }
+    let mut rewriting = World::new(Settings { reverse: Reverse::Rewrite, ..settings() }).with(&zone);
+    let got = rewriting.ask(NAME, "TXT", PLAIN);
+    assert_eq!((&*got.rcode, got.answer.len(), got.authority.len()), ("NOERROR", 0, 1));
+    assert_eq!(rewriting.ask(NAME, "PTR", PLAIN).answer.len(), 1);
+}
+
+#[test]
+fn a_negative_reverse_answer_has_a_soa_record_above_its_name() {
+    let zone = NAME.split_at(16).1;
+    let mut world = World::new(settings());
+    for rtype in ["PTR", "TXT"] {
+        let got = world.ask(NAME, rtype, PLAIN);
+        assert_eq!((&*got.rcode, got.answer.len()), ("NXDOMAIN", 0));
+        let soa = format!("{zone}. 300 IN SOA {zone}. nobody.invalid. 1 3600 1200 604800 300");
+        assert_eq!(got.authority, [soa], "{rtype}");
+    }
+}
+
+#[test]
+fn an_address_that_represents_one_of_a_hosts_file_has_its_names() {
+    let hosts = std::sync::Arc::new(Hosts::read("192.0.2.1 printer.lan").0);
+    let mut world = World::new(settings());
+    world.resolver.set_hosts(hosts);
+    assert_eq!(world.ask(NAME, "PTR", PLAIN).answer, [format!("{NAME}. 60 IN PTR printer.lan.")]);
+    assert_eq!(world.ask("printer.lan", "AAAA", PLAIN).answer, ["printer.lan. 60 IN AAAA 64:ff9b::c000:201"]);
+    assert_eq!(world.seen, []);
+}
+
+#[test]
+fn what_represents_a_private_address_is_not_asked_for_either() {
+    let settings = Settings { special_names: SpecialNames::Local, ..settings() };
+    let mut world = World::new(settings);
+    let name = "1.0.0.0.0.0.a.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.b.9.f.f.4.6.0.0.ip6.arpa";
+    let got = world.ask(name, "PTR", PLAIN);
+    assert_eq!((&*got.rcode, got.authority.len(), world.seen.len()), ("NXDOMAIN", 1, 0));
+    for name in ["1.0.0.10.in-addr.arpa", "printer.local", "x.home.arpa"] {
+        let got = world.ask(name, "PTR", PLAIN);
+        assert_eq!((&*got.rcode, got.authority.len(), world.seen.len()), ("NXDOMAIN", 1, 0), "{name}");
+    }
 }
 
 #[test]

@@ -48,11 +48,31 @@ fn who_asks_what_is_not_answered_is_told_why() {
 }
 
 #[test]
+fn class_any_is_refused_and_not_answered_with_nothing() {
+    let mut world = World::new(settings()).with(&[("x.test", "TXT", 60, "hello")]);
+    for class in [0_u16, 254, 255] {
+        let mut message = query("x.test", "TXT", PLAIN);
+        let class_at = 12 + wire("x.test").0.len() + 2;
+        message[class_at..class_at + 2].copy_from_slice(&class.to_be_bytes());
+        let ticket = world.send_from(World::client(), Transport::Udp, &message);
+        let got = world.answer(ticket).expect("an answer at once");
+        assert_eq!((&*got.rcode, code(&got)), ("REFUSED", Some(21)), "class {class}");
+    }
+    assert!(world.seen.is_empty());
+}
+
+#[test]
 fn who_asks_too_often_is_refused_with_a_reason() {
     let mut settings: Settings = settings();
     settings.limits.per_client = Some((1, 2));
     let mut world = World::new(settings).with(&[("text.test", "TXT", 60, "hello")]);
-    let codes: Vec<_> = (0..3).map(|_| code(&world.ask("text.test", "TXT", PLAIN))).collect();
+    let asked = query("text.test", "TXT", PLAIN);
+    let mut codes = Vec::new();
+    for _ in 0..3 {
+        let ticket = world.send_from(World::client(), Transport::Tcp, &asked);
+        world.pass(Duration::from_millis(20));
+        codes.push(code(&world.answer(ticket).expect("an answer")));
+    }
     assert_eq!(codes, [None, None, Some(18)]);
 }
 
@@ -74,14 +94,17 @@ fn text(got: &Got) -> (Option<u16>, &str) {
 }
 
 #[test]
-fn why_nothing_is_made_for_who_validates_is_reported() {
+fn who_validates_is_told_of_synthesis_only_where_there_is_an_a_record() {
     let mut world = World::new(settings()).with(&[
         ("v4.test", "A", 60, "192.0.2.1"),
         ("v6.test", "AAAA", 60, "2001:db8::1"),
         ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1"),
     ]);
     let made = "no synthesis with CD=1 and DO=1 (RFC 6147 5.5)";
+    assert_eq!(text(&world.ask("v4.test", "AAAA", CD_DO)), (None, ""), "nobody knows of an A record");
+    world.ask("v4.test", "A", CD_DO);
     assert_eq!(text(&world.ask("v4.test", "AAAA", CD_DO)), (Some(0), made));
+    world.ask("nothing.test", "A", CD_DO);
     for (name, rtype, bits) in [
         ("v6.test", "AAAA", CD_DO),
         ("mapped.test", "AAAA", CD_DO),
@@ -93,9 +116,13 @@ fn why_nothing_is_made_for_who_validates_is_reported() {
         assert_eq!(world.ask(name, rtype, bits).extended_error, None, "{name} {rtype} {bits:?}");
     }
     let dnssec = Dnssec { checking_disabled: CheckingDisabled::PassOn, ..Dnssec::default() };
-    let mut world = World::new(Settings { dnssec, ..settings() })
-        .with(&[("v4.test", "A", 60, "192.0.2.1"), ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1")]);
+    let mut world = World::new(Settings { dnssec, ..settings() }).with(&[
+        ("v4.test", "A", 60, "192.0.2.1"),
+        ("mapped.test", "A", 60, "192.0.2.1"),
+        ("mapped.test", "AAAA", 60, "::ffff:192.0.2.1"),
+    ]);
     for name in ["v4.test", "mapped.test"] {
+        world.ask(name, "A", CD);
         let got = world.ask(name, "AAAA", CD);
         assert_eq!((text(&got).0, got.answer.len()), (Some(0), 0), "{name}");
         assert_eq!(text(&got).1, "no synthesis with CD=1, as configured", "{name}");
@@ -105,6 +132,46 @@ fn why_nothing_is_made_for_who_validates_is_reported() {
     let got = world.ask("www.test", "AAAA", DO);
     let said = "signed data is not synthesised from with DO=1, as configured";
     assert_eq!((text(&got), got.authentic), ((Some(0), said), true));
+}
+
+#[test]
+fn a_failure_of_an_upstream_says_whose_it_is() {
+    for (rcode, name) in [(2, "SERVFAIL"), (5, "REFUSED"), (1, "FORMERR"), (4, "NOTIMP")] {
+        let mut world = World::new(settings()).with(&[("v4.test", "A", 60, "192.0.2.1")]);
+        world.manners = vec![Manner::Rcode(rcode)];
+        for rtype in ["A", "AAAA", "TXT"] {
+            let got = world.ask("v4.test", rtype, PLAIN);
+            let said = format!("upstream 192.0.2.53 said {name}");
+            assert_eq!(text(&got), (Some(0), &*said), "{name} {rtype}: {got:?}");
+        }
+    }
+}
+
+/// NXDOMAIN with an OPT record that has an extended error.
+fn refused_with(code: u16, words: &str) -> String {
+    let name = wire("bad.test").0;
+    let mut reply = vec![0, 0, 0x81, 0x83, 0, 1, 0, 0, 0, 0, 0, 1];
+    reply.extend(&name[..]);
+    reply.extend([0, 1, 0, 1, 0, 0, 41, 4, 0xd0, 0, 0, 0, 0, 0, words.len() as u8 + 6]);
+    reply.extend([0, 15, 0, words.len() as u8 + 2, (code >> 8) as u8, code as u8]);
+    reply.extend(words.as_bytes());
+    let digits: String = reply.iter().map(|octet| format!("{octet:02x}")).collect();
+    format!("bad.test 1 - {digits}")
+}
+
+#[test]
+fn blocked_is_passed_on_with_no_such_name() {
+    for code in [3, 4, 15, 16, 17, 19, 29] {
+        let mut world = World::new(settings()).with_recorded(&refused_with(code, "ma\x1blware"));
+        for _ in 0..2 {
+            let got = world.ask("bad.test", "A", PLAIN);
+            assert_eq!((&*got.rcode, text(&got)), ("NXDOMAIN", (Some(code), "malware")));
+        }
+    }
+    for code in [0, 6, 18, 20, 21, 22] {
+        let mut world = World::new(settings()).with_recorded(&refused_with(code, "about us"));
+        assert_eq!(world.ask("bad.test", "A", PLAIN).extended_error, None, "{code}");
+    }
 }
 
 #[test]

@@ -6,12 +6,14 @@ use domain::rdata::AllRecordData;
 use sixway_control::Instant;
 use sixway_control::dns64::{
     Access, Asker, Counters, Dnssec, Exchange, Failure, Heard, Limits, NameMappings, Outcome, QueryTransport,
-    Resolver, Reverse, Settings, Stale, SynthesisedTtl, Transmit, Transport, Upstream, Wire,
+    Resolver, Reverse, Settings, SpecialNames, Stale, SynthesisedTtl, Transmit, Transport, Upstream, Wire,
 };
 use sixway_dataplane::translate::address::Rfc6052;
+use sixway_dnssec::{Validate, Validator};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// RD, CD and AD of a query's header.
@@ -54,6 +56,8 @@ pub enum Manner {
     ServfailTo(u16),
     Servfail,
     Unreachable,
+    /// There is no room here to ask it.
+    NoRoom,
     Authentic,
     /// As [`Self::Authentic`], but SERVFAIL to questions of this type.
     AuthenticButFor(u16),
@@ -67,13 +71,15 @@ pub enum Manner {
     Rcode(u16),
 }
 
-pub struct World {
+pub struct World<V = Validator> {
     pub now: Instant,
-    pub resolver: Resolver<u32>,
+    pub resolver: Resolver<u32, V>,
     pub manners: Vec<Manner>,
     pub latency: Duration,
     /// Questions of this type take so much longer.
     pub slow: Option<(u16, Duration)>,
+    /// Questions for names below this one have no reply.
+    pub dead: Option<&'static str>,
     /// The number of links of a chain that are followed.
     pub links: usize,
     /// Owner (lower case, with its final dot) → type, TTL, data.
@@ -98,15 +104,22 @@ pub fn settings() -> Settings {
         Rfc6052::new("64:ff9b::/96".parse().expect("it is well-formed"), true).expect("it is well-formed");
     Settings {
         upstreams: vec![Upstream { names: vec![], datagrams: true }],
+        upstream_labels: vec!["192.0.2.53".into()],
         prefixes: vec![prefix],
         rules: vec![],
         access: Access { v6: vec!["2001:db8::/32".parse().expect("it is well-formed")], ..Access::default() },
         exclude: vec!["::ffff:0:0/96".parse().expect("it is well-formed")],
         exclude4: Vec::new(),
         exclude_private: false,
+        synthesise_reserved: false,
         synthesised_ttl: SynthesisedTtl::Negative,
         reverse: Reverse::Cname { ttl: 600 },
         local_ipv4only: true,
+        special_names: SpecialNames::Upstream,
+        hosts: Arc::default(),
+        designated: Vec::new(),
+        cookie_secrets: Vec::new(),
+        stream_idle: None,
         parallel: false,
         dnssec: Dnssec::default(),
         stale: Some(Stale {
@@ -123,6 +136,8 @@ pub fn settings() -> Settings {
             udp_payload: 1_232,
             longest_ttl: 86_400,
             longest_negative_ttl: 10_800,
+            upstream_questions: 4_096,
+            client_prefix_length: 64,
             deadline: Duration::from_millis(4_800),
         },
     }
@@ -151,9 +166,19 @@ fn name_at(message: &[u8], mut at: usize) -> (String, usize) {
 
 impl World {
     pub fn new(settings: Settings) -> Self {
+        Self::with_validator(settings, Validator::default())
+    }
+
+    pub fn client() -> Ipv6Addr {
+        "2001:db8:1::2".parse().expect("it is well-formed")
+    }
+}
+
+impl<V: Validate> World<V> {
+    pub fn with_validator(settings: Settings, validator: V) -> Self {
         let now = Instant::from_secs(1_000);
         let manners = vec![Manner::Honest; settings.upstreams.len()];
-        let mut resolver = Resolver::new(settings, [7; 32], now);
+        let mut resolver = Resolver::with_validator(settings, validator, [7; 32], now);
         resolver.set_wall_clock(now, 1_800_000_000);
         Self {
             now,
@@ -161,6 +186,7 @@ impl World {
             manners,
             latency: Duration::from_millis(10),
             slow: None,
+            dead: None,
             links: 20,
             records: BTreeMap::new(),
             recorded: BTreeMap::new(),
@@ -231,10 +257,6 @@ impl World {
         self
     }
 
-    pub fn client() -> Ipv6Addr {
-        "2001:db8:1::2".parse().expect("it is well-formed")
-    }
-
     /// Asks by UDP and waits for the answer.
     pub fn ask(&mut self, name: &str, rtype: &str, bits: Bits) -> Got {
         let started = self.now;
@@ -250,7 +272,7 @@ impl World {
 
     /// Asks; the answer comes later.
     pub fn send(&mut self, name: &str, rtype: &str, bits: Bits) -> u32 {
-        self.send_from(Self::client(), Transport::Udp, &query(name, rtype, bits))
+        self.send_from(World::client(), Transport::Udp, &query(name, rtype, bits))
     }
 
     pub fn send_from(&mut self, address: Ipv6Addr, transport: Transport, query: &[u8]) -> u32 {
@@ -278,6 +300,16 @@ impl World {
     pub fn take_answers(&mut self) -> Vec<(u32, Vec<u8>, Outcome)> {
         let answered = std::mem::take(&mut self.answered);
         answered.into_iter().map(|(ticket, (message, outcome))| (ticket, message, outcome)).collect()
+    }
+
+    /// Other settings, and how each upstream behaves; which place each had before. Says how many answers were forgotten.
+    pub fn reconfigure(&mut self, settings: Settings, upstreams: &[(Manner, Option<usize>)]) -> usize {
+        assert_eq!(settings.upstreams.len(), upstreams.len());
+        self.manners = upstreams.iter().map(|(manner, _)| *manner).collect();
+        let kept: Vec<Option<usize>> = upstreams.iter().map(|(_, before)| *before).collect();
+        let forgotten = self.resolver.reconfigure(self.now, settings, &kept);
+        self.poll();
+        forgotten
     }
 
     /// Time passes in which nothing happens.
@@ -333,11 +365,15 @@ impl World {
             Rtype::from_int(u16::from_be_bytes([transmit.message[behind], transmit.message[behind + 1]]));
         self.seen.push((transmit.upstream, name.to_ascii_lowercase(), rtype));
         self.messages.push(transmit.message.to_vec());
+        if self.dead.is_some_and(|dead| name.to_ascii_lowercase().ends_with(dead)) {
+            return;
+        }
         let manner = self.manners[transmit.upstream];
         let reply = match manner {
             Manner::Silent => return,
             Manner::SilentTo(silent) if silent == rtype.to_int() => return,
             Manner::Unreachable => Err(Failure::Unreachable),
+            Manner::NoRoom => Err(Failure::NoRoom),
             Manner::Servfail => Ok(self.reply(&transmit.message, &name, rtype, behind, Some(2))),
             Manner::ServfailTo(failing) if failing == rtype.to_int() => {
                 Ok(self.reply(&transmit.message, &name, rtype, behind, Some(2)))

@@ -13,6 +13,8 @@ enum Hates {
     HeaderAlone,
     /// BADVERS in an OPT record.
     BadVersion,
+    /// FORMERR with an OPT record.
+    Odd,
     Silent,
 }
 
@@ -34,6 +36,12 @@ fn hating_edns(how: Hates) -> Behaviour {
                 reply.extend_from_slice(&[0, 0, 41, 4, 208, 1, 0, 0, 0, 0, 0]);
                 says(reply)
             }
+            Hates::Odd => {
+                let mut reply = bare(&sent.message, 1);
+                reply[11] = 1;
+                reply.extend_from_slice(&[0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 0]);
+                says(reply)
+            }
             Hates::Silent => silence(),
         }
     })
@@ -41,21 +49,63 @@ fn hating_edns(how: Hates) -> Behaviour {
 
 #[test]
 fn an_upstream_that_does_not_understand_edns_is_asked_without_and_that_is_remembered() {
-    for how in [Hates::Says(1), Hates::Says(4), Hates::HeaderAlone, Hates::BadVersion] {
+    for how in [Hates::Says(1), Hates::Says(4), Hates::HeaderAlone] {
         let mut network = Network::new(vec![(ms(10), hating_edns(how))]);
-        let (outcome, took) = network.asked();
-        assert!(is_answer(&outcome) && took == 20);
-        assert_eq!(
-            network.tries(),
-            [(0, QueryTransport::Datagram, true), (0, QueryTransport::Datagram, false)]
-        );
+        for _ in 0..2 {
+            let (outcome, took) = network.asked();
+            assert!(is_answer(&outcome) && took == 20);
+            assert_eq!(
+                network.tries(),
+                [(0, QueryTransport::Datagram, true), (0, QueryTransport::Datagram, false)]
+            );
+        }
         assert_eq!(network.asked().1, 10);
         assert_eq!(network.tries(), [(0, QueryTransport::Datagram, false)]);
         assert!(network.rows()[0].without_edns);
-        network.run_for(Duration::from_secs(3_601));
-        assert_eq!(network.asked().1, 20, "it is looked at again");
+        network.run_for(Duration::from_secs(901));
+        assert_eq!((network.asked().1, network.asked().1), (20, 20), "it is looked at again");
         assert_eq!(network.events, vec![Event::WithoutEdns { upstream: 0 }; 2]);
     }
+}
+
+/// An upstream that answers, but for every 50th question with EDNS.
+fn odd_now_and_then(how: Hates) -> Behaviour {
+    let (mut odd, mut count) = (hating_edns(how), 0);
+    Box::new(move |sent| {
+        count += u32::from(has_edns(&sent.message));
+        if count % 50 == 1 { odd(sent) } else { says(answer(&sent.message)) }
+    })
+}
+
+#[test]
+fn a_formerr_with_an_opt_record_costs_one_question_its_edns() {
+    for how in [Hates::Odd, Hates::BadVersion] {
+        let mut network = Network::new(vec![(ms(10), odd_now_and_then(how))]);
+        assert!(is_answer(&network.asked().0));
+        let datagram = QueryTransport::Datagram;
+        assert_eq!(network.tries(), [(0, datagram, true), (0, datagram, false)]);
+        assert!(!network.rows()[0].without_edns);
+        assert!(is_answer(&network.asked().0));
+        assert_eq!(network.tries(), [(0, datagram, true)]);
+        (0..200).for_each(|_| assert!(is_answer(&network.asked().0)));
+        assert!(!network.rows()[0].without_edns && network.events.is_empty());
+    }
+}
+
+#[test]
+fn an_upstream_that_says_badvers_to_everything_is_asked_with_edns_each_time() {
+    let mut network = Network::new(vec![(ms(10), hating_edns(Hates::BadVersion))]);
+    (0..5).for_each(|_| assert!(is_answer(&network.asked().0)));
+    assert!(!network.rows()[0].without_edns && network.events.is_empty());
+}
+
+#[test]
+fn one_formerr_without_opt_is_not_yet_an_upstream_without_edns() {
+    let mut network = Network::new(vec![(ms(10), odd_now_and_then(Hates::Says(1)))]);
+    (0..200).for_each(|_| assert!(is_answer(&network.asked().0)));
+    assert!(!network.rows()[0].without_edns && network.events.is_empty());
+    let asked = network.tries();
+    assert_eq!(asked.iter().filter(|(_, _, edns)| !edns).count(), 4, "each of them once more");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::network::*;
 use proptest::prelude::*;
 use sixway_control::dns64::upstream::Question;
-use sixway_control::dns64::{Failure, QueryTransport};
+use sixway_control::dns64::{Failure, Payer, QueryTransport};
 use sixway_trial::budget;
 use std::time::Duration;
 
@@ -31,15 +31,15 @@ fn mood() -> impl Strategy<Value = Mood> {
         1 => Just(Mood::Truncating),
         1 => Just(Mood::Folding),
         1 => Just(Mood::Forged),
-        2 => (0..4_u8).prop_map(Mood::Fails),
+        2 => (0..5_u8).prop_map(Mood::Fails),
         1 => Just(Mood::Twice),
         1 => any::<u8>().prop_map(Mood::Garbage),
     ]
 }
 
 fn said(mood: Mood, query: &[u8], way: QueryTransport) -> Said {
-    const FAILURES: [Failure; 4] =
-        [Failure::Unreachable, Failure::Closed, Failure::Untrusted, Failure::Malformed];
+    const FAILURES: [Failure; 5] =
+        [Failure::Unreachable, Failure::Closed, Failure::Untrusted, Failure::Malformed, Failure::NoRoom];
     match mood {
         Mood::Good => says(answer(query)),
         Mood::Silent => silence(),
@@ -49,7 +49,7 @@ fn said(mood: Mood, query: &[u8], way: QueryTransport) -> Said {
         Mood::Truncating => says(answer(query)),
         Mood::Folding => says(folded(answer(query))),
         Mood::Forged => (0..20).map(|n| (ms(n), Ok([&[n as u8], &answer(query)[1..]].concat()))).collect(),
-        Mood::Fails(which) => fails(FAILURES[usize::from(which) % 4]),
+        Mood::Fails(which) => fails(FAILURES[usize::from(which) % 5]),
         Mood::Twice => vec![(ms(0), Ok(answer(query))), (ms(1), Ok(answer(query)))],
         Mood::Garbage(at) => {
             let mut reply = answer(query);
@@ -66,6 +66,7 @@ enum Step {
         local: bool,
         needed: bool,
         unlike: Option<usize>,
+        client: u8,
     },
     Wait(u64),
     Abandon,
@@ -74,9 +75,9 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let ask = (any::<bool>(), any::<bool>(), prop::option::weighted(0.1, 0..3_usize));
+    let ask = (any::<bool>(), any::<bool>(), prop::option::weighted(0.1, 0..3_usize), 0..8_u8);
     prop_oneof![
-        6 => ask.prop_map(|(local, needed, unlike)| Step::Ask { local, needed, unlike }),
+        6 => ask.prop_map(|(local, needed, unlike, client)| Step::Ask { local, needed, unlike, client }),
         4 => (0..300_u64).prop_map(Step::Wait),
         1 => (0..20_000_u64).prop_map(Step::Wait),
         1 => Just(Step::Abandon),
@@ -86,10 +87,19 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn take(network: &mut Network, step: Step) {
     match step {
-        Step::Ask { local, needed, unlike } => {
-            let name: &[u8] = if local { b"\x01h\x03lan\0" } else { NAME };
-            let question =
-                Question { dnssec_ok: needed, dnssec_needed: needed, unlike, ..Question::new(name, AAAA) };
+        Step::Ask { local, needed, unlike, client } => {
+            let name: &[u8] = if local { b"\x01h\x03lan\0" } else { b"\x01n\x03www\x07example\0" };
+            // Two subscribers with four hosts each.
+            let address =
+                std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, u16::from(client) / 4, 0, 0, 0, client.into());
+            let payer = Payer::of(address.into(), 64, needed);
+            let question = Question {
+                dnssec_ok: needed,
+                dnssec_needed: needed,
+                unlike,
+                payer,
+                ..Question::new(name, AAAA)
+            };
             network.ask_for(&question);
         }
         Step::Wait(milliseconds) => network.run_for(ms(milliseconds)),
@@ -128,7 +138,7 @@ proptest! {
         let mut network = Network::bounded(&upstreams, servers.collect(), exchanges, seed);
         for step in steps {
             take(&mut network, step);
-            prop_assert!(network.open.len() <= exchanges);
+            prop_assert!(network.open.len() <= 2 * exchanges);
         }
         network.run_for(Duration::from_secs(10));
         prop_assert!(network.waiting.is_empty());

@@ -2,7 +2,7 @@
 
 use sixway_control::Instant;
 use sixway_control::dns64::upstream::{
-    DEADLINE, Event, Exhausted, MAX_EXCHANGES, Number, Question, Reply, Row, Upstreams,
+    DEADLINE, Event, Exhausted, MAX_QUESTIONS, Number, Question, Reply, Row, Upstreams,
 };
 use sixway_control::dns64::{Exchange, Failure, QueryTransport, Transmit, Upstream, Wire};
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,7 +120,7 @@ pub struct Network {
 
 impl Network {
     pub fn of(upstreams: &[Upstream], servers: Vec<(Duration, Behaviour)>) -> Self {
-        Self::bounded(upstreams, servers, MAX_EXCHANGES, 7)
+        Self::bounded(upstreams, servers, MAX_QUESTIONS, 7)
     }
 
     pub fn bounded(
@@ -241,6 +241,7 @@ impl Network {
         }
         self.events.extend(std::iter::from_fn(|| self.upstreams.poll_event()));
         assert_eq!(self.upstreams.open(), self.open.len(), "exchanges leak");
+        assert_eq!(self.upstreams.questions(), self.waiting.len(), "shares leak");
         assert!(self.upstreams.poll_timeout().is_some() || self.waiting.is_empty(), "it sleeps for ever");
     }
 

@@ -1,7 +1,7 @@
 //! One question: whom it goes to, how often, and what it ends with.
 
 use super::network::*;
-use sixway_control::dns64::upstream::{DEADLINE, Exhausted, MAX_TRIES, Question};
+use sixway_control::dns64::upstream::{DEADLINE, Exhausted, Health, MAX_TRIES, Question};
 use sixway_control::dns64::{Failure, QueryTransport};
 use std::time::Duration;
 
@@ -63,7 +63,8 @@ fn nobody_answers_and_the_question_ends_in_time() {
     let (outcome, took) = network.asked();
     assert_eq!(outcome, Err(Exhausted::NoReply));
     assert!(took <= DEADLINE.as_millis() as u64);
-    assert!(network.sent.len() <= MAX_TRIES + 1, "and a probe");
+    let tries = network.sent.iter().filter(|(_, sent)| sent.message.len() > NAME.len() + 12).count();
+    assert!(tries <= MAX_TRIES && network.sent.len() <= tries + 3, "and probes");
     assert!(network.open.len() <= 1);
 }
 
@@ -196,15 +197,32 @@ fn an_upstream_whose_reply_was_of_no_use_is_asked_last_and_by_stream() {
 }
 
 #[test]
-fn more_exchanges_than_allowed_are_refused_immediately() {
+fn more_questions_than_a_share_are_refused_immediately() {
     let mut network = Network::bounded(&[for_names(&[], true)], vec![(ms(10), dead())], 16, 7);
     let numbers: Vec<_> = (0..20).map(|_| network.ask()).collect();
     let refused = numbers.iter().filter(|number| {
-        network.outcomes.get(number).is_some_and(|(_, outcome)| *outcome == Err(Exhausted::Full))
+        network.outcomes.get(number).is_some_and(|(_, outcome)| *outcome == Err(Exhausted::NoShare))
     });
-    assert_eq!((refused.count(), network.open.len()), (4, 16));
+    assert_eq!((refused.count(), network.open.len()), (12, 8), "half of 16 for one payer");
     network.run_for(Duration::from_secs(5));
     assert!(network.waiting.is_empty() && network.open.len() <= 1);
+}
+
+#[test]
+fn want_of_descriptors_is_not_an_upstreams_silence() {
+    let mut network =
+        Network::new(vec![(ms(0), failing(Failure::NoRoom)), (ms(0), failing(Failure::NoRoom))]);
+    for _ in 0..20 {
+        let (outcome, took) = network.asked();
+        assert_eq!(outcome, Err(Exhausted::NoShare));
+        assert!(took <= DEADLINE.as_millis() as u64);
+    }
+    assert!(network.events.is_empty() && network.open.is_empty());
+    for row in network.rows() {
+        assert_eq!((row.health, row.asked, row.unanswered), (Health::Up, 0, 0));
+    }
+    network.servers[1].behaviour = good();
+    assert!(is_answer(&network.asked().0), "one can be asked again");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::upstream::{NOW, Reply, query, wire};
 use allocation_counter::measure;
 use sixway_control::dns64::cache::Cache;
 use sixway_control::dns64::compose::{self, Embedded, LocalRecord, ResponseOptions};
-use sixway_control::dns64::query::{Query, Unreadable};
+use sixway_control::dns64::query::Query;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -68,7 +68,8 @@ fn answer_all(cache: &Cache, messages: &[Vec<u8>], out: &mut Vec<u8>) {
             compose::renamed(out, &other, entry, &dress);
         }
     }
-    compose::unreadable(out, &[0; 12], Unreadable::Malformed, 1232);
+    let unreadable = Query::read(&[0; 12]).expect_err("it has no question");
+    compose::unreadable(out, &[0; 12], &unreadable, 1232);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which records of a reply are believed, and for how long.
 
 use super::upstream::{NOW, Reply, part, wire};
-use sixway_control::dns64::answer::{Answer, Disbelieved, Kind, LONGEST_CHAIN, Part};
+use sixway_control::dns64::answer::{Answer, Bounds, Disbelieved, Kind, LONGEST_CHAIN, Part};
 use std::time::Duration;
 
 const SOA: &str = "example.org. 3600 SOA ns.example.org. host.example.org. 1 7200 900 1209600 600";
@@ -22,7 +22,7 @@ fn records_of_the_question_are_believed_and_strangers_are_not() {
     assert_eq!(answer.kind(), Kind::Data);
     assert_eq!(part(&answer, Part::Chain), nothing());
     assert_eq!(part(&answer, Part::Data), ["www.example.org. 300 A 192.0.2.1"]);
-    assert_eq!(part(&answer, Part::Authority), ["example.org. 300 NS ns.example.org."]);
+    assert_eq!(part(&answer, Part::Authority), nothing());
 }
 
 #[test]
@@ -181,6 +181,65 @@ fn no_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
     let answer = ["a.example. 30 CNAME b.example.org."];
     let answer = Reply::to("a.example.", "AAAA", &answer, &[SOA]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.lifetime()), (Kind::NoData, 30));
+}
+
+#[test]
+fn ns_records_of_an_answer_are_not_believed() {
+    for owner in [".", "org.", "example.org.", "a.example.org."] {
+        let authority = [&*format!("{owner} 300 NS ns.evil.example.")];
+        for answer in [&["a.example.org. 9 A 192.0.2.1"][..], &[]] {
+            let reply = Reply::to("a.example.org.", "A", answer, &authority);
+            let reply = if answer.is_empty() { reply.rcode(3) } else { reply };
+            let answer = reply.read(true).unwrap();
+            assert_eq!((part(&answer, Part::Authority), part(&answer, Part::Proofs)), (nothing(), nothing()));
+        }
+    }
+}
+
+#[test]
+fn a_soa_record_above_an_upstreams_own_zone_says_how_long_no_lasts_and_is_not_passed_on() {
+    let read = |zone: u8, owner: &str, target: Option<&str>| {
+        let soa = SOA.replacen("example.org.", owner, 1);
+        let alias = target.map(|target| format!("a.corp.example.org. 900 CNAME {target}"));
+        let alias: Vec<&str> = alias.iter().map(String::as_str).collect();
+        let reply = Reply::to("a.corp.example.org.", "A", &alias, &[&soa]);
+        let bounds = Bounds { zone, ..super::upstream::bounds(false) };
+        let answer = Answer::read(&reply.key(), &reply.octets(), NOW, &bounds).unwrap();
+        let owners = part(&answer, Part::Authority)
+            .into_iter()
+            .map(|record| record.split(' ').next().unwrap().to_owned());
+        (owners.collect::<Vec<String>>(), answer.lifetime(), answer.negative_ttl(NOW))
+    };
+    let believed = |owner: &str| (vec![owner.to_owned()], 600, Some(600));
+    let corp = wire("corp.example.org.").len() as u8;
+    assert_eq!(read(corp, "corp.example.org.", None), believed("corp.example.org."));
+    assert_eq!(read(corp, "a.corp.example.org.", None), believed("a.corp.example.org."));
+    for owner in ["example.org.", "org.", "."] {
+        assert_eq!(read(corp, owner, None), believed("corp.example.org."), "{owner}");
+        assert_eq!(read(1, owner, None), believed(owner), "{owner}");
+    }
+    // The chain leads out of the zone, to where another zone's word counts.
+    assert_eq!(read(corp, "net.", Some("b.example.net.")), believed("net."));
+}
+
+#[test]
+fn a_signed_soa_record_above_an_upstreams_own_zone_is_left_out_and_its_time_counts() {
+    let signature = "example.org. 3600 RRSIG SOA example.org.";
+    let reply = Reply::to("a.corp.example.org.", "A", &[], &[SOA, signature]).rcode(3);
+    let zone = wire("corp.example.org.").len() as u8;
+    let bounds = Bounds { zone, ..super::upstream::bounds(true) };
+    let answer = Answer::read(&reply.key(), &reply.octets(), NOW, &bounds).unwrap();
+    assert_eq!((part(&answer, Part::Authority), part(&answer, Part::Proofs)), (nothing(), nothing()));
+    assert_eq!((answer.kind(), answer.lifetime()), (Kind::NameError, 600));
+}
+
+#[test]
+fn a_soa_record_that_another_zone_signs_is_not_believed() {
+    for (signer, count) in [("example.org.", 1), ("org.", 0), ("a.example.org.", 0)] {
+        let signature = format!("example.org. 3600 RRSIG SOA {signer}");
+        let reply = Reply::to("a.example.org.", "A", &[], &[SOA, &signature]).rcode(3);
+        assert_eq!(reply.read(true).unwrap().count(Part::Authority), count, "{signer}");
+    }
 }
 
 #[test]

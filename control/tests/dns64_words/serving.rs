@@ -3,7 +3,7 @@
 use super::upstream::{NOW, Reply, query, shown, wire};
 use sixway_control::dns64::answer::Answer;
 use sixway_control::dns64::compose::{self, LocalRecord, ResponseOptions};
-use sixway_control::dns64::query::{Edns, Query, Unreadable};
+use sixway_control::dns64::query::{Edns, Query};
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ const DRESS: ResponseOptions<'static> = ResponseOptions {
     ttl: None,
     limit: None,
     extended_error: None,
+    upstream_error: None,
+    cookie: None,
+    keepalive: None,
     udp_payload: 1232,
     pad: false,
 };
@@ -73,11 +76,11 @@ fn flags_are_those_of_the_query_and_of_the_dress() {
 #[test]
 fn dnssec_records_are_given_to_those_who_want_them() {
     let [answer, authority, _] = shown(&passed_on(&signed(), None, &DRESS));
-    assert_eq!((answer.len(), authority), (2, vec!["example.org. 300 NS ns.example.org.".to_owned()]));
+    assert_eq!((answer.len(), authority.len()), (2, 0));
     let [answer, ..] = shown(&passed_on(&signed(), Some((1232, false)), &DRESS));
     assert_eq!(answer.len(), 2);
     let [answer, authority, _] = shown(&passed_on(&signed(), Some((1232, true)), &DRESS));
-    assert_eq!((answer.len(), authority.len()), (3, 2));
+    assert_eq!((answer.len(), authority.len()), (3, 0));
     assert!(answer[2].contains("RRSIG"), "signatures come last");
 }
 
@@ -103,6 +106,11 @@ fn excluded_addresses_are_left_out_with_their_signatures() {
     assert_eq!(serve(&mapped), (1, vec!["a.example.org. 300 AAAA 2001:db8::1".to_owned()]));
     assert_eq!(serve(&|_| false).1.len(), 3);
     assert_eq!(serve(&|_| true), (2, vec![]));
+    let emptied = served(("a.example.org.", "AAAA"), None, |out, query| {
+        compose::filtered(out, query, &answer, |_| true, &DRESS);
+    });
+    let soa = "a.example.org. 60 SOA a.example.org. nobody.invalid. 1 3600 1200 604800 60";
+    assert_eq!(shown(&emptied)[1], [soa], "nothing, with a SOA record (RFC 2308 §5)");
 }
 
 #[test]
@@ -150,10 +158,7 @@ fn an_answer_over_the_limit_is_truncated_whole() {
         passed_on(&addresses(40), Some((4_096, false)), &dress)
     };
     assert_eq!(limit(whole.len()), whole);
-    let authority = 2 + 10 + 5;
-    let spared = limit(whole.len() - 1);
-    assert_eq!((spared.len(), spared[2]), (whole.len() - authority, 0x81), "NS records can be spared");
-    let truncated = limit(whole.len() - authority - 1);
+    let truncated = limit(whole.len() - 1);
     assert_eq!(truncated[2], 0x83, "TC");
     assert_eq!(truncated[4..12], [0, 1, 0, 0, 0, 0, 0, 1]);
     assert_eq!(truncated.len(), 12 + 15 + 4 + 11);
@@ -167,6 +172,17 @@ fn a_text_makes_way_before_records_do() {
     let message = passed_on(&addresses(3), Some((512, false)), &dress);
     assert_eq!((message.len(), message[2]), (plain.len() + 6, 0x81));
     assert!(message.ends_with(&[0, 15, 0, 2, 0, 3]));
+}
+
+#[test]
+fn an_upstreams_error_is_told_next_to_ours() {
+    let dress =
+        ResponseOptions { extended_error: Some((0, "ours")), upstream_error: Some((15, "theirs")), ..DRESS };
+    let message = passed_on(&addresses(1), Some((512, false)), &dress);
+    assert!(message.ends_with(b"\0\x16\0\x0f\0\x06\0\0ours\0\x0f\0\x08\0\x0ftheirs"), "{message:?}");
+    let short = ResponseOptions { limit: Some(message.len() as u16 - 1), ..dress };
+    let message = passed_on(&addresses(1), Some((512, false)), &short);
+    assert!(message.ends_with(&[0, 15, 0, 2, 0, 0, 0, 15, 0, 2, 0, 15]), "{message:?}");
 }
 
 #[test]
@@ -186,7 +202,8 @@ fn a_padded_query_gets_a_padded_answer_where_that_hides_something() {
         message[length_at] = 5;
         message.extend([0, 12, 0, 1, 0]);
         let query = Query::read(&message).unwrap();
-        assert_eq!(query.edns, Some(Edns { payload: 1232, dnssec_ok: false, padding: true }));
+        let plain = Edns { payload: 1232, dnssec_ok: false, padding: true, keepalive: false, cookie: None };
+        assert_eq!(query.edns, Some(plain));
         let mut out = Vec::new();
         compose::forwarded(
             &mut out,
@@ -248,7 +265,7 @@ fn an_answer_at_another_name_is_led_to_with_its_names_written_out() {
             "1.0-63.2.0.192.in-addr.arpa. 190 PTR host.2.0.192.in-addr.arpa.",
         ]
     );
-    assert_eq!(authority, ["2.0.192.in-addr.arpa. 890 NS ns.0-63.2.0.192.in-addr.arpa."]);
+    assert_eq!(authority, Vec::<String>::new());
 }
 
 #[test]
@@ -270,20 +287,69 @@ fn no_at_another_name_keeps_its_soa_record() {
     assert_eq!(shown(&message)[1], ["2.0.192.in-addr.arpa. 500 SOA ns.example. host.example. 1 2 3 4 500"]);
 }
 
+fn unreadable(message: &[u8]) -> Option<Vec<u8>> {
+    let mut out = vec![1, 2, 3];
+    let unreadable = Query::read(message).expect_err("it cannot be read");
+    compose::unreadable(&mut out, message, &unreadable, 1232).then_some(out)
+}
+
 #[test]
 fn what_cannot_be_read_is_answered_as_far_as_that_goes() {
-    let answer = |message: &[u8], why| {
-        let mut out = vec![1, 2, 3];
-        compose::unreadable(&mut out, message, why, 1232).then_some(out)
+    let message = [0x12, 0x34, 0x01, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 7];
+    let response = [&[0x12, 0x34, 0x81][..], &message[3..]].concat();
+    assert_eq!(unreadable(&response), None);
+    assert_eq!(unreadable(&message[..11]), None);
+    let formerr = [0x12, 0x34, 0x81, 0x91, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(unreadable(&message), Some(formerr.to_vec()));
+    let notify = [&[0x12, 0x34, 0x21][..], &message[3..]].concat();
+    assert_eq!(unreadable(&notify).unwrap()[2..4], [0xa1, 0x94]);
+}
+
+#[test]
+fn what_cannot_be_understood_is_answered_with_its_question() {
+    let name = wire("A.example.org.");
+    let whole = query(&name, "AAAA", Some((1232, true)), [1, 0]);
+    let question = [&name[..], &[0, 28, 0, 1]].concat();
+    let opt = whole[whole.len() - 11..].to_vec();
+    let cut = whole[..whole.len() - 1].to_vec();
+    let twice = [&whole[..11], &[2], &whole[12..], &opt].concat();
+    let bad_option = [&whole[..whole.len() - 2], &[0, 3, 0, 12, 0]].concat();
+    let notify = [&whole[..2], &[0x21], &whole[3..]].concat();
+    for (message, rcode, has_opt) in
+        [(cut, 1, false), (twice, 1, true), (bad_option, 1, true), (notify, 4, true)]
+    {
+        let answer = unreadable(&message).unwrap();
+        assert_eq!((answer[3] & 15, &answer[4..12]), (rcode, &[0, 1, 0, 0, 0, 0, 0, u8::from(has_opt)][..]));
+        assert!(answer[12..].starts_with(&question), "{answer:?}");
+        // DO is copied (RFC 3225 §3).
+        let ours = [0, 0, 41, 4, 0xd0, 0, 0, 0x80, 0, 0, 0];
+        assert_eq!(&answer[12 + question.len()..], if has_opt { &ours[..] } else { &[] });
+    }
+}
+
+#[test]
+fn badvers_copies_do() {
+    for dnssec_ok in [false, true] {
+        let mut message = query(&wire("a."), "A", Some((1232, dnssec_ok)), [1, 0]);
+        let version = message.len() - 5;
+        message[version] = 1;
+        let answer = unreadable(&message).unwrap();
+        let opt = [0, 0, 41, 4, 0xd0, 1, 0, u8::from(dnssec_ok) << 7, 0, 0, 0];
+        assert_eq!((answer[3] & 15, answer[5], answer[11]), (0, 1, 1));
+        assert!(answer.ends_with(&[&[1, b'a', 0, 0, 1, 0, 1], &opt[..]].concat()), "{answer:?}");
+    }
+}
+
+#[test]
+fn octets_behind_the_last_record_do_no_harm() {
+    let message = query(&wire("a.example.org."), "AAAA", Some((1232, false)), [1, 0]);
+    let answer = addresses(1).read(false).unwrap();
+    let serve = |message: &[u8]| {
+        let mut out = Vec::new();
+        compose::forwarded(&mut out, &Query::read(message).unwrap(), &answer, &DRESS);
+        out
     };
-    let message = [0x12, 0x34, 0x29, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 7];
-    assert_eq!(answer(&message, Unreadable::Silent), None);
-    assert_eq!(answer(&message[..11], Unreadable::Malformed), None);
-    let formerr = [0x12, 0x34, 0xa9, 0x91, 0, 0, 0, 0, 0, 0, 0, 0];
-    assert_eq!(answer(&message, Unreadable::Malformed), Some(formerr.to_vec()));
-    assert_eq!(answer(&message, Unreadable::NotImplemented).unwrap()[3], 0x94);
-    let badvers = answer(&message, Unreadable::BadVersion).unwrap();
-    assert_eq!(badvers[3..], [0x90, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 41, 4, 0xd0, 1, 0, 0, 0, 0, 0]);
+    assert_eq!(serve(&[&message[..], b"trailing"].concat()), serve(&message));
 }
 
 fn is_excluded(excluded: &dyn Fn(Ipv6Addr) -> bool, address: IpAddr) -> bool {

@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 const BOUNDS: Bounds =
-    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5 };
+    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5, zone: 1 };
 
 fn embed(four: Ipv4Addr, list: &mut Embedded) {
     list.push((0x64_ff9b << 96 | u128::from(four.to_bits())).into());
@@ -47,8 +47,32 @@ fn an_a_answer_with_a_chain_becomes_an_aaaa_answer_with_that_chain() {
             "web.example.net. 100 AAAA 64:ff9b::c000:202",
         ]
     );
-    assert_eq!(authority, ["example.net. 840 NS ns.example.net."]);
+    assert_eq!(authority, Vec::<String>::new());
     assert_eq!(additional, Vec::<String>::new());
+}
+
+#[test]
+fn four_thousand_a_records_by_tcp_end_with_tc() {
+    let records: Vec<String> =
+        (0..4_000).map(|n| format!("a.example. 9 A 10.0.{}.{}", n / 256, n % 256)).collect();
+    let records: Vec<&str> = records.iter().map(String::as_str).collect();
+    let reply = Reply::to("a.example.", "A", &records, &[]);
+    let message = query(b"\x01a\x07example\0", "AAAA", Some((1232, false)), [1, 0]);
+    let query = Query::read(&message).unwrap();
+    let answer = Answer::read(&reply.key(), &reply.octets(), Instant::from_secs(100), &BOUNDS).unwrap();
+    let mut out = Vec::new();
+    let dress = ResponseOptions { now: Instant::from_secs(100), ..ResponseOptions::default() };
+    let made = compose::synthesised(&mut out, &query, &answer, None, embed, &dress);
+    assert!((2_300..4_000).contains(&made), "{made}");
+    assert_eq!(out[2], 0x83, "TC");
+    assert_eq!(shown(&out)[0].len(), made, "as many records as there is room for");
+    let text = format!("only {made} of 4000 records");
+    assert!(out.ends_with(&[&[0, 15, 0, text.len() as u8 + 2, 0, 0], text.as_bytes()].concat()));
+    // Without EDNS there is nothing but TC.
+    let plain = &message[..message.len() - 11];
+    let plain = [&plain[..11], &[0], &plain[12..]].concat();
+    compose::synthesised(&mut out, &Query::read(&plain).unwrap(), &answer, None, embed, &dress);
+    assert_eq!((out[2], shown(&out)[0].len()), (0x83, made));
 }
 
 #[test]

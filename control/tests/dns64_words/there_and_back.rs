@@ -154,7 +154,7 @@ proptest! {
         if !dnssec_ok {
             given = without(&given, " rrsig ");
         }
-        if answer.kind() == Kind::Unfinished {
+        if matches!(answer.kind(), Kind::Data | Kind::Unfinished) {
             authority.clear();
         }
         let [records, authorities, _] = shown(&out);
@@ -186,7 +186,7 @@ proptest! {
             let sixes: Vec<String> = fours.flat_map(|four| (0..prefixes).map(move |at| prefix(at, four).to_string())).collect();
             let ttl = made.ttl.min(86_400).min(bound);
             let sixes = Made { ttl, ..made.clone() }.records("AAAA", &sixes);
-            let [given, authority, _] = expected(&reply, 0);
+            let [given, ..] = expected(&reply, 0);
             let signatures = without(&given[made.names.len() - 1 + made.data.len()..], " rrsig a ");
             let mut all = [&given[..made.names.len() - 1], &lower(&sixes)].concat();
             if dnssec_ok {
@@ -194,7 +194,7 @@ proptest! {
             }
             let [records, authorities, _] = shown(&out);
             prop_assert_eq!(lower(&records), all);
-            prop_assert_eq!(lower(&authorities), authority);
+            prop_assert_eq!(authorities.len(), 0);
         }
     }
 

@@ -125,7 +125,7 @@ fn show(record: &domain::base::ParsedRecord<'_, &[u8]>) -> String {
 
 /// Bounds as the resolver has them by default.
 pub fn bounds(dnssec_ok: bool) -> Bounds {
-    Bounds { dnssec_ok, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5 }
+    Bounds { dnssec_ok, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5, zone: 1 }
 }
 
 /// When replies are read.

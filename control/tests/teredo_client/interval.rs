@@ -166,3 +166,20 @@ fn a_bubble_of_somebody_else_on_the_secondary_port_proves_nothing() {
     assert_eq!(nat.host.receive(Port::Secondary, at(PRIMARY), &other), Err(Refused::WrongDestination));
     assert_eq!(nat.interval(), 30);
 }
+
+#[test]
+fn the_secondary_port_sends_solicitations_to_the_server_alone_and_nothing_after_its_end() {
+    let mut nat = Nat::new(1_000);
+    nat.run(1_500);
+    assert_eq!(nat.host.closed, [Port::Secondary]);
+    let of_secondary = |nat: &Nat| nat.host.sent.iter().filter(|out| out.from == Port::Secondary).count();
+    for out in nat.host.sent.iter().filter(|out| out.from == Port::Secondary) {
+        assert!([at(PRIMARY), at(SECONDARY)].contains(&out.to), "{}", out.to);
+        // It reads as a solicitation.
+        out.asked();
+    }
+    let before = of_secondary(&nat);
+    assert!(before > 2);
+    nat.run(1_000);
+    assert_eq!((of_secondary(&nat), nat.host.closed.len()), (before, 1));
+}

@@ -4,6 +4,7 @@ use super::*;
 use ring::hmac;
 use sixway_control::teredo_client::{NatKind, Phase, PortChoice, Secret};
 use sixway_control::teredo_server::ClientKey;
+use sixway_dataplane::mechanism::teredo::PortRule;
 use sixway_wire::teredo::TeredoAddress;
 
 #[test]
@@ -246,5 +247,25 @@ fn a_server_of_this_project_qualifies_a_client_with_and_without_a_secret() {
             host.receive(Port::Service, to, &out).unwrap();
         }
         assert_eq!(host.used[0].address.mapped(), MAPPED);
+    }
+}
+
+/// RFC 6081 §3.3 and §3.4.
+#[test]
+fn a_symmetric_nat_is_told_by_how_its_ports_follow() {
+    let port = |port| Endpoint4 { port, ..MAPPED };
+    let sequential = Some(PortRule::Sequential { secondary: SECONDARY });
+    for (first, second, rule) in [
+        (port(LOCAL.port), port(LOCAL.port), None),
+        (port(5_000), port(5_000), None),
+        (port(LOCAL.port), port(9_000), Some(PortRule::Preserved)),
+        (port(5_000), port(5_001), sequential),
+        (port(5_000), port(61_000), sequential),
+    ] {
+        let mut host = Host::new(settings());
+        assert_eq!(host.client.port_rule(), None);
+        host.answer(first).unwrap();
+        host.answer(second).unwrap();
+        assert_eq!(host.client.port_rule(), rule, "{first} {second}");
     }
 }

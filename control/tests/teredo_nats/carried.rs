@@ -1,7 +1,7 @@
 //! Packets between clients, and between clients and native hosts, by the engine's client and relay behind NATs of every kind.
 
 use super::engine_ends::{EngineClient, RelayHost};
-use super::meeting::figure_1;
+use super::meeting::{figure_1, figure_1_with_ports};
 use super::*;
 use sixway_control::Instant;
 use sixway_dataplane::mechanism::teredo::PeerState;
@@ -28,6 +28,11 @@ struct Internet {
 
 impl Internet {
     fn new(kinds: &[Kind], delay: u64, seed: u64) -> Self {
+        Self::with_spares(kinds, 0, (delay, seed))
+    }
+
+    /// The same; each client has this many spare ports.
+    fn with_spares(kinds: &[Kind], spares: u16, (delay, seed): (u64, u64)) -> Self {
         let mut network = Network::new(Duration::from_millis(delay), seed);
         let relay = RelayHost::new(RELAY, "2001:db8::9".parse().unwrap(), seed, network.now);
         let server = ServerHost::new(PRIMARY, Some(SECONDARY));
@@ -49,7 +54,8 @@ impl Internet {
             let endpoint = Endpoint4::new(address, 40_001 + u16::from(n));
             let local = Local { endpoint, subnets: Vec::new() };
             let settings = Settings { probe_cone: false, ..Settings::new(vec![SERVER]) };
-            let peers = EngineClient::new(endpoint, seed ^ u64::from(n), network.now);
+            let mut peers = EngineClient::new(endpoint, seed ^ u64::from(n), network.now);
+            peers.spares = spares;
             let client = ClientHost::new(settings, local, n, peers, network.now);
             network.attach(address, Some(nat), client.clone());
             client
@@ -59,8 +65,40 @@ impl Internet {
         Self { network, relay, clients }
     }
 
+    /// Two clients of one private network behind one NAT, which sends packets for its own address back to that side or not.
+    fn behind_one_nat(kind: Kind, hairpins: bool, (delay, seed): (u64, u64)) -> Self {
+        let mut network = Network::new(Duration::from_millis(delay), seed);
+        let relay = RelayHost::new(RELAY, "2001:db8::9".parse().unwrap(), seed, network.now);
+        let server = ServerHost::new(PRIMARY, Some(SECONDARY));
+        for address in [PRIMARY, SECONDARY] {
+            network.attach(address, None, server.clone());
+        }
+        let options = Options { kind, preserves_ports: false, hairpins, timeout: Duration::from_secs(60) };
+        let nat = network.nat(Nat::new(options, NAT, seed));
+        let clients = (0..2_u8).map(|n| {
+            let endpoint = Endpoint4::new(Ipv4Addr::new(10, 0, 0, 5 + n), 40_001 + u16::from(n));
+            let peers = EngineClient::new(endpoint, seed ^ u64::from(n), network.now);
+            let settings = Settings { probe_cone: false, ..Settings::new(vec![SERVER]) };
+            let local = Local { endpoint, subnets: Vec::new() };
+            let client = ClientHost::new(settings, local, n, peers, network.now);
+            network.attach(endpoint.address, Some(nat), client.clone());
+            client
+        });
+        let clients = clients.collect();
+        network.run(Duration::from_secs(5));
+        Self { network, relay, clients }
+    }
+
     fn address(&self, client: usize) -> Ipv6Addr {
         self.clients[client].borrow().address().unwrap().address()
+    }
+
+    /// Whether a client's packet comes to the other one.
+    fn carries(&mut self, from: usize, to: usize) -> bool {
+        let sent = packet(self.address(from), self.address(to), b"packet");
+        self.clients[from].borrow_mut().peers.sends(sent.clone());
+        self.network.run(Duration::from_secs(12));
+        self.clients[to].borrow().peers.end.delivered.contains(&sent)
     }
 
     /// Whether a client's packet comes to the other one, and the answer back.
@@ -104,6 +142,66 @@ fn packets_pass_between_clients_behind_the_pairs_of_nats_that_rfc_6081_names_and
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// The whole figure, with ports that are predicted (§5.4, §5.5).
+#[test]
+fn with_predicted_ports_packets_pass_behind_all_pairs_of_nats_that_rfc_6081_names_and_behind_no_others() {
+    let mut wrong = Vec::new();
+    for source in Kind::ALL {
+        for destination in Kind::ALL {
+            let Some(expected) = figure_1_with_ports(source, destination) else { continue };
+            for (delay, seed) in [(5, 1), (80, 22), (300, 333)] {
+                let met = Internet::with_spares(&[source, destination], 8, (delay, seed)).pass(0, 1);
+                if met != expected {
+                    wrong.push((source, destination, delay, met));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// Pairs of clients behind one NAT of each kind that meet although they should not, or do not although they should.
+fn wrong_behind_one_nat(
+    isolates: bool,
+    expected: impl Fn(Kind, bool) -> Option<bool>,
+) -> Vec<(Kind, bool, u64, bool)> {
+    let mut wrong = Vec::new();
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::Absent) {
+        for hairpins in [true, false] {
+            let Some(expected) = expected(kind, hairpins) else { continue };
+            for (delay, seed) in [(5, 1), (300, 333)] {
+                let mut internet = Internet::behind_one_nat(kind, hairpins, (delay, seed));
+                internet.network.isolates = isolates;
+                // The first packets come before the peer knows whose the endpoint is, and are dropped.
+                let met = (0..3).any(|_| internet.carries(0, 1)) && (0..3).any(|_| internet.carries(1, 0));
+                let now = internet.network.now;
+                let row = internet.clients[0].borrow().peers.end.peer(internet.address(1), now);
+                let state = if met { PeerState::Established } else { PeerState::Unreachable };
+                assert_eq!(row.map(|row| row.state), Some(state), "{kind:?} {hairpins} {delay}");
+                if met != expected {
+                    wrong.push((kind, hairpins, delay, met));
+                }
+            }
+        }
+    }
+    wrong
+}
+
+/// RFC 6081 §3.5: by the alternate addresses in their bubbles.
+#[test]
+fn clients_of_one_link_reach_each_other_behind_any_nat_whether_it_hairpins_or_not() {
+    assert_eq!(wrong_behind_one_nat(false, |_, _| Some(true)), []);
+}
+
+/// As behind two NATs in front of which there is a third one: their own endpoints lead nowhere.
+#[test]
+fn clients_behind_one_nat_without_a_common_link_reach_each_other_only_if_it_hairpins() {
+    assert_eq!(
+        wrong_behind_one_nat(true, |kind, hairpins| figure_1(kind, kind).map(|meets| meets && hairpins)),
+        []
+    );
 }
 
 /// RFC 4380 §5.2.9 and §5.4: whatever the NAT.

@@ -10,7 +10,9 @@ use sixway_control::Instant;
 use sixway_control::teredo_client::ClientState;
 use sixway_dataplane::engine::{Engine, EngineConfig};
 use sixway_dataplane::frame::Ingress;
-use sixway_dataplane::mechanism::teredo::{PeerRow, RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
+use sixway_dataplane::mechanism::teredo::{
+    PeerRow, PortRule, Prediction, RelayConfig, TeredoChange, TeredoConfig, TeredoRole,
+};
 use sixway_dataplane::{Frame, Outbox};
 use sixway_wire::protocol::UDP;
 use sixway_wire::{Endpoint4, Ipv4Header, UdpHeader};
@@ -29,6 +31,8 @@ pub struct EngineEnd {
     /// IPv6 packets that came out of the tunnel, and ICMP errors to the sender of what went into it.
     pub delivered: Vec<Vec<u8>>,
     due: Option<Instant>,
+    /// What is sent from other ports.
+    apart: Vec<Datagram>,
 }
 
 impl EngineEnd {
@@ -43,7 +47,14 @@ impl EngineEnd {
         };
         let mut engine = Engine::new(&config).unwrap();
         engine.change_teredo(0, &TeredoChange::Local(Some(local), Vec::new()), now);
-        Self { engine, out: Outbox::new(256), local, delivered: Vec::new(), due: Some(now) }
+        Self {
+            engine,
+            out: Outbox::new(256),
+            local,
+            delivered: Vec::new(),
+            due: Some(now),
+            apart: Vec::new(),
+        }
     }
 
     pub fn change(&mut self, change: &TeredoChange, now: Instant) {
@@ -62,7 +73,11 @@ impl EngineEnd {
 
     /// A datagram came.
     pub fn arrived(&mut self, from: Endpoint4, payload: &[u8], now: Instant) -> Sent {
-        let local = self.local;
+        self.arrived_at(self.local, from, payload, now)
+    }
+
+    /// The same at another port.
+    fn arrived_at(&mut self, local: Endpoint4, from: Endpoint4, payload: &[u8], now: Instant) -> Sent {
         let udp = UdpHeader::new(from.port, local.port, payload.len());
         let ipv4 = Ipv4Header::new(from.address, local.address, UDP, udp.length.into());
         let octets = [&ipv4.octets()[..], &udp.octets(), payload].concat();
@@ -99,10 +114,14 @@ impl EngineEnd {
             }
             assert_eq!(packet[9], UDP);
             let address = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
-            sent.push((
-                Endpoint4::new(address, u16::from_be_bytes([packet[22], packet[23]])),
-                packet[28..].to_vec(),
-            ));
+            let to = Endpoint4::new(address, u16::from_be_bytes([packet[22], packet[23]]));
+            let (port, payload) = (u16::from_be_bytes([packet[20], packet[21]]), packet[28..].to_vec());
+            if port == self.local.port {
+                sent.push((to, payload));
+            } else {
+                let from = Endpoint4::new(self.local.address, port);
+                self.apart.push(Datagram { from, to, payload });
+            }
         }
         sent
     }
@@ -113,11 +132,27 @@ pub struct EngineClient {
     pub end: EngineEnd,
     waiting: Vec<Vec<u8>>,
     now: Instant,
+    prediction: Prediction,
+    /// How many spare ports it has behind a symmetric NAT.
+    pub spares: u16,
+    /// The number of the next one.
+    next_spare: u16,
 }
 
 impl EngineClient {
     pub fn new(local: Endpoint4, seed: u64, now: Instant) -> Self {
-        Self { end: EngineEnd::new(TeredoRole::Client, local, seed, now), waiting: Vec::new(), now }
+        let end = EngineEnd::new(TeredoRole::Client, local, seed, now);
+        let (waiting, prediction) = Default::default();
+        Self { end, waiting, now, prediction, spares: 0, next_spare: 52_000 }
+    }
+
+    /// Opens another port for one that is spent.
+    fn replace_spent(&mut self) {
+        let Some(spent) = self.end.engine.teredo()[0].row().spares.spent else { return };
+        for port in self.prediction.ports.iter_mut().filter(|port| **port == spent) {
+            (*port, self.next_spare) = (self.next_spare, self.next_spare + 1);
+        }
+        self.end.change(&TeredoChange::Prediction(self.prediction.clone()), self.now);
     }
 
     /// The host sends an IPv6 packet.
@@ -152,8 +187,34 @@ impl Peers for EngineClient {
         }
         if self.end.due.is_none_or(|due| due <= now) {
             sent.extend(self.end.tick(now));
+            self.replace_spent();
         }
         sent
+    }
+
+    fn follow(&mut self, rule: Option<PortRule>) {
+        if rule == self.prediction.rule || self.spares == 0 {
+            return;
+        }
+        let ports = self.next_spare..self.next_spare + self.spares;
+        self.next_spare = ports.end;
+        self.prediction = Prediction { rule, ports: ports.collect() };
+        self.end.change(&TeredoChange::Prediction(self.prediction.clone()), self.now);
+    }
+
+    fn receive_apart(&mut self, datagram: &Datagram, now: Instant) {
+        self.now = now;
+        if !self.prediction.ports.contains(&datagram.to.port) {
+            return;
+        }
+        let sent = self.end.arrived_at(datagram.to, datagram.from, &datagram.payload, now);
+        let from = self.end.local;
+        let sent = sent.into_iter().map(|(to, payload)| Datagram { from, to, payload });
+        self.end.apart.extend(sent);
+    }
+
+    fn apart(&mut self) -> Vec<Datagram> {
+        core::mem::take(&mut self.end.apart)
     }
 }
 

@@ -9,6 +9,7 @@ use sixway_control::teredo_client::{
     Action, Client, ClientState, DISCOVERY, Local, NatKind, Port, Settings, Why,
 };
 use sixway_control::teredo_server::{self, Sent, Server};
+use sixway_dataplane::mechanism::teredo::PortRule;
 use sixway_wire::teredo::{Origin, Prologue, TEREDO_PORT, TeredoAddress, bubble};
 use sixway_wire::{Endpoint4, Ipv6Header};
 use std::rc::Rc;
@@ -71,6 +72,14 @@ pub trait Peers {
     fn due(&self) -> Option<Instant>;
     /// What is sent from the service port at this time.
     fn step(&mut self, now: Instant) -> Vec<(Endpoint4, Vec<u8>)>;
+    /// What is known of the NAT's ports.
+    fn follow(&mut self, _rule: Option<PortRule>) {}
+    /// A datagram came to another port.
+    fn receive_apart(&mut self, _datagram: &Datagram, _now: Instant) {}
+    /// What is sent from other ports.
+    fn apart(&mut self) -> Vec<Datagram> {
+        Vec::new()
+    }
 }
 
 /// Answers an indirect bubble with a direct one, with its nonce, and writes down what comes.
@@ -175,7 +184,7 @@ impl<P: Peers> Host for ClientHost<P> {
             port if port == self.local.endpoint.port => Port::Service,
             port if port == secondary => Port::Secondary,
             port if port == probe => Port::Probe,
-            _ => return,
+            _ => return self.peers.receive_apart(datagram, now),
         };
         let taken = self.client.receive(port, *from, payload, now);
         if port == Port::Service && taken.is_err() {
@@ -214,9 +223,11 @@ impl<P: Peers> Host for ClientHost<P> {
                 Action::LocalPeer(peer, endpoint) => self.peers.local_peer(peer, endpoint),
             }
         }
+        self.peers.follow(self.client.port_rule());
         let local = self.endpoint(Port::Service);
         let sent = self.peers.step(now).into_iter();
         self.out.extend(sent.map(|(to, payload)| Datagram { from: local, to, payload }));
+        self.out.extend(self.peers.apart());
         core::mem::take(&mut self.out)
     }
 }

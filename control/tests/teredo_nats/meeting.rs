@@ -179,6 +179,18 @@ pub fn figure_1(source: Kind, destination: Kind) -> Option<bool> {
     }
 }
 
+/// The same with the other two, which use another port of the client for each peer.
+pub fn figure_1_with_ports(source: Kind, destination: Kind) -> Option<bool> {
+    use Kind::{PortPreservingSymmetric, PortRestricted, SequentialSymmetric};
+    match (source, destination) {
+        (PortPreservingSymmetric, PortRestricted | PortPreservingSymmetric | SequentialSymmetric)
+        | (PortRestricted, PortPreservingSymmetric | SequentialSymmetric)
+        | (SequentialSymmetric, PortRestricted) => Some(true),
+        (SequentialSymmetric, PortPreservingSymmetric | SequentialSymmetric) => Some(false),
+        _ => figure_1(source, destination),
+    }
+}
+
 #[test]
 fn clients_meet_behind_the_pairs_of_nats_that_rfc_6081_names_and_behind_no_others() {
     let mut wrong = Vec::new();

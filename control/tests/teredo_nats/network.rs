@@ -42,6 +42,8 @@ pub struct Network {
     pub delay: Duration,
     /// Of 256 datagrams, this many are lost.
     pub loss: u8,
+    /// Hosts behind one NAT do not reach each other by their own addresses.
+    pub isolates: bool,
     pub nats: Vec<Nat>,
     hosts: Vec<Attached>,
     under_way: BTreeMap<(Instant, u64), Datagram>,
@@ -55,6 +57,7 @@ impl Network {
             now: Instant::from_secs(1_000),
             delay,
             loss: 0,
+            isolates: false,
             nats: Vec::new(),
             hosts: Vec::new(),
             under_way: BTreeMap::new(),
@@ -96,6 +99,9 @@ impl Network {
         // On one link, directly.
         let neighbours = self.hosts.iter().filter(|other| nat.is_some() && other.nat == nat);
         let is_neighbour = neighbours.clone().any(|other| other.address == to.address);
+        if is_neighbour && self.isolates {
+            return;
+        }
         if to.address.is_multicast() {
             let heard: Vec<_> = neighbours
                 .filter(|other| other.address != from.address)

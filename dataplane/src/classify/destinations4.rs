@@ -1,4 +1,4 @@
-//! IPv4 prefixes that mechanisms own as destinations: the addresses of pools, and the prefixes behind tunnels.
+//! IPv4 prefixes that have owners: mechanisms, of the addresses of pools and of the prefixes behind tunnels.
 
 use crate::verdict::MechanismId;
 use core::net::Ipv4Addr;
@@ -8,35 +8,41 @@ use sixway_wire::Prefix4;
 const FEW: usize = 8;
 
 /// IPv4 prefixes and their owners. The longest prefix that holds an address owns it; of two alike, the first.
-#[derive(Clone, Debug, Default)]
-pub struct Destinations4 {
+#[derive(Clone, Debug)]
+pub struct Destinations4<Owner = MechanismId> {
     /// Longest first, where there are few.
-    few: Vec<Entry>,
+    few: Vec<Entry<Owner>>,
     /// Otherwise: the first address of each range and its owner, ascending. The first range starts at 0.
-    many: Vec<(u32, Option<MechanismId>)>,
+    many: Vec<(u32, Option<Owner>)>,
+}
+
+impl<Owner> Default for Destinations4<Owner> {
+    fn default() -> Self {
+        Self { few: Vec::new(), many: Vec::new() }
+    }
 }
 
 /// A prefix as it is compared.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct Entry<Owner> {
     bits: u32,
     mask: u32,
-    owner: MechanismId,
+    owner: Owner,
 }
 
-impl Entry {
+impl<Owner> Entry<Owner> {
     #[inline(always)]
     const fn holds(&self, bits: u32) -> bool {
         bits & self.mask == self.bits
     }
 }
 
-impl Destinations4 {
+impl<Owner: Copy> Destinations4<Owner> {
     /// The prefixes with their owners, in the order of the configuration.
-    pub fn new(mut prefixes: Vec<(Prefix4, MechanismId)>) -> Self {
+    pub fn new(mut prefixes: Vec<(Prefix4, Owner)>) -> Self {
         prefixes.sort_by_key(|(prefix, _)| core::cmp::Reverse(prefix.length()));
         let many = if prefixes.len() > FEW { ranges(&prefixes) } else { Vec::new() };
-        let entry = |(prefix, owner): (Prefix4, MechanismId)| Entry {
+        let entry = |(prefix, owner): (Prefix4, Owner)| Entry {
             bits: prefix.address().to_bits(),
             mask: prefix.mask(),
             owner,
@@ -52,7 +58,7 @@ impl Destinations4 {
 
     /// The owner of an address.
     #[inline(always)]
-    pub fn owner(&self, address: Ipv4Addr) -> Option<MechanismId> {
+    pub fn owner(&self, address: Ipv4Addr) -> Option<Owner> {
         let bits = address.to_bits();
         if self.many.is_empty() {
             return self.few.iter().find(|entry| entry.holds(bits)).map(|entry| entry.owner);
@@ -61,14 +67,14 @@ impl Destinations4 {
     }
 
     #[inline(never)]
-    fn owner_among_many(&self, bits: u32) -> Option<MechanismId> {
+    fn owner_among_many(&self, bits: u32) -> Option<Owner> {
         let behind = self.many.partition_point(|(first, _)| *first <= bits);
         self.many.get(behind.checked_sub(1)?)?.1
     }
 }
 
 /// The ranges into which prefixes, longest first, cut the addresses, each with its owner.
-fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)> {
+fn ranges<Owner: Copy>(prefixes: &[(Prefix4, Owner)]) -> Vec<(u32, Option<Owner>)> {
     let first = |prefix: &Prefix4| prefix.address().to_bits();
     let behind = |prefix: &Prefix4| prefix.last().to_bits().checked_add(1);
     let mut starts: Vec<u32> = vec![0];
@@ -76,11 +82,11 @@ fn ranges(prefixes: &[(Prefix4, MechanismId)]) -> Vec<(u32, Option<MechanismId>)
     starts.sort_unstable();
     starts.dedup();
     // Prefixes nest or are apart: those that hold a range's start are a stack, and the last one is the longest.
-    let mut ascending: Vec<&(Prefix4, MechanismId)> = prefixes.iter().collect();
+    let mut ascending: Vec<&(Prefix4, Owner)> = prefixes.iter().collect();
     ascending.sort_by_key(|(prefix, _)| (prefix.address(), prefix.length()));
     ascending.dedup_by_key(|(prefix, _)| *prefix);
     let mut next = ascending.into_iter().peekable();
-    let mut open: Vec<&(Prefix4, MechanismId)> = Vec::new();
+    let mut open: Vec<&(Prefix4, Owner)> = Vec::new();
     let owner_from = |start: u32| {
         open.retain(|(prefix, _)| prefix.last().to_bits() >= start);
         while let Some(found) = next.next_if(|(prefix, _)| first(prefix) <= start) {

@@ -13,7 +13,7 @@ use super::slot::Slot;
 use super::softwire_ends::SoftwireEnds;
 use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use super::udp_ends::UdpEnds;
-use crate::classify::{Destinations4, Steering};
+use crate::classify::{Destinations4, DividedAddresses, PortClaim, Steering};
 use crate::effects::Effects;
 use crate::fragment::{Joining, Mates, Reassembly};
 use crate::kind::Kind;
@@ -35,6 +35,8 @@ use sixway_wire::{Prefix4, Prefix6};
 /// One worker's engine.
 pub struct Engine {
     pub(super) steering: Steering,
+    /// Addresses that several mechanisms own together.
+    pub(super) divided4: DividedAddresses,
     pub(super) mechanisms: Mechanisms,
     /// The mechanisms that name IPv4 addresses, in the order in which they are asked.
     pub(super) names4: Vec<MechanismId>,
@@ -88,6 +90,7 @@ struct Routes {
     tunnel_policies: Vec<TunnelPolicy>,
     destinations6: Vec<(Prefix6, MechanismId)>,
     destinations4: Vec<(Prefix4, MechanismId)>,
+    ports4: Vec<PortClaim>,
     /// Tunnels of IPv6 in IPv4, each with its local address.
     tunnels: Vec<(TunnelAt, Ipv4Addr)>,
     /// The other tunnels, each with both ends.
@@ -104,6 +107,11 @@ impl Routes {
         self.tunnel_policies.push(config.tunnel_policy());
         self.destinations6.extend(claims.destinations6.into_iter().map(|prefix| (prefix, id)));
         self.destinations4.extend(claims.destinations4.into_iter().map(|prefix| (prefix, id)));
+        let ports4 = claims.ports4.into_iter();
+        for ports in ports4 {
+            self.destinations4.extend(ports.addresses.iter().map(|prefix| (*prefix, id)));
+            self.ports4.push(PortClaim { owner: id, ports });
+        }
         self.tunnels.extend(config.local().map(|local| (tunnel, local)));
         self.pair_tunnels.extend(config.ends().map(|ends| (ends, tunnel)));
         self.concentrators.extend(config.concentrator().map(|ends| (ends, tunnel)));
@@ -124,6 +132,7 @@ impl Engine {
         let errors = IcmpErrors::new(config.icmp_errors_per_second, config.own4, config.own6, seed[1]);
         let mut engine = Self {
             steering: Steering::default(),
+            divided4: DividedAddresses::default(),
             mechanisms: Mechanisms::default(),
             names4: Vec::new(),
             sure4: None,
@@ -200,7 +209,7 @@ impl Engine {
     /// Steers to the mechanisms.
     fn steer(&mut self, routes: Routes) {
         let Routes { policies, tunnel_policies, destinations6, destinations4, tunnels, .. } = routes;
-        let Routes { pair_tunnels, concentrators, .. } = routes;
+        let Routes { pair_tunnels, concentrators, ports4, .. } = routes;
         // The mechanism that takes the rest is asked about every other destination. If tunnels have IPv4 prefixes, those are asked first, after
         // tables.
         self.names4.extend(self.sure4.take());
@@ -220,6 +229,7 @@ impl Engine {
         self.path.host = HostAddresses::new(&self.config, self.own6);
         self.path.rewriter.set_policies(policies, tunnel_policies);
         let destinations4 = Destinations4::new(destinations4);
+        self.divided4 = DividedAddresses::new(&ports4);
         self.all4 = self.sure4.filter(|_| self.names4.is_empty() && destinations4.is_empty());
         // An address that the host shares with a pool: packets for it belong to the pool. It is not behind a tunnel.
         let is_shared = |own: &Ipv4Addr| destinations4.owner(*own).is_some_and(|id| id.kind.is_routed());

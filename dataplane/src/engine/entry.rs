@@ -18,7 +18,7 @@ use crate::mechanism::teredo::{Teredo, TeredoChange};
 use crate::outbox::Outbox;
 use crate::stateful::Stateful;
 use crate::verdict::{Verdict, WorkerId};
-use core::net::Ipv4Addr;
+use sixway_wire::Endpoint4;
 
 impl Engine {
     /// The counters since the start.
@@ -36,25 +36,40 @@ impl Engine {
         Some((self.mechanisms.stateful().nth(index)?, &mut self.path.effects.counters))
     }
 
-    /// The stateful translator with this identity, of several the one whose pool holds the address; and the counters.
+    /// The stateful translator with this identity, of several the one whose pool has the outside endpoint; and the counters.
     pub fn stateful_of(
         &mut self,
         identity: Identity,
-        outside: Ipv4Addr,
+        outside: Endpoint4,
     ) -> Option<(&mut dyn Stateful, &mut Counters)> {
         let index = self.stateful_index(identity, outside)?;
         self.stateful_at(index)
     }
 
-    /// The index of [`Engine::stateful_of`].
-    pub(super) fn stateful_index(&mut self, identity: Identity, outside: Ipv4Addr) -> Option<usize> {
-        let mut found = None;
-        for (index, one) in self.mechanisms.stateful().enumerate() {
-            if one.identity() == identity && (found.is_none() || one.owns_outside(outside)) {
-                found = Some(index);
+    /// The index of [`Engine::stateful_of`]. Several may have the address, each with other ports.
+    pub(super) fn stateful_index(&mut self, identity: Identity, outside: Endpoint4) -> Option<usize> {
+        let mut found: Option<(usize, (bool, bool))> = None;
+        for (index, one) in
+            self.mechanisms.stateful().enumerate().filter(|(_, one)| one.identity() == identity)
+        {
+            let has = one.owns_outside(outside.address);
+            let owns = (has, has && one.gives_port(outside.port));
+            if found.is_none_or(|(_, best)| owns > best) {
+                found = Some((index, owns));
             }
         }
-        found
+        found.map(|(index, _)| index)
+    }
+
+    /// The index of the stateful translator whose block of this port says which worker's queue packets are steered to: the first one, unless
+    /// only others give ports of the block. Their blocks have to be as large.
+    pub fn steering_index(&mut self, port: u16) -> usize {
+        let Some(size) = self.mechanisms.stateful().next().map(|one| one.ports_per_block()) else { return 0 };
+        let first = port - port % size;
+        let gives = |one: &mut dyn Stateful| {
+            one.ports_per_block() == size && (first..=first + (size - 1)).any(|port| one.gives_port(port))
+        };
+        self.mechanisms.stateful().position(gives).unwrap_or(0)
     }
 
     /// The NAT64s, in the order of the configuration.

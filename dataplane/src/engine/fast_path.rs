@@ -64,7 +64,7 @@ impl Engine {
         now: Instant,
     ) -> Result<(), NotAdopted> {
         let (translator, counters) =
-            self.stateful_of(flow.mechanism, flow.outside.0.address).ok_or(NotAdopted::NoTranslator)?;
+            self.stateful_of(flow.mechanism, flow.outside.0).ok_or(NotAdopted::NoTranslator)?;
         translator.adopt(flow, handle, usage, now, counters)
     }
 

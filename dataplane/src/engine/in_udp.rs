@@ -45,7 +45,11 @@ impl Engine {
             let id = MechanismId { kind: Kind::Teredo, index };
             Some((teredo.local()?, TunnelAt { id, policy: teredo.policy() }))
         });
-        self.udp_ends = UdpEnds::new(ends);
+        let spares = self.mechanisms.teredo.all.iter().zip(0..).flat_map(|(teredo, index)| {
+            let at = TunnelAt { id: MechanismId { kind: Kind::Teredo, index }, policy: teredo.policy() };
+            teredo.spares().map(move |end| (end, at))
+        });
+        self.udp_ends = UdpEnds::new(ends.chain(spares));
         self.join = self.config.join && (self.join || !self.udp_ends.is_empty());
     }
 }

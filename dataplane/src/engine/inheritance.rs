@@ -31,7 +31,7 @@ impl Engine {
         let Some((first, [_, ..])) = engines.split_first_mut() else { return };
         let mut of_translator = BTreeMap::<usize, Vec<SessionEnds>>::new();
         for ends in sessions {
-            if let Some(index) = first.stateful_index(mechanism, ends.2.0.address) {
+            if let Some(index) = first.stateful_index(mechanism, ends.2.0) {
                 of_translator.entry(index).or_default().push(ends);
             }
         }

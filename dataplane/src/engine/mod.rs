@@ -6,7 +6,7 @@
 //!     whole    fragments that wait for their packet                    owner  whose a packet is
 //!     tunnel_addresses  IPv6-in-IPv4 tunnels by local address         pair_ends  other tunnels by both ends
 //!     tunnel_errors  ICMP errors from tunnel paths                     path_news  those that other workers learn
-//!     own_tunnels    tunnels behind our own NAT44
+//!     own_tunnels    tunnels behind our own NAT44                     port_owner  whose a packet to an address of several mechanisms is
 //!     fast_path      sessions for the fast path                        generated  probes and answers
 //!     softwire_ends  IPv4 behind many remote ends                      softwires  what an AFTR's need in addition
 //!     udp_ends       tunnels in UDP by local endpoint                  in_udp  their packets
@@ -32,6 +32,7 @@ mod owner;
 mod pair_ends;
 mod path;
 mod path_news;
+mod port_owner;
 mod realms;
 mod slot;
 mod softwire_ends;

@@ -117,6 +117,9 @@ impl Engine {
                     self.check_outside_of_realm(frame, packet, id)?;
                     slot.alone = true;
                 }
+                if id.kind.owns_sources() && !self.divided4.is_empty() {
+                    return self.classify_by_port(frame, slot, id).map(Some);
+                }
                 if id.kind.owns_sources()
                     && let Addresses::V4 { source, .. } = packet.addresses
                     && frame.passes == 0
@@ -206,7 +209,12 @@ impl Engine {
 
     /// The owner of the result of a pass. A prefix that maps every IPv4 address
     /// does not own it.
-    pub(super) fn owner_again(&self, packet: &Packet, before: MechanismId) -> Result<Owner, DropReason> {
+    pub(super) fn owner_again(
+        &self,
+        frame: &Frame,
+        packet: &Packet,
+        before: MechanismId,
+    ) -> Result<Owner, DropReason> {
         source_check::check(packet)?;
         let turns = with_row_ref!(self.mechanisms, before.kind, row => row.turns_around());
         let owner = match packet.addresses {
@@ -214,7 +222,9 @@ impl Engine {
             Addresses::V4 { .. } if turns => Some(Owner::Mechanism(before)),
             Addresses::V4 { destination, .. } => match self.tunnel_address(packet, destination) {
                 Some(address) => Some(Owner::TunnelAddress(address)),
-                None => self.named4(destination).map(Owner::Mechanism),
+                None => {
+                    self.named4(destination).map(|id| Owner::Mechanism(self.owner_by_port(frame, packet, id)))
+                }
             },
             Addresses::V6 { destination, .. } if self.steering.is_end6(destination) => {
                 Some(Owner::TunnelAddress(TunnelAddress::V6))

@@ -51,6 +51,7 @@ impl Engine {
         let Ok(packet) = parse::parse(error.bytes()) else { return };
         let Addresses::V4 { destination, .. } = packet.addresses else { return };
         let Some(id) = self.named4(destination) else { return };
+        let id = self.owner_by_port(error, &packet, id);
         if let Some(worker) = self.elsewhere(error, &packet, Owner::Mechanism(id)) {
             (error.passes, error.verdict) = (1, Verdict::HandOver(worker));
             self.path.effects.counters.icmp_errors_handed_over += 1;
@@ -208,7 +209,7 @@ impl Engine {
                 | Next::Absorb
                 | Next::Control
                 | Next::Reply
-                | Next::Whole => self.owner_again(packet, *owner)?,
+                | Next::Whole => self.owner_again(frame, packet, *owner)?,
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {
                 return Ok(Verdict::HandOver(worker));

@@ -97,6 +97,9 @@ const LITTLE: usize = 4_096;
 /// The same for a destination: the largest packet and more, since a destination that has less replaces others only if the table is full.
 const LITTLE_OF_DESTINATION: usize = 1 << 17;
 
+/// Packets that a destination may have in any case, where destinations share a table: a flood to thousands of others would leave it one at a time.
+const FEW_OF_DESTINATION: usize = 16;
+
 /// RFC 791 §3.2, RFC 8200 §4.5: which packet a fragment belongs to. In IPv6 the Next Header of later fragments says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
@@ -369,9 +372,13 @@ impl Reassembly {
 
     /// Whether who shares the table with others may begin no further packet.
     fn is_over_packets(&self, key: &Key, holders: Holders) -> bool {
-        let holder = holders.destination.or(key.sharing.map(|_| holders.sender));
+        let (holder, few) = match (holders.destination, key.sharing) {
+            (Some(destination), _) => (destination, FEW_OF_DESTINATION - 1),
+            (None, Some(_)) => (holders.sender, 0),
+            (None, None) => return false,
+        };
         let left = self.limits.packets.saturating_sub(self.packets.len());
-        holder.is_some_and(|holder| self.charged(holder).packets > left / PART_OF_LEFT)
+        self.charged(holder).packets > (left / PART_OF_LEFT).max(few)
     }
 
     /// Starts a packet, if the table and its holders may have one more.

@@ -337,8 +337,62 @@ fn by_destination_what_is_new_replaces_what_waited_longest() {
     for number in 0..200 {
         admit(&mut table, &to(1, number)).unwrap();
     }
-    assert!(table.fragments() < 10, "{}", table.fragments());
+    assert_eq!(table.fragments(), 16, "the least that a destination may have");
     assert_eq!(table.take_displaced().of_table, 0);
+}
+
+/// While forged fragments to all addresses of a /20 fill the table, those of a packet to one address are joined if they arrive within the time in which
+/// the flood replaces the table once, though 14 other packets and one of the flood to this address wait.
+#[test]
+fn while_a_flood_covers_a_whole_pool_a_destination_has_sixteen_packets() {
+    let limits = FragmentLimits::default();
+    let mut table = Reassembly::by_destination(limits, 7);
+    let mut count = 0_u32;
+    let mut flood = |table: &mut Reassembly, packets: usize| {
+        for _ in 0..packets {
+            let mut octets = piece4((count >> 12) as u16, 8, true, &[7; 8]);
+            octets[12..16].copy_from_slice(&(0x0a00_0000 | count).to_be_bytes());
+            octets[16..20].copy_from_slice(&(0xcb00_0000 | (count % 4_096)).to_be_bytes());
+            count += 1;
+            admit(table, &header_sealed(octets)).unwrap();
+        }
+    };
+    flood(&mut table, 3 * limits.packets);
+    table.take_displaced();
+    let whole: Vec<Vec<u8>> = (0..15)
+        .map(|number: u8| {
+            let source = format!("198.51.100.{number}");
+            let mut octets = seal(v4(&source, "203.0.1.0", protocol::UDP, &udp(4_000, 53, 2_000)));
+            octets[4..6].copy_from_slice(&[0x57, number]);
+            header_sealed(octets)
+        })
+        .collect();
+    let cut: Vec<Vec<Vec<u8>>> = whole.iter().map(|octets| cut4(octets, 1_500)).collect();
+    for first in cut.iter().map(|pieces| &pieces[0]) {
+        assert!(admit(&mut table, first).unwrap().is_none());
+        flood(&mut table, 200);
+    }
+    // Their second fragments, in the same order.
+    for (number, last) in cut.iter().map(|pieces| &pieces[1]).enumerate() {
+        assert!(admit(&mut table, last).unwrap().is_some(), "{number}");
+    }
+    assert_eq!(table.take_displaced().of_share, 0);
+}
+
+/// The other side: what a flood of more than the whole table between two fragments costs.
+#[test]
+fn a_packet_is_lost_if_a_flood_replaces_the_whole_table_between_its_fragments() {
+    let limits = FragmentLimits::default();
+    let mut table = Reassembly::by_destination(limits, 7);
+    let pieces = cut4(&udp4(2_000), 1_500);
+    admit(&mut table, &pieces[0]).unwrap();
+    for count in 0..=limits.packets as u32 {
+        let mut octets = piece4(1, 8, true, &[7; 8]);
+        octets[16..20].copy_from_slice(&(0xcc00_0000 | count).to_be_bytes());
+        admit(&mut table, &header_sealed(octets)).unwrap();
+    }
+    assert!(admit(&mut table, &pieces[1]).unwrap().is_none());
+    assert_eq!(table.take_displaced().of_share, 0);
 }
 
 #[test]

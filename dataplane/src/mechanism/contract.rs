@@ -1,5 +1,6 @@
 //! The interface between the engine and a mechanism: a mechanism decides and changes no octet.
 
+use crate::classify::Ports4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Frame, Ingress};
@@ -310,6 +311,8 @@ pub struct Claims {
     pub destinations6: Vec<Prefix6>,
     /// IPv4 destinations, by longest prefix.
     pub destinations4: Vec<Prefix4>,
+    /// IPv4 destinations that it may own together with others, each with ports of its own. Its packets are reassembled ([`Mechanism::WHOLE`]).
+    pub ports4: Option<Ports4>,
     /// IPv6 packets whose destination no mechanism claims, by source: the longest prefix decides.
     pub inside6: Vec<InsideClaim<Prefix6>>,
     /// IPv4 packets by source, whatever their destination but those behind tunnels: the longest prefix decides.

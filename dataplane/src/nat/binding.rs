@@ -68,6 +68,17 @@ impl<I> Binding<I> {
         self.marks.kind()
     }
 
+    /// Whether it is kept by request.
+    #[inline]
+    pub(crate) const fn is_explicit(&self) -> bool {
+        self.marks.is_explicit()
+    }
+
+    /// Sets whether it is kept by request. Whether it was.
+    pub(super) const fn set_explicit(&mut self, is_explicit: bool) -> bool {
+        self.marks.set_explicit(is_explicit)
+    }
+
     /// Sets whether none keeps it, and the rest of its sessions waits to be ended. Whether that was so.
     pub(super) const fn set_ending(&mut self, is_ending: bool) -> bool {
         self.marks.set_ending(is_ending)
@@ -276,6 +287,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// Creates a dynamic binding for an inside endpoint without one.
+    #[inline(always)] // Requests create bindings, too: a packet would pay for a call.
     pub(super) fn bind(
         &mut self,
         protocol: NatProtocol,
@@ -329,6 +341,12 @@ impl<I: InsideKey> BindingTable<I> {
                 free.saturating_add(self.quarantine.of(protocol, ranges))
             }
         }
+    }
+
+    /// Ports of a protocol that an inside endpoint may get; those in quarantine included.
+    pub(super) fn ports_left_to(&self, protocol: NatProtocol, inside: Inside<I>) -> u32 {
+        let host = self.find_host(Inside(inside.0.host()));
+        self.ports_left(host.map(|host| self.hosts[host].paired), protocol, inside.0.port())
     }
 
     /// Whether an inside endpoint's subscriber may have one more session, from inside; `left`: sessions that are left for all. The answer is
@@ -601,7 +619,9 @@ impl<I: InsideKey> BindingTable<I> {
         // Its softwire may end with it.
         let site = self.site(self.bindings[slot].inside.0.host());
         let binding = self.take_out(slot);
-        let is_exempt = binding.kind() != BindingKind::Dynamic || binding.protocol() == NatProtocol::Tcp;
+        // Sessions do not tell a host that asked for a port from the next one that does (RFC 6887 §15).
+        let is_tracked = binding.protocol() == NatProtocol::Tcp && !binding.marks.was_explicit();
+        let is_exempt = binding.kind() != BindingKind::Dynamic || is_tracked;
         if is_exempt || self.quarantined_for == 0 {
             return self.free(&binding);
         }

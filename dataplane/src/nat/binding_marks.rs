@@ -5,7 +5,7 @@ use super::pool::{MOST_OPEN, PoolSlot};
 use super::protocol::NatProtocol;
 
 /// ```text
-///     | address's slot, 24 bits | 0 | is ending | kind, 2 bits | protocol, 2 bits |
+///     | address's slot, 24 bits | 0 | was explicit | is explicit | is ending | kind, 2 bits | protocol, 2 bits |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BindingMarks([u8; 4]);
@@ -13,6 +13,8 @@ pub(super) struct BindingMarks([u8; 4]);
 const _: () = assert!(MOST_OPEN == 1 << 24);
 
 const ENDING: u8 = 1 << 4;
+const EXPLICIT: u8 = 1 << 5;
+const WAS_EXPLICIT: u8 = 1 << 6;
 
 impl BindingMarks {
     /// Of a binding that is not ending.
@@ -59,6 +61,24 @@ impl BindingMarks {
         self.0[3] = if is_ending { self.0[3] | ENDING } else { self.0[3] & !ENDING };
         was_ending
     }
+
+    /// Sets whether it is kept by request. Whether it was.
+    pub(super) const fn set_explicit(&mut self, is_explicit: bool) -> bool {
+        let was_explicit = self.is_explicit();
+        self.0[3] = if is_explicit { self.0[3] | EXPLICIT | WAS_EXPLICIT } else { self.0[3] & !EXPLICIT };
+        was_explicit
+    }
+
+    /// Whether it is kept by request.
+    #[inline]
+    pub(super) const fn is_explicit(self) -> bool {
+        self.0[3] & EXPLICIT != 0
+    }
+
+    /// Whether it was ever kept by request.
+    pub(super) const fn was_explicit(self) -> bool {
+        self.0[3] & WAS_EXPLICIT != 0
+    }
 }
 
 #[cfg(test)]
@@ -76,6 +96,11 @@ mod tests {
                     assert_eq!((marks.protocol(), marks.kind()), (protocol, kind));
                     assert_eq!(marks.pool_slot(), PoolSlot(slot));
                     assert!(marks.set_ending(false));
+                    assert!(!marks.set_explicit(true) && marks.is_explicit());
+                    assert_eq!((marks.protocol(), marks.kind()), (protocol, kind));
+                    assert_eq!(marks.pool_slot(), PoolSlot(slot));
+                    assert!(marks.set_explicit(false) && !marks.is_explicit() && marks.was_explicit());
+                    marks = BindingMarks::new(protocol, kind, PoolSlot(slot));
                     assert_eq!(marks, BindingMarks::new(protocol, kind, PoolSlot(slot)));
                     marks.set_free();
                     assert_eq!((marks.protocol(), marks.kind()), (protocol, BindingKind::Free));

@@ -52,6 +52,7 @@ impl<I: InsideKey> BindingRow<I> {
             inside,
             outside: self.outside,
             is_static: self.is_static,
+            is_explicit: self.is_explicit,
             sessions: self.sessions,
         })
     }

@@ -198,6 +198,14 @@ impl Pool {
         self.prefixes[..behind].last().is_some_and(inside)
     }
 
+    /// The address of a pool that has no other.
+    pub(super) fn only_address(&self) -> Option<Ipv4Addr> {
+        match &self.prefixes[..] {
+            [(_, prefix)] if prefix.length() == 32 => Some(prefix.address()),
+            _ => None,
+        }
+    }
+
     /// The address of a slot.
     pub(super) fn address_of(&self, slot: PoolSlot) -> Ipv4Addr {
         self.open[slot.0 as usize].address

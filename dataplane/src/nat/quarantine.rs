@@ -168,6 +168,11 @@ impl Quarantine {
         self.by_key.find(self.tag(key), |at| self.held[at].key == key)
     }
 
+    /// Whose a port was.
+    pub(super) fn owner(&self, key: Key) -> Option<FormerOwner> {
+        self.find(key).map(|at| self.held[at].owner)
+    }
+
     /// Keeps a port until this second, or until those of its list that came before have left. Whether there was room.
     pub(super) fn insert(&mut self, key: Key, slot: PoolSlot, owner: FormerOwner, until: u32) -> bool {
         let last = self.by_time[number_of(key)].last;

@@ -106,6 +106,8 @@ pub struct BindingRow<I = Endpoint6> {
     pub outside: Outside<Endpoint4>,
     /// Whether the administrator made it.
     pub is_static: bool,
+    /// Whether it is kept by request of its host.
+    pub is_explicit: bool,
     /// Its sessions.
     pub sessions: u32,
 }

@@ -9,6 +9,7 @@ use super::permit::Permits;
 use super::pool::{Pool, PoolSlot};
 use super::protocol::NatProtocol;
 use super::recording::Recording;
+use super::remote_filters::RemoteFilters;
 use super::session::{NewSession, Session, SessionTable};
 use super::session_links::SessionLinks;
 use super::session_state::SessionState;
@@ -71,6 +72,8 @@ pub(crate) struct StateTables<I: InsideKey> {
     stored: StoredSyns,
     pub(super) offloading: Offloading,
     pub(super) recording: Recording,
+    /// Who may open sessions to explicit bindings.
+    pub(super) filters: RemoteFilters,
     /// Destinations that sessions do not count to a subscriber's limits with.
     exempt_destinations: Vec<Prefix4>,
     /// To be probed at the next expiry.
@@ -92,6 +95,7 @@ impl<I: InsideKey> StateTables<I> {
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
             recording: Recording::default(),
+            filters: RemoteFilters::default(),
             exempt_destinations: config.subscribers.exempt_destinations.clone(),
             silent: VecDeque::new(),
             ending: VecDeque::new(),
@@ -102,6 +106,7 @@ impl<I: InsideKey> StateTables<I> {
 
     /// A packet from inside that belongs to no session: makes one, and a binding if there is none. A SYN stored for the
     /// same endpoints is answered by it: the session that waits becomes this one.
+    #[inline(always)] // Requests open sessions, too: a packet would pay for a call.
     pub(crate) fn open_from_inside(
         &mut self,
         protocol: NatProtocol,
@@ -375,7 +380,7 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     /// Ends a dynamic binding that no session keeps any more, and a bounded number of its sessions before it.
-    fn end_unkept(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
+    pub(super) fn end_unkept(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
         let binding = self.bindings.get(slot);
         if binding.keeping > 0 || binding.kind() != BindingKind::Dynamic {
             return;
@@ -466,6 +471,7 @@ impl<I: InsideKey> StateTables<I> {
     /// Removes a binding without sessions.
     fn unbind(&mut self, binding: u32, clock: Clock, counters: &mut Counters) {
         self.recording.binding_deleted(self.bindings.get(binding), &self.bindings.names, clock);
+        self.filters.forget(binding);
         self.bindings.remove(binding, clock.ceil, counters);
         counters.bindings_ended += 1;
     }

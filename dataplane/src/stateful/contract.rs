@@ -6,9 +6,9 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, EventSink, Named, NatProtocol,
-    NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection, SessionRow, StaticBinding,
-    StaticBindingError, SubscriberRow,
+    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, BoundEndpoint, DrainingRow, EventSink,
+    ExplicitBinding, Named, NatProtocol, NotAdopted, NotBound, Occupancy, Outside, PortLedger, SavedSession,
+    Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow, WantedOutside,
 };
 use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
@@ -22,6 +22,9 @@ pub trait Stateful {
 
     /// Whether the address belongs to the pool.
     fn owns_outside(&self, address: Ipv4Addr) -> bool;
+
+    /// Whether it is a port that the pool gives. A static binding may have another one.
+    fn gives_port(&self, port: u16) -> bool;
 
     /// How full the tables are.
     fn occupancy(&self) -> Occupancy;
@@ -92,6 +95,44 @@ pub trait Stateful {
         budget: usize,
         counters: &mut Counters,
     ) -> Option<bool>;
+
+    /// See [`crate::nat::Engine::keep_explicit`].
+    ///
+    /// # Errors
+    /// Why there is no such binding.
+    fn keep_explicit(
+        &mut self,
+        binding: &ExplicitBinding,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound>;
+
+    /// See [`crate::nat::Engine::release_explicit`].
+    fn release_explicit(
+        &mut self,
+        protocol: NatProtocol,
+        named: Named,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32>;
+
+    /// See [`crate::nat::Engine::bound_endpoint`].
+    fn bound_endpoint(&self, protocol: NatProtocol, named: Named) -> Option<BoundEndpoint>;
+
+    /// The outside address of a host: the one that it has, or the only one that there is.
+    fn outside_address(&self, host: Ipv6Addr) -> Option<Ipv4Addr>;
+
+    /// See [`crate::nat::Engine::open_by_request`].
+    ///
+    /// # Errors
+    /// Why there is no such session.
+    fn open_by_request(
+        &mut self,
+        ends: (NatProtocol, Named, Endpoint4),
+        wanted: WantedOutside,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(Outside<Endpoint4>, u32), NotBound>;
 
     /// See [`crate::nat::Engine::drain`].
     fn drain(&mut self, prefix: Prefix4, drains: bool);

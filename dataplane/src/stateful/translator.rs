@@ -72,6 +72,15 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         self.nat.warm(probe);
     }
 
+    /// Whether a host is one that the translator serves, and this worker's.
+    pub(super) fn is_own_host(&self, named: nat::Named) -> Result<(), nat::NotBound> {
+        let site = I::site_of(named.site()).filter(|site| self.rules.takes_site(*site));
+        let elsewhere = I::of_elsewhere(named).filter(|inside| self.rules.is_host(inside.host()));
+        let (Some(site), Some(_)) = (site, elsewhere) else { return Err(nat::NotBound::NotInside) };
+        let owner = self.ownership().worker_of_inside(site);
+        if self.nat.is_worker(owner) { Ok(()) } else { Err(nat::NotBound::OtherWorker) }
+    }
+
     /// Shares with the other workers which addresses of the pool have bindings.
     pub(crate) fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
         self.nat.set_in_use(in_use);

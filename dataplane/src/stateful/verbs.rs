@@ -8,9 +8,10 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 use crate::nat::{
-    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, DrainingRow, Entry, EventSink, Inside,
-    InsideKey, Named, NatProtocol, NotAdopted, Occupancy, Outside, PortLedger, SavedSession, Selection,
-    SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
+    AddressBlocks, BindingRow, BlockCounts, BlockMove, Blocks, BoundEndpoint, DrainingRow, Entry, EventSink,
+    ExplicitBinding, Inside, InsideKey, Named, NatProtocol, NotAdopted, NotBound, Occupancy, Outside,
+    PortLedger, SavedSession, Selection, SessionRow, StaticBinding, StaticBindingError, SubscriberRow,
+    WantedOutside,
 };
 use crate::tunnel::ends::Ends4;
 use crate::verdict::WorkerId;
@@ -27,6 +28,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn owns_outside(&self, address: Ipv4Addr) -> bool {
         self.nat.owns_outside(address)
+    }
+
+    fn gives_port(&self, port: u16) -> bool {
+        self.nat.gives_port(port)
     }
 
     fn occupancy(&self) -> Occupancy {
@@ -153,6 +158,62 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
             }
         }
         removed
+    }
+
+    fn keep_explicit(
+        &mut self,
+        binding: &ExplicitBinding,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
+        let named = Named { softwire: binding.softwire, inside: binding.inside };
+        self.is_own_host(named)?;
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(NotBound::Full)?;
+        let wanted = ExplicitBinding {
+            protocol: binding.protocol,
+            softwire: None,
+            inside: Inside(inside),
+            wanted: binding.wanted,
+            filters: binding.filters.clone(),
+        };
+        let bound = self.nat.keep_explicit(&wanted, now, counters);
+        inside.forget_unused(self.nat.names_mut());
+        bound
+    }
+
+    fn release_explicit(
+        &mut self,
+        protocol: NatProtocol,
+        named: Named,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32> {
+        let inside = I::find_named(named, self.nat.names())?;
+        self.nat.release_explicit(protocol, Inside(inside), now, counters)
+    }
+
+    fn bound_endpoint(&self, protocol: NatProtocol, named: Named) -> Option<BoundEndpoint> {
+        let inside = I::find_named(named, self.nat.names())?;
+        self.nat.bound_endpoint(protocol, Inside(inside))
+    }
+
+    fn outside_address(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        self.nat.outside_address(host::<I>(address)?)
+    }
+
+    fn open_by_request(
+        &mut self,
+        (protocol, named, remote): (NatProtocol, Named, Endpoint4),
+        wanted: WantedOutside,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(Outside<Endpoint4>, u32), NotBound> {
+        self.is_own_host(named)?;
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(NotBound::Full)?;
+        let ends = (protocol, Inside(inside), remote);
+        let opened = self.nat.open_by_request(ends, wanted, &self.rules, now, counters);
+        inside.forget_unused(self.nat.names_mut());
+        opened
     }
 
     fn drain(&mut self, prefix: Prefix4, drains: bool) {

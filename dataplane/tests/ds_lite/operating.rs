@@ -168,7 +168,10 @@ impl EventSink for Notes {
     }
 
     fn record(&mut self, _: Instant, event: NatEvent) {
-        let binding = |it: &BindingEvent| format!("{} {}", it.softwire.unwrap(), it.inside.0.port);
+        let binding = |it: &BindingEvent| {
+            let host = it.inside.0.address.to_canonical();
+            format!("{} {host} {}", it.softwire.unwrap(), it.inside.0.port)
+        };
         self.0.lock().unwrap().push(match event {
             NatEvent::BindingCreated(it) => format!("+{}", binding(&it)),
             NatEvent::BindingDeleted(it) => format!("-{}", binding(&it)),
@@ -188,10 +191,10 @@ fn events_say_the_softwire_and_port_blocks_the_subscribers_prefix() {
         (
             None,
             vec![
-                format!("+{B4} 4001"),
+                format!("+{B4} {HOST} 4001"),
                 format!("+session {B4}"),
                 format!("-session {B4}"),
-                format!("-{B4} 4001"),
+                format!("-{B4} {HOST} 4001"),
             ],
         ),
         (
@@ -224,11 +227,11 @@ fn the_log_never_names_another_customer_although_numbers_of_softwires_are_used_a
         let b4 = format!("2001:db8:b4:{n:x}00::1");
         opened(&mut gateway, &b4);
         let begun = std::mem::take(&mut *notes.0.lock().unwrap());
-        assert_eq!(begun, [format!("+{b4} 4001"), format!("+session {b4}")]);
+        assert_eq!(begun, [format!("+{b4} {HOST} 4001"), format!("+session {b4}")]);
         gateway.waits(std::time::Duration::from_secs(301));
         gateway.waits(std::time::Duration::from_secs(1));
         let ended = std::mem::take(&mut *notes.0.lock().unwrap());
-        assert_eq!(ended, [format!("-session {b4}"), format!("-{b4} 4001")]);
+        assert_eq!(ended, [format!("-session {b4}"), format!("-{b4} {HOST} 4001")]);
     }
 }
 

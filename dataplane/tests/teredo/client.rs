@@ -40,6 +40,24 @@ fn establish_native(gateway: &mut Gateway) {
     sends_to(gateway, RELAY, packet(&client6(0), NATIVE));
 }
 
+/// The origin in a forwarded bubble is where its sender says that it is.
+#[test]
+fn bubbles_in_the_name_of_a_trusted_host_have_the_rate_of_a_sender_at_all_endpoints_but_its_own() {
+    let mut gateway = qualified();
+    establish_native(&mut gateway);
+    let mut sent = 0;
+    for number in 0..1_000 {
+        let victim = Endpoint4::new(Ipv4Addr::from_bits(0x0505_0000 + number), 53);
+        let payload = [&Origin(victim).octets()[..], &bubble(NATIVE, &client6(0))].concat();
+        gateway.receives(datagram(SERVER, LOCAL, payload));
+        while gateway.waiting() > 0 {
+            assert_eq!(sent_datagram(&mut gateway).0, victim);
+            sent += 1;
+        }
+    }
+    assert_eq!(sent, 200);
+}
+
 /// §5.2.4, 2, and §5.2.9.
 #[test]
 fn a_native_host_is_tested_through_the_server_and_reached_by_the_relay_that_answers() {

@@ -1,7 +1,9 @@
 //! Teredo's relay and client (RFC 4380) in the engine.
 
 mod attacks;
+mod borders;
 mod client;
+mod prediction;
 mod relay;
 mod strangers;
 

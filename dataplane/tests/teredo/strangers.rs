@@ -4,7 +4,7 @@ use super::client::qualified;
 use super::{
     LOCAL, NATIVE, RELAY6, SERVER, asks, bubble, client, client6, datagram, establish, mapped, packet,
 };
-use super::{relay, relay_with, sends_to, sent_datagram};
+use super::{relay, relay_with, sends_to, sent_datagram, with_teredo};
 use crate::support::{Gateway, icmp6, v6};
 use core::net::Ipv4Addr;
 use core::time::Duration;
@@ -73,6 +73,61 @@ fn a_strangers_datagrams_with_ever_new_sources_are_counted_by_the_address_that_t
         gateway.receives(packet(&client6(0), &format!("2001:db9:{number:x}::1")));
         assert_eq!((gateway.last, sent_datagram(&mut gateway).0), (Verdict::Held, SERVER), "{number}");
     }
+}
+
+/// A token for a test that is not made is not taken.
+#[test]
+fn while_the_list_is_full_strangers_use_up_no_tests_of_each_other() {
+    let mut gateway = with_teredo(TeredoConfig::new(TeredoRole::Client), |config| config.max_peers = 1);
+    gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), gateway.now);
+    let (own, peer) = (client6(0), client6(1));
+    gateway.receives(packet(&own, &peer));
+    gateway.receives(datagram(mapped(1), LOCAL, bubble(&peer, &own)));
+    while gateway.waiting() > 0 {
+        gateway.sent();
+    }
+    for number in 0..40_u32 {
+        let from = Endpoint4::new(Ipv4Addr::from_bits(0x0505_0000 + number), 53);
+        let inner = packet(&format!("2001:db8:{number:x}::1"), &own);
+        gateway.refuses(datagram(from, LOCAL, inner), DropReason::TeredoPeersFull);
+    }
+    for address in [None, Some(client(0))] {
+        gateway.engine.change_teredo(0, &TeredoChange::Client(address), gateway.now);
+    }
+    gateway.receives(datagram(mapped(7), LOCAL, packet(NATIVE, &own)));
+    assert_eq!(gateway.last, Verdict::Dropped(DropReason::TeredoNotTrusted));
+    assert_eq!(sent_datagram(&mut gateway).0, SERVER, "there is room again");
+}
+
+/// Of the peer's two senders one is over his rate.
+#[test]
+fn a_senders_rate_does_not_cost_a_peer_the_endpoint_that_it_has_proven() {
+    let mut gateway = relay_with(|config| config.max_peers = 100_000);
+    let address = client6(1);
+    gateway.receives(packet(NATIVE, &address));
+    let nonce = asks(&mut gateway, RELAY6, &address);
+    let elsewhere = Endpoint4::new(mapped(1).address, 7);
+    gateway.receives(datagram(elsewhere, LOCAL, [bubble(&address, RELAY6), nonce].concat()));
+    sends_to(&mut gateway, elsewhere, packet(NATIVE, &address));
+    gateway.waits(40 * SECOND);
+    // Its first sender uses up his rate, and sends to it, which is silent now.
+    for number in 100..400 {
+        gateway.receives(packet(NATIVE, &client6(number)));
+    }
+    while gateway.waiting() > 0 {
+        gateway.sent();
+    }
+    gateway.receives(packet(NATIVE, &address));
+    gateway.sends_nothing();
+    let endpoint = |gateway: &Gateway| {
+        let row = gateway.engine.teredo()[0].peer(client(1).address(), gateway.now).unwrap();
+        (row.state, row.endpoint)
+    };
+    assert_eq!(endpoint(&gateway), (PeerState::Contacting, elsewhere));
+    gateway.receives(packet("2001:db8:77::1", &address));
+    let sent: Vec<_> = (0..gateway.waiting()).map(|_| gateway.sent()).collect();
+    assert!(sent.iter().any(|octets| octets[0] == 0x45), "the other sender has a rate of his own");
+    assert_eq!(endpoint(&gateway), (PeerState::Contacting, elsewhere));
 }
 
 #[test]
@@ -331,4 +386,20 @@ fn no_answer_makes_an_endpoint_in_a_local_network_trusted_but_a_neighbours() {
             sends_to(&mut gateway, near, packet(&own, &peer));
         }
     }
+}
+
+/// The client reads the nonce of a bubble, and could forge where its answer comes from.
+#[test]
+fn no_nonce_moves_a_client_into_a_local_network_of_the_relay() {
+    let mut gateway = relay();
+    let address = client6(1);
+    gateway.receives(packet(NATIVE, &address));
+    let nonce = asks(&mut gateway, RELAY6, &address);
+    let proof = [&bubble(&address, RELAY6)[..], &nonce].concat();
+    let near = Endpoint4::new(Ipv4Addr::new(10, 0, 0, 5), 53);
+    gateway.refuses(datagram(near, LOCAL, proof.clone()), DropReason::SpoofedEmbeddedSource);
+    gateway.sends_nothing();
+    let elsewhere = Endpoint4::new(mapped(1).address, 50_001);
+    gateway.receives(datagram(elsewhere, LOCAL, proof));
+    sends_to(&mut gateway, elsewhere, packet(NATIVE, &address));
 }

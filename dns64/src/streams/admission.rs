@@ -1,117 +1,253 @@
-//! Admission of connections: limits in total, per address and per /64. No connection is closed to make room, but the idle timeout is
-//! shorter when many are open.
+//! Admission of connections, by fair [shares](sixway_control::dns64::Shares) of one table.
+//!
+//! - A subscriber may hold as many as are free; the hosts of a subscriber share what it may hold.
+//! - A subscriber with few connections that finds no room closes the longest idle connection of the subscriber with most, if that has more. A host
+//!   with fewer than another of its subscriber does the same within it.
+//! - Only idle connections make way, in whatever state they are: those without a query, and those that have not agreed on TLS.
 
-use super::bounds::Bounds;
+use super::bounds::{BEFORE_FIRST_QUERY, Bounds};
+use super::crowd::{Crowd, Owner};
+use super::handshakes::Handshakes;
+use sixway_control::dns64::{Payer, Place, Shares};
 use std::collections::HashMap;
-use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// A subscriber with fewer connections than this may close another's.
+const FEW: usize = 8;
 
 /// The open connections.
 #[derive(Clone, Debug)]
-pub struct Admission {
+pub struct Admission(Arc<Mutex<Usage>>);
+
+#[derive(Debug)]
+struct Usage {
     bounds: Bounds,
-    taken: Arc<Mutex<Usage>>,
+    seed: u64,
+    shares: Shares,
+    crowd: Crowd,
+    handshakes: Handshakes,
+    connections: HashMap<u64, Connection>,
+    next: u64,
 }
 
-#[derive(Debug, Default)]
-struct Usage {
-    all: usize,
-    addresses: HashMap<IpAddr, usize>,
-    subnets: HashMap<u64, usize>,
+#[derive(Debug)]
+struct Connection {
+    owner: Owner,
+    place: Place,
+    /// Since when it is idle.
+    idle: Option<u64>,
+    /// Dropping it closes the connection.
+    _open: oneshot::Sender<()>,
 }
 
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The total limit was reached.
+    /// All are taken, and none can make way.
     ConnectionLimit,
-    /// The limit of its address or /64 was reached.
-    AddressLimit,
+    /// The subscriber or the host has its share.
+    ClientLimit,
 }
 
 /// One admitted connection, until this is dropped.
 #[derive(Debug)]
 pub struct ConnectionSlot {
-    address: IpAddr,
+    id: u64,
     of: Admission,
+    bounds: Bounds,
 }
+
+/// Ends when the connection is to make way for another.
+pub type Displaced = oneshot::Receiver<()>;
 
 impl Admission {
     /// Without connections.
-    pub fn new(bounds: Bounds) -> Self {
-        Self { bounds, taken: Arc::default() }
+    pub fn new(bounds: Bounds, seed: u64) -> Self {
+        Self(Arc::new(Mutex::new(Usage {
+            bounds,
+            seed,
+            shares: Shares::new(bounds.connections, seed),
+            crowd: Crowd::default(),
+            handshakes: Handshakes::new(seed),
+            connections: HashMap::new(),
+            next: 0,
+        })))
     }
 
     /// A place for one more connection of `address`.
     ///
     /// # Errors
     /// The limit that is reached.
-    pub fn admit(&self, address: IpAddr) -> Result<ConnectionSlot, Refusal> {
-        let address = address.to_canonical();
-        let mut taken = self.taken();
-        if taken.all >= self.bounds.connections {
-            return Err(Refusal::ConnectionLimit);
-        }
-        let of_address = taken.addresses.get(&address).copied().unwrap_or(0);
-        let of_subnet = subnet(address).and_then(|subnet| taken.subnets.get(&subnet)).copied().unwrap_or(0);
-        if of_address >= self.bounds.per_address || of_subnet >= self.bounds.per_subnet {
-            return Err(Refusal::AddressLimit);
-        }
-        taken.all += 1;
-        *taken.addresses.entry(address).or_default() += 1;
-        if let Some(subnet) = subnet(address) {
-            *taken.subnets.entry(subnet).or_default() += 1;
-        }
-        Ok(ConnectionSlot { address, of: self.clone() })
+    pub fn admit(&self, address: IpAddr) -> Result<(ConnectionSlot, Displaced), Refusal> {
+        let mut usage = self.usage();
+        let (id, displaced) = usage.admit(address)?;
+        let bounds = usage.bounds;
+        drop(usage);
+        Ok((ConnectionSlot { id, of: self.clone(), bounds }, displaced))
     }
 
-    /// How long a connection may be idle at present.
-    pub fn idle_time(&self) -> Duration {
-        let crowded = self.taken().all > self.bounds.connections / 4 * 3;
-        if crowded { self.bounds.idle_when_crowded } else { self.bounds.idle }
+    /// Whether a client may begin a TLS handshake now.
+    pub fn may_shake_hands(&self, address: IpAddr) -> bool {
+        let mut usage = self.usage();
+        let (owner, payer) = usage.who(address);
+        usage.handshakes.begin(Instant::now(), owner.subscriber, payer)
     }
 
-    /// The bounds.
-    pub fn bounds(&self) -> &Bounds {
-        &self.bounds
+    /// Other bounds from now on. Connections beyond them are closed.
+    pub fn set_bounds(&self, bounds: Bounds) {
+        self.usage().set_bounds(bounds);
     }
 
     /// Connections that there are.
     pub fn connections(&self) -> usize {
-        self.taken().all
+        self.usage().connections.len()
     }
 
-    fn taken(&self) -> MutexGuard<'_, Usage> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn usage(&self) -> MutexGuard<'_, Usage> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Usage {
+    fn who(&self, address: IpAddr) -> (Owner, Payer) {
+        let length = self.bounds.client_prefix_length;
+        // Its address is proven by the handshake of TCP.
+        (owner(address, length), Payer::of(address, length, true))
+    }
+
+    fn admit(&mut self, address: IpAddr) -> Result<(u64, Displaced), Refusal> {
+        let (owner, payer) = self.who(address);
+        let held = self.crowd.of_subscriber(owner);
+        let is_at_its_limit = self.bounds.connections_per_client.is_some_and(|most| held >= most);
+        let room = if is_at_its_limit { None } else { self.shares.admit(payer).ok() };
+        let place = match room {
+            Some(place) => place,
+            None => {
+                let victim = self.displaced_by(owner, is_at_its_limit).ok_or(match held {
+                    0 => Refusal::ConnectionLimit,
+                    _ => Refusal::ClientLimit,
+                })?;
+                self.shares.hand_over(victim, payer)
+            }
+        };
+        let (open, displaced) = oneshot::channel();
+        let id = self.next;
+        self.next += 1;
+        let idle = Some(self.crowd.come(owner, id));
+        self.connections.insert(id, Connection { owner, place, idle, _open: open });
+        Ok((id, displaced))
+    }
+
+    /// Closes the connection that makes way for one of this owner, and returns its place.
+    fn displaced_by(&mut self, owner: Owner, is_at_its_limit: bool) -> Option<Place> {
+        // Who would hold as many afterwards as the other does makes nothing fairer; but who has none comes first.
+        let more_than = |held: usize| if held == 0 { 0 } else { held + 1 };
+        let held = self.crowd.of_subscriber(owner);
+        let others = match held < FEW && !is_at_its_limit {
+            true => self.crowd.of_the_largest_subscriber(more_than(held)),
+            false => None,
+        };
+        let id = others.or_else(|| {
+            self.crowd.of_the_largest_host(owner.subscriber, more_than(self.crowd.of_host(owner)))
+        })?;
+        self.remove(id)
+    }
+
+    fn remove(&mut self, id: u64) -> Option<Place> {
+        let connection = self.connections.remove(&id)?;
+        self.crowd.go(connection.owner, connection.idle);
+        Some(connection.place)
+    }
+
+    fn set_bounds(&mut self, bounds: Bounds) {
+        let is_same = self.bounds.connections == bounds.connections
+            && self.bounds.client_prefix_length == bounds.client_prefix_length;
+        self.bounds = bounds;
+        if is_same {
+            return;
+        }
+        // All come again, those that came last at the end.
+        self.shares = Shares::new(bounds.connections, self.seed);
+        self.crowd = Crowd::default();
+        let mut all: Vec<(u64, Connection)> = self.connections.drain().collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        for (id, mut connection) in all {
+            let address = IpAddr::from(std::net::Ipv6Addr::from_bits(connection.owner.host));
+            let (owner, payer) = self.who(address);
+            let Ok(place) = self.shares.admit(payer) else { continue };
+            let since = self.crowd.come(owner, id);
+            connection.idle = match connection.idle {
+                Some(_) => Some(since),
+                None => {
+                    self.crowd.wake(owner, since);
+                    None
+                }
+            };
+            (connection.owner, connection.place) = (owner, place);
+            self.connections.insert(id, connection);
+        }
+    }
+}
+
+/// IPv4 addresses are subscribers in their mapped form.
+fn owner(address: IpAddr, prefix_length: u8) -> Owner {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let host = address.to_ipv6_mapped().to_bits();
+            Owner { subscriber: host, host }
+        }
+        IpAddr::V6(address) => {
+            let host = address.to_bits();
+            let mask = u128::MAX.checked_shl(128 - u32::from(prefix_length.min(128))).unwrap_or(0);
+            Owner { subscriber: host & mask, host }
+        }
+    }
+}
+
+impl ConnectionSlot {
+    /// The bounds at the time of its admission.
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
+    /// How long the connection may be idle.
+    pub fn idle_time(&self, has_asked: bool) -> Duration {
+        if has_asked { self.bounds.idle } else { self.bounds.idle.min(BEFORE_FIRST_QUERY) }
+    }
+
+    /// A query waits for its answer: the connection does not make way.
+    pub fn use_it(&self) {
+        let mut usage = self.of.usage();
+        let Usage { connections, crowd, .. } = &mut *usage;
+        if let Some(connection) = connections.get_mut(&self.id)
+            && let Some(since) = connection.idle.take()
+        {
+            crowd.wake(connection.owner, since);
+        }
+    }
+
+    /// No query waits.
+    pub fn rest(&self) {
+        let mut usage = self.of.usage();
+        let Usage { connections, crowd, .. } = &mut *usage;
+        if let Some(connection) = connections.get_mut(&self.id)
+            && connection.idle.is_none()
+        {
+            connection.idle = Some(crowd.rest(connection.owner, self.id));
+        }
     }
 }
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut taken = self.of.taken();
-        taken.all = taken.all.saturating_sub(1);
-        one_less(&mut taken.addresses, &self.address);
-        if let Some(subnet) = subnet(self.address) {
-            one_less(&mut taken.subnets, &subnet);
+        let mut usage = self.of.usage();
+        if let Some(place) = usage.remove(self.id) {
+            usage.shares.leave(place);
         }
-    }
-}
-
-/// The /64, of all addresses but IPv4 ones.
-fn subnet(address: IpAddr) -> Option<u64> {
-    match address {
-        IpAddr::V4(_) | IpAddr::V6(Ipv6Addr::LOCALHOST) => None,
-        IpAddr::V6(address) => u64::try_from(address.to_bits() >> 64).ok(),
-    }
-}
-
-fn one_less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
-    let Some(count) = counts.get_mut(key) else { return };
-    *count -= 1;
-    if *count == 0 {
-        counts.remove(key);
     }
 }
 
@@ -119,30 +255,88 @@ fn one_less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
 mod tests {
     use super::*;
 
-    fn admission() -> Admission {
-        Admission::new(Bounds { connections: 8, per_address: 2, per_subnet: 4, ..Bounds::default() })
+    type Held = Vec<(ConnectionSlot, Displaced)>;
+
+    fn admission(connections: usize) -> Admission {
+        Admission::new(Bounds { connections, ..Bounds::default() }, 1)
     }
 
     fn address(text: &str) -> IpAddr {
         text.parse().unwrap()
     }
 
+    /// Tries this often to connect from each of the hosts 1 to `hosts` of a /64.
+    fn crowd(admission: &Admission, subnet: u16, hosts: u16, tries: usize) -> Held {
+        let hosts = (1..=hosts).map(|host| address(&format!("2001:db8:0:{subnet:x}::{host:x}")));
+        hosts.flat_map(|host| (0..tries).filter_map(move |_| admission.admit(host).ok())).collect()
+    }
+
+    fn is_closed((_, displaced): &mut (ConnectionSlot, Displaced)) -> bool {
+        displaced.try_recv() == Err(oneshot::error::TryRecvError::Closed)
+    }
+
     #[test]
-    fn an_address_and_a_subnet_have_their_share_and_give_it_back() {
-        let admission = admission();
-        let one = admission.admit(address("2001:db8::1")).unwrap();
-        let _two = admission.admit(address("2001:db8::1")).unwrap();
-        assert_eq!(admission.admit(address("2001:db8::1")).unwrap_err(), Refusal::AddressLimit);
-        let _three = admission.admit(address("2001:db8::2")).unwrap();
-        let _four = admission.admit(address("2001:db8::3")).unwrap();
-        assert_eq!(admission.admit(address("2001:db8::4")).unwrap_err(), Refusal::AddressLimit);
-        drop(one);
-        assert!(admission.admit(address("2001:db8::4")).is_ok());
+    fn two_subnets_of_twenty_addresses_leave_a_third_its_connections() {
+        let admission = admission(4_096);
+        let _first = crowd(&admission, 1, 20, 1_000);
+        let _second = crowd(&admission, 2, 20, 1_000);
+        let before = admission.connections();
+        let mut third = crowd(&admission, 3, 1, 1_000);
+        assert!(third.len() > 250, "{}", third.len());
+        assert_eq!(admission.connections(), before + third.len(), "within the shares nobody is closed");
+        assert!(!third.iter_mut().any(is_closed));
+    }
+
+    #[test]
+    fn in_a_table_full_of_the_idle_the_longest_idle_connection_of_who_has_most_makes_way() {
+        let admission = admission(64);
+        let mut largest = crowd(&admission, 1, 1, 64);
+        let mut others: Held = (2..200).filter_map(|subnet| crowd(&admission, subnet, 1, 1).pop()).collect();
+        assert!(is_closed(&mut largest[0]), "of the largest");
+        assert!(!is_closed(others.last_mut().unwrap()), "of the others the last is the last");
+        assert_eq!(admission.connections(), 64);
+        let (newcomer, mut displaced) = admission.admit(address("2001:db8:ffff::1")).unwrap();
+        newcomer.use_it();
+        for subnet in 200..400 {
+            others.extend(crowd(&admission, subnet, 1, 1));
+        }
+        assert_eq!(displaced.try_recv(), Err(oneshot::error::TryRecvError::Empty), "it waits for its answer");
+        newcomer.rest();
+        for subnet in 400..600 {
+            others.extend(crowd(&admission, subnet, 1, 1));
+        }
+        assert_eq!(displaced.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    }
+
+    #[test]
+    fn a_host_with_all_connections_of_its_subnet_makes_way_for_its_neighbour() {
+        let bounds = Bounds { connections_per_client: Some(16), ..Bounds::default() };
+        let admission = Admission::new(bounds, 1);
+        let mut greedy = crowd(&admission, 1, 1, 100);
+        assert_eq!(greedy.len(), 16);
+        let (neighbour, _) = admission.admit(address("2001:db8:0:1::2")).unwrap();
+        assert!(is_closed(&mut greedy[0]) && !is_closed(&mut greedy[1]));
+        assert_eq!(admission.admit(address("2001:db8:0:1::1")).unwrap_err(), Refusal::ClientLimit);
+        drop((neighbour, greedy));
+        let usage = admission.usage();
+        assert!(usage.connections.is_empty() && usage.crowd.is_empty() && usage.shares.used() == 0);
+    }
+
+    #[test]
+    fn with_everybody_in_use_a_full_table_refuses() {
+        let admission = admission(32);
+        let all: Held = (1..100).filter_map(|subnet| crowd(&admission, subnet, 1, 1).pop()).collect();
+        assert_eq!(admission.connections(), 32);
+        all.iter().for_each(|(slot, _)| slot.use_it());
+        assert_eq!(admission.admit(address("2001:db8:ffff::1")).unwrap_err(), Refusal::ConnectionLimit);
+        drop(all);
+        assert!(admission.admit(address("2001:db8:ffff::1")).is_ok());
     }
 
     #[test]
     fn ipv4_addresses_are_the_same_however_they_are_written() {
-        let admission = admission();
+        let bounds = Bounds { connections_per_client: Some(2), ..Bounds::default() };
+        let admission = Admission::new(bounds, 1);
         let _one = admission.admit(address("192.0.2.1")).unwrap();
         let _two = admission.admit(address("::ffff:192.0.2.1")).unwrap();
         assert!(admission.admit(address("192.0.2.1")).is_err());
@@ -150,15 +344,25 @@ mod tests {
     }
 
     #[test]
-    fn beyond_all_places_nobody_is_admitted_and_before_that_the_idle_go_sooner() {
-        let admission = admission();
-        let idle = admission.idle_time();
-        let places: Vec<ConnectionSlot> =
-            (0..8).map(|host| admission.admit(IpAddr::from([192, 0, 2, host])).unwrap()).collect();
-        assert_eq!(admission.admit(address("192.0.2.99")).unwrap_err(), Refusal::ConnectionLimit);
-        assert!(admission.idle_time() < idle);
-        drop(places);
-        assert_eq!((admission.connections(), admission.idle_time()), (0, idle));
-        assert!(admission.taken().addresses.is_empty() && admission.taken().subnets.is_empty());
+    fn a_connection_without_a_query_may_be_idle_for_ten_seconds_at_most() {
+        let (slot, _) = admission(8).admit(address("192.0.2.1")).unwrap();
+        assert_eq!((slot.idle_time(false).as_secs(), slot.idle_time(true).as_secs()), (10, 30));
+        let bounds = Bounds { idle: Duration::from_secs(4), ..Bounds::default() };
+        let (slot, _) = Admission::new(bounds, 1).admit(address("192.0.2.1")).unwrap();
+        assert_eq!((slot.idle_time(false).as_secs(), slot.idle_time(true).as_secs()), (4, 4));
+    }
+
+    #[test]
+    fn with_fewer_places_the_last_that_came_are_closed() {
+        let admission = admission(1_024);
+        let mut all: Held = (1..=512).filter_map(|subnet| crowd(&admission, subnet, 1, 1).pop()).collect();
+        all[0].0.use_it();
+        admission.set_bounds(Bounds { connections: 64, client_prefix_length: 56, ..Bounds::default() });
+        assert!(admission.connections() <= 64);
+        assert!(!is_closed(&mut all[0]) && is_closed(&mut all[510]));
+        all[0].0.rest();
+        drop(all);
+        let usage = admission.usage();
+        assert!(usage.connections.is_empty() && usage.crowd.is_empty() && usage.shares.used() == 0);
     }
 }

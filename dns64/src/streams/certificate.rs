@@ -69,15 +69,28 @@ impl CertificateFault {
 }
 
 /// What tells a changed file.
-type Trace = [Option<(u64, u64, i64, i64)>; 2];
+pub(super) type FileTrace = (u64, u64, i64, i64);
 
 /// A certificate with its key.
 #[derive(Debug)]
 pub struct Certificate {
+    served: RwLock<Arc<CertifiedKey>>,
+    files: RwLock<Files>,
+}
+
+/// Its files, and their states when they were read.
+#[derive(Debug)]
+struct Files {
     certificate: PathBuf,
     key: PathBuf,
-    served: RwLock<Arc<CertifiedKey>>,
-    read: RwLock<Trace>,
+    traces: [Option<FileTrace>; 2],
+}
+
+impl Files {
+    fn of(certificate: &Path, key: &Path) -> Self {
+        let traces = [trace(certificate), trace(key)];
+        Self { certificate: certificate.to_owned(), key: key.to_owned(), traces }
+    }
 }
 
 impl Certificate {
@@ -86,14 +99,21 @@ impl Certificate {
     /// # Errors
     /// What is wrong with them.
     pub fn read(certificate: &Path, key: &Path) -> Result<Arc<Self>, CertificateFault> {
-        let trace = [trace(certificate), trace(key)];
+        let files = Files::of(certificate, key);
         let served = certified_key(certificate, key)?;
-        Ok(Arc::new(Self {
-            certificate: certificate.to_owned(),
-            key: key.to_owned(),
-            served: RwLock::new(Arc::new(served)),
-            read: RwLock::new(trace),
-        }))
+        Ok(Arc::new(Self { served: RwLock::new(Arc::new(served)), files: RwLock::new(files) }))
+    }
+
+    /// Reads other files, which are looked at from now on.
+    ///
+    /// # Errors
+    /// What is wrong with them. The old ones serve on.
+    pub fn replace(&self, certificate: &Path, key: &Path) -> Result<(), CertificateFault> {
+        let files = Files::of(certificate, key);
+        let served = certified_key(certificate, key)?;
+        *self.files.write().unwrap_or_else(PoisonError::into_inner) = files;
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
+        Ok(())
     }
 
     /// Reads the files again if they changed since the last time; returns whether new ones are in use. An invalid state is reported once.
@@ -101,13 +121,13 @@ impl Certificate {
     /// # Errors
     /// What is wrong with them. The old ones serve on.
     pub fn look_again(&self) -> Result<bool, CertificateFault> {
-        let trace = [trace(&self.certificate), trace(&self.key)];
-        let mut read = self.read.write().unwrap_or_else(PoisonError::into_inner);
-        if *read == trace {
+        let mut files = self.files.write().unwrap_or_else(PoisonError::into_inner);
+        let now = Files::of(&files.certificate, &files.key);
+        if files.traces == now.traces {
             return Ok(false);
         }
-        *read = trace;
-        let served = certified_key(&self.certificate, &self.key)?;
+        *files = now;
+        let served = certified_key(&files.certificate, &files.key)?;
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
         Ok(true)
     }
@@ -164,7 +184,8 @@ fn contents(path: &Path) -> Result<Vec<u8>, CertificateFault> {
     fs::read(path).map_err(|error| CertificateFault::Unreadable(path.to_owned(), error))
 }
 
-fn trace(path: &Path) -> Option<(u64, u64, i64, i64)> {
+/// The file's state; `None`: it is not there.
+pub(super) fn trace(path: &Path) -> Option<FileTrace> {
     let file = fs::metadata(path).ok()?;
     Some((file.ino(), file.len(), file.mtime(), file.mtime_nsec()))
 }

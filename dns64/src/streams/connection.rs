@@ -1,6 +1,6 @@
 //! A client's connection over TCP (RFC 7766) or TLS (RFC 7858): queries are read as they arrive, answers leave as they are ready.
 
-use super::admission::Admission;
+use super::admission::ConnectionSlot;
 use super::bounds::{LONGEST_QUERY, OUTBOUND};
 use super::framing::{Inbound, append};
 use crate::{Posts, Unanswered};
@@ -30,6 +30,8 @@ pub enum CloseReason {
     Idle,
     /// It sent something that is not a query or is too long, sent too many queries, or did not read its answers.
     Cut,
+    /// It was idle, and another client had no connection.
+    MadeWay,
 }
 
 impl From<io::Error> for CloseReason {
@@ -39,16 +41,16 @@ impl From<io::Error> for CloseReason {
 }
 
 /// Serves a connection until it closes.
-pub async fn serve<S>(mut stream: S, client: Client, posts: &Posts, admission: &Admission) -> CloseReason
+pub async fn serve<S>(mut stream: S, client: Client, posts: &Posts, slot: &ConnectionSlot) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let end = match converse(&mut stream, client, posts, admission).await {
+    let end = match converse(&mut stream, client, posts, slot).await {
         Ok(end) | Err(end) => end,
     };
     if end != CloseReason::Cut {
         // TLS says so; a client that does not listen is left.
-        let _ = timeout(admission.bounds().write, stream.shutdown()).await;
+        let _ = timeout(slot.bounds().write, stream.shutdown()).await;
     }
     end
 }
@@ -57,29 +59,30 @@ async fn converse<S>(
     stream: &mut S,
     client: Client,
     posts: &Posts,
-    admission: &Admission,
+    slot: &ConnectionSlot,
 ) -> Result<CloseReason, CloseReason>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let bounds = admission.bounds();
+    let bounds = slot.bounds();
     let mut inbound = Inbound::default();
     let mut waiting = FuturesUnordered::new();
     let mut outbound = Vec::new();
     let mut heard = Instant::now();
-    let mut ended = false;
+    let (mut has_asked, mut ended) = (false, false);
     loop {
         while waiting.len() < bounds.in_flight {
             let Some(query) = inbound.next(LONGEST_QUERY).map_err(|_| CloseReason::Cut)? else { break };
+            if waiting.is_empty() {
+                slot.use_it();
+            }
             waiting.push(posts.ask(client.address, client.transport, query));
-            heard = Instant::now();
+            (heard, has_asked) = (Instant::now(), true);
         }
         if ended && waiting.is_empty() {
             return Ok(CloseReason::Finished);
         }
         let has_room = waiting.len() < bounds.in_flight;
-        // Who is crowded out is looked for more often than he may be idle.
-        let look = (heard + admission.idle_time()).min(Instant::now() + bounds.idle_when_crowded);
         tokio::select! {
             Some(answer) = waiting.next() => {
                 take_up(answer, &mut outbound)?;
@@ -89,13 +92,12 @@ where
                 }
                 write(stream, &mut outbound, bounds.write).await?;
                 heard = Instant::now();
-            }
-            read = inbound.fill(stream), if has_room && !ended => ended = read? == 0,
-            () = sleep_until(look), if waiting.is_empty() => {
-                if heard.elapsed() >= admission.idle_time() {
-                    return Ok(CloseReason::Idle);
+                if waiting.is_empty() {
+                    slot.rest();
                 }
             }
+            read = inbound.fill(stream), if has_room && !ended => ended = read? == 0,
+            () = sleep_until(heard + slot.idle_time(has_asked)), if waiting.is_empty() => return Ok(CloseReason::Idle),
         }
     }
 }

@@ -9,8 +9,12 @@
 //! | the message …                 |
 //! ```
 
+use std::future::poll_fn;
 use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::ready;
+use tokio::io::{AsyncRead, ReadBuf};
 
 /// Size of a read, in octets.
 const STEP: usize = 2_048;
@@ -49,18 +53,25 @@ impl Inbound {
         self.octets.len() > self.taken
     }
 
-    /// Reads once; 0: the other side has ended. Nothing is lost when this is given up half-way.
+    /// Reads once; 0: the other side has ended. Nothing is lost when this is given up half-way. No memory is held while nothing has come: most
+    /// connections are idle.
     ///
     /// # Errors
     /// The stream's.
     pub async fn fill(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
         self.octets.drain(..self.taken);
         self.taken = 0;
-        if self.octets.is_empty() && self.octets.capacity() > 4 * STEP {
+        if self.octets.is_empty() {
             self.octets = Vec::new();
         }
-        self.octets.reserve(STEP);
-        stream.read_buf(&mut self.octets).await
+        poll_fn(|context| {
+            let mut room = [MaybeUninit::uninit(); STEP];
+            let mut read = ReadBuf::uninit(&mut room);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
+            self.octets.extend_from_slice(read.filled());
+            io::Result::Ok(read.filled().len()).into()
+        })
+        .await
     }
 }
 

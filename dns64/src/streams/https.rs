@@ -1,6 +1,7 @@
 //! A client's connection over HTTPS: HTTP/2 or HTTP/1.1, as negotiated in TLS (RFC 7301, RFC 8484 §5.2).
 
-use super::admission::Admission;
+use super::admission::ConnectionSlot;
+use super::bounds::{BEFORE_FIRST_QUERY, Bounds};
 use super::connection::{Client, CloseReason};
 use super::counters::{Event, StreamCounters};
 use super::request::{answered, query, refused};
@@ -30,8 +31,17 @@ const WINDOW: u32 = 65_535;
 /// When a connection was last of use, and how many requests it has.
 #[derive(Debug)]
 struct Use {
+    slot: Arc<ConnectionSlot>,
     requests: usize,
+    has_asked: bool,
     since: Instant,
+}
+
+impl Use {
+    /// When it has been idle for too long; `None`: it is in use.
+    fn end(&self) -> Option<Instant> {
+        (self.requests == 0).then(|| self.since + self.slot.idle_time(self.has_asked))
+    }
 }
 
 type Used = Arc<Mutex<Use>>;
@@ -41,14 +51,25 @@ struct Running(Used);
 
 impl Running {
     fn new(used: &Used) -> Self {
-        change(used, |used| used.requests += 1);
+        change(used, |used| {
+            if used.requests == 0 {
+                used.slot.use_it();
+            }
+            used.requests += 1;
+            used.has_asked = true;
+        });
         Self(Arc::clone(used))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        change(&self.0, |used| used.requests -= 1);
+        change(&self.0, |used| {
+            used.requests -= 1;
+            if used.requests == 0 {
+                used.slot.rest();
+            }
+        });
     }
 }
 
@@ -64,13 +85,15 @@ pub async fn serve<S>(
     is_http2: bool,
     client: Client,
     posts: &Posts,
-    admission: &Admission,
+    slot: &Arc<ConnectionSlot>,
     counters: &StreamCounters,
 ) -> CloseReason
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let used: Used = Arc::new(Mutex::new(Use { requests: 0, since: Instant::now() }));
+    let slot = Arc::clone(slot);
+    let bounds = *slot.bounds();
+    let used: Used = Arc::new(Mutex::new(Use { slot, requests: 0, has_asked: false, since: Instant::now() }));
     let service = service_fn(|request: Request<Incoming>| {
         let running = Running::new(&used);
         let (posts, counters) = (posts.clone(), counters.clone());
@@ -81,22 +104,21 @@ where
         }
     });
     let stream = TokioIo::new(stream);
-    let patience = admission.bounds().write;
     if is_http2 {
-        let connection = http2(admission).serve_connection(stream, service);
-        watch(pin!(connection), |connection| connection.graceful_shutdown(), &used, admission, patience).await
+        let connection = http2(&bounds).serve_connection(stream, service);
+        watch(pin!(connection), |connection| connection.graceful_shutdown(), &used, &bounds).await
     } else {
-        let connection = http1(admission).serve_connection(stream, service);
-        watch(pin!(connection), |connection| connection.graceful_shutdown(), &used, admission, patience).await
+        let connection = http1(&bounds).serve_connection(stream, service);
+        watch(pin!(connection), |connection| connection.graceful_shutdown(), &used, &bounds).await
     }
 }
 
 /// HTTP/2 with limits. Few streams may be opened and reset (CVE-2023-44487), and header fields are counted before they are stored.
-fn http2(admission: &Admission) -> http2::Builder<TokioExecutor> {
+fn http2(bounds: &Bounds) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .max_concurrent_streams(u32::try_from(admission.bounds().in_flight).unwrap_or(u32::MAX))
+        .max_concurrent_streams(u32::try_from(bounds.in_flight).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(16)
         .max_local_error_reset_streams(64)
         .max_header_list_size(HEAD as u32)
@@ -106,13 +128,9 @@ fn http2(admission: &Admission) -> http2::Builder<TokioExecutor> {
     builder
 }
 
-fn http1(admission: &Admission) -> http1::Builder {
+fn http1(bounds: &Bounds) -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(admission.bounds().idle)
-        .max_buf_size(HEAD)
-        .max_headers(FIELDS);
+    builder.timer(TokioTimer::new()).header_read_timeout(bounds.idle).max_buf_size(HEAD).max_headers(FIELDS);
     builder
 }
 
@@ -121,29 +139,29 @@ async fn watch<C>(
     mut connection: Pin<&mut C>,
     shut: impl Fn(Pin<&mut C>),
     used: &Used,
-    admission: &Admission,
-    patience: std::time::Duration,
+    bounds: &Bounds,
 ) -> CloseReason
 where
     C: Future<Output = hyper::Result<()>>,
 {
-    let mut look = Instant::now() + admission.bounds().idle_when_crowded;
+    let mut look = Instant::now();
     loop {
         tokio::select! {
             ended = connection.as_mut() => return if ended.is_ok() { CloseReason::Finished } else { CloseReason::Cut },
             () = sleep_until(look) => {}
         }
         let now = Instant::now();
-        let idle = {
-            let used = used.lock().unwrap_or_else(PoisonError::into_inner);
-            used.requests == 0 && now >= used.since + admission.idle_time()
+        let end = used.lock().unwrap_or_else(PoisonError::into_inner).end();
+        look = match end {
+            Some(end) if now >= end => {
+                shut(connection.as_mut());
+                let _ = timeout(bounds.write, connection).await;
+                return CloseReason::Idle;
+            }
+            Some(end) => end,
+            // A request has its own limits of time.
+            None => now + bounds.idle.min(BEFORE_FIRST_QUERY),
         };
-        if idle {
-            shut(connection.as_mut());
-            let _ = timeout(patience, connection).await;
-            return CloseReason::Idle;
-        }
-        look = now + admission.bounds().idle_when_crowded;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The listening sockets. A connection that is not allowed is closed right after `accept`.
 
-use super::admission::{Admission, ConnectionSlot, Refusal};
+use super::admission::{Admission, ConnectionSlot, Displaced, Refusal};
 use super::connection::{self, Client, CloseReason};
 use super::counters::{Event, StreamCounters};
 use super::gate::Gate;
@@ -75,9 +75,10 @@ pub async fn listen(listener: TcpListener, transport: ClientTransport, shared: S
         match listener.accept().await {
             Ok((stream, peer)) => {
                 is_failing = false;
-                let Some(place) = let_in(peer.ip(), &shared) else { continue };
+                let Some((slot, displaced)) = let_in(peer.ip(), &transport, &shared) else { continue };
                 let client = Client { address: peer.ip().to_canonical(), transport: transport.transport() };
-                tokio::spawn(converse(stream, client, place, transport.clone(), shared.clone()));
+                let slot = Arc::new(slot);
+                tokio::spawn(hold(stream, client, slot, displaced, transport.clone(), shared.clone()));
             }
             // The client was gone before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -92,9 +93,19 @@ pub async fn listen(listener: TcpListener, transport: ClientTransport, shared: S
     }
 }
 
-fn let_in(address: IpAddr, shared: &Shared) -> Option<ConnectionSlot> {
+/// A client that is refused by its handshakes keeps its connections.
+fn let_in(
+    address: IpAddr,
+    transport: &ClientTransport,
+    shared: &Shared,
+) -> Option<(ConnectionSlot, Displaced)> {
     if !shared.gate.admits(address) {
         shared.counters.count(Event::Refused);
+        return None;
+    }
+    let has_tls = !matches!(transport, ClientTransport::Tcp);
+    if has_tls && !shared.admission.may_shake_hands(address) {
+        shared.counters.count(Event::HandshakeLimit);
         return None;
     }
     match shared.admission.admit(address) {
@@ -106,8 +117,8 @@ fn let_in(address: IpAddr, shared: &Shared) -> Option<ConnectionSlot> {
             shared.counters.count(Event::ConnectionLimit);
             None
         }
-        Err(Refusal::AddressLimit) => {
-            shared.counters.count(Event::AddressLimit);
+        Err(Refusal::ClientLimit) => {
+            shared.counters.count(Event::ClientLimit);
             None
         }
     }
@@ -123,46 +134,62 @@ impl ClientTransport {
     }
 }
 
-/// The lifetime of a connection.
-async fn converse(
+/// The lifetime of a connection, until it ends or makes way.
+async fn hold(
     stream: TcpStream,
     client: Client,
-    place: ConnectionSlot,
+    slot: Arc<ConnectionSlot>,
+    displaced: Displaced,
     transport: ClientTransport,
     shared: Shared,
 ) {
     // Answers are written whole.
     let _ = stream.set_nodelay(true);
-    let Shared { posts, admission, counters, .. } = &shared;
-    let end = match transport {
-        ClientTransport::Tcp => Some(connection::serve(stream, client, posts, admission).await),
-        ClientTransport::Tls(config) => match handshake(stream, config, &shared).await {
-            Some(stream) => Some(connection::serve(stream, client, posts, admission).await),
-            None => None,
-        },
-        ClientTransport::Https(config) => match handshake(stream, config, &shared).await {
-            Some(stream) => {
-                let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
-                Some(https::serve(stream, is_http2, client, posts, admission, counters).await)
-            }
-            None => None,
-        },
+    let end = tokio::select! {
+        // Only dropping it is said.
+        _ = displaced => Some(CloseReason::MadeWay),
+        end = converse(stream, client, &slot, transport, &shared) => end,
     };
-    drop(place);
+    drop(slot);
+    let counters = &shared.counters;
     match end {
         Some(CloseReason::Idle) => counters.count(Event::Idle),
         Some(CloseReason::Cut) => counters.count(Event::Aborted),
+        Some(CloseReason::MadeWay) => counters.count(Event::MadeWay),
         Some(CloseReason::Finished) => {}
         None => counters.count(Event::TlsFailed),
+    }
+}
+
+/// Serves a connection. Each stage has memory of its own: an idle connection needs little of what a handshake does.
+async fn converse(
+    stream: TcpStream,
+    client: Client,
+    slot: &Arc<ConnectionSlot>,
+    transport: ClientTransport,
+    shared: &Shared,
+) -> Option<CloseReason> {
+    let Shared { posts, counters, .. } = shared;
+    match transport {
+        ClientTransport::Tcp => Some(Box::pin(connection::serve(stream, client, posts, slot)).await),
+        ClientTransport::Tls(config) => {
+            let stream = Box::pin(handshake(stream, config, slot)).await?;
+            Some(Box::pin(connection::serve(stream, client, posts, slot)).await)
+        }
+        ClientTransport::Https(config) => {
+            let stream = Box::pin(handshake(stream, config, slot)).await?;
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
+            Some(Box::pin(https::serve(stream, is_http2, client, posts, slot, counters)).await)
+        }
     }
 }
 
 async fn handshake(
     stream: TcpStream,
     config: Arc<ServerConfig>,
-    shared: &Shared,
+    slot: &ConnectionSlot,
 ) -> Option<server::TlsStream<TcpStream>> {
-    let agreed = timeout(shared.admission.bounds().handshake, TlsAcceptor::from(config).accept(stream)).await;
+    let agreed = timeout(slot.bounds().handshake, TlsAcceptor::from(config).accept(stream)).await;
     match agreed {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {

@@ -3,7 +3,7 @@
 //! ```text
 //!   clients ─▶ listener ─▶ admission ─▶ TLS ─▶ connection (TCP, TLS) ─▶ Posts::ask ─▶ a resolver's thread
 //!                                          └─▶ https ─▶ request ─────▲
-//!   a resolver's thread ─▶ UpstreamQuery ─▶ upstream::Keeper ─▶ connections ─▶ upstreams
+//!   a resolver's thread ─▶ UpstreamQuery ─▶ dealing ─▶ upstream::Keeper ─▶ connections ─▶ upstreams
 //! ```
 //! All resources that a client can use are limited by [`Bounds`].
 
@@ -13,12 +13,16 @@ mod bounds;
 mod certificate;
 mod connection;
 mod counters;
+mod crowd;
+mod dealing;
 pub mod framing;
 pub mod freshness;
 mod gate;
+mod handshakes;
 mod https;
 mod listener;
 pub mod request;
+mod runtime;
 mod service;
 mod settings;
 #[cfg(test)]

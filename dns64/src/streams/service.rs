@@ -1,23 +1,26 @@
-//! The thread for TCP, TLS and HTTPS. It has its own runtime: TLS handshakes would delay the resolvers, and clients' connections the control thread.
+//! The threads for TCP, TLS and HTTPS: one for clients, one for upstreams. Each has its own runtime: TLS handshakes of clients would delay the resolvers,
+//! the control thread and the queries to upstreams.
 
 use super::admission::Admission;
 use super::certificate::Certificate;
 use super::counters::{Event, StreamCounters};
+use super::dealing::Dealing;
 use super::gate::Gate;
 use super::listener::{ClientTransport, DOT, HTTP1, HTTP2, Shared, bind, listen};
+use super::runtime::RuntimeThread;
 use super::settings::{StreamFault, StreamSettings};
-use super::upstream::{Keeper, StreamUpstream};
+use crate::seed::unpredictable;
 use crate::{Posts, UpstreamQuery};
 use sixway_control::dns64::Access;
-use sixway_link::{Duty, give_up};
+use sixway_link::{Listeners, Listens};
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 use tracing::{error, info, warn};
 
@@ -25,8 +28,6 @@ use tracing::{error, info, warn};
 const LOOK: Duration = Duration::from_secs(10);
 /// How often binding an address is retried that is not this host's yet.
 const AGAIN: Duration = Duration::from_secs(1);
-/// Questions that wait for one upstream's connections to look at them.
-const ROOM: usize = 1_024;
 
 /// The running servers and upstream connections; they end when this is dropped.
 #[derive(Debug)]
@@ -34,10 +35,14 @@ pub struct Streams {
     counters: StreamCounters,
     admission: Admission,
     gate: Gate,
+    certificate: Option<Arc<Certificate>>,
     changed: Arc<Notify>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
     listening: Vec<SocketAddr>,
+    /// The listening sockets, for the next process.
+    listeners: Arc<Mutex<Listeners>>,
+    dealing: Dealing,
+    /// Where clients are served.
+    pub(super) clients: Option<RuntimeThread>,
 }
 
 /// The counters for the admin API.
@@ -72,72 +77,92 @@ pub struct StreamContext {
 }
 
 impl Streams {
-    /// Listens, and starts the thread. An address that is not this host's yet is tried again until it is.
+    /// Listens, and starts the threads. An address that is not this host's yet is tried again until it is.
     ///
     /// # Errors
     /// What is wrong with the settings, or what the kernel refuses.
     pub fn start(settings: &StreamSettings, context: StreamContext) -> Result<Self, StreamFault> {
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(StreamFault::Thread)?;
-        let mut streams = Self {
-            counters: StreamCounters::default(),
-            admission: Admission::new(settings.bounds),
-            gate: Gate::new(context.access.clone()),
-            changed: Arc::default(),
-            stop: None,
-            thread: None,
-            listening: Vec::new(),
-        };
-        match streams.begin(&runtime, settings, context) {
-            Ok(()) => streams.run(runtime),
-            Err(fault) => {
-                // The caller may be within a runtime, where waiting for one is not allowed.
-                runtime.shutdown_background();
-                Err(fault)
-            }
-        }
+        Self::start_with(settings, context, &mut Listeners::default())
     }
 
-    /// Everything that can go wrong.
-    fn begin(
-        &mut self,
-        runtime: &Runtime,
+    /// The same, at sockets of the previous process where there are some; those that are used are taken.
+    ///
+    /// # Errors
+    /// What is wrong with the settings, or what the kernel refuses.
+    pub fn start_with(
         settings: &StreamSettings,
         context: StreamContext,
-    ) -> Result<(), StreamFault> {
+        inherited: &mut Listeners,
+    ) -> Result<Self, StreamFault> {
         let certificate = certificate(settings)?;
-        let upstreams: Result<Vec<_>, _> = settings.upstreams.iter().map(|it| it.prepare()).collect();
-        let upstreams = upstreams?;
+        let counters = StreamCounters::default();
+        let mut dealing = Dealing::start(counters.clone()).map_err(StreamFault::Thread)?;
+        let prepared = dealing.prepare(&settings.upstreams)?;
+        let clients = RuntimeThread::start("dns-streams").map_err(StreamFault::Thread)?;
+        let admission = Admission::new(settings.bounds, unpredictable());
+        let gate = Gate::new(context.access);
         let shared = Shared {
             posts: context.posts,
-            admission: self.admission.clone(),
-            gate: self.gate.clone(),
-            counters: self.counters.clone(),
+            admission: admission.clone(),
+            gate: gate.clone(),
+            counters: counters.clone(),
         };
-        self.listening = listen_everywhere(runtime, settings, certificate.as_ref(), &shared)?;
-        if let Some(certificate) = certificate {
-            runtime.spawn(keep(certificate, Arc::clone(&self.changed)));
+        let changed = Arc::default();
+        let listeners = Arc::default();
+        let sockets = Sockets { inherited, kept: &listeners };
+        let certified = certificate.as_ref();
+        let listening = listen_everywhere(clients.handle(), settings, certified, (&shared, sockets))?;
+        if let Some(certificate) = &certificate {
+            clients.handle().spawn(keep(Arc::clone(certificate), Arc::clone(&changed)));
         }
-        runtime.spawn(deal_out(upstreams, context.queries, self.counters.clone()));
-        Ok(())
+        dealing.deal_out(prepared, context.queries);
+        Ok(Self {
+            counters,
+            admission,
+            gate,
+            certificate,
+            changed,
+            listening,
+            listeners,
+            dealing,
+            clients: Some(clients),
+        })
     }
 
-    fn run(mut self, runtime: Runtime) -> Result<Self, StreamFault> {
-        let (stop, stopped) = oneshot::channel();
-        let thread = thread::Builder::new().name("dns-streams".into()).spawn(move || {
-            if let Err(error) = give_up(Duty::Listening) {
-                tracing::warn!("a DNS thread keeps its privileges: {error}");
-            }
-            // It stops in either case.
-            let _ = runtime.block_on(stopped);
-        });
-        self.thread = Some(thread.map_err(StreamFault::Thread)?);
-        self.stop = Some(stop);
-        Ok(self)
+    /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients and with
+    /// those upstreams that stay. The addresses are those of the start: those in the settings are not looked at. `queries` is a new channel, whose
+    /// sender is given to the resolvers' threads afterwards. What they put before that goes to the upstreams of before.
+    ///
+    /// # Errors
+    /// What is wrong with the settings. Nothing has changed then.
+    pub fn reconfigure(
+        &mut self,
+        settings: &StreamSettings,
+        access: Access,
+        queries: mpsc::Receiver<UpstreamQuery>,
+    ) -> Result<(), StreamFault> {
+        let prepared = self.dealing.prepare(&settings.upstreams)?;
+        if let Some(certificate) = &self.certificate {
+            let (chain, key) = settings.certificate.as_ref().ok_or(StreamFault::NoCertificate)?;
+            certificate.replace(chain, key).map_err(StreamFault::Certificate)?;
+        }
+        self.admission.set_bounds(settings.bounds);
+        self.gate.set(access);
+        self.dealing.deal_out(prepared, queries);
+        Ok(())
     }
 
     /// Others may connect from now on. Connections that there are stay; their queries are judged by the resolver.
     pub fn set_access(&self, access: Access) {
         self.gate.set(access);
+    }
+
+    /// Ends for the next process: the sockets, in which connections wait. Those that there are end.
+    #[must_use]
+    pub fn leave(self) -> Listeners {
+        let listeners = Arc::clone(&self.listeners);
+        drop(self);
+        std::mem::take(&mut *listeners.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What is shown of them.
@@ -160,11 +185,8 @@ impl Streams {
 
 impl Drop for Streams {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // One that panicked has said so.
-            let _ = thread.join();
-        }
+        // Clients wait for upstreams: they go first.
+        drop(self.clients.take());
     }
 }
 
@@ -177,10 +199,10 @@ fn certificate(settings: &StreamSettings) -> Result<Option<Arc<Certificate>>, St
 }
 
 fn listen_everywhere(
-    runtime: &Runtime,
+    runtime: &Handle,
     settings: &StreamSettings,
     certificate: Option<&Arc<Certificate>>,
-    shared: &Shared,
+    (shared, mut sockets): (&Shared, Sockets<'_>),
 ) -> Result<Vec<SocketAddr>, StreamFault> {
     let server = |protocols: &[&[u8]]| {
         let certificate = certificate.ok_or(StreamFault::NoCertificate)?;
@@ -189,7 +211,7 @@ fn listen_everywhere(
     let mut listening = Vec::new();
     let mut listen_at = |addresses: &[SocketAddr], transport: &ClientTransport| {
         for address in addresses {
-            listening.push(start_listening(runtime, *address, transport, shared)?);
+            listening.push(start_listening(runtime, *address, transport, (shared, &mut sockets))?);
         }
         Ok(())
     };
@@ -205,15 +227,17 @@ fn listen_everywhere(
 
 /// Listens, or goes on trying to; says where.
 fn start_listening(
-    runtime: &Runtime,
+    runtime: &Handle,
     address: SocketAddr,
     transport: &ClientTransport,
-    shared: &Shared,
+    (shared, sockets): (&Shared, &mut Sockets<'_>),
 ) -> Result<SocketAddr, StreamFault> {
     let within = runtime.enter();
     let (transport, shared) = (transport.clone(), shared.clone());
-    match bind(address) {
+    let kept = Arc::clone(sockets.kept);
+    match sockets.bind(address) {
         Ok(listener) => {
+            share(&kept, &listener);
             let bound = listener.local_addr().unwrap_or(address);
             runtime.spawn(listen(listener, transport, shared));
             Ok(bound)
@@ -223,6 +247,7 @@ fn start_listening(
             runtime.spawn(async move {
                 let Some(listener) = bind_later(address).await else { return };
                 info!("listening on {address} (TCP)");
+                share(&kept, &listener);
                 listen(listener, transport, shared).await;
             });
             Ok(address)
@@ -230,6 +255,33 @@ fn start_listening(
         Err(error) => Err(StreamFault::Listen(address, error)),
     }
     .inspect(|_| drop(within))
+}
+
+/// The sockets that the previous process left, and those that the next one gets.
+struct Sockets<'l> {
+    inherited: &'l mut Listeners,
+    kept: &'l Arc<Mutex<Listeners>>,
+}
+
+impl Sockets<'_> {
+    fn bind(&mut self, address: SocketAddr) -> io::Result<TcpListener> {
+        match self.inherited.take(address, Listens::Connections).pop() {
+            Some(inherited) => {
+                let listener = std::net::TcpListener::from(inherited);
+                listener.set_nonblocking(true)?;
+                TcpListener::from_std(listener)
+            }
+            None => bind(address),
+        }
+    }
+}
+
+/// One that cannot be shared is closed for a moment when the next process begins.
+fn share(kept: &Mutex<Listeners>, listener: &TcpListener) {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = kept.share(listener.as_fd()) {
+        warn!("a socket cannot be handed over: {error}");
+    }
 }
 
 async fn bind_later(address: SocketAddr) -> Option<TcpListener> {
@@ -254,28 +306,6 @@ async fn keep(certificate: Arc<Certificate>, changed: Arc<Notify>) {
             Ok(true) => info!("loaded a new certificate for DNS over TLS and HTTPS"),
             Ok(false) => {}
             Err(fault) => warn!("{fault}; the previous certificate stays in use"),
-        }
-    }
-}
-
-/// Gives each upstream its questions.
-async fn deal_out(
-    upstreams: Vec<StreamUpstream>,
-    mut queries: mpsc::Receiver<UpstreamQuery>,
-    counters: StreamCounters,
-) {
-    let keepers: Vec<mpsc::Sender<UpstreamQuery>> = upstreams
-        .into_iter()
-        .map(|upstream| {
-            let (sender, receiver) = mpsc::channel(ROOM);
-            tokio::spawn(Keeper::new(upstream, counters.clone()).run(receiver));
-            sender
-        })
-        .collect();
-    while let Some(query) = queries.recv().await {
-        // One that finds no room, or no upstream, is dropped, and so told to be closed.
-        if let Some(keeper) = keepers.get(query.upstream) {
-            let _ = keeper.try_send(query);
         }
     }
 }

@@ -121,9 +121,9 @@ impl Offer {
         let mut result = Ok(());
         for other in &engine.others {
             self.refuse(Mechanism::Other(other.kind()), UnofferedReason::EngineAlone);
-            let Claims { destinations6: _, destinations4, inside6: _, inside4: _, names, rest4 } =
+            let Claims { destinations6: _, destinations4, ports4, inside6: _, inside4: _, names, rest4 } =
                 other.claims();
-            if !destinations4.is_empty() || names || rest4 {
+            if !destinations4.is_empty() || ports4.is_some() || names || rest4 {
                 result = Err(UnofferedReason::OthersDestinations(other.kind()));
             }
         }

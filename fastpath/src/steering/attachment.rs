@@ -3,15 +3,17 @@
 use super::error::SteeringError;
 use super::filter::{Filter, Handles};
 use super::hook::{Hook, STEERING_PROGRAM, Taken};
-use super::own_address::{ADDRESSES, OwnAddress, RANGES};
+use super::own_address::{ADDRESSES, INNER_INTERFACES, InsideHosts, OwnAddress, RANGES};
 use crate::interface;
 use crate::kernel_error::os_error;
 use crate::patience::patiently;
+use aya::maps::lpm_trie::{Key as TrieKey, LpmTrie};
 use aya::maps::{HashMap, MapData, PerCpuArray};
 use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::{Ebpf, EbpfLoader, Pod};
-use std::collections::BTreeMap;
+use sixway_wire::Prefix4;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -20,6 +22,9 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/st
 
 /// An address as the program finds it in a header: its octets in their order.
 type Key = [u8; 4];
+
+/// In the program's map of interfaces to inside hosts: all of them.
+const ANY: u32 = 0;
 
 /// The program's `struct taken`.
 #[repr(C)]
@@ -72,6 +77,8 @@ pub struct Steering {
     /// The filters of clsact, by interface.
     filters: BTreeMap<String, Filter>,
     addresses: BTreeMap<Ipv4Addr, OwnAddressEntry>,
+    /// The indices of the interfaces that lead to inside hosts.
+    inner: BTreeSet<u32>,
 }
 
 impl Steering {
@@ -85,10 +92,11 @@ impl Steering {
         interfaces: &[&str],
         tun: &str,
         addresses: &[OwnAddress],
+        inside: &InsideHosts,
     ) -> Result<Self, SteeringError> {
-        match Self::attach_by(Hook::Tcx, gateway, interfaces, tun, addresses) {
+        match Self::attach_by(Hook::Tcx, gateway, interfaces, tun, addresses, inside) {
             Err(SteeringError::Refused { error, .. }) if knows_no_tcx(error.as_ref()) => {
-                Self::attach_by(Hook::Clsact, gateway, interfaces, tun, addresses)
+                Self::attach_by(Hook::Clsact, gateway, interfaces, tun, addresses, inside)
             }
             result => result,
         }
@@ -105,6 +113,7 @@ impl Steering {
         interfaces: &[&str],
         tun: &str,
         addresses: &[OwnAddress],
+        inside: &InsideHosts,
     ) -> Result<Self, SteeringError> {
         let index = index(tun)?;
         for interface in interfaces {
@@ -112,6 +121,7 @@ impl Steering {
         }
         let program = EbpfLoader::new()
             .override_global("tun", &index, true)
+            .map_max_entries("inside", u32::try_from(inside.prefixes.len()).unwrap_or(u32::MAX).max(1))
             .load(OBJECT)
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
         let mut steering = Self {
@@ -120,8 +130,11 @@ impl Steering {
             handles: Handles::of(gateway),
             filters: BTreeMap::new(),
             addresses: BTreeMap::new(),
+            inner: BTreeSet::new(),
         };
         steering.set_addresses(addresses)?;
+        steering.write_inside(&inside.prefixes)?;
+        steering.set_inner_interfaces(&inside.interfaces)?;
         let classifier = steering.classifier()?;
         patiently(|| classifier.load())
             .map_err(|error| SteeringError::new(format!("load {STEERING_PROGRAM}"), error))?;
@@ -172,6 +185,42 @@ impl Steering {
             map.insert(new.octets(), own, 0).map_err(failed)?;
         }
         self.addresses = wanted;
+        Ok(())
+    }
+
+    fn write_inside(&mut self, prefixes: &[Prefix4]) -> Result<(), SteeringError> {
+        let failed = |error| SteeringError::new("write the prefixes of inside hosts".into(), error);
+        let Some(map) = self.program.map_mut("inside") else { return Err(strange("inside")) };
+        let mut map: LpmTrie<&mut MapData, Key, u8> = LpmTrie::try_from(map).map_err(failed)?;
+        for prefix in prefixes {
+            let key = TrieKey::new(u32::from(prefix.length()), prefix.address().octets());
+            map.insert(&key, 1, 0).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the interfaces that lead to inside hosts; none: all do. Those that do not exist are left out, until this is called again.
+    ///
+    /// # Errors
+    /// More than [`INNER_INTERFACES`], or what the kernel said; some may have been replaced then.
+    pub fn set_inner_interfaces(&mut self, interfaces: &[String]) -> Result<(), SteeringError> {
+        let mut wanted: BTreeSet<u32> = interfaces.iter().filter_map(|name| interface::index(name)).collect();
+        if interfaces.is_empty() {
+            wanted.insert(ANY);
+        }
+        if wanted.len() > INNER_INTERFACES {
+            return Err(SteeringError::TooManyInterfaces(wanted.len()));
+        }
+        let failed = |error| SteeringError::new("write the interfaces of inside hosts".into(), error);
+        let Some(map) = self.program.map_mut("inner") else { return Err(strange("inner")) };
+        let mut map: HashMap<&mut MapData, u32, u8> = HashMap::try_from(map).map_err(failed)?;
+        for gone in self.inner.difference(&wanted) {
+            map.remove(gone).map_err(failed)?;
+        }
+        for new in wanted.difference(&self.inner) {
+            map.insert(new, 1, 0).map_err(failed)?;
+        }
+        self.inner = wanted;
         Ok(())
     }
 

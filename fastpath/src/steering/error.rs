@@ -1,6 +1,6 @@
 //! Errors of steering, and how to fix them.
 
-use super::own_address::{ADDRESSES, RANGES};
+use super::own_address::{ADDRESSES, INNER_INTERFACES, RANGES};
 use crate::kernel_error::{in_full, os_error};
 use std::fmt;
 use std::io;
@@ -15,6 +15,8 @@ pub enum SteeringError {
     NoInterface(String),
     /// More local addresses than [`ADDRESSES`].
     TooManyAddresses(usize),
+    /// More interfaces to inside hosts than [`INNER_INTERFACES`].
+    TooManyInterfaces(usize),
     /// More ranges of ports of this address than [`RANGES`].
     TooManyRanges(Ipv4Addr),
     /// The kernel does not let this process load or attach programs.
@@ -50,6 +52,9 @@ impl fmt::Display for SteeringError {
             }
             Self::NoInterface(name) => write!(f, "interface {name} does not exist"),
             Self::TooManyAddresses(count) => write!(f, "{count} local addresses; at most {ADDRESSES}"),
+            Self::TooManyInterfaces(count) => {
+                write!(f, "{count} interfaces lead to inside hosts; at most {INNER_INTERFACES}")
+            }
             Self::TooManyRanges(address) => {
                 write!(f, "too many port ranges for {address}; at most {RANGES}")
             }
@@ -70,6 +75,7 @@ impl std::error::Error for SteeringError {
             Self::NotBuilt
             | Self::NoInterface(_)
             | Self::TooManyAddresses(_)
+            | Self::TooManyInterfaces(_)
             | Self::TooManyRanges(_)
             | Self::NotPermitted { .. } => None,
         }

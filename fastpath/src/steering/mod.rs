@@ -12,4 +12,4 @@ mod own_address;
 pub use attachment::Steering;
 pub use error::SteeringError;
 pub use hook::{Hook, STEERING_PROGRAM, Taken};
-pub use own_address::{ADDRESSES, OwnAddress, RANGES};
+pub use own_address::{ADDRESSES, INNER_INTERFACES, InsideHosts, OwnAddress, RANGES};

@@ -1,5 +1,6 @@
 //! Which packets to this host's own addresses belong to the engine.
 
+use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
@@ -8,6 +9,19 @@ pub const ADDRESSES: usize = 1_024;
 
 /// Maximum port ranges of one address; the program checks each of them.
 pub const RANGES: usize = 8;
+
+/// Maximum interfaces that lead to inside hosts, the size of the program's map.
+pub const INNER_INTERFACES: usize = 1_024;
+
+/// Where inside hosts are. A packet with a source of theirs that arrives elsewhere is forged: it is left to the host, which has reverse path
+/// filtering and a packet filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InsideHosts {
+    /// Their prefixes.
+    pub prefixes: Vec<Prefix4>,
+    /// The interfaces that lead to them. None: it is not known which these are, and their sources are believed everywhere.
+    pub interfaces: Vec<String>,
+}
 
 /// Which packets to one of this host's own IPv4 addresses are steered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Steering without eBPF: it cannot be attached.
 
-use crate::steering::{Hook, OwnAddress, SteeringError, Taken};
+use crate::steering::{Hook, InsideHosts, OwnAddress, SteeringError, Taken};
 use std::convert::Infallible;
 
 /// Steering, which cannot exist: built without eBPF.
@@ -12,7 +12,13 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach(_: &str, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
+    pub fn attach(
+        _: &str,
+        _: &[&str],
+        _: &str,
+        _: &[OwnAddress],
+        _: &InsideHosts,
+    ) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -20,7 +26,14 @@ impl Steering {
     ///
     /// # Errors
     /// [`SteeringError::NotBuilt`].
-    pub fn attach_by(_: Hook, _: &str, _: &[&str], _: &str, _: &[OwnAddress]) -> Result<Self, SteeringError> {
+    pub fn attach_by(
+        _: Hook,
+        _: &str,
+        _: &[&str],
+        _: &str,
+        _: &[OwnAddress],
+        _: &InsideHosts,
+    ) -> Result<Self, SteeringError> {
         Err(SteeringError::NotBuilt)
     }
 
@@ -47,6 +60,14 @@ impl Steering {
     /// # Errors
     /// None.
     pub fn set_addresses(&mut self, _: &[OwnAddress]) -> Result<(), SteeringError> {
+        match self.0 {}
+    }
+
+    /// Replaces the interfaces that lead to inside hosts.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_inner_interfaces(&mut self, _: &[String]) -> Result<(), SteeringError> {
         match self.0 {}
     }
 

@@ -2,10 +2,11 @@
 
 use super::{Anchor, AnchorKey, Dnssec, Wire};
 use sixway_control::dns64::{
-    Access, CheckingDisabled, DnssecOk, Limits, Reverse, Rule, Settings, Stale, Synthesis, SynthesisedTtl,
-    Upstream,
+    Access, CheckingDisabled, DnssecOk, Limits, Reverse, Rule, Settings, SpecialNames, Stale, Synthesis,
+    SynthesisedTtl, Upstream, ValidatingClients,
 };
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub const UDP_PAYLOAD: u16 = 1_232;
@@ -25,6 +26,7 @@ pub fn chosen(choice: u16) -> Settings {
             Upstream { names: vec![], datagrams: true },
             Upstream { names: if has(0) { vec![name(b"\x03lan\0")] } else { vec![] }, datagrams: has(0) },
         ],
+        upstream_labels: vec!["192.0.2.53".into()],
         prefixes: vec![prefix],
         rules: vec![
             rule(b"\x05never\x04test\0", Synthesis::Never),
@@ -43,9 +45,15 @@ pub fn chosen(choice: u16) -> Settings {
         exclude: vec!["::ffff:0:0/96".parse().unwrap()],
         exclude4: vec![("2001:db8:64::/96".parse().unwrap(), vec!["192.168.0.0/16".parse().unwrap()])],
         exclude_private: false,
+        synthesise_reserved: false,
         reverse: reverse(choice >> 1 & 3),
         synthesised_ttl: SynthesisedTtl::Negative,
         local_ipv4only: true,
+        special_names: if has(15) { SpecialNames::Local } else { SpecialNames::Upstream },
+        hosts: Arc::default(),
+        designated: Vec::new(),
+        cookie_secrets: Vec::new(),
+        stream_idle: None,
         parallel: has(3),
         dnssec: dnssec(choice >> 4),
         stale: has(9).then_some(Stale {
@@ -78,6 +86,7 @@ fn dnssec(choice: u16) -> Dnssec {
         insecure: vec![Wire(b"\x03lan\0"[..].into())],
         checking_disabled: if has(2) { CheckingDisabled::PassOn } else { CheckingDisabled::Synthesise },
         dnssec_ok: if has(3) { DnssecOk::PassOn } else { DnssecOk::Synthesise },
+        validating_clients: if has(11) { ValidatingClients::Unsigned } else { ValidatingClients::Untouched },
         ad_without_do: false,
     }
 }
@@ -91,6 +100,8 @@ fn limits(choice: u16) -> Limits {
         udp_payload: UDP_PAYLOAD,
         longest_ttl: 86_400,
         longest_negative_ttl: 10_800,
+        upstream_questions: 4_096,
+        client_prefix_length: 64,
         deadline: Duration::from_millis(4_800),
     }
 }

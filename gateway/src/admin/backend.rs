@@ -9,8 +9,8 @@ use super::ranking::Ranking;
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
-    LiveRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status,
-    Subscribers, TeredoRow, TeredoServerRow,
+    LiveRow, NewRemote, Page, PcpRow, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow,
+    Status, Subscribers, TeredoRow, TeredoServerRow,
 };
 use sixway_wire::Prefix6;
 use std::future::Future;
@@ -76,6 +76,8 @@ pub trait Backend: Send + Sync + 'static {
     fn set_remote(&self, remote: NewRemote) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// DNS64, if configured.
     fn dns64(&self) -> impl Future<Output = Result<Option<Dns64Row>, AdminError>> + Send;
+    /// The PCP server, if configured.
+    fn pcp(&self) -> Option<PcpRow>;
     /// The Teredo server, if configured.
     fn teredo_server(&self) -> Option<TeredoServerRow>;
     /// Answers in the DNS64's cache are to be forgotten.

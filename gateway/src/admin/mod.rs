@@ -10,6 +10,7 @@
 //! | `GET /v1/bindings?…` | a [`Page`](crate::view::Page) of [`BindingRow`](crate::view::BindingRow)s |
 //! | `GET /v1/six-rd` | [`SixRdRow`](crate::view::SixRdRow)s |
 //! | `GET /v1/router-advertisements` | [`RouterAdvertisementRow`](crate::view::RouterAdvertisementRow)s |
+//! | `GET /v1/pcp` | a [`PcpRow`](crate::view::PcpRow), or `null` without a PCP server |
 //! | `GET /v1/teredo-server` | a [`TeredoServerRow`](crate::view::TeredoServerRow), or `null` without a Teredo server |
 //! | `GET /v1/dns64` | a [`Dns64Row`](crate::view::Dns64Row), or `null` without DNS64 |
 //! | `DELETE /v1/dns64/cache?name=` or `?all=true` | removes answers from the cache: [`Flushed`](crate::view::Flushed) |

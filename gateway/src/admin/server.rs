@@ -68,6 +68,7 @@ pub fn router<B: Backend>(backend: Arc<B>) -> Router {
         .route("/v1/six-rd", get(six_rd::<B>))
         .route("/v1/router-advertisements", get(router_advertisements::<B>))
         .route("/v1/teredo-server", get(teredo_server::<B>))
+        .route("/v1/pcp", get(pcp::<B>))
         .route("/v1/dns64", get(dns64::<B>))
         .route("/v1/dns64/cache", delete(flush::<B>))
         .route("/v1/remotes", post(set_remote::<B>))
@@ -294,6 +295,10 @@ async fn dns64<B: Backend>(State(backend): State<Arc<B>>) -> Answer<impl Seriali
     backend.dns64().await.map(Json)
 }
 
+async fn pcp<B: Backend>(State(backend): State<Arc<B>>) -> Json<impl Serialize> {
+    Json(backend.pcp())
+}
+
 async fn teredo_server<B: Backend>(State(backend): State<Arc<B>>) -> Json<impl Serialize> {
     Json(backend.teredo_server())
 }
@@ -363,7 +368,7 @@ fn limited(query: Written) -> Result<Query, AdminError> {
 
 async fn nothing_there(uri: Uri) -> AdminError {
     AdminError::NotFound(format!(
-        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/blocks, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/subscribers, /v1/leases, /v1/teredo, /v1/teredo-server, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
+        "unknown path {}; the paths are /v1/status, /v1/counters, /v1/drops, /v1/live, /v1/pools, /v1/pools/blocks, /v1/pools/draining, /v1/pools/addresses, /v1/sessions, /v1/bindings, /v1/subscribers, /v1/leases, /v1/teredo, /v1/teredo-server, /v1/pcp, /v1/six-rd, /v1/router-advertisements, /v1/dns64, /v1/dns64/cache, /v1/remotes, /v1/fastpath, /v1/leave, /v1/reload, /v1/reload/keep, /v1/config and /v1/config.toml",
         uri.path()
     ))
 }

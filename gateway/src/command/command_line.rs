@@ -3,6 +3,7 @@
 use super::configuration_file::named_or_default;
 use super::dns64::{self, Dns64Command};
 use super::doctor;
+use super::down::{self, DownArguments};
 use super::ds_lite::{self, DsLiteCommand};
 use super::edit::{self, BindingCommand, LeaseCommand, SessionCommand, SubscriberCommand};
 use super::failure::Failure;
@@ -19,6 +20,7 @@ use super::show_arguments::ShowArguments;
 use super::six_rd::{self, SixRdCommand};
 use super::support::{self, SupportArguments};
 use super::trace::{self, ReplayArguments, TraceArguments};
+use super::up::{self, UpArguments};
 use super::warnings::warn;
 use crate::config::{Config, LogFormat};
 use crate::{daemon, event_log, host};
@@ -40,6 +42,10 @@ struct CommandLine {
 enum Command {
     /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration.
     Run(RunArguments),
+    /// Make this box the gateway of a LAN, until a signal or `sixway down`: NAT44, IPv6, router advertisements, a packet filter.
+    Up(UpArguments),
+    /// End what `sixway up` began, and restore what a killed one left.
+    Down(DownArguments),
     /// Check a configuration file without changing anything.
     Check(ConfigArguments),
     /// Find out why it does not work on this host, without changing anything: routes, forwarding, ports, the packet filter, upstreams.
@@ -158,6 +164,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Run(arguments) => {
             arguments.config.path().and_then(|path| run_gateway::run(&path, arguments.takeover))
         }
+        Command::Up(arguments) => up::run(arguments),
+        Command::Down(arguments) => down::run(arguments),
         Command::Check(arguments) => {
             arguments.path().and_then(|path| load(&path)).map(|config| check(&config))
         }

@@ -4,6 +4,7 @@ mod command_line;
 mod configuration_file;
 mod dns64;
 mod doctor;
+mod down;
 mod ds_lite;
 mod edit;
 mod failure;
@@ -21,6 +22,7 @@ mod show_arguments;
 mod six_rd;
 mod support;
 mod trace;
+mod up;
 mod warnings;
 
 pub use command_line::run;

@@ -95,7 +95,12 @@ fn report(reload: &ReloadRow) -> Result<(), Failure> {
         return Err(Failure::Failed(format!("rolled back to the previous configuration: {why}")));
     }
     let (all, kept) = (reload.sessions, reload.sessions_kept);
-    say(&format!("reloaded: {kept} of {} of the engine continue", plural(all, "session")));
+    match reload.in_process {
+        true => {
+            say("reloaded without a restart: the cache of the DNS64, all connections and sessions continue")
+        }
+        false => say(&format!("reloaded: {kept} of {} of the engine continue", plural(all, "session"))),
+    }
     if let (true, Some(seconds)) = (reload.state == "awaits confirmation", reload.seconds_left) {
         say(&format!(
             "keep it with `sixway reload --keep`; otherwise the previous configuration returns in {seconds} s"
@@ -116,6 +121,11 @@ fn dry_run(client: &Client, status: &Status, config: &Config) -> Result<(), Fail
     for change in &changes {
         let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".into());
         say(&format!("{:width$}  {} → {}", change.key, text(&change.old), text(&change.new)));
+    }
+    if config.dns64.is_some() && daemon::stays_in_process(&changes) {
+        say("The DNS64 changes without a restart: its cache, all connections and sessions continue.");
+        say("Nothing was changed.");
+        return Ok(());
     }
     say(&sessions(client, &running, config)?);
     if let Some(why) = daemon::flows_lost(&running, config) {

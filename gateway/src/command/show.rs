@@ -6,8 +6,9 @@ use super::show_arguments::{ShowArguments, ShowKind};
 use crate::admin::{Client, ClientError, MAX_LIMIT, Query};
 use crate::show::{self, Colour};
 use crate::view::{
-    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, LeaseRow, Page, PoolBlocksRow,
-    PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers, TeredoRow, TeredoServerRow,
+    BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, FastPathRow, LeaseRow, Page, PcpRow,
+    PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow, SixRdRow, Status, Subscribers, TeredoRow,
+    TeredoServerRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -58,6 +59,7 @@ pub(super) fn run(arguments: &ShowArguments) -> Result<(), Failure> {
         Some(ShowKind::TeredoServer) => {
             arguments.one::<Option<TeredoServerRow>>(&client, "/v1/teredo-server", show::teredo_server)
         }
+        Some(ShowKind::Pcp) => arguments.one::<Option<PcpRow>>(&client, "/v1/pcp", show::pcp),
         Some(ShowKind::Dns64) => arguments.one::<Option<Dns64Row>>(&client, "/v1/dns64", show::dns64),
         Some(ShowKind::Fastpath) => {
             arguments.one::<Option<FastPathRow>>(&client, "/v1/fastpath", show::fast_path)
@@ -130,6 +132,7 @@ impl ShowArguments {
                 | ShowKind::SixRd
                 | ShowKind::RouterAdvertisements
                 | ShowKind::TeredoServer
+                | ShowKind::Pcp
                 | ShowKind::Dns64
                 | ShowKind::Fastpath
                 | ShowKind::Config,

@@ -65,6 +65,8 @@ pub(super) enum ShowKind {
     RouterAdvertisements,
     /// The Teredo server: what it exposes, and what became of datagrams.
     TeredoServer,
+    /// The PCP server: mappings, and what became of requests.
+    Pcp,
     /// DNS64: upstreams, query outcomes, cache and counters.
     Dns64,
     /// The fast path: packets forwarded in the kernel, and those passed to the engine.

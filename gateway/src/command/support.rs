@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LINES: usize = 2_000;
 
 /// What the running gateway tells.
-const OF_GATEWAY: [(&str, &str); 10] = [
+const OF_GATEWAY: [(&str, &str); 11] = [
     ("status", "/v1/status"),
     ("counters", "/v1/counters"),
     ("drops", "/v1/drops"),
@@ -32,6 +32,7 @@ const OF_GATEWAY: [(&str, &str); 10] = [
     ("fast path", "/v1/fastpath"),
     ("DNS64", "/v1/dns64"),
     ("Teredo server", "/v1/teredo-server"),
+    ("PCP", "/v1/pcp"),
     ("6rd", "/v1/six-rd"),
     ("router advertisements", "/v1/router-advertisements"),
     ("metrics", "/metrics"),

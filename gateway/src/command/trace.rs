@@ -8,15 +8,15 @@ use super::show::only_socket;
 use crate::admin::Client;
 use crate::config::Config;
 use crate::host::{self, hop};
-use crate::trace::{Asked, Fate, Kind, Offline, described, replay};
-use crate::view::{MechanismRow, Page, SessionRow, Status};
+use crate::trace::{Asked, Fate, Kind, Offline, described, holder, in_softwire, note_ends, note_own, replay};
+use crate::view::{BindingRow, LeaseRow, MechanismRow, Page, SessionRow, Status, TeredoRow};
 use clap::Args;
 use serde::Serialize;
 use sixway_dataplane::DropReason;
 use sixway_dataplane::parse::{ACK, SYN};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// The packet that `sixway trace` is asked about.
@@ -59,6 +59,9 @@ pub(super) struct TraceArguments {
     /// Size in octets, IP header included; 0: as small as it can be.
     #[arg(long, default_value_t = 0)]
     size: usize,
+    /// At an AFTR: the IPv6 address of the B4 in whose softwire the packet comes.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "live")]
+    softwire: Option<Ipv6Addr>,
     /// Print JSON.
     #[arg(long)]
     pub(super) json: bool,
@@ -89,6 +92,14 @@ struct Known {
     session: Option<SessionRow>,
     /// Sessions of the same inside endpoint: they tell its binding.
     related: Vec<SessionRow>,
+    /// The leases of 4over6.
+    leases: Vec<LeaseRow>,
+    /// Its mechanisms.
+    rows: Vec<MechanismRow>,
+    /// Mappings of NAT46.
+    mappings: Vec<BindingRow>,
+    /// The address of its Teredo client.
+    teredo: Option<Ipv6Addr>,
 }
 
 /// Traces a packet, or shows packets as they pass. A drop of the packet is a failure.
@@ -115,12 +126,32 @@ pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Fai
     let known = known(arguments, config, &asked(0))?;
     // Within a session, a segment; else what opens one.
     let flags = if known.session.is_some() { ACK } else { SYN };
-    let octets = asked(flags).octets().unwrap_or_default();
-    let mut offline = Offline::new(config, &host::surroundings()).map_err(Failure::Failed)?;
+    let octets = match (arguments.softwire, asked(flags).octets().unwrap_or_default()) {
+        (Some(b4), packet) => in_softwire(b4, aftr_of(config, from)?, &packet),
+        (None, packet) => packet,
+    };
+    let mut now = host::surroundings();
+    note_own(&mut now, &known.leases);
+    note_ends(&mut now, &known.rows, known.teredo);
+    let mut offline = Offline::new(config, &now).map_err(Failure::Failed)?;
+    offline.lend(config, &known.leases);
+    offline.map(&known.mappings, from, to);
     let sessions: Vec<SessionRow> = known.session.iter().chain(&known.related).cloned().collect();
     offline.adopt(&known.mechanisms, &sessions);
     let fate = offline.pass(&octets);
-    let steps = steps(&octets, &known, &fate);
+    let mut steps = steps(&octets, &known, &fate);
+    // While the gateway does not run, nothing is known of them.
+    for address in [from, to].into_iter().filter(|_| known.is_running) {
+        let IpAddr::V4(address) = address else { continue };
+        if let Some(what) = holder(config, &known.leases, address) {
+            steps.insert(1, Step { step: "lease", what });
+        }
+    }
+    if !config.others.teredo_client.is_empty() || !config.others.teredo_relay.is_empty() {
+        let what =
+            "Teredo's peers are not copied: this is what becomes of a packet of a peer that is not known yet";
+        steps.push(Step { step: "note", what: what.into() });
+    }
     if arguments.json {
         say(&serde_json::to_string_pretty(&steps).map_err(|error| Failure::Failed(error.to_string()))?);
     } else {
@@ -131,6 +162,20 @@ pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Fai
     match fate.dropped {
         None => Ok(()),
         Some(reason) => Err(Failure::Failed(format!("dropped: {}", reason.name()))),
+    }
+}
+
+/// Where softwires end.
+fn aftr_of(config: &Config, from: IpAddr) -> Result<Ipv6Addr, Failure> {
+    let first = config.aftrs().find_map(|aftr| aftr.addresses.first().copied());
+    match (first, from) {
+        (Some(first), IpAddr::V4(_)) => Ok(first),
+        (Some(_), IpAddr::V6(_)) => {
+            Err(Failure::Wrong("--softwire is for IPv4 packets: --from and --to are IPv4 addresses".into()))
+        }
+        (None, _) => Err(Failure::Wrong(
+            "--softwire needs an AFTR in the configuration: [ds_lite] with role = \"aftr\"".into(),
+        )),
     }
 }
 
@@ -254,7 +299,21 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
     let stateful = |row: &&MechanismRow| row.stateful;
     let mechanisms: Vec<String> =
         status.mechanisms.iter().filter(stateful).map(|row| row.name.clone()).collect();
-    let mut known = Known { is_running: true, mechanisms, ..Known::default() };
+    let mut known = Known { is_running: true, mechanisms, rows: status.mechanisms, ..Known::default() };
+    if config.nat46().is_some() {
+        let outside = asked.to.is_ipv4().then(|| asked.to.to_string());
+        let query = [("outside", outside), ("limit", Some("1000".to_owned()))];
+        let page = client.get::<Page<BindingRow>>("/v1/bindings", &query);
+        known.mappings = page.map(|page| page.rows).unwrap_or_default();
+    }
+    if !config.others.teredo_client.is_empty() {
+        let rows: Vec<TeredoRow> = client.get("/v1/teredo", &[]).unwrap_or_default();
+        let mut addresses = rows.iter().filter_map(|row| row.client.as_ref()?.address.as_ref()?.parse().ok());
+        known.teredo = addresses.next_back();
+    }
+    if !config.others.four_over_six.is_empty() {
+        known.leases = client.get("/v1/leases", &[]).unwrap_or_default();
+    }
     if known.mechanisms.is_empty() {
         return Ok(known);
     }
@@ -264,9 +323,9 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
         Kind::Echo(identifier) => ("icmp", identifier, identifier),
     };
     let endpoint = |address, port| SocketAddr::new(address, port).to_string();
-    let key = match asked.from {
-        IpAddr::V6(_) => ("inside", endpoint(asked.from, source)),
-        IpAddr::V4(_) => ("outside", endpoint(asked.to, destination)),
+    let key = match (asked.from, arguments.softwire) {
+        (IpAddr::V6(_), _) | (IpAddr::V4(_), Some(_)) => ("inside", endpoint(asked.from, source)),
+        (IpAddr::V4(_), None) => ("outside", endpoint(asked.to, destination)),
     };
     let query =
         [(key.0, Some(key.1)), ("protocol", Some(protocol.to_owned())), ("limit", Some("100".to_owned()))];
@@ -274,6 +333,9 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
         .get::<Page<SessionRow>>("/v1/sessions", &query)
         .map_err(|error| Failure::Failed(format!("the running gateway: {error}")))?;
     let remote = match (asked.from, asked.to) {
+        (IpAddr::V4(_), to) if arguments.softwire.is_some() => {
+            Some(format!("{to}:{}", if protocol == "icmp" { 0 } else { destination }))
+        }
         (IpAddr::V4(remote), _) => Some(format!("{remote}:{}", if protocol == "icmp" { 0 } else { source })),
         (_, IpAddr::V6(to)) => config.nat64.iter().find_map(|nat64| {
             let remote = nat64.prefix.extract_any(to).ok()?;
@@ -281,7 +343,9 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
         }),
         (_, IpAddr::V4(_)) => None,
     };
-    for row in page.rows {
+    let softwire = arguments.softwire.map(|b4| b4.to_string());
+    let of_softwire = |row: &SessionRow| softwire.is_none() || row.softwire == softwire;
+    for row in page.rows.into_iter().filter(of_softwire) {
         match known.session.is_none() && Some(&row.remote) == remote.as_ref() {
             true => known.session = Some(row),
             false => known.related.push(row),

@@ -5,14 +5,20 @@ use crate::config::dns64::Dns64;
 use crate::dns64::{ReplyTo, ThreadMessage, UpstreamQuery};
 use crate::view::AnchorRow;
 use crate::worker::Clock;
-use sixway_control::dns64::trust_anchor::{Change, Event, TrustAnchors};
-use sixway_control::dns64::{Anchor, Wire};
+use sixway_control::dns64::{Anchor, Payer, Wire};
+use sixway_dnssec::trust_anchor::{Change, Event, TrustAnchors};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
+
+/// The names that each upstream is queried for.
+fn names_of_upstreams(dns64: &Dns64) -> Vec<Vec<Wire>> {
+    let names = |names: &[crate::config::dns64::Name]| names.iter().map(|name| name.wire()).collect();
+    dns64.upstreams.iter().map(|upstream| names(&upstream.names)).collect()
+}
 
 /// How long a reply may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,9 +52,18 @@ impl AnchorKeeper {
         let configured = dnssec.anchors.clone();
         let Some(file) = dnssec.trust_anchor_state.clone() else { return Ok((configured, None)) };
         let anchors = restore(&configured, &file, clock.wall().unix_seconds)?;
-        let names = |names: &[crate::config::dns64::Name]| names.iter().map(|name| name.wire()).collect();
-        let upstreams = dns64.upstreams.iter().map(|upstream| names(&upstream.names)).collect();
+        let upstreams = names_of_upstreams(dns64);
         Ok((anchors.anchors(), Some(Self { anchors, file, clock, upstreams, failing: false })))
+    }
+
+    /// What is believed in.
+    pub(super) fn anchors(&self) -> Vec<Anchor> {
+        self.anchors.anchors()
+    }
+
+    /// Other upstreams are asked from now on.
+    pub(super) fn ask_upstreams_of(&mut self, dns64: &Dns64) {
+        self.upstreams = names_of_upstreams(dns64);
     }
 
     /// Follows them, for ever.
@@ -168,7 +183,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 /// Queries an upstream for a zone's keys.
 async fn ask(upstream: usize, zone: &Wire, streams: &mpsc::Sender<UpstreamQuery>) -> Option<Vec<u8>> {
     let (reply, waiting) = ReplyTo::waiting();
-    streams.try_send(UpstreamQuery { upstream, message: question(zone), reply }).ok()?;
+    streams.try_send(UpstreamQuery { upstream, payer: Payer::OWN, message: question(zone), reply }).ok()?;
     timeout(PATIENCE, waiting.reply()).await.ok()?.ok()
 }
 

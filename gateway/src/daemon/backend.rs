@@ -3,6 +3,7 @@
 use super::cursor::Cursor;
 use super::gateway::{Gateway, sum};
 use super::lease_keeper;
+use super::leases::{LeaseBook, LeaseFiles, outcomes};
 use super::reload::Wanted;
 use super::remote_names;
 use super::teredo_view;
@@ -15,8 +16,8 @@ use crate::metrics::{self, GatewaySample, Gauge, ProcessSample, WorkerSample};
 use crate::trace::Detail;
 use crate::view::{
     BindingRow, CounterRow, Dns64Row, DrainingRow, DropRow, Ended, FastPathRow, Flush, Flushed, LeaseRow,
-    LiveRow, MechanismRow, NewRemote, Page, PoolBlocksRow, PoolRow, RouterAdvertisementRow, SessionRow,
-    SixRdRow, Status, Subscribers, TeredoRow, TeredoServerRow,
+    LiveRow, MechanismRow, NewRemote, Page, PcpRow, PoolBlocksRow, PoolRow, RouterAdvertisementRow,
+    SessionRow, SixRdRow, Status, Subscribers, TeredoRow, TeredoServerRow,
 };
 use crate::worker::{BindingEntry, Command, Dump, DumpPage, Position, Report, SessionEntry, Table, Watch};
 use sixway_dataplane::DropReason;
@@ -35,6 +36,14 @@ impl Backend for Gateway {
         let tables = self.tables(&reports);
         let dns64 = self.dns64().await?;
         let mut status = self.overview(&tables, dns64);
+        for row in teredo_view::rows(self, 0).await? {
+            let mechanism = status.mechanisms.iter_mut().find(|it| it.name == row.name);
+            mechanism.into_iter().for_each(|it| it.state = Some(teredo_view::state(&row)));
+        }
+        for (name, state) in self.lease_states().into_iter().chain(self.b4_states()) {
+            let mechanism = status.mechanisms.iter_mut().find(|it| it.name == name);
+            mechanism.into_iter().for_each(|it| it.state = Some(state.clone()));
+        }
         status.problems = self.problems(&status, &tables, &reports).await;
         Ok(status)
     }
@@ -209,6 +218,10 @@ impl Backend for Gateway {
         }
     }
 
+    fn pcp(&self) -> Option<PcpRow> {
+        self.pcp_row()
+    }
+
     fn teredo_server(&self) -> Option<TeredoServerRow> {
         self.teredo_row()
     }
@@ -238,9 +251,8 @@ impl Backend for Gateway {
     }
 
     async fn leave(&self) -> Result<(), AdminError> {
-        if self.facts.device.is_none() {
-            let what =
-                "the gateway has no device, so it cannot be taken over; stop it, then start the new one";
+        if self.facts.device.is_none() && self.dns64.is_none() {
+            let what = "the gateway has neither a device nor a DNS64, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
         // Its successor does not know of it, and would keep what nobody confirmed.
@@ -265,11 +277,11 @@ impl Backend for Gateway {
     }
 
     fn config(&self) -> serde_json::Value {
-        self.facts.config.clone()
+        self.config_in_force()
     }
 
     fn config_text(&self) -> String {
-        self.facts.config_text.clone()
+        self.config_text_in_force()
     }
 
     async fn metrics(&self) -> Result<String, AdminError> {
@@ -296,10 +308,13 @@ impl Backend for Gateway {
             steered,
             dns64,
             teredo_server: self.teredo_row(),
+            pcp: self.pcp_row(),
             fast_path,
             host: self.host_row(),
             event_log: self.event_log_rows(),
             alarms: self.alarms().rows(stateful),
+            lease_files: self.lease_files().into_iter().map(LeaseFiles::into_failing).collect(),
+            lease_queries: self.lease_queries(),
             nat46,
             teredo,
             process: ProcessSample::now(),
@@ -310,6 +325,25 @@ impl Backend for Gateway {
 }
 
 impl Gateway {
+    /// B4s in few words.
+    fn b4_states(&self) -> Vec<(String, String)> {
+        let (silent, _) = self.aftrs();
+        let is_silent = |name: &str| silent.iter().any(|it| it.b4 == name);
+        let (aftrs, b4s) = (self.tunnels().aftrs.clone(), self.facts.b4s.iter());
+        let state = |name: &str| match aftrs.get(name) {
+            Some(aftr) if is_silent(name) => format!("AFTR {aftr} does not answer"),
+            Some(aftr) => format!("AFTR {aftr}"),
+            None => "no AFTR".into(),
+        };
+        b4s.map(|(name, _)| (name.clone(), state(name))).collect()
+    }
+
+    /// Queries to concentrators, by what became of them.
+    fn lease_queries(&self) -> Vec<(String, Vec<(&'static str, u64)>)> {
+        let all = self.leases().map(LeaseBook::queries).unwrap_or_default();
+        all.into_iter().map(|(name, counters)| (name, outcomes(&counters).to_vec())).collect()
+    }
+
     /// The gateway in a few numbers, without its problems.
     fn overview(&self, tables: &[Table], dns64: Option<Dns64Row>) -> Status {
         let fast_path = self.share();
@@ -324,6 +358,8 @@ impl Gateway {
             bindings: table.bindings,
             bindings_capacity: table.bindings_capacity,
             mappings: (mechanism.kind == Kind::Nat46).then(|| words::mappings(&table.mappings)),
+            remote: tunnels.aftrs.get(&mechanism.name).map(ToString::to_string),
+            state: None,
         });
         Status {
             name: self.facts.name.clone(),
@@ -338,11 +374,12 @@ impl Gateway {
             mechanisms: mechanisms.collect(),
             dns64,
             teredo_server: self.teredo_row(),
+            pcp: self.pcp_row(),
             metrics: self.facts.metrics.clone(),
             host: self.host_row(),
             problems: Vec::new(),
             event_log: self.event_log_rows(),
-            started_milliseconds: self.started_milliseconds,
+            started_milliseconds: self.started_milliseconds(),
             config_file: self.config_file.display().to_string(),
             reload: self.reload_row(),
         }

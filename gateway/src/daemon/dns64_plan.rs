@@ -1,6 +1,6 @@
 //! From the configuration to the settings of the DNS64's threads.
 
-use crate::config::dns64::{Dns64, Transport, Upstream};
+use crate::config::dns64::{Dns64, ThreadsBy, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};
 use crate::dns64::ServiceSettings;
 use crate::dns64::streams::{Bounds, StreamSettings, TransportSettings, UpstreamSettings, request};
@@ -32,6 +32,7 @@ pub(super) fn plan(
     Some(ServiceSettings {
         settings: config.dns64_settings(access, anchors)?,
         threads: dns64.bounds.threads.into(),
+        one_thread_per_client: dns64.connections.threads_by == ThreadsBy::Client,
         listen: dns64.listening.listen.clone(),
         upstreams: dns64.upstreams.iter().map(Upstream::endpoint).collect(),
         names: dns64
@@ -54,7 +55,19 @@ pub(super) fn streams(dns64: &Dns64) -> StreamSettings {
         https: listening.listen_https.clone(),
         certificate: listening.certificate.clone().zip(listening.key.clone()),
         upstreams: dns64.upstreams.iter().map(stream_upstream).collect(),
-        bounds: Bounds::default(),
+        bounds: bounds(dns64),
+    }
+}
+
+fn bounds(dns64: &Dns64) -> Bounds {
+    let connections = &dns64.connections;
+    Bounds {
+        connections: connections.connections as usize,
+        connections_per_client: connections.connections_per_client.map(|most| most as usize),
+        client_prefix_length: dns64.bounds.client_prefix_length,
+        handshake: connections.handshake_timeout,
+        idle: connections.idle_timeout,
+        ..Bounds::default()
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Dns64View {
     posts: Posts,
-    facts: Dns64Facts,
+    facts: Mutex<Dns64Facts>,
     rates: Mutex<Rates>,
     streams: StreamView,
     /// Trust anchors, and what the operator should look at.
@@ -23,12 +23,17 @@ pub struct Dns64View {
 impl Dns64View {
     pub(super) fn new(posts: Posts, facts: Dns64Facts, streams: StreamView) -> Self {
         let rates = Mutex::new(Rates::new(Instant::now()));
-        Self { posts, facts, rates, streams, trust: Mutex::default() }
+        Self { posts, facts: Mutex::new(facts), rates, streams, trust: Mutex::default() }
     }
 
     /// A summary of what it serves.
     pub(super) async fn serves(&self) -> String {
-        self.row().await.map_or_else(|_| self.facts.serves.clone(), |row| row.serves)
+        self.row().await.map_or_else(|_| lock(&self.facts).serves.clone(), |row| row.serves)
+    }
+
+    /// Other constant facts.
+    pub(super) fn set_facts(&self, facts: Dns64Facts) {
+        *lock(&self.facts) = facts;
     }
 
     /// Takes a sample of the counters.
@@ -47,12 +52,13 @@ impl Dns64View {
             value: self.streams.of(*event),
         };
         let (anchors, warnings) = lock(&self.trust).clone();
+        let facts = lock(&self.facts).clone();
         Ok(Dns64Row {
             anchors,
             warnings,
             connections: self.streams.connections() as u64,
             streams: Event::ALL.iter().map(event).collect(),
-            ..dns64_row(&self.facts, &report, &self.rates())
+            ..dns64_row(&facts, &report, &self.rates())
         })
     }
 

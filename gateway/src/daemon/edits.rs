@@ -300,6 +300,7 @@ pub(in crate::daemon) mod tests {
             proxy_arp: false,
             draining: Vec::new(),
             alarm: AlarmThresholds::default(),
+            divided: Vec::new(),
         }
     }
 

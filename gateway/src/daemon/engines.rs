@@ -10,6 +10,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Where the secret survives a restart of this host.
+const LASTING: &str = "/var/lib/sixway";
+
 /// An engine for each worker, with tables of their own and the same configuration; they share the mappings of a NAT46.
 ///
 /// # Errors
@@ -36,8 +39,8 @@ pub(super) fn engines(
 ///
 /// # Errors
 /// The kernel gave no randomness.
-pub(super) fn worker_key(directory: &Path, name: &str) -> io::Result<[u64; 2]> {
-    let kept = std::fs::read(key_file(directory, name)).ok();
+pub(super) fn worker_key(directory: &Path, config: &Config) -> io::Result<[u64; 2]> {
+    let kept = key_files(directory, config).iter().find_map(|path| std::fs::read(path).ok());
     match kept.and_then(|octets| <[u8; 16]>::try_from(octets).ok()) {
         Some(octets) => Ok(words(octets)),
         None => seed(),
@@ -45,14 +48,17 @@ pub(super) fn worker_key(directory: &Path, name: &str) -> io::Result<[u64; 2]> {
 }
 
 /// Keeps that secret for the next process. Called when the device exists, so that a process that may not create it leaves nothing behind.
-pub(super) fn keep_worker_key(directory: &Path, name: &str, key: [u64; 2]) {
-    let path = key_file(directory, name);
+pub(super) fn keep_worker_key(directory: &Path, config: &Config, key: [u64; 2]) {
+    key_files(directory, config).iter().for_each(|path| keep_in(path, key));
+}
+
+fn keep_in(path: &Path, key: [u64; 2]) {
     let octets = (u128::from(key[0]) | u128::from(key[1]) << 64).to_ne_bytes();
-    if std::fs::read(&path).is_ok_and(|kept| kept == octets) {
+    if std::fs::read(path).is_ok_and(|kept| kept == octets) {
         return;
     }
-    let written = std::fs::create_dir_all(directory).and_then(|()| {
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         file.write_all(&octets)
     });
     if let Err(error) = written {
@@ -63,8 +69,11 @@ pub(super) fn keep_worker_key(directory: &Path, name: &str, key: [u64; 2]) {
     }
 }
 
-fn key_file(directory: &Path, name: &str) -> PathBuf {
-    directory.join(format!("{name}.workers"))
+/// Mappings by PCP outlive a restart of this host: their ports are those of a host's worker, so that the secret must outlive it, too.
+fn key_files(directory: &Path, config: &Config) -> Vec<PathBuf> {
+    let lasting = config.pcp.is_some().then_some(Path::new(LASTING));
+    let name = format!("{}.workers", config.gateway.name);
+    [directory].into_iter().chain(lasting).map(|directory| directory.join(&name)).collect()
 }
 
 fn words(octets: [u8; 16]) -> [u64; 2] {

@@ -2,13 +2,14 @@
 
 use super::dns64::Dns64;
 use super::error::RunError;
-use super::facts::Facts;
+use super::facts::{Facts, config_text};
 use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
 use super::handover_file::Handed;
 use super::kept_mappings::KeptMappings;
 use super::leases::{HostNames, LeaseBook};
 use super::offload::{Begun, FastPathStart, Offload};
+use super::pcp::{PcpServer, ReadyServer};
 use super::pool_file::PoolFile;
 use super::pool_keeper::PoolKeeper;
 use super::predecessor::Predecessor;
@@ -17,8 +18,9 @@ use super::start::Start;
 use super::teredo_server::TeredoServer;
 use super::threads::{Threads, confine};
 use super::tunnels::Tunnels;
-use super::{engines, inheritance, offload, pool_keeper, serve, setup, takeover};
+use super::{dns64_kept, engines, inheritance, offload, pool_keeper, serve, setup, takeover};
 use crate::config::Config;
+use crate::dns64::Inherited;
 use crate::event_log::{EventLog, Source};
 use crate::fast_path::Keeper;
 use crate::host::{Host, HostError, HostPlan};
@@ -35,8 +37,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::net::{TcpListener, UnixListener};
 
-/// Above the configuration as a file.
-const CONFIG_HEADER: &str = "# The configuration in force, with every default. Private keys are in the files that are named here, and are not printed.\n";
+/// The servers that have begun.
+type Servers = (Option<Dns64>, Option<TeredoServer>, Option<PcpServer>);
 
 /// What a gateway needs in addition to its workers. Dropping it restores the host, in the order of the fields.
 pub(super) struct Environment<'c> {
@@ -54,6 +56,10 @@ pub(super) struct Environment<'c> {
     pub(super) pools: Vec<PoolKeeper>,
     pub(super) leases: Option<Arc<LeaseBook>>,
     pub(super) tunnels: Tunnels<'c>,
+    /// What the DNS64 of the previous process left.
+    handed: Inherited,
+    /// The PCP server until it begins.
+    pcp: Option<ReadyServer>,
     pub(super) host: Host,
 }
 
@@ -69,7 +75,7 @@ impl<'c> Environment<'c> {
     ) -> Result<Option<SetUp<'c>>, RunError> {
         let Start { config, directory, .. } = *start;
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-        let worker_key = engines::worker_key(directory, &config.gateway.name)
+        let worker_key = engines::worker_key(directory, config)
             .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let now = crate::host::surroundings();
         let kept = KeptMappings::create(config, directory, seed).map_err(RunError::Engine)?;
@@ -81,7 +87,7 @@ impl<'c> Environment<'c> {
             false => Vec::new(),
         };
         let clock = Clock::start();
-        let (mut ahead, mut predecessor) = (None, Predecessor::default());
+        let (mut ahead, mut predecessor, mut handed) = (None, Predecessor::default(), Inherited::default());
         if start.takeover {
             // Nothing carries the packets of the engines between two processes: what takes long is done before.
             tokio::select! {
@@ -91,11 +97,14 @@ impl<'c> Environment<'c> {
                 }
                 programs = offload::load_ahead(config, seed, &now) => ahead = programs,
             }
-            predecessor = takeover::make_room(start).await?;
+            let (previous, listeners) = takeover::make_room(start).await?;
+            (predecessor, handed) = (previous, dns64_kept::inherited(start, listeners));
+        } else if start.previous.is_some() {
+            handed = dns64_kept::after_exec(start);
         }
         let (mut host, tun) = set_up(start, worker_key).await.map_err(RunError::Host)?;
         if tun.is_some() {
-            engines::keep_worker_key(directory, &config.gateway.name, worker_key);
+            engines::keep_worker_key(directory, config, worker_key);
         }
         let device = tun.as_ref().map_or("", |tun| &*tun.name);
         let tunnels = Tunnels::open(config, now, device, start.takeover)?;
@@ -112,7 +121,12 @@ impl<'c> Environment<'c> {
             Begun::Without(why) => (None, why),
         };
         let (offload, keeper) = begun.unzip();
-        let sessions = inheritance::settle(start, &predecessor, given, &mut engines, clock);
+        let mut pcp = None;
+        let restore_pcp = |engines: &mut [Engine]| {
+            let (section, seed) = (config.pcp.as_ref(), seed[0].rotate_left(23) ^ seed[1]);
+            pcp = section.map(|section| ReadyServer::restore((config, section), engines, clock.now(), seed));
+        };
+        let sessions = inheritance::settle(start, &predecessor, given, &mut engines, clock, restore_pcp);
         if let Some(blocks) = tun.as_ref().and_then(|tun| tun.blocks.as_ref()) {
             inheritance::steer(&mut engines, blocks);
         }
@@ -129,28 +143,35 @@ impl<'c> Environment<'c> {
             pools,
             leases,
             tunnels,
+            handed,
+            pcp,
             host,
         };
         Ok(Some((environment, engines, tun)))
     }
 
-    /// Begins with tunnels, names and the Teredo server; the workers run.
-    pub(super) fn begin(
-        &mut self,
-        config: &'c Config,
-        threads: &mut Threads,
-    ) -> Result<(Option<Dns64<'c>>, Option<TeredoServer>), RunError> {
+    /// Begins with tunnels, names, the Teredo server and the PCP server; the workers run.
+    pub(super) fn begin(&mut self, start: &Start<'c>, threads: &mut Threads) -> Result<Servers, RunError> {
+        let config = start.config;
         let (clock, seed) = (self.clock, self.seed[0].rotate_left(23) ^ self.seed[1]);
         let teredo = || {
             let section = config.teredo_server.as_ref();
             section.map(|section| TeredoServer::start(section, clock, seed)).transpose()
         };
+        let (posts, ready) = (threads.posts.clone(), self.pcp.take());
+        let pcp = || {
+            let both = config.pcp.as_ref().zip(ready);
+            let started =
+                both.map(|(section, ready)| PcpServer::start((config, section), ready, posts, clock));
+            started.transpose()
+        };
+        let handed = std::mem::take(&mut self.handed);
         let (tunnels, host) = (&mut self.tunnels, &mut self.host);
         let names = self.leases.as_ref().and_then(|book| HostNames::new(config, book));
         let begun = tunnels
             .begin(host, &threads.posts)
-            .and_then(|()| Dns64::start(config, clock, (self.mappings.clone(), names)))
-            .and_then(|dns64| Ok((dns64, teredo()?)));
+            .and_then(|()| Dns64::start(config, clock, (self.mappings.clone(), names), handed))
+            .and_then(|dns64| Ok((dns64, teredo()?, pcp()?)));
         match begun {
             Ok(_) => tunnels.advertise(self.clock, self.seed[0] ^ self.seed[1]),
             Err(_) => {
@@ -174,16 +195,12 @@ impl<'c> Environment<'c> {
             b4s: config.b4s().map(|b4| (b4.name.clone(), b4.aftr_within.clone())).collect(),
             without_fast_path: self.without_fast_path.clone(),
             config: serde_json::to_value(config).unwrap_or_default(),
-            config_text: format!("{CONFIG_HEADER}{config}"),
+            config_text: config_text(config),
         }
     }
 
     /// The lines about DNS64, the Teredo server and the fast path printed at start: title and text.
-    pub(super) async fn lines(
-        &self,
-        config: &Config,
-        dns64: Option<&Dns64<'_>>,
-    ) -> Vec<(&'static str, String)> {
+    pub(super) async fn lines(&self, config: &Config, dns64: Option<&Dns64>) -> Vec<(&'static str, String)> {
         let mut lines = Vec::new();
         if let Some(section) = &config.teredo_server {
             lines.push(("teredo server", section.exposes()));

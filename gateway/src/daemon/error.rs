@@ -21,6 +21,8 @@ pub enum RunError {
     Dns64(String),
     /// The Teredo server did not start, or failed.
     Teredo(String),
+    /// The PCP server did not start, or failed.
+    Pcp(String),
     /// The fast path is required by the configuration and did not start.
     FastPath(String),
     /// The event log cannot be opened.
@@ -39,6 +41,7 @@ impl fmt::Display for RunError {
             | Self::Tunnels(what)
             | Self::Dns64(what)
             | Self::Teredo(what)
+            | Self::Pcp(what)
             | Self::FastPath(what)
             | Self::EventLog(what)
             | Self::Takeover(what) => f.write_str(what),

@@ -1,9 +1,12 @@
 //! What does not change while a gateway runs.
 
-use crate::config::{Pool, StaticRules};
+use crate::config::{Config, Pool, StaticRules};
 use crate::view::Device;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_wire::{Prefix4, Prefix6};
+
+/// Above the configuration as a file.
+const CONFIG_HEADER: &str = "# The configuration in force, with every default. Private keys are in the files that are named here, and are not printed.\n";
 
 /// What does not change while the gateway runs.
 #[derive(Clone, Debug)]
@@ -65,4 +68,9 @@ pub struct Mechanism {
     pub kind: Kind,
     /// Its pool of ports, if it has one.
     pub pool: Option<String>,
+}
+
+/// The configuration in force as a file.
+pub(super) fn config_text(config: &Config) -> String {
+    format!("{CONFIG_HEADER}{config}")
 }

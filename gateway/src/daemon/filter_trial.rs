@@ -17,7 +17,7 @@ pub(super) struct FilterTrial {
     /// The rules changed since.
     is_due: bool,
     /// What was last said.
-    told: Vec<String>,
+    told: Vec<(Verdict, String)>,
 }
 
 impl FilterTrial {
@@ -55,22 +55,22 @@ impl FilterTrial {
     }
 
     /// What drops packets at the moment.
-    pub(super) fn told(&self) -> &[String] {
+    pub(super) fn told(&self) -> &[(Verdict, String)] {
         &self.told
     }
 
     fn tell(&mut self, findings: &[Finding]) {
         let bad = findings.iter().filter(|one| matches!(one.verdict, Verdict::Fault | Verdict::Warning));
-        let now: Vec<String> = bad
+        let now: Vec<(Verdict, String)> = bad
             .map(|one| {
                 let cure = one.cure.as_ref().map_or_else(String::new, |cure| format!(" → {cure}"));
-                format!("the packet filter: {}{cure}", one.what)
+                (one.verdict, format!("the packet filter: {}{cure}", one.what))
             })
             .collect();
         if now == self.told {
             return;
         }
-        now.iter().filter(|what| !self.told.contains(what)).for_each(|what| tracing::warn!("{what}"));
+        now.iter().filter(|one| !self.told.contains(one)).for_each(|(_, what)| tracing::warn!("{what}"));
         if now.is_empty() {
             tracing::info!("the packet filter lets the gateway's packets pass again");
         }
@@ -98,10 +98,11 @@ mod tests {
         let mut trial = FilterTrial::default();
         let fault = Finding::fault("packet filter", "inet filter forward drops", "nft insert rule");
         trial.tell(std::slice::from_ref(&fault));
-        assert_eq!(trial.told, ["the packet filter: inet filter forward drops → nft insert rule"]);
+        let what = "the packet filter: inet filter forward drops → nft insert rule".to_owned();
+        assert_eq!(trial.told, [(Verdict::Fault, what)]);
         trial.tell(&[fault, Finding::not_checked("packet filter", "no nft")]);
         assert_eq!(trial.told.len(), 1);
         trial.tell(&[Finding::fine("packet filter", "lets pass")]);
-        assert_eq!(trial.told, [""; 0]);
+        assert_eq!(trial.told, []);
     }
 }

@@ -1,14 +1,15 @@
 //! The running gateway: sends commands to its workers and keeps their counters.
 
-use super::aftrs::ToldAftrs;
+use super::aftrs::{SilentAftr, ToldAftrs};
 use super::alarms::Alarms;
 use super::dns64_view::Dns64View;
 use super::drain_log::{DrainLog, Drained};
 use super::exhaustion::ExhaustionLog;
-use super::facts::Facts;
+use super::facts::{Facts, config_text};
 use super::fast_path_handle::{FastPathHandle, FastPathState};
-use super::leases::LeaseBook;
+use super::leases::{LeaseBook, LeaseFiles, LeaseTrouble};
 
+use super::pcp_view::PcpView;
 use super::rates::History;
 use super::refusals::Refusals;
 use super::reload::ReloadRequests;
@@ -19,17 +20,23 @@ use super::teredo_server_view::TeredoServerView;
 use super::tunnel_view::TunnelView;
 use super::words;
 use crate::admin::AdminError;
+use crate::config::Config;
+use crate::doctor::Verdict;
 use crate::event_log::EventLog;
 use crate::host::{Restored, VrfTrouble, Watched};
 use crate::metrics::GatewaySample;
 use crate::view::FastPathShare;
-use crate::view::{HostRow, LeaseRow, ReloadRow, RestoredRow, SinkRow, TeredoClientRow, TeredoServerRow};
+use crate::view::{
+    HostRow, LeaseRow, PcpRow, ReloadRow, RestoredRow, SinkRow, TeredoClientRow, TeredoServerRow,
+};
 use crate::worker::{Command, Post, Report, Table};
 use sixway_dataplane::direction::Direction;
 use sixway_dataplane::mechanism::table::Kind;
 use sixway_dataplane::nat::BlockCounts;
 use sixway_dataplane::{Counters, DropReason};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::oneshot;
@@ -39,6 +46,9 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// How long an answer may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
+
+/// Names of mechanisms, and how the leases of each are, in few words.
+type LeaseStates = Vec<(String, String)>;
 
 /// The running gateway, as the admin API sees it.
 #[derive(Debug)]
@@ -50,7 +60,7 @@ pub struct Gateway {
     /// What was restored on the host.
     restored: Mutex<Restored>,
     /// What the trial of the packet filter found.
-    filter_findings: Mutex<Vec<String>>,
+    filter_findings: Mutex<Vec<(Verdict, String)>>,
     /// Why realms are not in their VRFs, each with its name.
     vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
     /// What was told of pools, tables and limits that are used up.
@@ -64,6 +74,7 @@ pub struct Gateway {
     new_remotes: Mutex<Option<RemoteReceiver>>,
     pub(super) dns64: Option<Arc<Dns64View>>,
     teredo_server: Option<Arc<TeredoServerView>>,
+    pcp: Option<Arc<PcpView>>,
     pub(super) started: Instant,
     pub(super) fast_path: Option<Arc<FastPathHandle>>,
     /// Told when this process is to make way.
@@ -79,7 +90,9 @@ pub struct Gateway {
     /// The configuration file.
     pub(super) config_file: PathBuf,
     /// Milliseconds since 1970.
-    pub(super) started_milliseconds: u64,
+    started_milliseconds: AtomicU64,
+    /// The configuration in force, if it is not the one of the start: as a value and as a file.
+    in_force: Mutex<Option<(serde_json::Value, String)>>,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
     /// What is being drained in pools for which that was changed at run time.
@@ -94,7 +107,11 @@ pub struct Gateway {
     /// Leases of concentrators.
     leases: Option<Arc<LeaseBook>>,
     /// Leases of this host.
-    own_leases: Mutex<Vec<LeaseRow>>,
+    own_leases: Mutex<(Vec<LeaseRow>, Vec<LeaseFiles>)>,
+    /// What keeps this host from leases, and how each is, in few words.
+    own_lease_troubles: Mutex<(Vec<LeaseTrouble>, LeaseStates)>,
+    /// AFTRs of B4s that do not answer, and why names lead nowhere.
+    aftrs: Mutex<(Vec<SilentAftr>, BTreeMap<String, String>)>,
     /// This host's Teredo client.
     teredo_client: Mutex<Option<TeredoClientRow>>,
 }
@@ -120,6 +137,7 @@ impl Gateway {
             last_look: tokio::sync::Mutex::default(),
             dns64,
             teredo_server: None,
+            pcp: None,
             started,
             fast_path: None,
             leaving: tokio::sync::Notify::new(),
@@ -128,7 +146,8 @@ impl Gateway {
             reload: Mutex::default(),
             event_log: None,
             config_file: PathBuf::new(),
-            started_milliseconds: now.map_or(0, |now| now.as_millis() as u64),
+            started_milliseconds: now.map_or(0, |now| now.as_millis() as u64).into(),
+            in_force: Mutex::default(),
             edits: tokio::sync::Mutex::default(),
             drained: Mutex::default(),
             drains_noted: tokio::sync::Mutex::default(),
@@ -137,6 +156,8 @@ impl Gateway {
             refusals: Mutex::default(),
             leases: None,
             own_leases: Mutex::default(),
+            own_lease_troubles: Mutex::default(),
+            aftrs: Mutex::default(),
             teredo_client: Mutex::default(),
         }
     }
@@ -144,6 +165,16 @@ impl Gateway {
     /// With this Teredo server.
     pub(super) fn with_teredo_server(self, teredo_server: Option<Arc<TeredoServerView>>) -> Self {
         Self { teredo_server, ..self }
+    }
+
+    /// With this PCP server.
+    pub(super) fn with_pcp(self, pcp: Option<Arc<PcpView>>) -> Self {
+        Self { pcp, ..self }
+    }
+
+    /// The PCP server.
+    pub(super) fn pcp_row(&self) -> Option<PcpRow> {
+        self.pcp.as_ref().map(|view| view.row())
     }
 
     /// The Teredo server.
@@ -162,8 +193,44 @@ impl Gateway {
     }
 
     /// Takes note of this host's leases.
-    pub(super) fn note_own_leases(&self, rows: Vec<LeaseRow>) {
-        *self.own_leases.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    pub(super) fn note_own_leases(&self, rows: Vec<LeaseRow>, files: Vec<LeaseFiles>) {
+        *self.own_leases.lock().unwrap_or_else(PoisonError::into_inner) = (rows, files);
+    }
+
+    /// Takes note of what keeps this host from leases.
+    pub(super) fn note_lease_troubles(&self, troubles: Vec<LeaseTrouble>, states: LeaseStates) {
+        *self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner) = (troubles, states);
+    }
+
+    /// What is wrong with leases of concentrators and of this host.
+    pub(super) fn lease_troubles(&self) -> Vec<LeaseTrouble> {
+        let mut all = self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        all.extend(self.leases().into_iter().flat_map(LeaseBook::troubles));
+        all
+    }
+
+    /// How ends of 4over6 are that lease addresses or take a lease, in few words.
+    pub(super) fn lease_states(&self) -> LeaseStates {
+        let mut all = self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner).1.clone();
+        all.extend(self.leases().into_iter().flat_map(LeaseBook::states));
+        all
+    }
+
+    /// How the files of all leases are.
+    pub(super) fn lease_files(&self) -> Vec<LeaseFiles> {
+        let mut files = self.own_leases.lock().unwrap_or_else(PoisonError::into_inner).1.clone();
+        files.extend(self.leases().into_iter().flat_map(LeaseBook::files));
+        files
+    }
+
+    /// Takes note of AFTRs that do not answer, and of why names lead nowhere.
+    pub(super) fn note_aftrs(&self, silent: Vec<SilentAftr>, faults: BTreeMap<String, String>) {
+        *self.aftrs.lock().unwrap_or_else(PoisonError::into_inner) = (silent, faults);
+    }
+
+    /// AFTRs that do not answer, and why names lead nowhere.
+    pub(super) fn aftrs(&self) -> (Vec<SilentAftr>, BTreeMap<String, String>) {
+        self.aftrs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Takes note of this host's Teredo client.
@@ -178,7 +245,7 @@ impl Gateway {
 
     /// Leases of concentrators and of this host.
     pub(super) fn lease_rows(&self, room: usize) -> Vec<LeaseRow> {
-        let mut rows = self.own_leases.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut rows = self.own_leases.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         rows.extend(self.leases().map(|book| book.rows(room)).unwrap_or_default());
         rows
     }
@@ -194,9 +261,43 @@ impl Gateway {
         Self { config_file: std::path::absolute(file).unwrap_or_else(|_| file.into()), ..self }
     }
 
+    /// Takes note of the configuration that this process goes on with since now.
+    pub(super) fn note_config(&self, config: &Config) {
+        let value = serde_json::to_value(config).unwrap_or_default();
+        let in_force = Some((value, config_text(config)));
+        *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = in_force;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let now = now.map_or(0, |now| now.as_millis() as u64);
+        // Who waits for another number must see one.
+        let another = self.started_milliseconds().saturating_add(1).max(now);
+        self.started_milliseconds.store(another, Ordering::Relaxed);
+    }
+
+    /// The configuration in force.
+    pub(super) fn config_in_force(&self) -> serde_json::Value {
+        let in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        in_force.as_ref().map_or_else(|| self.facts.config.clone(), |(value, _)| value.clone())
+    }
+
+    /// The same as a configuration file.
+    pub(super) fn config_text_in_force(&self) -> String {
+        let in_force = self.in_force.lock().unwrap_or_else(PoisonError::into_inner);
+        in_force.as_ref().map_or_else(|| self.facts.config_text.clone(), |(_, text)| text.clone())
+    }
+
+    /// When this process, or its last reload, started: milliseconds since 1970.
+    pub(super) fn started_milliseconds(&self) -> u64 {
+        self.started_milliseconds.load(Ordering::Relaxed)
+    }
+
     /// Takes note of a reload, and when its trial ends.
     pub(super) fn note_reload(&self, row: ReloadRow, until: Option<Instant>) {
         *self.reload.lock().unwrap_or_else(PoisonError::into_inner) = Some((row, until));
+    }
+
+    /// Whether the last reload is on trial.
+    pub(super) fn is_on_trial(&self) -> bool {
+        self.reload.lock().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|it| it.1.is_some())
     }
 
     /// The last reload is kept.
@@ -257,6 +358,15 @@ impl Gateway {
         self.tunnels().udp_ends.clone()
     }
 
+    /// Why an end of a tunnel in UDP has no socket, as far as it is known.
+    pub(super) fn udp_trouble(&self, name: &str) -> Option<String> {
+        let tunnels = self.tunnels();
+        let missing = tunnels.udp_missing.iter().find(|(end, _)| end == name);
+        let missing = missing.map(|(_, address)| format!("this host does not have {address}"));
+        let trouble = tunnels.udp_troubles.iter().find(|(end, _)| end == name);
+        missing.or_else(|| trouble.map(|(_, what)| what.clone()))
+    }
+
     /// Takes note of how router advertisements go, and of what was steered.
     pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();
@@ -269,12 +379,12 @@ impl Gateway {
     }
 
     /// Takes note of what the trial of the packet filter found.
-    pub(super) fn note_filter_findings(&self, findings: &[String]) {
+    pub(super) fn note_filter_findings(&self, findings: &[(Verdict, String)]) {
         *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
     }
 
     /// What the trial of the packet filter found.
-    pub(super) fn filter_findings(&self) -> Vec<String> {
+    pub(super) fn filter_findings(&self) -> Vec<(Verdict, String)> {
         self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -3,7 +3,7 @@
 use super::error::RunError;
 use crate::config::{Config, Steering as Wanted, Surroundings};
 use crate::host::{Host, TcFilters, kernel_tunnels};
-use sixway_fastpath::{Hook, OwnAddress, RANGES, Steering, Taken};
+use sixway_fastpath::{Hook, InsideHosts, OwnAddress, RANGES, Steering, Taken};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -25,7 +25,7 @@ fn outer(interfaces: &[Interface]) -> Vec<&str> {
 #[derive(Debug)]
 enum IngressPath {
     /// Steered from these interfaces, as they were then.
-    Steered(Steering, Vec<Interface>),
+    Steered(Box<Steering>, Vec<Interface>),
     /// Through raw sockets.
     Raw,
 }
@@ -97,20 +97,26 @@ impl<'c> Ingress<'c> {
         let interfaces = self.interfaces(now);
         let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
         let addresses = self.own(tunnel_ends(self.config, now));
-        let gateway = &self.config.gateway.name;
+        let (gateway, inside) = (&self.config.gateway.name, self.inside(now));
         // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
         host.steered(&interfaces).map_err(|error| error.to_string())?;
         // Ports must not fall to the host while the gateway is away: clsact's programs stay.
         let steering = match self.shares() {
-            true => Steering::attach_by(Hook::Clsact, gateway, &names, &self.device, &addresses),
-            false => Steering::attach(gateway, &names, &self.device, &addresses),
+            true => Steering::attach_by(Hook::Clsact, gateway, &names, &self.device, &addresses, &inside),
+            false => Steering::attach(gateway, &names, &self.device, &addresses, &inside),
         };
         if steering.as_ref().map_or(true, |steering| steering.hook() == Hook::Tcx) {
             host.steered(&[]).map_err(|error| error.to_string())?;
         }
         let steering = steering.map_err(|error| error.to_string())?;
-        self.path = IngressPath::Steered(steering, Self::numbered(interfaces, now));
+        self.path = IngressPath::Steered(Box::new(steering), Self::numbered(interfaces, now));
         Ok(())
+    }
+
+    /// Whose sources are believed at which interfaces.
+    fn inside(&self, now: &Surroundings) -> InsideHosts {
+        let (prefixes, interfaces) = self.config.inside_of_nat44(now);
+        InsideHosts { prefixes, interfaces }
     }
 
     fn numbered(interfaces: Vec<String>, now: &Surroundings) -> Vec<Interface> {
@@ -156,13 +162,16 @@ impl<'c> Ingress<'c> {
         let interfaces = Self::numbered(self.interfaces(now), now);
         let was_raw = matches!(self.path, IngressPath::Raw);
         let stays = matches!(&self.path, IngressPath::Steered(_, from) if *from == interfaces);
+        let inner = self.inside(now).interfaces;
+        let write = |steering: &mut Steering| {
+            let written =
+                steering.set_inner_interfaces(&inner).and_then(|()| steering.set_addresses(addresses));
+            written.map_err(|error| error.to_string())
+        };
         let outcome = match &mut self.path {
-            IngressPath::Steered(steering, from) if *from == interfaces => {
-                steering.set_addresses(addresses).map_err(|error| error.to_string())
-            }
+            IngressPath::Steered(steering, from) if *from == interfaces => write(steering),
             IngressPath::Steered(steering, from) if steering.hook() == Hook::Clsact => {
-                add_interfaces(steering, from, interfaces, host)
-                    .and_then(|()| steering.set_addresses(addresses).map_err(|error| error.to_string()))
+                add_interfaces(steering, from, interfaces, host).and_then(|()| write(steering))
             }
             IngressPath::Steered(..) | IngressPath::Raw => self.attach(now, host),
         };

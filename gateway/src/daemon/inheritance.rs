@@ -27,8 +27,7 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
     if !start.config.is_offloaded() {
         return PreviousPorts(before);
     }
-    let addresses: Vec<_> =
-        start.config.used_pools().flat_map(|pool| pool.addresses.iter().copied()).collect();
+    let addresses = start.config.pool_prefixes();
     match Ledger::create(&path, &addresses) {
         Ok(Some(ledger)) => {
             for engine in engines {
@@ -46,7 +45,8 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
     PreviousPorts(before)
 }
 
-/// Restores the sessions handed over, and quarantines ports without a session. Flows in the fast path must be sessions again before.
+/// Restores the sessions handed over, then what `restore` makes again, and quarantines the other ports. Flows in the fast path must be sessions
+/// again before.
 /// How many sessions there were, and how many continue.
 pub(super) fn settle(
     start: &Start<'_>,
@@ -54,8 +54,10 @@ pub(super) fn settle(
     given: PreviousPorts,
     engines: &mut [Engine],
     clock: Clock,
+    restore: impl FnOnce(&mut [Engine]),
 ) -> (u64, u64) {
     let sessions = takeover::take_over(start, from, engines, clock);
+    restore(engines);
     let Some(ledger) = given.0 else { return sessions };
     let mut kept = 0;
     ledger.each(|protocol, outside| {
@@ -70,9 +72,11 @@ pub(super) fn settle(
 
 /// Steers the port blocks of restored sessions to their workers.
 pub(super) fn steer(engines: &mut [Engine], blocks: &BlockMap) {
-    let Some(translator) = engines.first_mut().and_then(|engine| engine.stateful().next()) else { return };
-    let size = translator.ports_per_block();
+    let Some(engine) = engines.first_mut() else { return };
+    let Some(size) = engine.stateful().next().map(|translator| translator.ports_per_block()) else { return };
     for block in 0..=u16::MAX / size {
+        let index = engine.steering_index(block * size);
+        let Some((translator, _)) = engine.stateful_at(index) else { return };
         let owner = translator.worker_of_block(block * size);
         if let Err(error) = blocks.set(block.into(), owner.0) {
             tracing::warn!(

@@ -1,6 +1,7 @@
 //! Where the gateway's problems are seen: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
 
 use super::gateway::Gateway;
+use super::leases::LeaseTrouble;
 use super::session_sample::{PARTS, ROWS, SessionSample};
 use super::{alarms, exhaustion, problems, words};
 use crate::admin::Filter;
@@ -45,12 +46,19 @@ impl Gateway {
         found.extend(problems::vrfs(&self.vrf_troubles()));
         found.extend(status.reload.iter().filter_map(problems::reload));
         found.extend(problems::event_log(&status.event_log));
+        found.extend(problems::lease_files(&self.lease_files()));
+        found.extend(self.lease_troubles().iter().map(LeaseTrouble::problem));
         found.extend(problems::awaited(&self.tunnels().awaited));
-        found.extend(problems::waiting_b4s(&self.tunnels().waiting_b4s));
+        let (silent, faults) = self.aftrs();
+        found.extend(problems::waiting_b4s(&self.tunnels().waiting_b4s, &faults));
+        found.extend(problems::silent_aftrs(&silent));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         found.extend(status.teredo_server.iter().flat_map(problems::teredo_server));
-        let sockets = self.tunnels().udp_troubles.clone();
-        found.extend(problems::teredo(&sockets, self.teredo_client().as_ref()));
+        let (sockets, missing) = {
+            let tunnels = self.tunnels();
+            (tunnels.udp_troubles.clone(), tunnels.udp_missing.clone())
+        };
+        found.extend(problems::teredo(&sockets, &missing, self.teredo_client().as_ref()));
         let carried = self.fast_path.as_ref();
         found.extend(problems::fast_path(
             self.facts.without_fast_path.as_deref(),

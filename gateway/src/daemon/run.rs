@@ -1,27 +1,31 @@
 //! From the start to the end of a gateway.
 
 use super::dns64::Dns64;
+use super::dns64_reload::{Dns64Reload, Dns64Reloads};
 use super::environment::{ApiSockets, Environment};
 use super::error::RunError;
 use super::facts::Facts;
 use super::gateway::Gateway;
+use super::pcp::PcpServer;
 use super::reload::Previous;
 use super::signals::Signals;
 use super::start::Start;
 use super::teredo_server::TeredoServer;
 use super::threads::Threads;
 use super::told::{Ending, Reloads};
-use super::{lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover};
+use super::{
+    dns64_kept, lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover,
+};
 use crate::config::Config;
 use crate::host;
 use crate::show::plural;
 use crate::view::Device;
-use sixway_link::Tun;
+use sixway_link::{Listeners, Tun};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::mpsc::channel;
+use tokio::sync::mpsc::{self, channel};
 
 /// Packets for control protocols that wait.
 const CONTROL: usize = 256;
@@ -40,7 +44,8 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         .map_err(|error| RunError::Io("runtime".into(), error))?;
     orphans::await_all();
     takeover::keep_sessions(start);
-    let end = runtime.block_on(live(start, started));
+    let mut listeners = Listeners::default();
+    let end = runtime.block_on(live(start, started, &mut listeners));
     // A pending DNS lookup must not delay the end.
     runtime.shutdown_background();
     let previous = Previous::path(start.directory, &start.config.gateway.name);
@@ -48,7 +53,7 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
         Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => return Ok(()),
         Ok(Ending::Anew) => "the gateway stopped".to_owned(),
         Err(error) | Ok(Ending::Whole(Err(error))) => {
-            if !rolls_back(start, &error) {
+            if !rolls_back(start, &error, false) {
                 if start.previous.is_some() {
                     put_back(start);
                 }
@@ -57,7 +62,7 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
             error.to_string()
         }
     };
-    let again = takeover::re_execute(&previous);
+    let again = takeover::re_execute(&previous, &listeners);
     put_back(start);
     Err(RunError::Takeover(format!("{error}; it could not be restarted: {again}")))
 }
@@ -67,17 +72,19 @@ fn put_back(start: &Start<'_>) {
     let _ = host::clear_up(start.directory, &start.config.gateway.name);
 }
 
-/// Whether the previous configuration returns because of this: while another one is on trial.
-fn rolls_back(start: &Start<'_>, error: &RunError) -> bool {
+/// Whether the previous configuration returns because of this: while another one is on trial, `in_process` or since the start.
+fn rolls_back(start: &Start<'_>, error: &RunError, in_process: bool) -> bool {
     let file = Previous::path(start.directory, &start.config.gateway.name);
-    let rolls_back = start.previous.is_some() && Previous::roll_back(&file, &error.to_string()).is_ok();
+    let rolls_back =
+        (start.previous.is_some() || in_process) && Previous::roll_back(&file, &error.to_string()).is_ok();
     if rolls_back {
         tracing::error!("the reloaded configuration failed: {error}");
     }
     rolls_back
 }
 
-async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
+/// `listeners`: sockets that this process has when it executes itself again.
+async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) -> Result<Ending, RunError> {
     let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
     let mut signals = Signals::open().map_err(|error| RunError::Io("signals".into(), error))?;
@@ -91,8 +98,9 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     // Behind those of the main device, of which each worker has one at least.
     queues.0.extend(environment.host.take_realm_queues());
     let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
-    let (mut dns64, mut teredo) = environment.begin(config, &mut threads)?;
+    let (mut dns64, mut teredo, mut pcp) = environment.begin(start, &mut threads)?;
     let facts = environment.facts(config, device);
+    dns64_kept::forget(start);
     say_ready(
         &facts,
         threads.posts.len(),
@@ -105,18 +113,21 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
     let gateway = gateway.with_teredo_server(teredo.as_ref().map(TeredoServer::view));
+    let gateway = gateway.with_pcp(pcp.as_ref().map(PcpServer::view));
     let gateway =
         gateway.with_event_log(environment.event_log.clone()).with_leases(environment.leases.clone());
     let gateway = Arc::new(gateway.with_fast_path(environment.carried()).with_config_file(start.file));
     let Environment { host, tunnels, pools, keeper, offload, seed, sessions, .. } = &mut environment;
-    let reloads = Reloads::new(start, *seed, &gateway, *sessions);
+    let (dns64_reloads, mut dns64_reloaded) = Dns64Reloads::new();
+    let reloads = Reloads::new(start, *seed, &gateway, *sessions, dns64_reloads);
     let offload = offload.as_ref();
     let end = tokio::select! {
         end = reloads.wait(&mut signals) => end,
         () = gateway.asked_to_leave() => Ending::MakingWay,
         error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
-        error = keep(&mut dns64) => Ending::Whole(Err(RunError::Dns64(error))),
+        error = keep(&mut dns64, &gateway, &mut dns64_reloaded) => Ending::Whole(Err(RunError::Dns64(error))),
         error = serve_teredo(&mut teredo) => Ending::Whole(Err(RunError::Teredo(error))),
+        error = serve_pcp(&mut pcp) => Ending::Whole(Err(RunError::Pcp(error))),
         () = serve::admin(sockets.admin, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = serve::metrics(sockets.metrics, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = gateway.watch() => Ending::Whole(Ok(())),
@@ -126,15 +137,25 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         () = offload::keep(keeper, offload) => Ending::Whole(Ok(())),
         () = lease_keeper::keep(&gateway) => Ending::Whole(Ok(())),
     };
-    if let Some(dns64) = &mut dns64 {
-        dns64.stop();
-    }
-    drop(teredo);
+    let on_trial = gateway.is_on_trial();
     let end = match end {
         // The other workers' sessions go on.
-        Ending::Whole(Err(error)) if rolls_back(start, &error) => Ending::Anew,
+        Ending::Whole(Err(error)) if rolls_back(start, &error, on_trial) => Ending::Anew,
         end => end,
     };
+    let name = &config.gateway.name;
+    match (&mut dns64, &end) {
+        (Some(dns64), Ending::Whole(_)) => dns64.stop(),
+        (Some(dns64), Ending::Anew | Ending::MakingWay) => {
+            let left = dns64.leave();
+            dns64_kept::keep(start.directory, name, &left);
+            *listeners = left.listeners;
+        }
+        (None, _) => {}
+    }
+    drop(teredo);
+    // It leaves its file before the next process reads it.
+    drop(pcp);
     match &end {
         Ending::Whole(_) => service::stopping(),
         Ending::Anew => service::reloading(),
@@ -142,7 +163,11 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
         Ending::MakingWay => {}
     }
     match end {
-        Ending::MakingWay => environment.leave(start, gateway, &mut threads).await?,
+        Ending::MakingWay => {
+            // Before the lock is released: who takes over reads them then.
+            dns64_kept::pass(start.directory, name, listeners);
+            environment.leave(start, gateway, &mut threads).await?;
+        }
         Ending::Anew => environment.leave_to_itself(start, gateway, &mut threads).await,
         Ending::Whole(_) => environment.end(gateway, &mut threads).await,
     }
@@ -150,9 +175,13 @@ async fn live(start: &Start<'_>, started: Instant) -> Result<Ending, RunError> {
 }
 
 /// Runs until a DNS thread fails; returns why.
-async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
+async fn keep(
+    dns64: &mut Option<Dns64>,
+    gateway: &Gateway,
+    reloads: &mut mpsc::Receiver<Dns64Reload>,
+) -> String {
     match dns64 {
-        Some(dns64) => dns64.keep().await,
+        Some(dns64) => dns64.keep(gateway, reloads).await,
         None => std::future::pending().await,
     }
 }
@@ -161,6 +190,14 @@ async fn keep(dns64: &mut Option<Dns64<'_>>) -> String {
 async fn serve_teredo(teredo: &mut Option<TeredoServer>) -> String {
     match teredo {
         Some(teredo) => teredo.keep().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Runs until the thread of the PCP server fails; returns why.
+async fn serve_pcp(pcp: &mut Option<PcpServer>) -> String {
+    match pcp {
+        Some(pcp) => pcp.keep().await,
         None => std::future::pending().await,
     }
 }

@@ -2,6 +2,7 @@
 //! The old process stops its workers, writes the sessions that are not in the fast path to a file, and ends without restoring anything:
 //! device, routes, settings and pinned objects stay. This releases the lock of the state file, and the new process continues with all of it.
 
+use super::dns64_kept::{self, Passage};
 use super::error::RunError;
 use super::handover_file::{self, Found, Handed};
 use super::packet_filter;
@@ -19,6 +20,7 @@ use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Inside, NotAdopted, SavedSession};
 use sixway_fastpath::layout::LAYOUT_VERSION;
+use sixway_link::Listeners;
 use sixway_wire::Endpoint6;
 use std::collections::BTreeSet;
 use std::io;
@@ -34,12 +36,13 @@ const STEP: Duration = Duration::from_millis(2);
 /// What this process was started from, even if its file was replaced or removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Asks the process that runs the gateway to make way, and waits until it has. What it was; nothing if there was none.
-pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError> {
+/// Asks the process that runs the gateway to make way, and waits until it has. What it was, and the sockets of its DNS64; nothing if there
+/// was none.
+pub(super) async fn make_room(start: &Start<'_>) -> Result<(Predecessor, Listeners), RunError> {
     let name = &start.config.gateway.name;
     let Some(running) = host::running(start.directory, name) else {
         tracing::info!("no gateway {name} to take over: starting a new one");
-        return Ok(Predecessor::default());
+        return Ok(Default::default());
     };
     // While there is a way back: the running process continues.
     let now = crate::host::surroundings_now(Surroundings::default());
@@ -54,6 +57,8 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         tracing::info!("moving flows of the running process from the fast path to its engine: {why}");
         take_flows_back(&client).await.map_err(|why| failed(&why))?;
     }
+    let dns64 = start.config.dns64.as_ref();
+    let passage = dns64.and_then(|_| Passage::open(start.directory, name));
     match client.post::<Leaving>("/v1/leave", &[]) {
         // It may be gone before its answer is read.
         Ok(Leaving { .. }) | Err(ClientError::Garbled(_)) => {}
@@ -66,7 +71,7 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<Predecessor, RunError
         }
         tokio::time::sleep(STEP).await;
     }
-    Ok(predecessor)
+    Ok((predecessor, passage.map(Passage::take).unwrap_or_default()))
 }
 
 /// A service ends with its process: a process that was started by hand says so, and another service does not take over.
@@ -204,7 +209,7 @@ fn unite(sessions: &[Handed], engines: &mut [Engine]) {
 fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
     for engine in engines {
-        let outside = session.outside.0.address;
+        let outside = session.outside.0;
         let Some((translator, counters)) = engine.stateful_of(*mechanism, outside) else { break };
         outcome = translator.restore(session, clock.now(), counters);
         if !matches!(outcome, Err(NotAdopted::OtherWorker)) {
@@ -270,15 +275,28 @@ fn same_file(program: &Path) -> bool {
     own.is_some() && own == number(program)
 }
 
+/// Whether the program's file is what this process was started from.
+pub(super) fn is_own_program() -> bool {
+    std::env::current_exe().is_ok_and(|program| same_file(&without_mark(program)))
+}
+
 /// The configuration that a reload loads.
 ///
 /// # Errors
 /// The gateway cannot continue with it: why.
 pub(super) fn reloaded(start: &Start<'_>) -> Result<Config, String> {
-    let (config, _) =
-        Config::load(start.file, &crate::host::host_facts()).map_err(|faults| faults.to_string())?;
+    reloaded_with_text(start).map(|(config, _)| config)
+}
+
+/// The same with its text.
+///
+/// # Errors
+/// The gateway cannot continue with it: why.
+pub(super) fn reloaded_with_text(start: &Start<'_>) -> Result<(Config, Sources), String> {
+    let (config, _, sources) =
+        Sources::load(start.file, &crate::host::host_facts()).map_err(|faults| faults.to_string())?;
     check_reload(&start.config.gateway.name, &config)?;
-    Ok(config)
+    Ok((config, sources))
 }
 
 /// The configuration in force, with this host's addresses as they are now.
@@ -312,11 +330,18 @@ pub fn check_reload(name: &str, config: &Config) -> Result<(), String> {
 /// This process becomes one of the program's file as it is now, with the same arguments; it learns of the file with the previous
 /// configuration. If that file cannot be executed, as while it is written or after it was removed, it becomes one of its own program.
 /// Returns if that cannot be either.
-pub(super) fn re_execute(previous: &Path) -> io::Error {
+pub(super) fn re_execute(previous: &Path, listeners: &Listeners) -> io::Error {
+    let sockets = match listeners.outlive_exec() {
+        Ok(sockets) => sockets,
+        Err(error) => {
+            tracing::warn!("DNS64: queries are lost while the gateway starts again: {error}");
+            String::new()
+        }
+    };
     let error = match std::env::current_exe() {
         Ok(program) => {
             let program = without_mark(program);
-            let error = execute(&program, previous);
+            let error = execute(&program, previous, &sockets);
             tracing::error!(
                 "{} cannot be executed: {error}; the running program continues",
                 program.display()
@@ -325,17 +350,17 @@ pub(super) fn re_execute(previous: &Path) -> io::Error {
         }
         Err(error) => error,
     };
-    execute(Path::new(OWN_PROGRAM), previous);
+    execute(Path::new(OWN_PROGRAM), previous, &sockets);
     error
 }
 
-fn execute(program: &Path, previous: &Path) -> io::Error {
+fn execute(program: &Path, previous: &Path, sockets: &str) -> io::Error {
     let mut arguments = std::env::args_os();
     let mut command = Command::new(program);
     if let Some(name) = arguments.next() {
         command.arg0(name);
     }
-    command.env(PREVIOUS, previous);
+    command.env(PREVIOUS, previous).env(dns64_kept::SOCKETS, sockets);
     command.args(arguments.filter(|argument| argument != "--takeover")).exec()
 }
 

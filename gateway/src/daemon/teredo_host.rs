@@ -4,16 +4,16 @@ use super::engines;
 use super::error::RunError;
 use super::teredo_kept::Kept;
 use super::teredo_sockets::{Heard, TeredoSockets, payload_to};
+use super::teredo_spares::TeredoSpares;
 use crate::config::{Config, Ports, Surroundings, TeredoClient};
-use crate::host::{hop, native_ipv6, routes_ipv6_internet};
+use crate::host::{Hop, hop_if_told, native_ipv6, routes_ipv6_internet};
+use crate::teredo_secret::teredo_secret;
 use crate::view::TeredoClientRow;
 use crate::worker::{Clock, Command, Inlet, InletWatch, Post};
 use nix::time::ClockId;
-use ring::hmac;
 use sixway_control::teredo_client::{
-    Action, Client, Local, Phase, Port, Secret, ServerAddresses, Settings, Way, Why,
+    Action, Client, Local, NatKind, Phase, Port, Secret, ServerAddresses, Settings, Way, Why,
 };
-use sixway_control::teredo_server::ClientKey;
 use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_link::UdpTunnel;
 use sixway_wire::teredo::TeredoAddress;
@@ -39,6 +39,7 @@ pub(super) struct TeredoHost<'c> {
     clock: Clock,
     client: Client,
     sockets: TeredoSockets,
+    spares: TeredoSpares,
     bound: Option<Endpoint4>,
     /// Whether a worker still has the service port's socket.
     watch: Option<InletWatch>,
@@ -75,23 +76,9 @@ pub(super) fn address_of_predecessor(config: &Config) -> Option<Ipv6Addr> {
 /// # Errors
 /// The file cannot be read, or is empty.
 pub(super) fn secret(config: &Config) -> Result<Option<Secret>, RunError> {
-    let secrets = config.others.teredo_client.iter();
-    let mut secrets = secrets.filter_map(|it| it.client_id.as_ref().zip(it.secret_file.as_ref()));
-    let Some((id, file)) = secrets.next() else { return Ok(None) };
-    let failed = |error| RunError::Io(format!("teredo_client.secret_file = {}", file.display()), error);
-    let text = std::fs::read_to_string(file).map_err(failed)?;
-    let line = text.lines().next().unwrap_or_default();
-    if line.is_empty() {
-        let what = "its first line is empty; write the secret there";
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, what)));
-    }
-    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, line.as_bytes());
-    let key = ClientKey::new(move |octets| {
-        let mut value = [0; 20];
-        value.copy_from_slice(hmac::sign(&key, octets).as_ref());
-        value
-    });
-    Ok(Some(Secret { client: id.as_bytes().to_vec(), key }))
+    let Some(client) = config.others.teredo_client.first() else { return Ok(None) };
+    let file = client.secret_file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    teredo_secret(client).map_err(|error| RunError::Io(format!("teredo_client.secret_file = {file}"), error))
 }
 
 fn settings(config: &TeredoClient, secret: Option<Secret>) -> Settings {
@@ -131,14 +118,24 @@ fn secret_seed() -> io::Result<[u8; 32]> {
 const NO_FILTER: &str =
     "the packet filter's table cannot be made, which keeps unsolicited packets from its address";
 
+/// What changed of an address in use.
+fn moved(before: TeredoAddress, now: TeredoAddress) -> String {
+    let (address, mapped) = (now.address(), now.mapped());
+    let why = match (before.mapped() == mapped, before.server == now.server) {
+        (false, _) => format!("its NAT maps it to {mapped} and no longer to {}", before.mapped()),
+        (true, false) => format!("by server {} and no longer by {}", now.server, before.server),
+        (true, true) => "with other random bits".to_owned(),
+    };
+    format!("the address is {address} now: {why}")
+}
+
 /// The way to a server.
-fn way(server: Ipv4Addr) -> Option<Way> {
-    let hop = hop(IpAddr::V4(server))?;
+fn way(hop: Hop) -> Way {
     let router = match hop.gateway {
         Some(IpAddr::V4(router)) => Some(router),
         Some(IpAddr::V6(_)) | None => None,
     };
-    Some((hop.interface, router))
+    (hop.interface, router)
 }
 
 /// How long this host slept since its start.
@@ -164,13 +161,15 @@ impl<'c> TeredoHost<'c> {
         }
         let now = clock.now();
         let engine = kept.used().filter(|_| succeeds);
+        let index = config.others.teredo_relay.len() as u16;
         Some(Self {
             whole: config,
             config: own,
-            index: config.others.teredo_relay.len() as u16,
+            index,
             clock,
             client,
             sockets: TeredoSockets::default(),
+            spares: TeredoSpares::new(index, own.prediction_ports),
             bound: None,
             watch: None,
             networks: Vec::new(),
@@ -301,7 +300,24 @@ impl<'c> TeredoHost<'c> {
         if std::mem::take(&mut self.is_untold) {
             self.tell(&TeredoChange::Local(self.bound, self.networks.clone()), posts);
             self.tell(&TeredoChange::Client(self.engine), posts);
+            self.tell(&TeredoChange::Prediction(self.spares.told().clone()), posts);
         }
+        self.follow_spares(posts);
+    }
+
+    /// The spare ports follow the service port and the NAT.
+    fn follow_spares(&mut self, posts: &[Post]) {
+        let pools = self.whole.shared_ports();
+        let bound = self.bound;
+        let is_taken = |port: u16| {
+            pools.iter().any(|(address, ports)| {
+                bound.is_some_and(|bound| bound.address == *address) && ports.contain(port)
+            })
+        };
+        if let Some(prediction) = self.spares.follow(bound, self.client.port_rule(), is_taken, posts) {
+            self.tell(&TeredoChange::Prediction(prediction), posts);
+        }
+        self.spares.ask(posts);
     }
 
     /// Looks whether this host has IPv6 by other means, and how it reaches its servers.
@@ -313,8 +329,16 @@ impl<'c> TeredoHost<'c> {
         if let Some(exists) = native_ipv6(own) {
             self.client.native_ipv6(exists, now);
         }
-        let servers = self.config.servers.first();
-        self.client.routed(servers.and_then(|server| way(server.address)), now);
+        // Always the first one: another server may be reached by another router, and that is not a change of the NAT.
+        let server = self.config.servers.first();
+        self.routed(server.and_then(|server| hop_if_told(IpAddr::V4(server.address))), now);
+    }
+
+    /// The kernel told how a server is reached; `None`: it could not be asked, and what was known stays.
+    fn routed(&mut self, told: Option<Option<Hop>>, now: sixway_control::Instant) {
+        if let Some(hop) = told {
+            self.client.routed(hop.map(way), now);
+        }
     }
 
     /// The address goes from the device, and a successor does not bring it back.
@@ -342,7 +366,11 @@ impl<'c> TeredoHost<'c> {
                 }
                 Action::Close(port) => self.sockets.close(port),
                 Action::Use(state) => {
-                    tracing::info!("{}: {}", self.config.name, self.client.status(now));
+                    let name = &self.config.name;
+                    match self.engine.filter(|before| *before != state.address) {
+                        Some(before) => tracing::info!("{name}: {}", moved(before, state.address)),
+                        None => tracing::info!("{name}: {}", self.client.status(now)),
+                    }
                     (self.grace, self.engine) = (None, Some(state.address));
                     self.tell(&TeredoChange::Client(self.engine), posts);
                     (self.kept.address, self.kept.in_use) = (self.engine, true);
@@ -418,6 +446,7 @@ impl<'c> TeredoHost<'c> {
             mapped: status.mapped().map(|mapped| mapped.to_string()),
             nat: status.nat.words().into(),
             ports: status.ports.words().into(),
+            prediction: self.spares.words(status.nat != NatKind::Unknown),
             interval_seconds: status.interval.as_secs(),
             answered_seconds: status.answered.map(|since| since.as_secs()),
             next_seconds: status.next.map(|until| until.as_secs()),
@@ -548,6 +577,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_kernel_that_cannot_be_asked_is_no_other_way_to_the_server() {
+        let bench = Bench::new("untold", "");
+        let mut host = bench.start(false);
+        while host.client.step(host.clock.now()).is_some() {}
+        let hop = |interface: &str| Some(Some(Hop { interface: interface.into(), gateway: None }));
+        let now = host.clock.now();
+        host.routed(hop("eth0"), now);
+        while host.client.step(now).is_some() {}
+        for told in [None, hop("eth0")] {
+            host.routed(told, now);
+            assert_eq!(host.client.step(now), None, "it does not qualify again");
+        }
+        host.routed(hop("wlan0"), now);
+        assert!(host.client.step(now).is_some());
+    }
+
+    #[tokio::test]
     async fn while_the_previous_process_has_the_port_the_address_stays() {
         let other = UdpSocket::bind("127.0.0.1:0").unwrap();
         let bench = Bench::new("succeeds", "");
@@ -576,5 +622,21 @@ mod tests {
         assert_eq!(explained(silence, false), "no answer from server 192.0.2.1");
         assert!(explained(silence, true).contains("client_id and secret_file"));
         assert!(!explained(Why::NativeIpv6, true).contains("secret"));
+    }
+
+    #[test]
+    fn a_mapping_that_changed_is_told_with_both() {
+        let of = |address: &str| TeredoAddress::of(address.parse().unwrap()).unwrap();
+        // Mapped to 203.0.113.1, ports 40000 and 40001, and another server.
+        let address = |server: &str, port: u16| {
+            let flipped = !port;
+            of(&format!("2001:0:{server}:0:{flipped:x}:34ff:8efe"))
+        };
+        let before = address("5040:4f01", 40_000);
+        let said = moved(before, address("5040:4f01", 40_001));
+        assert!(said.contains("maps it to 203.0.113.1:40001 and no longer to 203.0.113.1:40000"), "{said}");
+        assert!(said.starts_with("the address is 2001:0:5040:4f01:"), "{said}");
+        let said = moved(before, address("5040:4f02", 40_000));
+        assert!(said.ends_with("by server 80.64.79.2 and no longer by 80.64.79.1"), "{said}");
     }
 }

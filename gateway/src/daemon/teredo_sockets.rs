@@ -6,7 +6,7 @@ use sixway_wire::Endpoint4;
 use std::future::poll_fn;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use tokio::io::ReadBuf;
 use tokio::net::UdpSocket;
 
@@ -106,23 +106,38 @@ impl TeredoSockets {
                 self.others.iter().partition(|(port, _)| *port == Port::Discovery);
             let last = last.into_iter().filter(|_| self.discoveries > 0);
             for (port, socket) in first.into_iter().chain(last) {
-                for _ in 0..ERRORS {
-                    let mut buffer = ReadBuf::new(&mut room);
-                    match socket.receives.poll_recv_from(context, &mut buffer) {
-                        Poll::Ready(Ok(SocketAddr::V4(from))) => {
-                            let from = Endpoint4::new(*from.ip(), from.port());
-                            return Poll::Ready((*port, from, buffer.filled().to_vec()));
-                        }
-                        // An error is that of an earlier datagram: it did not arrive.
-                        Poll::Ready(_) => {}
-                        Poll::Pending => break,
-                    }
+                let mut buffer = ReadBuf::new(&mut room);
+                let received = past_errors(context, |context| {
+                    buffer.clear();
+                    socket.receives.poll_recv_from(context, &mut buffer)
+                });
+                if let Poll::Ready(from) = received {
+                    return Poll::Ready((*port, from, buffer.filled().to_vec()));
                 }
             }
             Poll::Pending
         })
         .await
     }
+}
+
+/// What a socket receives, past its errors: each is that of an earlier datagram, which did not arrive. After some of them the others have their turn, and
+/// this one is asked again soon: it has not promised to tell when there is more.
+fn past_errors(
+    context: &mut Context<'_>,
+    mut receive: impl FnMut(&mut Context<'_>) -> Poll<io::Result<SocketAddr>>,
+) -> Poll<Endpoint4> {
+    for _ in 0..ERRORS {
+        match receive(context) {
+            Poll::Ready(Ok(SocketAddr::V4(from))) => {
+                return Poll::Ready(Endpoint4::new(*from.ip(), from.port()));
+            }
+            Poll::Ready(_) => {}
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+    context.waker().wake_by_ref();
+    Poll::Pending
 }
 
 fn open(local: SocketAddrV4) -> io::Result<Socket> {
@@ -203,6 +218,25 @@ mod tests {
         );
         sockets.each_second();
         assert_eq!(sockets.hear().await.0, Port::Discovery);
+    }
+
+    #[test]
+    fn a_socket_with_errors_in_a_row_is_asked_again_soon() {
+        struct Woken(std::sync::atomic::AtomicBool);
+        impl std::task::Wake for Woken {
+            fn wake(self: std::sync::Arc<Self>) {
+                self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        let woken = std::sync::Arc::new(Woken(false.into()));
+        let waker = std::task::Waker::from(woken.clone());
+        let mut asked = 0;
+        let heard = past_errors(&mut Context::from_waker(&waker), |_| {
+            asked += 1;
+            Poll::Ready(Err(io::ErrorKind::ConnectionRefused.into()))
+        });
+        assert_eq!((heard, asked), (Poll::Pending, ERRORS));
+        assert!(woken.0.load(std::sync::atomic::Ordering::Relaxed));
     }
 
     #[test]

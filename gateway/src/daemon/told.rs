@@ -1,5 +1,6 @@
 //! What stops or reloads a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
 
+use super::dns64_reload::{self, Dns64Reloads};
 use super::error::RunError;
 use super::gateway::{Gateway, sum};
 use super::pool_changes::{Relisted, amended};
@@ -7,12 +8,13 @@ use super::rates::packets;
 use super::reload::{Before, Health, Previous, ReloadRequest, Trial, TrialEnd, Wanted};
 use super::signals::{Request, Signals};
 use super::start::Start;
-use super::{offload, takeover};
+use super::{offload, service, takeover};
 use crate::admin::{AdminError, Backend};
 use crate::config::{Config, Sources};
 use crate::view::{Dns64Row, ReloadRow};
 use sixway_dataplane::mechanism::table::Kind;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -69,11 +71,34 @@ pub(super) struct Reloads<'a> {
     seed: [u64; 2],
     gateway: &'a Gateway,
     trial: Option<Trial>,
+    /// In force, with their text.
+    config: Arc<Config>,
+    sources: Sources,
+    /// What the last reload replaced.
+    previous: Option<Previous>,
+    /// The last reload was one in this process.
+    was_in_process: bool,
+    dns64: Dns64Reloads,
+}
+
+/// How a reload goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prepared {
+    /// This process executes itself again.
+    Anew,
+    /// It is done.
+    InProcess,
 }
 
 impl<'a> Reloads<'a> {
     /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
-    pub fn new(start: &'a Start<'a>, seed: [u64; 2], gateway: &'a Gateway, sessions: (u64, u64)) -> Self {
+    pub fn new(
+        start: &'a Start<'a>,
+        seed: [u64; 2],
+        gateway: &'a Gateway,
+        sessions: (u64, u64),
+        dns64: Dns64Reloads,
+    ) -> Self {
         let previous = start.previous.map(|(_, previous)| previous);
         let trial = previous.and_then(|previous| Trial::of(previous, Instant::now(), carried(gateway)));
         if let Some(previous) = previous {
@@ -83,7 +108,17 @@ impl<'a> Reloads<'a> {
         if let Some(why) = previous.and_then(|previous| previous.rolled_back.as_ref()) {
             tracing::error!("rolled back to the previous configuration: {why}");
         }
-        let reloads = Self { start, seed, gateway, trial };
+        let reloads = Self {
+            start,
+            seed,
+            gateway,
+            trial,
+            config: Arc::new(start.config.clone()),
+            sources: start.sources.clone(),
+            previous: previous.cloned(),
+            was_in_process: false,
+            dns64,
+        };
         if reloads.trial.is_none() {
             reloads.forget();
         }
@@ -115,6 +150,10 @@ impl<'a> Reloads<'a> {
                             continue;
                         }
                         Wanted::RollBack => match self.may_roll_back() {
+                            Ok(()) if self.roll_back_in_process("it was requested").await => {
+                                asked.tell(Ok(())).await;
+                                continue;
+                            }
                             Ok(()) => {
                                 asked.tell(Ok(())).await;
                                 self.roll_back("it was requested").await;
@@ -133,6 +172,9 @@ impl<'a> Reloads<'a> {
                         continue;
                     }
                     TrialEnd::RolledBack(why) => {
+                        if self.roll_back_in_process(why).await {
+                            continue;
+                        }
                         self.roll_back(why).await;
                         return Ending::Anew;
                     }
@@ -143,7 +185,14 @@ impl<'a> Reloads<'a> {
                 reload = self.prepare(&asked.text, asked.confirm) => reload,
             };
             match reload {
-                Ok(()) => {
+                Ok(Prepared::InProcess) => {
+                    tracing::info!(
+                        "{}: reloaded the DNS64; its cache and all connections are kept",
+                        asked.why
+                    );
+                    asked.tell(Ok(())).await;
+                }
+                Ok(Prepared::Anew) => {
                     tracing::info!("{}: reloading", asked.why);
                     signals.put_back();
                     asked.tell(Ok(())).await;
@@ -174,19 +223,97 @@ impl<'a> Reloads<'a> {
     }
 
     /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
-    async fn prepare(&self, text: &Text, confirm: Option<Duration>) -> Result<(), String> {
+    async fn prepare(&mut self, text: &Text, confirm: Option<Duration>) -> Result<Prepared, String> {
         if *text != Text::InForce && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
                 "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`"
                     .into(),
             );
         }
+        if let Some((config, sources)) = self.in_process(text)? {
+            self.reload_in_process(text, confirm, config, sources).await?;
+            return Ok(Prepared::InProcess);
+        }
         self.gateway.note_drained_for_reload().await;
         let prepared = self.prepare_as_noted(text, confirm).await;
         if prepared.is_err() {
             self.gateway.go_on_draining().await;
         }
-        prepared
+        prepared.map(|()| Prepared::Anew)
+    }
+
+    /// The configuration to load, and its text, if this process can go on with it.
+    fn in_process(&self, text: &Text) -> Result<Option<(Config, Sources)>, String> {
+        match text {
+            Text::File => dns64_reload::of_file(self.start, &self.config),
+            Text::InForce if self.config.dns64.is_some() && takeover::is_own_program() => {
+                let config = takeover::same(&self.sources, &self.config.gateway.name)?;
+                let is_possible = dns64_reload::is_possible(&self.config, &config);
+                Ok(is_possible.then(|| (config, self.sources.clone())))
+            }
+            Text::InForce | Text::Relisted(_) => Ok(None),
+        }
+    }
+
+    /// Goes on with another configuration in this process; a new text is on trial.
+    async fn reload_in_process(
+        &mut self,
+        text: &Text,
+        confirm: Option<Duration>,
+        config: Config,
+        sources: Sources,
+    ) -> Result<(), String> {
+        let before = self.before().await;
+        self.put_in_force(config).await?;
+        let replaced = std::mem::replace(&mut self.sources, sources);
+        if *text == Text::File {
+            let confirm_seconds = confirm.map(|confirm| confirm.as_secs());
+            let previous = Previous { sources: replaced, confirm_seconds, before, ..Previous::default() };
+            // Only a gateway that fails needs the file.
+            if let Err(error) = previous.write(&self.file()) {
+                tracing::warn!(
+                    "the previous configuration cannot be kept in {}: {error}",
+                    self.file().display()
+                );
+            }
+            self.trial = Trial::of(&previous, Instant::now(), carried(self.gateway));
+            let row = ReloadRow { in_process: true, ..previous.row() };
+            self.gateway.note_reload(row, self.trial.as_ref().map(Trial::until));
+            (self.previous, self.was_in_process) = (Some(previous), true);
+        }
+        Ok(())
+    }
+
+    /// Another configuration of the DNS64.
+    async fn put_in_force(&mut self, config: Config) -> Result<(), String> {
+        let config = Arc::new(config);
+        service::reloading();
+        let applied = self.dns64.apply(Arc::clone(&config)).await;
+        service::ready();
+        applied?;
+        self.gateway.note_config(&config);
+        self.config = config;
+        Ok(())
+    }
+
+    /// Returns to the previous configuration in this process, if it came by a reload in this process.
+    async fn roll_back_in_process(&mut self, why: &str) -> bool {
+        let Some(previous) = self.previous.clone().filter(|_| self.was_in_process) else { return false };
+        let config = match previous.config() {
+            Ok((config, _)) if dns64_reload::is_possible(&self.config, &config) => config,
+            Ok(_) | Err(_) => return false,
+        };
+        tracing::warn!("rolling back to the previous configuration: {why}");
+        if let Err(error) = self.put_in_force(config).await {
+            tracing::error!("{error}; the gateway starts again with the previous configuration");
+            return false;
+        }
+        let back = Previous { rolled_back: Some(why.into()), ..previous };
+        self.gateway.note_reload(ReloadRow { in_process: true, ..back.row() }, None);
+        self.sources.clone_from(&back.sources);
+        (self.trial, self.previous) = (None, Some(back));
+        self.forget();
+        true
     }
 
     /// The same, when nothing is drained any more.
@@ -232,14 +359,13 @@ impl<'a> Reloads<'a> {
 
     /// The text of the configuration in force, with what was changed at run time, and perhaps with another list of a pool's addresses.
     fn in_force(&self, relisted: Option<&Relisted>) -> Result<Sources, String> {
-        amended((self.start.config, self.start.sources), &self.gateway.drained(), relisted)
+        amended((&self.config, &self.sources), &self.gateway.drained(), relisted)
     }
 
     /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
     fn same(&self) -> Result<Previous, String> {
         let in_force = &self.in_force(None)?;
-        let previous = self.start.previous.map(|(_, previous)| previous);
-        Ok(match (self.trial, previous) {
+        Ok(match (self.trial, &self.previous) {
             (Some(trial), Some(previous)) => Previous {
                 following: Some(in_force.clone()),
                 confirm_seconds: trial.seconds_to_confirm(Instant::now()),
@@ -248,7 +374,7 @@ impl<'a> Reloads<'a> {
             (_, previous) => Previous {
                 sources: in_force.clone(),
                 following: Some(in_force.clone()),
-                rolled_back: previous.and_then(|previous| previous.rolled_back.clone()),
+                rolled_back: previous.as_ref().and_then(|previous| previous.rolled_back.clone()),
                 ..Previous::default()
             },
         })
@@ -330,7 +456,7 @@ impl<'a> Reloads<'a> {
     async fn roll_back(&self, why: &str) {
         tracing::warn!("rolling back to the previous configuration: {why}");
         self.gateway.note_drained_for_reload().await;
-        let previous = self.start.previous.map(|(_, previous)| self.as_drained(previous));
+        let previous = self.previous.as_ref().map(|previous| self.as_drained(previous));
         let ready = match previous.as_ref().map(Previous::config) {
             Some(Ok((config, _))) => self.make_ready(&config).await,
             Some(Err(faults)) => Err(faults.to_string()),

@@ -9,7 +9,7 @@ use crate::view::{RouterAdvertisementRow, SixRdRow};
 use sixway_fastpath::Taken;
 use sixway_wire::Prefix4;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Where an address may be that is not that of a certain interface.
 pub(super) const ANY_INTERFACE: &str = "this host";
@@ -23,6 +23,8 @@ pub struct TunnelView {
     pub awaited: Vec<(String, String)>,
     /// B4s without an address of their own or of an AFTR, and what is missing.
     pub waiting_b4s: Vec<(String, MissingEnd)>,
+    /// The AFTRs in use, by B4.
+    pub aftrs: BTreeMap<String, Ipv6Addr>,
     /// 6rd domains.
     pub six_rd: Vec<SixRdRow>,
     /// Router advertisements.
@@ -31,6 +33,8 @@ pub struct TunnelView {
     pub udp_ends: Vec<(String, Option<String>)>,
     /// What the kernel said where such a socket cannot be opened.
     pub udp_troubles: Vec<(String, String)>,
+    /// Those without a socket because this host does not have the address that was written.
+    pub udp_missing: Vec<(String, Ipv4Addr)>,
     /// What steering took to the device.
     pub steered: Option<Taken>,
 }
@@ -53,10 +57,21 @@ impl TunnelView {
             serves,
             awaited: awaited(config, now),
             waiting_b4s: waiting_b4s(config, now),
+            aftrs: config.b4s().filter_map(|it| Some((it.name.clone(), it.aftr_now(now)?))).collect(),
+            udp_missing: udp_missing(config, now),
             six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect(),
             ..Self::default()
         }
     }
+}
+
+/// Relays and clients of Teredo whose written address this host does not have. Those that follow an interface are awaited.
+fn udp_missing(config: &Config, now: &Surroundings) -> Vec<(String, Ipv4Addr)> {
+    let relays = config.others.teredo_relay.iter().map(|it| (&it.name, &it.local));
+    let clients = config.others.teredo_client.iter().map(|it| (&it.name, &it.local));
+    let all = relays.chain(clients).filter(|(_, local)| local.followed_interface().is_none());
+    let missing = all.filter_map(|(name, local)| Some((name.clone(), local.now(now)?)));
+    missing.filter(|(_, address)| now.holder(*address).is_none()).collect()
 }
 
 /// What a B4 waits for.
@@ -206,5 +221,22 @@ fn six_rd_row(it: &SixRd, now: &Surroundings) -> SixRdRow {
         address: address.map(|address| address.to_string()),
         delegated: address.and_then(|address| it.delegated(address)).map(|prefix| prefix.to_string()),
         border_relays: it.border_relays.iter().map(Ipv4Addr::to_string).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::HostAddress;
+
+    #[test]
+    fn a_relay_whose_address_is_gone_is_without_a_socket_and_says_so() {
+        let text = "[teredo_relay]\naddress = \"192.0.2.1\"\nipv6_address = \"2001:db8::1\"\n";
+        let config = crate::sample::config(text);
+        let address = Ipv4Addr::new(192, 0, 2, 1);
+        let own = HostAddress { interface: "eth0".into(), address: address.into(), length: 24 };
+        let missing = |own: &[HostAddress]| TunnelView::of(&config, &Surroundings::of(own), "").udp_missing;
+        assert_eq!(missing(&[own]), []);
+        assert_eq!(missing(&[]), [("teredo_relay".to_owned(), address)]);
     }
 }

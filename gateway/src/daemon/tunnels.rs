@@ -319,6 +319,7 @@ impl<'c> Tunnels<'c> {
         if let Some(clock) = self.clock.filter(|_| self.config.b4s().next().is_some()) {
             let (sent, received) = gateway.b4_packets();
             aftrs.observe(clock.now(), sent, received);
+            gateway.note_aftrs(aftrs.silent(clock.now()), aftrs.faults().clone());
         }
     }
 
@@ -335,7 +336,8 @@ impl<'c> Tunnels<'c> {
         }
         if let Some(leases) = &mut self.leases {
             leases.each_second(gateway.four_over_six_is_used());
-            gateway.note_own_leases(leases.rows());
+            gateway.note_own_leases(leases.rows(), leases.files());
+            gateway.note_lease_troubles(leases.troubles(), leases.states());
         }
         let Some(discovery) = &mut self.discovery else { return };
         if gateway.isatap_is_used() {

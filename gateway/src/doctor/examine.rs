@@ -3,8 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::{
-    event_log, exposed, iptables_masquerade, listeners, mtu, packet_filter, ports, routes, settings,
-    shared_pools, teredo_client, upstreams, vrfs,
+    aftrs, event_log, exposed, iptables_masquerade, lease_servers, listeners, mtu, packet_filter, ports,
+    routes, running, settings, shared_pools, teredo_client, upstreams, vrfs,
 };
 use crate::config::Config;
 
@@ -15,8 +15,10 @@ pub fn packet_filter_findings(config: &Config) -> Vec<Finding> {
 
 /// Every finding about this host, with this configuration.
 pub fn examine(config: &Config) -> Vec<Finding> {
-    let facts = Facts::gather(config);
+    let aftrs = aftrs::AftrEnds::ask(config);
+    let facts = Facts::with(config, &aftrs.known());
     let mut findings = routes::check(config, &facts);
+    findings.extend(aftrs.check(config, facts.is_running));
     findings.extend(shared_pools::check(config, &facts));
     findings.extend(settings::check(config, &facts));
     findings.extend(teredo_client::check(config, &facts));
@@ -25,6 +27,8 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(ports::check(config, &facts));
     findings.extend(iptables_masquerade::check(config, &facts));
     findings.extend(listeners::check(config, &facts));
+    findings.extend(lease_servers::check(config));
+    findings.extend(running::check(config));
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));
     findings.extend(event_log::check(config));

@@ -1,8 +1,11 @@
 //! What the host is, read once.
 
+use super::lease_servers::{LeaseServer, lease_servers};
 use super::softwires::{Softwire, softwires};
+use crate::admin::Client;
 use crate::config::{Config, HostAddress, RealmRouting, Route, Siit, SixRdRole, SixToFourRole};
 use crate::host::{Hop, default_interfaces, hop};
+use serde_json::Value;
 use sixway_wire::Prefix6;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,7 +33,7 @@ fn toward(destination: IpAddr, hop: impl Fn(IpAddr) -> Option<Hop>) -> Option<Ho
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub addresses: Vec<HostAddress>,
-    /// Whether the gateway's device is there.
+    /// Whether the gateway's device is there; of a gateway without one, whether it answers at its admin socket.
     pub is_running: bool,
     /// The way to the IPv4 Internet.
     pub uplink4: Option<Hop>,
@@ -50,6 +53,8 @@ pub(super) struct Facts {
     pub mapped: Vec<Option<Mapped>>,
     /// Tunnels of DS-Lite, of 4over6 and of IP in IP.
     pub softwires: Vec<Softwire>,
+    /// Servers of leases that this host asks from a global address.
+    pub lease_servers: Vec<LeaseServer>,
     /// The interfaces of each realm's VRF.
     pub members: BTreeMap<String, Vec<String>>,
 }
@@ -80,6 +85,11 @@ fn mapped(siit: &Siit, device: &str) -> Option<Mapped> {
 
 impl Facts {
     pub fn gather(config: &Config) -> Self {
+        Self::with(config, &BTreeMap::new())
+    }
+
+    /// With these AFTRs of B4s whose names were asked for.
+    pub fn with(config: &Config, aftrs: &BTreeMap<String, Ipv6Addr>) -> Self {
         let device = config.tun.name.clone();
         let host = crate::host::host_facts();
         let uplink4 = toward(IpAddr::V4(REMOTE4), hop);
@@ -102,10 +112,14 @@ impl Facts {
             defaults4: default_interfaces(),
             mtus: mtus.collect(),
             mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
-            softwires: softwires(config, &host.addresses, (REMOTE6, |to| toward(to, hop))),
+            softwires: softwires(config, (&host.addresses, aftrs), (REMOTE6, |to| toward(to, hop))),
+            lease_servers: lease_servers(config, hop),
             members: members(config, &host.interfaces),
             outside,
-            is_running: host.interfaces.contains(&device),
+            is_running: match config.needs_device() {
+                true => host.interfaces.contains(&device),
+                false => answers(config),
+            },
             addresses: host.addresses,
             uplink4,
             uplink6,
@@ -113,6 +127,12 @@ impl Facts {
             inside,
         }
     }
+}
+
+/// Whether a gateway of this name answers at the admin socket.
+pub(super) fn answers(config: &Config) -> bool {
+    let status = Client::new(&config.gateway.admin_socket).get::<Value>("/v1/status", &[]);
+    status.is_ok_and(|status| status["name"].as_str() == Some(&config.gateway.name))
 }
 
 /// An address in a route's prefix that no more specific route of this host usually covers: not 0.0.0.0, which is this host.

@@ -1,13 +1,13 @@
 //! The paths that the gateway's packets take through this host, a packet for each, and the rules that open them.
 
 use super::facts::{Facts, REMOTE4};
-use super::listeners::{DHCP_CLIENT, DHCP_SERVER};
 use super::probe::{Packet, Plan};
 use super::routes::has_outside4;
 use super::trial_packets::{
     Endpoint6, fragmentation_needed, ipv4, ipv6, packet_too_big, tcp4, tcp6, udp4, udp6,
 };
 use crate::config::{Config, FourOverSixEnd, LocalAddress, Nat64, Siit, Steering};
+use sixway_control::dhcp4o6::{CLIENT_PORT, SERVER_PORT};
 use sixway_dataplane::parse::{ACK, SYN};
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6, protocol};
@@ -164,6 +164,7 @@ impl Paths<'_> {
         let mut names: Vec<&str> = inside
             .chain(links.iter().map(String::as_str))
             .chain(softwires)
+            .chain(facts.lease_servers.iter().map(|it| it.link.as_str()))
             .chain(mapped)
             .chain(listening)
             .chain(self.uplink.as_deref())
@@ -430,24 +431,45 @@ impl Paths<'_> {
                 continue;
             };
             let (Some(link), IpAddr::V6(host)) = (&softwire.link, softwire.remote) else { continue };
-            let is_here = |at: &&Ipv6Addr| {
-                facts.addresses.iter().any(|own| own.address == IpAddr::V6(**at) && own.interface == *link)
-            };
-            let Some(own) = end.listen.iter().find(is_here) else { continue };
-            let mark = self.next();
-            let octets = udp6(mark, (host, DHCP_CLIENT), (*own, DHCP_SERVER));
-            let service = Some(SocketAddr::from((*own, DHCP_SERVER)).to_string());
-            self.plan.packets.push(Packet { into: link.clone(), service, mark, octets, ..Packet::default() });
-            self.rules.push(PathRule {
-                name: format!("DHCP queries from {link} to {own}"),
-                nft: format!("iifname \"{link}\" ip6 daddr {own} udp dport {DHCP_SERVER} accept"),
-                iptables: format!("-i {link} -d {own} -p udp --dport {DHCP_SERVER} -j ACCEPT"),
-                is_ipv6: true,
-                is_input: true,
-                within: None,
-                is_private: false,
+            let of_link = facts.addresses.iter().filter_map(|own| match own.address {
+                IpAddr::V6(address) if own.interface == *link && !address.is_unicast_link_local() => {
+                    Some(address)
+                }
+                IpAddr::V4(_) | IpAddr::V6(_) => None,
             });
+            // Of all addresses, one of the link will do.
+            let is_heard = |own: &Ipv6Addr| end.listen.iter().any(|at| at == own || at.is_unspecified());
+            let Some(own) = of_link.clone().find(is_heard) else { continue };
+            self.dhcp("queries", link, (host, CLIENT_PORT), (own, SERVER_PORT));
+            if let (true, Some(rule)) =
+                (end.listen.iter().any(Ipv6Addr::is_unspecified), self.rules.last_mut())
+            {
+                // Hosts may ask at any of them.
+                rule.nft = rule.nft.replace(&format!("ip6 daddr {own} "), "");
+                rule.iptables = rule.iptables.replace(&format!("-d {own} "), "");
+            }
         }
+        // A server answers to the port of clients.
+        for it in facts.lease_servers.iter().take(TRIED) {
+            self.plan.routes.push((format!("{}/128", it.server), it.link.clone()));
+            self.dhcp("answers", &it.link, (it.server, SERVER_PORT), (it.own, CLIENT_PORT));
+        }
+    }
+
+    fn dhcp(&mut self, what: &str, link: &str, from: (Ipv6Addr, u16), (own, port): (Ipv6Addr, u16)) {
+        let mark = self.next();
+        let octets = udp6(mark, from, (own, port));
+        let service = Some(SocketAddr::from((own, port)).to_string());
+        self.plan.packets.push(Packet { into: link.to_owned(), service, mark, octets, ..Packet::default() });
+        self.rules.push(PathRule {
+            name: format!("DHCP {what} from {link} to {own}"),
+            nft: format!("iifname \"{link}\" ip6 daddr {own} udp dport {port} accept"),
+            iptables: format!("-i {link} -d {own} -p udp --dport {port} -j ACCEPT"),
+            is_ipv6: true,
+            is_input: true,
+            within: None,
+            is_private: false,
+        });
     }
 
     fn service(&mut self, lan: &str, own: SocketAddr, listen: SocketAddr, (mark, octets): (u16, Vec<u8>)) {

@@ -1,7 +1,11 @@
 //! Which process has a socket, as /proc tells.
 
+use nix::errno::Errno;
+use nix::sys::socket::sockopt::{Ipv6V6Only, ReuseAddr};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// Transport protocols.
@@ -28,29 +32,49 @@ impl Transport {
     }
 }
 
+/// Where a socket is to receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub transport: Transport,
+    pub at: SocketAddr,
+    /// Whether a socket at `::` is to receive IPv4 as well.
+    pub is_dual: bool,
+}
+
 /// Whether the kernel refuses this address and port because another socket has it.
-pub(super) fn is_taken(transport: Transport, wanted: SocketAddr) -> bool {
-    let bound = match transport {
-        Transport::Tcp => TcpListener::bind(wanted).map(drop),
-        Transport::Udp => UdpSocket::bind(wanted).map(drop),
+pub(super) fn is_taken(wanted: Place) -> bool {
+    let (kind, is_tcp) = match wanted.transport {
+        Transport::Tcp => (SockType::Stream, true),
+        Transport::Udp => (SockType::Datagram, false),
     };
-    bound.is_err_and(|error| error.kind() == std::io::ErrorKind::AddrInUse)
+    let family = if wanted.at.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+    let bound = socket(family, kind, SockFlag::SOCK_CLOEXEC, None).and_then(|own| {
+        if wanted.at.is_ipv6() {
+            setsockopt(&own, Ipv6V6Only, &!wanted.is_dual)?;
+        }
+        // Connections that ended lately are not in the way.
+        setsockopt(&own, ReuseAddr, &is_tcp)?;
+        bind(own.as_raw_fd(), &SockaddrStorage::from(wanted.at))
+    });
+    bound == Err(Errno::EADDRINUSE)
 }
 
 /// The inodes of sockets that may receive what is sent to this address and port.
-pub(super) fn sockets_at(transport: Transport, wanted: SocketAddr) -> Vec<u64> {
+pub(super) fn sockets_at(wanted: Place) -> Vec<u64> {
+    let Place { transport, .. } = wanted;
     let (files, state) = transport.tables();
     let tables = files.iter().filter_map(|file| fs::read_to_string(format!("/proc/net/{file}")).ok());
     tables.flat_map(|table| inodes(&table, state, wanted)).collect()
 }
 
 /// proc(5): the local address in the second column, the state in the fourth, the inode in the tenth.
-fn inodes(table: &str, state: &str, wanted: SocketAddr) -> Vec<u64> {
+fn inodes(table: &str, state: &str, wanted: Place) -> Vec<u64> {
     let rows = table.lines().skip(1).filter_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
         let own = local(columns.get(1)?)?;
+        let (at, of_other_family) = (wanted.at, own.is_ipv4() && wanted.at.is_ipv6() && !wanted.is_dual);
         let is_same =
-            own.port() == wanted.port() && (own.ip() == wanted.ip() || covers(own.ip(), wanted.ip()));
+            own.port() == at.port() && !of_other_family && (own.ip() == at.ip() || covers(own.ip(), at.ip()));
         (*columns.get(3)? == state && is_same).then(|| columns.get(9)?.parse().ok())?
     });
     rows.collect()
@@ -94,7 +118,7 @@ pub(super) fn unix_sockets_at(path: &Path) -> Vec<u64> {
 pub(super) struct Process {
     /// Its number.
     pub number: u32,
-    /// Its name, at most 15 octets of it.
+    /// Its name, at most 15 octets of it, as it is shown.
     pub name: String,
 }
 
@@ -111,30 +135,65 @@ pub(super) fn holders(inodes: &[u64]) -> Vec<Process> {
         targets.any(|target| target.to_str().is_some_and(|target| wanted.iter().any(|one| one == target)))
     };
     let process = |number| {
-        let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
-        Process { number, name: name.trim().to_owned() }
+        let name = fs::read(format!("/proc/{number}/comm")).unwrap_or_default();
+        Process { number, name: shown(&name) }
     };
     numbers.into_iter().filter(has).map(process).collect()
+}
+
+/// The name of a process, which it chooses: it must not write lines of its own, or control the terminal.
+fn shown(name: &[u8]) -> String {
+    let name = name.strip_suffix(b"\n").unwrap_or(name);
+    String::from_utf8_lossy(name).trim().escape_debug().to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{TcpListener, UdpSocket};
+
+    #[test]
+    fn a_process_writes_no_lines_of_its_own_by_its_name() {
+        assert_eq!(shown(b"systemd-network\n"), "systemd-network");
+        assert_eq!(shown(b"x\x1b[2J\nfine\n"), "x\\u{1b}[2J\\nfine");
+        assert_eq!(shown(b"\xff\n"), "\u{fffd}");
+        assert_eq!(shown(b""), "");
+    }
+
+    #[test]
+    fn any_address_overlaps_with_another_of_its_family_alone() {
+        let other = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = other.local_addr().unwrap().port();
+        let place = |any: &str, is_dual| {
+            let at = SocketAddr::new(any.parse().unwrap(), port);
+            Place { transport: Transport::Udp, at, is_dual }
+        };
+        for (wanted, expected) in
+            [(place("0.0.0.0", false), true), (place("::", true), true), (place("::", false), false)]
+        {
+            assert_eq!(
+                (is_taken(wanted), !sockets_at(wanted).is_empty()),
+                (expected, expected),
+                "{wanted:?}"
+            );
+        }
+    }
 
     #[test]
     fn the_process_that_has_a_port_is_named() {
+        let place = |transport, at| Place { transport, at, is_dual: false };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
-        let found = holders(&sockets_at(Transport::Tcp, at));
+        let found = holders(&sockets_at(place(Transport::Tcp, at)));
         assert!(found.iter().any(|one| one.number == std::process::id()), "{found:?}");
         let udp = UdpSocket::bind("[::1]:0").unwrap();
         let at = udp.local_addr().unwrap();
-        let found = holders(&sockets_at(Transport::Udp, at));
+        let found = holders(&sockets_at(place(Transport::Udp, at)));
         assert!(found.iter().any(|one| one.number == std::process::id()), "{found:?}");
         let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), at.port());
-        assert_eq!(sockets_at(Transport::Udp, any).len(), 1);
+        assert_eq!(sockets_at(place(Transport::Udp, any)).len(), 1);
         drop(udp);
-        assert_eq!(sockets_at(Transport::Udp, at), [0_u64; 0]);
+        assert_eq!(sockets_at(place(Transport::Udp, at)), [0_u64; 0]);
         assert_eq!(holders(&[]), []);
     }
 

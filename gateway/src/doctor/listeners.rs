@@ -2,19 +2,20 @@
 
 use super::facts::Facts;
 use super::finding::Finding;
-use super::holders::{Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
+use super::holders::{Place, Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
 use crate::config::{Config, FourOverSixEnd, TeredoServer};
+use sixway_control::dhcp4o6::SERVER_PORT;
+use sixway_control::pcp;
 use sixway_wire::teredo::TEREDO_PORT;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::net::UnixStream;
 
 const CHECK: &str = "listen";
-/// RFC 8415 §7.2: where a DHCPv6 client listens.
-pub(super) const DHCP_CLIENT: u16 = 546;
-/// RFC 8415 §7.2: where a DHCPv6 server listens.
-pub(super) const DHCP_SERVER: u16 = 547;
 /// What the kernel calls this program's processes.
 const OWN: &str = "sixway";
+
+/// The key of the metrics' socket.
+const METRICS: &str = "gateway.metrics";
 
 /// A port that the gateway listens at, and the key that says so.
 type Wanted = (Transport, SocketAddr, &'static str);
@@ -24,10 +25,13 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let mut findings: Vec<Finding> = wanted
         .iter()
         .filter_map(|wanted| {
-            if !is_taken(wanted.0, wanted.1) {
+            // Other sockets of the gateway are of one family each.
+            let place = Place { transport: wanted.0, at: wanted.1, is_dual: wanted.2 == METRICS };
+            if !is_taken(place) {
                 return None;
             }
-            taken(wanted, &holders(&sockets_at(wanted.0, wanted.1)), facts.is_running)
+            let by = sockets_at(place).into_iter().map(|socket| holders(&[socket]));
+            taken(wanted, &by.collect::<Vec<_>>(), facts.is_running)
         })
         .collect();
     findings.extend(admin(config, facts.is_running));
@@ -61,30 +65,34 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         let at = SocketAddr::from((address, TEREDO_PORT));
         wanted.push((Transport::Udp, at, "teredo_server"));
     }
-    for it in &config.others.four_over_six {
-        let (ports, addresses, key) = match &it.end {
-            FourOverSixEnd::Concentrator(end) => (DHCP_SERVER, end.listen.clone(), "four_over_six.listen"),
-            FourOverSixEnd::Host(end) if end.servers.is_empty() => continue,
-            FourOverSixEnd::Host(_) => (DHCP_CLIENT, vec![Ipv6Addr::UNSPECIFIED], "four_over_six.servers"),
-        };
-        let at = |address: Ipv6Addr| (Transport::Udp, SocketAddr::from((address, ports)), key);
-        wanted.extend(addresses.into_iter().map(at));
+    if config.pcp.is_some() {
+        let families = [
+            config.nat44.as_ref().map(|_| IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            config.nat64.first().map(|_| IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        ];
+        let at = |any| SocketAddr::new(any, pcp::SERVER_PORT);
+        wanted.extend(families.into_iter().flatten().map(|any| (Transport::Udp, at(any), "pcp")));
     }
-    wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, "gateway.metrics")));
+    for it in &config.others.four_over_six {
+        // A host shares its port with whoever has it.
+        let FourOverSixEnd::Concentrator(end) = &it.end else { continue };
+        let at = |address: &Ipv6Addr| SocketAddr::from((*address, SERVER_PORT));
+        wanted.extend(end.listen.iter().map(|address| (Transport::Udp, at(address), "four_over_six.listen")));
+    }
+    wanted.extend(config.gateway.metrics.map(|at| (Transport::Tcp, at, METRICS)));
     wanted
 }
 
-/// While the gateway runs, its own process has the port.
-fn taken((transport, at, key): &Wanted, by: &[Process], is_running: bool) -> Option<Finding> {
+/// `by`: the processes of each socket. While the gateway runs, its own process has some; another may have the port at another address.
+fn taken((transport, at, key): &Wanted, by: &[Vec<Process>], is_running: bool) -> Option<Finding> {
     let name = transport.name();
-    let Some(Process { number, name: process }) = by.first() else {
+    let is_own = |by: &&Vec<Process>| is_running && by.iter().any(|one| one.name == OWN);
+    let mut others = by.iter().filter(|by| !is_own(by));
+    let Some(Process { number, name: process }) = others.find_map(|by| by.first()) else {
         let what = format!("a process that cannot be named has {name} {at}, which {key} is to listen at");
         let cure = format!("as root: ss -lnp 'sport = :{}'", at.port());
         return (!is_running).then(|| Finding::warning(CHECK, what, cure));
     };
-    if is_running && by.iter().any(|one| one.name == OWN) {
-        return None;
-    }
     let stop = match process.as_str() {
         "systemd-resolve" => "DNSStubListener=no in resolved.conf".to_owned(),
         OWN => format!("end the other gateway, process {number}"),
@@ -163,11 +171,14 @@ mod tests {
     fn the_gateways_own_process_is_fine_and_another_is_not() {
         let at = "[2001:db8::1]:53".parse().unwrap();
         let wanted = (Transport::Udp, at, "dns64.listen");
-        let process = |name: &str| Process { number: 7, name: name.into() };
+        let process = |name: &str| vec![Process { number: 7, name: name.into() }];
         assert_eq!(taken(&wanted, &[process(OWN)], true), None);
         let said = taken(&wanted, &[process(OWN)], false).unwrap();
         assert!(said.cure.unwrap().starts_with("end the other gateway, process 7"));
         let said = taken(&wanted, &[process("systemd-resolve")], true).unwrap();
+        assert!(said.cure.unwrap().contains("DNSStubListener=no"));
+        // With any address, the gateway's own socket and another's are at the port.
+        let said = taken(&wanted, &[process(OWN), process("systemd-resolve")], true).unwrap();
         assert!(said.cure.unwrap().contains("DNSStubListener=no"));
     }
 
@@ -187,6 +198,12 @@ mod tests {
         assert!(found[0].what.contains(&format!("has UDP {at}, which teredo_client.port")), "{found:?}");
         assert!(found[0].cure.as_ref().unwrap().ends_with("or another port in teredo_client.port"));
         assert_eq!(wanted(&of(0)), [], "the kernel chooses one");
+    }
+
+    #[test]
+    fn a_dhcpv6_client_is_no_fault_for_a_host_that_shares_its_port() {
+        let text = "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nservers = [\"2001:db8::547\"]\n";
+        assert_eq!(wanted(&config(text)), []);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::probe::{Fate, Plan};
 use super::program::{run, run_within};
 use crate::config::Config;
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::time::Duration;
 
@@ -29,7 +30,14 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
         Err(why) => return vec![Finding::not_checked(CHECK, why)],
     };
     let Some((plan, paths)) = plan(config, facts, rules) else {
-        let why = "no path of a packet is known: no mechanism, or no interface inside or outside; see routes";
+        let why = match config.others.teredo_client.is_empty() {
+            true => {
+                "no path of a packet is known: no mechanism, or no interface inside or outside; see routes"
+            }
+            false => {
+                "packets of a Teredo client are this host's own, and no rule of forwarding sees them; see teredo_client"
+            }
+        };
         return vec![Finding::not_checked(CHECK, why)];
     };
     match try_out(&plan) {
@@ -37,7 +45,9 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
             if plan.rules.iter().any(|(program, _)| program[0].ends_with("-legacy-restore")) {
                 name_legacy(&paths, &mut fates);
             }
-            judge(&paths, &fates)
+            let sources: Vec<String> =
+                plan.packets.iter().map(|packet| source(config, &packet.octets)).collect();
+            judge(&paths, &fates, &sources)
         }
         Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tried out: {why}"))],
     }
@@ -127,11 +137,30 @@ fn without_owner(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-fn judge(paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
+/// Where a packet comes from, as iptables writes it: the addresses of its pool, or itself.
+fn source(config: &Config, octets: &[u8]) -> String {
+    let part = |from: usize, to: usize| octets.get(from..to);
+    match octets.first().map(|first| first >> 4) {
+        Some(4) => {
+            let octets = part(12, 16).and_then(|it| <[u8; 4]>::try_from(it).ok()).unwrap_or_default();
+            let own = Ipv4Addr::from(octets);
+            let pool = config.pools.iter().find(|pool| pool.addresses.iter().any(|it| it.contains(own)));
+            let all = pool.map(|pool| pool.addresses.iter().map(ToString::to_string).collect::<Vec<_>>());
+            all.map_or_else(|| own.to_string(), |all| all.join(","))
+        }
+        _ => {
+            let octets = part(8, 24).and_then(|it| <[u8; 16]>::try_from(it).ok()).unwrap_or_default();
+            Ipv6Addr::from(octets).to_string()
+        }
+    }
+}
+
+/// `sources`: of each path's packet, as iptables writes it.
+fn judge(paths: &[PathRule], fates: &[Fate], sources: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut blocked: BTreeMap<String, Vec<&PathRule>> = BTreeMap::new();
     let is_blocked = |place: usize| fates.get(place).is_some_and(|fate| !fate.arrived);
-    for (path, fate) in paths.iter().zip(fates) {
+    for (place, (path, fate)) in paths.iter().zip(fates).enumerate() {
         // The other path's rule opens this one.
         if path.within.is_some_and(is_blocked) {
             continue;
@@ -140,13 +169,12 @@ fn judge(paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
             let chain = fate.dropped_by.clone().unwrap_or_else(|| UNNAMED.into());
             blocked.entry(chain).or_default().push(path);
         } else if fate.translated && !path.is_private {
+            let chain = fate.translated_by.as_deref();
+            let by = chain.map_or_else(String::new, |chain| format!(" ({chain})"));
             findings.push(Finding::warning(
                 CHECK,
-                format!("{} get another source address: another NAT is behind the gateway", path.name),
-                format!(
-                    "leave the gateway's packets out of the masquerading: nft insert rule TABLE CHAIN {}",
-                    path.nft
-                ),
+                format!("{} get another source address{by}: another NAT is behind the gateway", path.name),
+                spared(chain, path, sources.get(place).map_or("", String::as_str)),
             ));
         }
     }
@@ -174,6 +202,22 @@ fn judge(paths: &[PathRule], fates: &[Fate]) -> Vec<Finding> {
         findings.push(Finding::fine(CHECK, format!("lets pass {}", names.join("; "))));
     }
     findings
+}
+
+/// The rule before that which masquerades, for this path alone. iptables knows no incoming interface there.
+fn spared(chain: Option<&str>, path: &PathRule, source: &str) -> String {
+    let words: Vec<&str> = chain.into_iter().flat_map(|chain| chain.split(' ')).collect();
+    let is_upper = |name: &str| name.bytes().all(|octet| !octet.is_ascii_lowercase());
+    match (words.as_slice(), path.iptables.splitn(3, ' ').collect::<Vec<_>>().as_slice()) {
+        ([_, "nat", name], ["-i", _, rest]) if is_upper(name) => {
+            let program = if path.is_ipv6 { "ip6tables" } else { "iptables" };
+            format!("{program} -t nat -I {name} -s {source} {rest}")
+        }
+        ([_, _, _], _) => format!("nft insert rule {} {}", words.join(" "), path.nft),
+        (_, _) => format!(
+            "accept these packets before the rule that masquerades, from {source} alone; its chain is not known: iptables-legacy -t nat -S, nft list ruleset"
+        ),
+    }
 }
 
 /// The names of paths; several hosts inside take the same.
@@ -231,14 +275,14 @@ mod tests {
     }
 
     fn fate(arrived: bool, chain: &str) -> Fate {
-        Fate { arrived, translated: false, dropped_by: Some(chain.to_owned()) }
+        Fate { arrived, dropped_by: Some(chain.to_owned()), ..Fate::default() }
     }
 
     #[test]
     fn a_blocked_path_has_a_rule_for_its_chain() {
         let paths = [path("a", None, false), path("b", None, false), path("c", None, true)];
         let fates = [fate(false, "inet filter forward"), fate(false, "ip filter FORWARD"), fate(true, "")];
-        let found = judge(&paths, &fates);
+        let found = judge(&paths, &fates, &[]);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].what, "inet filter forward drops a");
         assert_eq!(
@@ -256,9 +300,9 @@ mod tests {
     fn errors_are_named_only_where_the_rest_of_the_path_is_open() {
         let paths = [path("a", None, false), path("errors", Some(0), false)];
         let both = [fate(false, "inet f forward"), fate(false, "inet f forward")];
-        assert_eq!(judge(&paths, &both)[0].what, "inet f forward drops a");
+        assert_eq!(judge(&paths, &both, &[])[0].what, "inet f forward drops a");
         let errors = [fate(true, ""), fate(false, "inet f forward")];
-        assert_eq!(judge(&paths, &errors)[0].what, "inet f forward drops errors");
+        assert_eq!(judge(&paths, &errors, &[])[0].what, "inet f forward drops errors");
     }
 
     #[test]
@@ -271,12 +315,36 @@ mod tests {
     }
 
     #[test]
+    fn a_masquerade_is_named_with_the_rule_that_leaves_the_gateways_packets_out() {
+        let by = |chain: Option<&str>| {
+            let path = PathRule {
+                nft: "iifname \"sixway0\" oifname \"out0\" accept".into(),
+                iptables: "-i sixway0 -o out0 -j ACCEPT".into(),
+                ..path("packets", None, false)
+            };
+            let translated_by = chain.map(str::to_owned);
+            let fate = Fate { arrived: true, translated: true, translated_by, ..Fate::default() };
+            let found = judge(&[path], &[fate], &["192.0.2.0/28".to_owned()]);
+            (found[0].what.clone(), found[0].cure.clone().unwrap())
+        };
+        let (what, cure) = by(Some("ip nat post"));
+        assert_eq!(
+            what,
+            "packets get another source address (ip nat post): another NAT is behind the gateway"
+        );
+        assert_eq!(cure, "nft insert rule ip nat post iifname \"sixway0\" oifname \"out0\" accept");
+        let (_, cure) = by(Some("ip nat POSTROUTING"));
+        assert_eq!(cure, "iptables -t nat -I POSTROUTING -s 192.0.2.0/28 -o out0 -j ACCEPT");
+        assert!(by(None).1.starts_with("accept these packets before the rule that masquerades"));
+    }
+
+    #[test]
     fn another_source_is_a_warning_and_none_is_fine() {
         let paths = [path("a", None, false)];
-        let masqueraded = Fate { arrived: true, translated: true, dropped_by: None };
-        assert_eq!(judge(&paths, std::slice::from_ref(&masqueraded))[0].verdict, Verdict::Warning);
+        let masqueraded = Fate { arrived: true, translated: true, ..Fate::default() };
+        assert_eq!(judge(&paths, std::slice::from_ref(&masqueraded), &[])[0].verdict, Verdict::Warning);
         let private = [PathRule { is_private: true, ..path("a", None, false) }];
-        assert_eq!(judge(&private, &[masqueraded])[0].verdict, Verdict::Fine);
-        assert_eq!(judge(&paths, &[fate(true, "")])[0].verdict, Verdict::Fine);
+        assert_eq!(judge(&private, &[masqueraded], &[])[0].verdict, Verdict::Fine);
+        assert_eq!(judge(&paths, &[fate(true, "")], &[])[0].verdict, Verdict::Fine);
     }
 }

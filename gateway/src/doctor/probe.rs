@@ -64,6 +64,9 @@ pub struct Fate {
     pub translated: bool,
     /// The chain that dropped it: family, table, name.
     pub dropped_by: Option<String>,
+    /// The chain that gave it another source.
+    #[serde(default)]
+    pub translated_by: Option<String>,
 }
 
 /// Reads a plan, carries it out, and prints each packet's fate. To be called in a new network namespace.
@@ -129,9 +132,11 @@ fn carry_out(plan: &Plan) -> Result<Vec<Fate>, String> {
         fate
     });
     let mut fates: Vec<Fate> = tried.collect();
-    let chains = trace.end();
-    for (fate, packet) in fates.iter_mut().zip(&plan.packets).filter(|(fate, _)| !fate.arrived) {
-        fate.dropped_by = chains.get(&packet.mark).cloned();
+    let text = trace.end();
+    let (drops, translates) = (chains(&text, drops), chains(&text, translates));
+    for (fate, packet) in fates.iter_mut().zip(&plan.packets) {
+        fate.dropped_by = drops.get(&packet.mark).filter(|_| !fate.arrived).cloned();
+        fate.translated_by = translates.get(&packet.mark).filter(|_| fate.translated).cloned();
     }
     Ok(fates)
 }
@@ -171,7 +176,7 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>, patience: 
             let destination_is_same = |octets: &[u8]| to(octets) == to(&packet.octets);
             if let Some(found) = frames[..count].iter().find(|frame| destination_is_same(frame.bytes())) {
                 let translated = from(found.bytes()) != from(&packet.octets);
-                return Fate { arrived: true, translated, dropped_by: None };
+                return Fate { arrived: true, translated, ..Fate::default() };
             }
         }
         std::thread::sleep(STEP);
@@ -229,13 +234,13 @@ impl Trace {
         Self { monitor }
     }
 
-    /// The chains that dropped packets, by their marks.
-    fn end(&mut self) -> BTreeMap<u16, String> {
-        let Some((mut monitor, text)) = self.monitor.take() else { return BTreeMap::new() };
+    /// What it printed.
+    fn end(&mut self) -> String {
+        let Some((mut monitor, text)) = self.monitor.take() else { return String::new() };
         std::thread::sleep(PATIENCE);
         let _ = monitor.kill();
         let _ = monitor.wait();
-        dropped(&text.join().unwrap_or_default())
+        text.join().unwrap_or_default()
     }
 }
 
@@ -251,8 +256,21 @@ fn mark(words: &[&str]) -> Option<u16> {
     named(["ip", "id"]).or_else(|| named(["ip6", "flowlabel"])).filter(|mark| *mark != 0)
 }
 
-/// Lines as `trace id 8f1a2b3c inet filter forward policy drop`; the first of a packet has its headers.
-fn dropped(text: &str) -> BTreeMap<u16, String> {
+/// Whether a line of the trace, behind the chain's name, tells that the chain dropped the packet.
+fn drops(rest: &[&str]) -> bool {
+    rest.ends_with(&["policy", "drop"]) || rest.ends_with(&["(verdict", "drop)"])
+}
+
+/// Whether it tells that a rule gave the packet another source.
+fn translates(rest: &[&str]) -> bool {
+    let translating = ["masquerade", "snat", "netmap"];
+    let names = |word: &&str| translating.contains(&&*word.trim_matches('"').to_ascii_lowercase());
+    rest.first() == Some(&"rule") && rest.iter().any(names)
+}
+
+/// The chains of which the trace tells this, by the packets' marks. Lines are as `trace id 8f1a2b3c inet filter forward policy drop`; the
+/// first of a packet has its headers.
+fn chains(text: &str, tells: fn(&[&str]) -> bool) -> BTreeMap<u16, String> {
     let (mut marks, mut chains) = (BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -260,8 +278,9 @@ fn dropped(text: &str) -> BTreeMap<u16, String> {
         if let Some(mark) = mark(rest) {
             marks.entry((*id).to_owned()).or_insert(mark);
         }
-        let ends = rest.ends_with(&["policy", "drop"]) || rest.ends_with(&["(verdict", "drop)"]);
-        if ends && let Some(mark) = marks.get(*id) {
+        if tells(rest)
+            && let Some(mark) = marks.get(*id)
+        {
             chains.insert(*mark, format!("{family} {table} {chain}"));
         }
     }
@@ -284,6 +303,18 @@ mod tests {
                     trace id 7001 ip filter FORWARD rule accept (verdict accept)\n";
         let expected =
             [(40_001, "inet filter forward".to_owned()), (40_002, "ip filter DOCKER-USER".to_owned())];
-        assert_eq!(dropped(text), expected.into_iter().collect());
+        assert_eq!(chains(text, drops), expected.into_iter().collect());
+    }
+
+    #[test]
+    fn the_chain_that_gives_another_source_is_read_from_the_trace() {
+        let text = "trace id 6f0a ip nat post packet: iif \"sixway0\" oif \"out0\" ip saddr 192.0.2.1 ip id 40001 tcp sport 443\n\
+                    trace id 6f0a ip nat post rule oifname \"out0\" masquerade (verdict accept)\n\
+                    trace id 7000 ip nat POSTROUTING packet: iif \"sixway0\" ip id 40002 tcp sport 443\n\
+                    trace id 7000 ip nat POSTROUTING rule oifname \"out0\" counter xt target \"MASQUERADE\" (verdict accept)\n\
+                    trace id 7001 ip nat post packet: iif \"sixway0\" ip id 40003 tcp sport 443\n\
+                    trace id 7001 ip nat post policy accept\n";
+        let expected = [(40_001, "ip nat post".to_owned()), (40_002, "ip nat POSTROUTING".to_owned())];
+        assert_eq!(chains(text, translates), expected.into_iter().collect());
     }
 }

@@ -5,6 +5,7 @@ use super::finding::Finding;
 use super::softwires::Softwire;
 use crate::config::{Config, Route};
 use crate::host::Hop;
+use crate::show::plural;
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::IpAddr;
 
@@ -143,7 +144,7 @@ fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
         }
     }
     if findings.is_empty() && !facts.routes.is_empty() {
-        findings.push(Finding::fine(CHECK, format!("{} routes lead into {device}", facts.routes.len())));
+        findings.push(Finding::fine(CHECK, lead_into(facts.routes.len(), device)));
     }
     findings
 }
@@ -246,6 +247,11 @@ fn prefixes_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
+fn lead_into(routes: usize, device: &str) -> String {
+    let verb = if routes == 1 { "leads" } else { "lead" };
+    format!("{} {verb} into {device}", plural(routes as u64, "route"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,5 +345,11 @@ mod tests {
         assert!(said[0].contains("go to eth0, not to sixway0"), "{said:?}");
         assert!(said[1].contains("there is no route to"), "{said:?}");
         assert_eq!(said.len(), 2);
+    }
+
+    #[test]
+    fn one_route_leads_and_several_lead() {
+        assert_eq!(lead_into(1, "sixway0"), "1 route leads into sixway0");
+        assert_eq!(lead_into(2, "sixway0"), "2 routes lead into sixway0");
     }
 }

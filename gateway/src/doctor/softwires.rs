@@ -3,6 +3,7 @@
 use crate::config::{Config, DsLite, FourOverSixEnd, HostAddress, Route, Surroundings};
 use crate::host::Hop;
 use sixway_wire::Prefix6;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// A tunnel, or one of many with the same local end.
@@ -36,13 +37,14 @@ fn host_in(prefix: &Prefix6) -> Ipv6Addr {
 /// Those of the configuration whose ends are known; `anywhere`: an address of the IPv6 Internet, and where packets to a destination are sent.
 pub(super) fn softwires(
     config: &Config,
-    addresses: &[HostAddress],
+    (addresses, aftrs): (&[HostAddress], &BTreeMap<String, Ipv6Addr>),
     (anywhere, toward): (Ipv6Addr, impl Fn(IpAddr) -> Option<Hop>),
 ) -> Vec<Softwire> {
-    let now = Surroundings::of(addresses);
+    let mut now = Surroundings::of(addresses);
+    now.aftrs.clone_from(aftrs);
     let of_ds_lite = config.ds_lite.iter().filter_map(|it| match it {
         DsLite::B4(b4) => {
-            // Where a name leads, only the gateway knows: by the IPv6 Internet.
+            // Where a name leads that cannot be resolved, nobody knows: by the IPv6 Internet.
             let remote = b4.aftr_now(&now).unwrap_or(anywhere);
             Some(ipv4_in_ipv6(&b4.name, b4.local.now(&now)?, remote, "AFTR"))
         }

@@ -1,13 +1,20 @@
-//! A Teredo client: the way to its servers, native IPv6, and its packet filter.
+//! A Teredo client: the way to its servers and whether they answer, native IPv6, its packet filter, and what the running client knows.
 
 use super::facts::Facts;
 use super::finding::Finding;
+use super::teredo_question::{Asked, ask};
+use crate::admin;
 use crate::config::{Config, Surroundings, TeredoClient};
 use crate::host::notrack::listing;
 use crate::host::{Hop, NftError, hop, native_ipv6, routes_ipv6_internet};
-use std::net::{IpAddr, Ipv4Addr};
+use crate::teredo_secret::teredo_secret;
+use crate::view::{TeredoClientRow, TeredoRow};
+use sixway_wire::teredo::TEREDO_PORT;
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 
 const CHECK: &str = "teredo_client";
+/// More servers are not asked.
+const ASKED: usize = 4;
 
 pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let Some(client) = config.others.teredo_client.first() else { return Vec::new() };
@@ -16,7 +23,88 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let has_nft = !matches!(listing(&config.gateway.name), Err(NftError::Missing));
     let routes = config.reach(&Surroundings::of(&facts.addresses)).routes;
     let own = (!routes_ipv6_internet(&routes)).then_some(&*config.tun.name);
-    judge(client, &config.tun.name, &ways, native_ipv6(own) == Some(true), has_nft)
+    let is_native = native_ipv6(own) == Some(true);
+    let mut findings = judge(client, &config.tun.name, &ways, is_native, has_nft);
+    let known = facts.is_running.then(|| running(config)).flatten();
+    let has_address = known.as_ref().is_some_and(|row| row.address.is_some());
+    findings.extend(known.as_ref().and_then(|row| state(&client.name, row)));
+    // One that is off asks nobody, and one with an address has its answers.
+    if !is_native && !has_address {
+        let is_routed = |way: &&(Ipv4Addr, Option<Hop>)| {
+            way.1.as_ref().is_some_and(|hop| hop.interface != config.tun.name)
+        };
+        let routed: Vec<Ipv4Addr> = ways.iter().filter(is_routed).map(|(server, _)| *server).collect();
+        findings.extend(questions(client, facts, &routed));
+    }
+    findings
+}
+
+/// What the running client knows of itself.
+fn running(config: &Config) -> Option<TeredoClientRow> {
+    let rows: Vec<TeredoRow> =
+        admin::Client::new(&config.gateway.admin_socket).get("/v1/teredo", &[]).ok()?;
+    rows.into_iter().find_map(|row| row.client)
+}
+
+fn state(name: &str, row: &TeredoClientRow) -> Option<Finding> {
+    match (&row.address, &row.why) {
+        (Some(address), _) => {
+            let server =
+                row.server.as_ref().map_or_else(String::new, |server| format!(" by server {server}"));
+            Some(Finding::fine(CHECK, format!("{name} has the address {address}{server}")))
+        }
+        (None, Some(why)) if !row.is_as_wanted => Some(Finding::fault(
+            CHECK,
+            format!("{name} has no address: {why}"),
+            "see the other findings; `sixway show teredo` has the details",
+        )),
+        (None, _) => None,
+    }
+}
+
+/// Whether the servers answer.
+fn questions(client: &TeredoClient, facts: &Facts, servers: &[Ipv4Addr]) -> Vec<Finding> {
+    let secret = match teredo_secret(client) {
+        Ok(secret) => secret,
+        Err(error) => {
+            let file = client.secret_file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+            let what = format!("{}: secret_file = {file}: {error}", client.name);
+            return vec![Finding::fault(CHECK, what, "let the file have the secret in its first line")];
+        }
+    };
+    let Some(local) = client.address(&Surroundings::of(&facts.addresses)) else { return Vec::new() };
+    let asked = servers.iter().take(ASKED).map(|server| {
+        let asked = ask(SocketAddrV4::new(*server, TEREDO_PORT), local, secret.clone());
+        answer(&client.name, *server, &asked, secret.is_some())
+    });
+    asked.collect()
+}
+
+fn answer(name: &str, server: Ipv4Addr, asked: &Asked, has_secret: bool) -> Finding {
+    match asked {
+        Asked::Answered => Finding::fine(CHECK, format!("server {server} answers")),
+        Asked::Refused => Finding::fault(
+            CHECK,
+            format!("{name}: nothing listens at UDP port {TEREDO_PORT} of server {server}"),
+            "start the server, or name another one in teredo_client.servers",
+        ),
+        Asked::Silent => {
+            let mut cure = format!(
+                "see whether it runs, and whether UDP to its port {TEREDO_PORT} and back passes this host's rules and the firewalls on the way; or name another one in teredo_client.servers"
+            );
+            if has_secret {
+                cure += "; it does not answer a client whose client_id and secret_file it does not know";
+            }
+            Finding::fault(CHECK, format!("{name}: server {server} does not answer"), cure)
+        }
+        Asked::NotSent(why) => Finding::fault(
+            CHECK,
+            format!("{name}: the kernel does not send to server {server}: {why}"),
+            format!(
+                "let UDP to port {TEREDO_PORT} leave this host: `nft list ruleset` has the chains of output"
+            ),
+        ),
+    }
 }
 
 fn judge(
@@ -78,5 +166,37 @@ mod tests {
         assert_eq!(verdicts(by("eth0"), false, true), [Verdict::Fine]);
         assert_eq!(verdicts(by("sixway0"), false, true), [Verdict::Fault]);
         assert_eq!(verdicts(None, true, false), [Verdict::Fault, Verdict::Fine, Verdict::Fault]);
+    }
+
+    #[test]
+    fn what_the_running_client_lacks_and_what_its_server_answered_are_findings() {
+        let server = Ipv4Addr::new(80, 64, 79, 1);
+        let of = |asked: Asked, has_secret| answer("teredo_client", server, &asked, has_secret);
+        assert_eq!(of(Asked::Answered, true).verdict, Verdict::Fine);
+        let silent = of(Asked::Silent, false);
+        assert_eq!(
+            (silent.verdict, &*silent.what),
+            (Verdict::Fault, "teredo_client: server 80.64.79.1 does not answer")
+        );
+        assert!(of(Asked::Silent, true).cure.unwrap().contains("secret_file"));
+        assert!(of(Asked::Refused, false).what.contains("nothing listens at UDP port 3544"));
+        assert!(of(Asked::NotSent("not permitted".into()), false).cure.unwrap().contains("output"));
+        let row = |address: Option<&str>, why: Option<&str>, is_as_wanted| TeredoClientRow {
+            address: address.map(str::to_owned),
+            why: why.map(str::to_owned),
+            is_as_wanted,
+            ..TeredoClientRow::default()
+        };
+        let lost =
+            state("teredo_client", &row(None, Some("no answer from server 80.64.79.1"), false)).unwrap();
+        assert_eq!(
+            (lost.verdict, &*lost.what),
+            (Verdict::Fault, "teredo_client has no address: no answer from server 80.64.79.1")
+        );
+        assert_eq!(
+            state("teredo_client", &row(Some("2001:0::1"), None, true)).unwrap().verdict,
+            Verdict::Fine
+        );
+        assert_eq!(state("teredo_client", &row(None, Some("this host has native IPv6"), true)), None);
     }
 }

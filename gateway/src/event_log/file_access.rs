@@ -59,7 +59,7 @@ impl FileAccess {
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
-                let what = "another process writes it; end that, or write another path";
+                let what = "another process writes it; end that, or set another path in the configuration";
                 Err(io::Error::new(io::ErrorKind::AddrInUse, what))
             }
             Err(TryLockError::Error(error)) => Err(error),
@@ -145,9 +145,9 @@ fn explained(error: io::Error) -> io::Error {
 
 fn check(metadata: &Metadata) -> io::Result<()> {
     let what = if !metadata.is_file() {
-        "not a regular file; write another path"
+        "not a regular file; set another path in the configuration"
     } else if metadata.nlink() > 1 {
-        "it has another name as well, by which others may write it; remove that (find -samefile), or write another path"
+        "it has another name as well, by which others may write it; remove that (find -samefile), or set another path in the configuration"
     } else {
         return Ok(());
     };
@@ -160,7 +160,7 @@ pub(super) fn refused(key: &str, path: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => {
             "; give the process write access to it, for example by LogsDirectory= in the unit"
         }
-        io::ErrorKind::ReadOnlyFilesystem => "; write another path",
+        io::ErrorKind::ReadOnlyFilesystem => "; set another path in the configuration",
         _ => "",
     };
     format!("{key}: {}: {error}{mend}", path.display())
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(mode(&path), 0o640, "the mode of what was refused is not changed");
         let pipe = directory.join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert_eq!(refused(&pipe), "not a regular file; write another path");
+        assert_eq!(refused(&pipe), "not a regular file; set another path in the configuration");
         let beneath = path.join("file");
         assert!(probe(&beneath).is_err() && FileAccess::private().open(&beneath).is_err());
         std::fs::remove_dir_all(directory).unwrap();

@@ -583,7 +583,10 @@ mod tests {
         let lines = open(&config);
         let state = SinkState::new("test".into());
         let refused = JsonLines::open(&config, &state).err().map(|error| error.to_string());
-        assert_eq!(refused.as_deref(), Some("another process writes it; end that, or write another path"));
+        assert_eq!(
+            refused.as_deref(),
+            Some("another process writes it; end that, or set another path in the configuration")
+        );
         drop(lines);
         assert!(JsonLines::open(&config, &state).is_ok());
         remove(&config);

@@ -92,9 +92,10 @@ struct Line {
 }
 
 impl PortMapping {
-    /// Whether an outside address is one of the pool.
-    pub(super) fn holds(&self, address: Ipv4Addr) -> bool {
-        self.pool.iter().any(|prefix| prefix.contains(address))
+    /// Whether an outside endpoint is one of the pool. Other ports of the address may be another translator's.
+    pub(super) fn holds(&self, outside: Endpoint4) -> bool {
+        self.pool.iter().any(|prefix| prefix.contains(outside.address))
+            && self.ports.iter().any(|range| range.contains(&outside.port))
     }
 
     /// The subscriber that an outside port belongs to by the mapping.

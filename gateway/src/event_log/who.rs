@@ -225,7 +225,7 @@ impl Answer {
     /// The answer from how ports are given by a configuration alone; `None`: it does not follow from that.
     pub fn configured(question: &Question, mappings: &[PortMapping]) -> Option<Self> {
         let Question { outside, protocol, at } = *question;
-        let mapping = mappings.iter().find(|mapping| mapping.holds(outside.address))?;
+        let mapping = mappings.iter().find(|mapping| mapping.holds(outside))?;
         let mut answer = Self {
             outside: outside.to_string(),
             protocol: protocol.name().into(),

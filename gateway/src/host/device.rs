@@ -2,15 +2,17 @@
 
 use super::error::HostError;
 use super::forwarding::{Forwarding, Setting, device_settings, host_settings, proxy_ndp_settings};
-use super::guard::{Guard, HostParts, Restored, Suspicion, TcFilters, Watched};
+use super::guard::{Guard, HostParts, Restored, RuleEvents, Suspicion, TcFilters, Watched};
 use super::inherited::Inherited;
+use super::kernel::Refusal;
 use super::notrack;
 use super::reach::AppliedReach;
 use super::realm_rules::RealmDevice;
 use super::realms::{RealmDevices, RealmPlan, VrfTrouble, prepare};
 use super::record::{FoundDevice, Leftovers, Record, RecordError, Successor};
 use super::reserved_ports;
-use super::route::Routes;
+use super::route::{Routes, restore4};
+use super::route_mark::RouteMark;
 use super::setting_name::setting_name;
 use crate::config::{Ports, Reach, Untracked};
 use sixway_dataplane::frame::Realm;
@@ -20,6 +22,7 @@ use sixway_link::{Abilities, Persistence, Tun, TunConfig, TunQueue, interface, s
 use sixway_wire::{Prefix4, Prefix6};
 use std::ffi::OsStr;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -92,6 +95,8 @@ pub struct Host {
     leaves: bool,
     /// What was set up, and who watches it; `None` without a device.
     guarded: Option<(HostPlan, Vec<Setting>, Guard)>,
+    /// Tells when rules of the packet filter change, where there is no [`Guard`].
+    rules: Option<RuleEvents>,
 }
 
 impl Host {
@@ -175,6 +180,7 @@ impl Host {
             adopted: false,
             leaves: false,
             guarded: None,
+            rules: None,
         }
     }
 
@@ -243,7 +249,8 @@ impl Host {
     /// Restores what other programs changed. Whether the packet filter's table and steering may have been removed.
     pub fn inspect(&mut self, filters: &TcFilters, now: Instant) -> Suspicion {
         let (Some(record), Some((plan, settings, guard))) = (&mut self.record, &mut self.guarded) else {
-            return Suspicion::default();
+            let ruleset = self.rules.as_mut().is_some_and(RuleEvents::read);
+            return Suspicion { ruleset, ..Suspicion::default() };
         };
         let mut parts = HostParts {
             name: &self.name,
@@ -360,7 +367,13 @@ impl Host {
     pub fn without_device(directory: &Path, gateway: &str) -> Result<Self, HostError> {
         let (record, left) = Record::take(directory, gateway).map_err(HostError::Record)?;
         tell_leftovers(gateway, &left);
-        Ok(Self::of(record))
+        let rules = RuleEvents::open();
+        if let Err(error) = &rules {
+            tracing::info!("changes of the packet filter's rules are not noticed: {error}");
+        }
+        let mut host = Self::of(record);
+        host.rules = rules.ok();
+        Ok(host)
     }
 
     /// Notes the admin socket that is about to be made.
@@ -378,7 +391,15 @@ impl Host {
     /// Everything that could not be done; it is tried again the next time.
     pub fn reach(&mut self, wanted: &Reach) -> Result<(), Vec<HostError>> {
         let Some(record) = &mut self.record else { return Ok(()) };
-        self.reached.change(wanted, self.device, record)
+        let before = self.reached.addresses4().to_vec();
+        let outcome = self.reached.change(wanted, self.device, record);
+        let is_gone = |address: &Ipv4Addr| !self.reached.addresses4().contains(address);
+        if before.iter().any(is_gone)
+            && let Some((plan, ..)) = &self.guarded
+        {
+            lead_again(plan, self.device, record.route_mark());
+        }
+        outcome
     }
 
     /// Notes interfaces where a steering program is that would stay behind a sudden end.
@@ -424,6 +445,17 @@ impl Host {
             tracing::info!("{} set to {} until the gateway stops", setting_name(&setting.0), setting.1);
         }
         Ok(())
+    }
+}
+
+/// The kernel removes an interface's IPv4 routes with its last IPv4 address: they are set again immediately. What it refuses is tried again by the guard.
+fn lead_again(plan: &HostPlan, device: u32, mark: RouteMark) {
+    for prefix in &plan.routes4 {
+        let metric = plan.last_resort.filter(|_| prefix.length() == 0);
+        match restore4(*prefix, device, mark, metric) {
+            Ok(()) | Err(Refusal::Exists) => {}
+            Err(error) => tracing::debug!("route to {prefix}: {error}"),
+        }
     }
 }
 

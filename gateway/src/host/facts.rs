@@ -14,6 +14,10 @@ pub fn host_facts() -> HostFacts {
         local_ports: std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
             .ok()
             .and_then(|text| port_range(&text)),
+        descriptors: nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+            .ok()
+            .map(|(_, hard)| hard),
+        resolvers: super::resolvers::resolvers(),
         cpus: std::thread::available_parallelism().map_or(0, usize::from),
     }
 }

@@ -33,7 +33,10 @@ impl fmt::Display for NftError {
 impl std::error::Error for NftError {}
 
 /// Has nft do what the text says: all of it or nothing.
-pub(super) fn execute(text: &str) -> Result<(), NftError> {
+///
+/// # Errors
+/// nft is missing or failed; nothing was changed.
+pub fn execute(text: &str) -> Result<(), NftError> {
     run(&["-f", "-"], text).map(drop)
 }
 
@@ -49,9 +52,12 @@ pub(super) fn chain(chain: &str) -> Result<String, NftError> {
     run(&arguments, "")
 }
 
-/// A table of the family inet, as text.
-pub(super) fn table(name: &str) -> Result<String, NftError> {
-    run(&["list", "table", "inet", name], "")
+/// A table of the family inet, as text: its rules, and not what their counters count.
+///
+/// # Errors
+/// nft is missing or failed: [`NftError::Refused`] if there is no such table.
+pub fn table(name: &str) -> Result<String, NftError> {
+    run(&["-s", "list", "table", "inet", name], "")
 }
 
 fn run(arguments: &[&str], input: &str) -> Result<String, NftError> {

@@ -5,6 +5,7 @@
 //!     table inet sixway-NAME
 //!       prerouting, raw   to prefixes of NAT64s, from sources without a route back                    ▶ drop
 //!       prerouting, raw   from and to dynamic pools                                                   ▶ accept
+//!       prerouting, raw   IPv6 from the device, out of tunnels, if the fast path carries none of it    ▶ accept
 //!       prerouting, raw   from the device · to what is routed into it · protocol 41 to our tunnel ends ▶ notrack
 //!       prerouting, raw   from inside hosts of a NAT44, but for the site's own destinations            ▶ notrack
 //!       output, raw       into the device · protocol 41 from our tunnel ends                          ▶ notrack
@@ -120,7 +121,7 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
         .map(|these| format!("{} {these}", device.is("iif")))
         .chain(any_of("ip daddr", &untracked.tracked));
     let client = untracked.client.map(|client| format!("{} ip6 daddr {client}", device.is("iif")));
-    let tracked = tracked.chain(client);
+    let tracked = tracked.chain(client).chain(of_tunnels(device, "iif", "saddr", untracked));
     let tracked: Vec<String> = tracked.map(|these| format!("{these} accept")).collect();
     let mut matches = vec![device.is("iif")];
     let into = |family: &str| format!("meta nfproto {family} fib daddr {}", device.is("oif"));
@@ -134,6 +135,16 @@ fn prerouting(device: &Device, untracked: &Untracked) -> Vec<String> {
     matches.extend(untracked.inside4.iter().flat_map(from_inside));
     let untracked_ones = matches.into_iter().map(|these| format!("{these} {UNTRACKED}"));
     reverse_path(untracked).chain(tracked).chain(untracked_ones).collect()
+}
+
+/// IPv6 packets out of tunnels or into them: what no other mechanism has.
+fn of_tunnels(device: &Device, interface: &str, address: &str, untracked: &Untracked) -> Option<String> {
+    let others = untracked.v6.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let but = match others.is_empty() {
+        true => String::new(),
+        false => format!(" ip6 {address} != {{ {others} }}"),
+    };
+    untracked.tracks_tunnels.then(|| format!("{} meta nfproto ipv6{but}", device.is(interface)))
 }
 
 /// What rules by source route into the device: neither to this host, nor to destinations that are excepted.
@@ -154,8 +165,9 @@ fn output(device: &Device, untracked: &Untracked) -> Vec<String> {
     let ends = any_of("ip saddr", &untracked.ends);
     let ends = ends.into_iter().map(|these| format!("{these} ip protocol 41 {UNTRACKED}"));
     let client = untracked.client.map(|client| format!("{} ip6 saddr {client} accept", device.is("oif")));
+    let tunnels = of_tunnels(device, "oif", "daddr", untracked).map(|these| format!("{these} accept"));
     let all = format!("{} {UNTRACKED}", device.is("oif"));
-    client.into_iter().chain([all]).chain(ends).collect()
+    client.into_iter().chain(tunnels).chain([all]).chain(ends).collect()
 }
 
 /// To a Teredo client's address comes what a connection of this host asked for, and errors that must arrive (RFC 4890 §4.4.1).

@@ -95,6 +95,11 @@ impl AppliedReach {
         if failed.is_empty() { Ok(()) } else { Err(failed) }
     }
 
+    /// IPv4 addresses on the device.
+    pub(super) fn addresses4(&self) -> &[Ipv4Addr] {
+        &self.present.addresses4
+    }
+
     /// What is no longer there, of routes, addresses on the device and rules.
     pub(super) fn missing(&self, there: &Reach) -> Reach {
         Reach {

@@ -22,9 +22,14 @@ pub struct Hop {
 
 /// Where the kernel sends packets of this host to a destination; `None`: it is unreachable. Waits for the kernel.
 pub fn hop(destination: IpAddr) -> Option<Hop> {
+    hop_if_told(destination)?
+}
+
+/// The same; `None`: the kernel could not be asked, and `Some(None)`: it is unreachable.
+pub fn hop_if_told(destination: IpAddr) -> Option<Option<Hop>> {
     let found = kernel::ask(|handle| async move { lookup(&handle, destination).await });
-    let (index, gateway) = found.ok()??;
-    Some(Hop { interface: name(index), gateway })
+    let hop = |(index, gateway)| Hop { interface: name(index), gateway };
+    Some(found.ok()?.map(hop))
 }
 
 /// The interfaces of IPv4's default routes in the main table, the preferred ones first. Waits for the kernel.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// A key whose value changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its path; sections of a list are named: `pool[main].addresses`.
+    /// Its path; sections of a list are named: `pool[main].addresses`, but for the name that is also the key's.
     pub key: String,
     /// The value in force; `None`: it has none.
     pub old: Option<String>,
@@ -34,6 +34,8 @@ fn compare(key: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
             for name in names {
                 let path = match (key, name.starts_with('[')) {
                     ("", _) => name.clone(),
+                    // The only section, with the name that it has by default.
+                    (key, true) if *name == format!("[{key}]") => key.to_owned(),
                     (key, true) => format!("{key}{name}"),
                     (key, false) => format!("{key}.{name}"),
                 };
@@ -98,5 +100,13 @@ mod tests {
         assert_eq!(told(old.clone(), old.clone()), Vec::<String>::new());
         let without = json!({ "tun": { "mtu": 1500, "name": "sixway0" }, "pool": [{ "name": "a", "addresses": ["192.0.2.0/28"] }] });
         assert_eq!(told(old, without), ["pool[b].addresses 192.0.2.16/28 → –", "pool[b].name b → –"]);
+    }
+
+    #[test]
+    fn a_section_with_the_name_that_it_has_by_default_is_told_as_it_is_written() {
+        let of = |aftr: &str| json!({ "ds_lite": [{ "name": "ds_lite", "aftr": aftr }] });
+        assert_eq!(told(of("2001:db8::1"), of("2001:db8::2")), ["ds_lite.aftr 2001:db8::1 → 2001:db8::2"]);
+        let named = |mtu: u32| json!({ "ds_lite": [{ "name": "ds_lite", "mtu": 1280 }, { "name": "west", "mtu": mtu }] });
+        assert_eq!(told(named(1400), named(1500)), ["ds_lite[west].mtu 1400 → 1500"]);
     }
 }

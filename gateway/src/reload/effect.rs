@@ -31,10 +31,15 @@ impl Effect {
             let prefix = section["prefix"].as_str()?.parse().ok()?;
             Some((section["name"].as_str()?.to_owned(), Identity::of_nat64(prefix)))
         });
+        // Of several AFTRs, the outside address tells which.
+        let aftrs = running["ds_lite"].as_array().into_iter().flatten().filter_map(|section| {
+            let name = section["name"].as_str().filter(|_| section["role"] == "aftr")?;
+            Some((name.to_owned(), Identity::of_ds_lite()))
+        });
         let engine = config.needs_device().then(|| Offline::new(config, now)).transpose()?;
         Ok(Self {
             engine,
-            translators: translators.chain(nat44).chain(realms).collect(),
+            translators: translators.chain(nat44).chain(realms).chain(aftrs).collect(),
             continued: 0,
             ended: Vec::new(),
         })
@@ -99,6 +104,34 @@ mod tests {
         assert_eq!((same.continued(), same.ended()), (1, &[][..]));
         let mut other = Effect::of(&running, &config("192.0.2.16/28"), &now).unwrap();
         other.add(&[session()]);
+        assert_eq!(other.ended(), [(NotAdopted::PortNotGiven, 1)]);
+    }
+
+    #[test]
+    fn sessions_of_an_aftr_continue_with_other_limits() {
+        let config = |limit: u32, pool: &str| {
+            crate::sample::config(&format!(
+                "[gateway]\nipv4_address = \"198.51.100.1\"\n[[pool]]\nname = \"main\"\naddresses = [\"{pool}\"]\n\
+                 [ds_lite]\nrole = \"aftr\"\naddresses = [\"2001:db8:af::1\"]\nclients = [\"2001:db8::/44\"]\npool = \"main\"\n\
+                 max_sessions_per_subscriber = {limit}\n"
+            ))
+        };
+        let running = serde_json::to_value(config(4_096, "192.0.2.1")).unwrap();
+        let session = |b4: &str| SessionRow {
+            mechanism: "ds_lite".into(),
+            softwire: Some(b4.into()),
+            inside: "192.168.1.2:5000".into(),
+            ..session("192.0.2.1:5000")
+        };
+        let now = Surroundings::default();
+        let mut same = Effect::of(&running, &config(2_048, "192.0.2.0/28"), &now).unwrap();
+        same.add(&[session("2001:db8:1::2")]);
+        assert_eq!((same.continued(), same.ended()), (1, &[][..]));
+        // The same inside address behind another B4.
+        same.add(&[SessionRow { outside: "192.0.2.1:5001".into(), ..session("2001:db8:2::2") }]);
+        assert_eq!((same.continued(), same.ended()), (2, &[][..]));
+        let mut other = Effect::of(&running, &config(2_048, "192.0.2.16/28"), &now).unwrap();
+        other.add(&[session("2001:db8:1::2")]);
         assert_eq!(other.ended(), [(NotAdopted::PortNotGiven, 1)]);
     }
 

@@ -1,6 +1,6 @@
 //! The sinks of the event log, in `sixway show`.
 
-use super::quantity::{count, duration, scaled};
+use super::quantity::{count, duration, plural, scaled};
 use crate::view::SinkRow;
 
 /// A line for each sink; nothing without a log.
@@ -8,8 +8,14 @@ pub(super) fn sinks(rows: &[SinkRow]) -> String {
     rows.iter().map(line).collect()
 }
 
+/// What the workers record themselves: their rows are not a sink that is written to.
+const WORKERS: &str = "workers";
+
 fn line(row: &SinkRow) -> String {
-    let mut text = format!("event log: {} · {} written", row.name, count(row.written));
+    let mut text = match &*row.name {
+        WORKERS => format!("event log: {} from the workers", plural(row.written, "event")),
+        name => format!("event log: {name} · {} written", count(row.written)),
+    };
     if row.spooled_octets > 0 {
         text.push_str(&format!(" · {}B in the spool", scaled(row.spooled_octets as f64)));
     }
@@ -40,7 +46,7 @@ mod tests {
         };
         assert_eq!(
             sinks(&[good, away]),
-            "event log: workers · 12,000 written\n\
+            "event log: 12,000 events from the workers\n\
              event log: syslog udp 192.0.2.5:514 · 0 written · 2.5 MB in the spool · 7 lost · away for 1 m 5 s: Connection refused\n"
         );
         assert_eq!(sinks(&[]), "");

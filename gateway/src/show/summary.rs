@@ -3,6 +3,7 @@
 use super::colour::Colour;
 use super::dns64;
 use super::event_log::sinks;
+use super::pcp;
 use super::problems::problems;
 use super::quantity::{count, duration, percent, plural, scaled};
 use super::table::Table;
@@ -47,6 +48,9 @@ pub fn summary(status: &Status, colour: Colour) -> String {
     }
     if let Some(row) = &status.dns64 {
         table.row(vec!["dns64".into(), row.serves.clone(), dns64::queries(row), dns64::state(row)]);
+    }
+    if let Some(row) = &status.pcp {
+        table.row(vec!["pcp".into(), row.interfaces.join(", "), String::new(), pcp::state(row)]);
     }
     if let Some(row) = &status.teredo_server {
         let rate = format!("{} /min", count(row.received_last_minute));
@@ -101,6 +105,9 @@ fn state(mechanism: &MechanismRow) -> String {
             refused => format!(" · {} refused", count(refused)),
         };
         return format!("{bindings} of {} mappings{refused}", count(mechanism.bindings_capacity));
+    }
+    if let Some(state) = &mechanism.state {
+        return state.clone();
     }
     match (mechanism.stateful, mechanism.bindings_capacity) {
         (true, _) => {

@@ -16,7 +16,7 @@ pub fn teredo(rows: &[TeredoRow], colour: Colour) -> String {
 
 fn one(row: &TeredoRow, colour: Colour) -> String {
     let local = row.local.as_ref().map_or_else(
-        || "no socket: the host does not have the address, or another program has the port".to_owned(),
+        || format!("no socket: {}", row.no_socket.as_deref().unwrap_or("it is about to be opened")),
         |local| format!("UDP {local}"),
     );
     let mut text = format!("{}: {} · {local}\n", row.name, row.serves);
@@ -78,6 +78,9 @@ fn state(client: &TeredoClientRow) -> String {
             duration(client.interval_seconds),
         );
     }
+    if let Some(words) = &client.prediction {
+        text += &format!("predicted ports: {words}\n");
+    }
     if client.key_expires {
         text += "The server announced that the secret must be replaced.\n";
     }
@@ -127,6 +130,7 @@ mod tests {
             server: Some("198.51.100.1".into()),
             nat: "symmetric".into(),
             ports: "sequential".into(),
+            prediction: Some("8 spare ports, 2 in use".into()),
             interval_seconds: 30,
             answered_seconds: Some(4),
             ..TeredoClientRow::default()
@@ -137,11 +141,15 @@ mod tests {
             "qualified · server 198.51.100.1, answered 4 s ago",
             "mapped to 198.51.100.18:40000",
             "NAT: symmetric",
+            "predicted ports: 8 spare ports, 2 in use",
         ] {
             assert!(text.contains(words), "{words}:\n{text}");
         }
-        let closed = TeredoRow { local: None, peers: Vec::new(), ..row };
-        assert!(teredo(&[closed], Colour::Never).contains("another program has the port"));
+        let no_socket = Some("this host does not have 198.51.100.34".into());
+        let closed = TeredoRow { local: None, no_socket, peers: Vec::new(), ..row };
+        assert!(
+            teredo(&[closed], Colour::Never).contains("no socket: this host does not have 198.51.100.34")
+        );
         assert_eq!(teredo(&[], Colour::Never), "No Teredo relay or client is configured.\n");
     }
 }

@@ -7,15 +7,21 @@
 //!     packet.rs     the packet that is asked about
 //!     words.rs      any packet in words
 //!     offline.rs    an engine apart, sessions that are copied into it, and what it does with a packet
+//!     leases.rs     leases that the packet concerns
+//!     state.rs      what else the running gateway has learnt
 //!     replay.rs     a capture through such an engine
 //! ```
 
+mod leases;
 mod offline;
 mod packet;
 mod replay;
+mod state;
 mod words;
 
+pub use leases::{holder, note_own};
 pub use offline::{Fate, Offline};
 pub use packet::{Asked, Kind};
 pub use replay::{Replayed, replay};
+pub use state::{in_softwire, note_ends};
 pub use words::{Detail, described, in_words};

@@ -73,9 +73,17 @@ impl Offline {
     /// Why it cannot continue.
     pub fn adopt_as(&mut self, translator: Identity, session: &SessionRow) -> Result<(), NotAdopted> {
         let session = saved(session).ok_or(NotAdopted::NotCarried)?;
-        let found = self.engine.stateful_of(translator, session.outside.0.address);
+        let found = self.engine.stateful_of(translator, session.outside.0);
         let (translator, counters) = found.ok_or(NotAdopted::NoTranslator)?;
         translator.restore(&session, self.now, counters)
+    }
+
+    pub(super) const fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub(super) const fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
     }
 
     /// Lets a packet through.
@@ -128,7 +136,8 @@ fn saved(row: &SessionRow) -> Option<SavedSession> {
         SocketAddr::V6(_) => None,
     };
     Some(SavedSession {
-        softwire: None,
+        softwire: row.softwire.as_ref().and_then(|b4| b4.parse().ok()),
+        // Whichever of the AFTR's addresses it was.
         local: None,
         protocol,
         state: plain.or(named)?,

@@ -22,7 +22,7 @@ pub struct Dns64Facts {
 type Counted = (&'static str, &'static str, fn(&Report) -> u64);
 
 /// Counters in addition to outcomes.
-const COUNTED: [Counted; 11] = [
+const COUNTED: [Counted; 15] = [
     ("cached", "Queries answered without waiting for an upstream.", |it| it.counters.cached),
     ("queries_sent", "Queries sent to upstreams.", |it| it.counters.asked),
     ("replies", "Replies accepted from upstreams.", |it| it.counters.replies),
@@ -33,6 +33,22 @@ const COUNTED: [Counted; 11] = [
     ("evicted", "Answers evicted from the cache before they expired.", |it| it.counters.evicted),
     ("validations", "DNSSEC validations started.", |it| it.counters.validations),
     ("prefetched", "Queries sent to refresh an answer before it expires.", |it| it.counters.prefetched),
+    ("waiting_refused", "Queries refused: the client has its share of waiting.", |it| {
+        it.counters.waiting_refused
+    }),
+    (
+        "upstream_queries_refused",
+        "Lookups refused: the client has its share of upstream_queries, or there was no room to send them.",
+        |it| it.counters.upstream_queries_refused,
+    ),
+    (
+        "silent_zone_refused",
+        "Lookups refused: the zone does not answer, and the client has many queries under way.",
+        |it| it.counters.silent_zone_refused,
+    ),
+    ("validations_delayed", "DNSSEC validations that had to wait for a share of the client.", |it| {
+        it.counters.validations_delayed
+    }),
     ("overflowed", "Queries lost because a socket buffer was full.", |it| it.sockets.overflowed),
     ("unsent", "Answers that the kernel refused to send.", |it| it.sockets.unsent),
     (

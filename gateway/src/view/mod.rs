@@ -3,6 +3,7 @@
 mod dns64;
 mod dns64_rows;
 mod log_rows;
+mod pcp_rows;
 mod problem_kind;
 mod problem_rows;
 mod rows;
@@ -12,6 +13,7 @@ mod teredo_server_rows;
 pub use dns64::{Dns64Facts, dns64_row};
 pub use dns64_rows::{AnchorRow, CountedRow, Dns64Row, Flush, Flushed, OutcomeRow, UpstreamRow};
 pub use log_rows::SinkRow;
+pub use pcp_rows::{PcpMappingRow, PcpRow};
 pub use problem_kind::ProblemKind;
 pub use problem_rows::{
     AddressBlocksRow, DrainingRow, PoolBlocksRow, PoolRow, PoolShareRow, ProblemRow, Severity,

@@ -56,7 +56,7 @@ problems! {
     Bindings = "bindings",
     /// Of the addresses of a NAT46's pool that all clients share, 80 % are used or rest (a warning), or all (an error).
     PoolAddresses = "pool_addresses",
-    /// Rules of this host drop the gateway's packets, as the trial in a network namespace of its own shows.
+    /// Rules of this host drop the gateway's packets (an error) or give them another source (a warning), as the trial in a network namespace of its own shows. It is repeated when the rules have changed, at most every 30 s; `sixway doctor` tries them immediately.
     PacketFilter = "packet_filter",
     /// The last reload was rolled back to the configuration before it.
     Reload = "reload",
@@ -66,16 +66,22 @@ problems! {
     LeftAlone = "left_alone",
     /// A tunnel, or a pool that follows an interface, waits for an address on an interface.
     AwaitedAddress = "awaited_address",
+    /// The AFTR of a B4 does not answer, and there is no other one that does.
+    SilentAftr = "silent_aftr",
     /// An upstream of the DNS64 does not answer; an error if none does.
     UpstreamDown = "upstream_down",
     /// A warning of the DNS64, such as a trust anchor that cannot be updated.
     Dns64 = "dns64",
-    /// The socket of a Teredo relay or client cannot be opened, or the client has no address, other than because of native IPv6.
+    /// The socket of a Teredo relay or client cannot be opened, its address is not on this host, or the client has no address, other than because of native IPv6.
     Teredo = "teredo",
     /// An address of the Teredo server is not on this host, or another program has its port (errors), it is over its total rate, or discards most of many datagrams, within the last minute.
     TeredoServer = "teredo_server",
     /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
     FastPath = "fast_path",
+    /// The lease file of a concentrator or host of 4over6 cannot be written, or Kea's cannot be read.
+    LeaseFile = "lease_file",
+    /// A host of 4over6 has no lease because no server is known or answers, or its lease is bound to another address than `local` (errors); it is not renewed, or a concentrator refused queries of others than its clients within two minutes (warnings).
+    Lease = "lease",
     /// A server of the event log is away (a warning), its file is away, or events were lost within the last minute (errors).
     EventLog = "event_log",
 }

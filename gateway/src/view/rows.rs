@@ -2,6 +2,7 @@
 
 use super::dns64_rows::Dns64Row;
 use super::log_rows::SinkRow;
+use super::pcp_rows::PcpRow;
 use super::problem_rows::ProblemRow;
 use super::teredo_server_rows::TeredoServerRow;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Status {
     /// The Teredo server, if configured.
     #[serde(default)]
     pub teredo_server: Option<TeredoServerRow>,
+    /// The PCP server, if configured.
+    #[serde(default)]
+    pub pcp: Option<PcpRow>,
     /// Where metrics are served, if they are.
     pub metrics: Option<String>,
     /// What other programs changed of the host's configuration; `None` without a device.
@@ -71,6 +75,9 @@ pub struct ReloadRow {
     pub sessions: u64,
     /// Those that continue.
     pub sessions_kept: u64,
+    /// Only the DNS64 is another one: the process, its sessions and its connections went on.
+    #[serde(default)]
+    pub in_process: bool,
 }
 
 /// What other programs changed of the host's configuration since the start.
@@ -198,6 +205,12 @@ pub struct MechanismRow {
     /// The mappings of a NAT46.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mappings: Option<MappingsRow>,
+    /// The other end of its tunnel at the moment, where that may change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<String>,
+    /// How a mechanism is that has neither sessions nor bindings, in words; `None`: there is nothing to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 /// The mappings of a NAT46 since the start.

@@ -11,6 +11,9 @@ pub struct TeredoRow {
     pub serves: String,
     /// The IPv4 address and the UDP port of its socket; `None`: the host does not have the address, or another program has the port.
     pub local: Option<String>,
+    /// Why there is no socket, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_socket: Option<String>,
     /// Peers through which packets pass both ways.
     pub established: u32,
     /// Peers that answered, and to which nothing was sent lately.
@@ -53,6 +56,9 @@ pub struct TeredoClientRow {
     pub nat: String,
     /// How the NAT chooses ports.
     pub ports: String,
+    /// The spare ports by which peers are found that could not be otherwise, and why; `None`: there are to be none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prediction: Option<String>,
     /// Teredo Refresh Interval.
     pub interval_seconds: u64,
     /// Seconds since the last answer of the server.

@@ -55,7 +55,7 @@ pub struct BlockExchange {
     /// Everyone's ring, in their order.
     posts: Vec<Post>,
     board: Option<Arc<Board>>,
-    /// The blocks of the first mechanism as the kernel knows them: packets are steered by these.
+    /// The blocks as the kernel knows them, of the mechanisms that packets are steered by ([`Translator::steers_by`]).
     map: Option<BlockMap>,
     /// Moves to announce, and to whom.
     untold: VecDeque<(usize, u16, Arc<[BlockMove]>)>,
@@ -136,7 +136,8 @@ impl BlockExchange {
     pub fn moved(&self, translator: &mut impl Translator, mechanism: u16, moved: &[BlockMove]) {
         for one in moved {
             let is_news = translator.block_moved(mechanism, *one);
-            if is_news && mechanism == 0 && usize::from(one.to.0) == self.worker {
+            let is_here = is_news && usize::from(one.to.0) == self.worker;
+            if is_here && translator.steers_by(mechanism, one.block) {
                 self.steer(*one);
             }
         }

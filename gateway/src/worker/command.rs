@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::dump::Dump;
+use super::explicit::{ExplicitAnswer, ExplicitRequest};
 use super::tap::{DropSample, Watch};
 use super::translator::{BindingEntry, Edited, Position, Report, SessionEntry, SubscriberEntry, TeredoPage};
 use super::tunnels::{Inlet, InletAt, TunnelSet};
@@ -51,6 +52,8 @@ pub enum Command {
     AddressBlocks(Position, Answer<AddressBlocksPage>),
     /// A change to a stateful mechanism.
     Edit(u16, Edit, Answer<Edited>),
+    /// What a PCP server wants of a stateful mechanism.
+    Explicit(u16, Box<ExplicitRequest>, Answer<ExplicitAnswer>),
     /// Replaces the tunnels.
     Tunnels(Arc<TunnelSet>, Answer<()>),
     /// Changes bindings of the 4over6 concentrator of this index.

@@ -1,6 +1,7 @@
 //! The engine, as a worker drives it. Mechanisms are numbered in the order of the configuration: stateful translators
 //! first, then stateless ones.
 
+use super::explicit::{self, ExplicitAnswer, ExplicitRequest};
 use super::portless;
 use super::translator::{
     BindingEntry, Edited, Position, Scan, SessionEntry, SubscriberEntry, Table, TeredoPage, Translator,
@@ -16,8 +17,8 @@ use sixway_dataplane::mechanism::siit::dynamic_pool::{
 };
 use sixway_dataplane::mechanism::teredo::TeredoChange;
 use sixway_dataplane::nat::{
-    AddressBlocks, BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, SavedSession, Selection,
-    SessionRow,
+    AddressBlocks, BindingRow, BlockMove, Blocks, DrainingRow, NatProtocol, NotBound, SavedSession,
+    Selection, SessionRow,
 };
 use sixway_dataplane::stateful::Stateful;
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
@@ -266,6 +267,13 @@ impl Translator for Engine {
         }
     }
 
+    fn explicit(&mut self, mechanism: u16, request: &ExplicitRequest, now: Instant) -> ExplicitAnswer {
+        match self.stateful_at(mechanism.into()) {
+            Some((translator, counters)) => explicit::answer(translator, request, now, counters),
+            None => ExplicitAnswer::NotBound(NotBound::NotInside),
+        }
+    }
+
     fn set_tunnels(&mut self, set: &TunnelSet) {
         Engine::set_own6(self, set.own6);
         Engine::set_tunnels(self, &set.tunnels, &set.host4, &set.host6);
@@ -317,6 +325,12 @@ impl Translator for Engine {
 
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool {
         self.stateful().nth(mechanism.into()).is_some_and(|it| it.block_moved(moved))
+    }
+
+    fn steers_by(&mut self, mechanism: u16, block: u16) -> bool {
+        let Some(size) = self.stateful().next().map(|it| it.ports_per_block()) else { return false };
+        let Some(first) = block.checked_mul(size) else { return false };
+        self.steering_index(first) == usize::from(mechanism)
     }
 
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored {
@@ -437,7 +451,11 @@ fn binding_entry(mechanism: u16, row: &BindingRow) -> BindingEntry {
         softwire: row.softwire,
         inside: row.inside.0,
         outside: row.outside.0,
-        kind: if row.is_static { "static" } else { "dynamic" },
+        kind: match (row.is_static, row.is_explicit) {
+            (true, _) => "static",
+            (false, true) => "explicit",
+            (false, false) => "dynamic",
+        },
         sessions: row.sessions.into(),
         server: None,
     }

@@ -117,9 +117,14 @@ impl<L: Link, T: Translator> Worker<L, T> {
     pub fn run_to_the_end(mut self, failed: impl FnOnce(io::Error)) {
         let Err(error) = self.turns() else { return };
         self.links.clear();
-        self.inlets.clear();
+        // A successor binds to the same ports.
+        let mut retired = self.inlets.retire();
         failed(error);
         while let Ok(command) = self.mailbox.commands.recv() {
+            if let Command::AddInlet(inlet) = command {
+                retired.push(inlet.retire());
+                continue;
+            }
             if matches!(command, Command::Stop) {
                 return;
             }
@@ -292,6 +297,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 }
                 Ok(Command::Edit(mechanism, edit, answer)) => {
                     give(answer, self.translator.edit(mechanism, &edit));
+                }
+                Ok(Command::Explicit(mechanism, request, answer)) => {
+                    give(answer, self.translator.explicit(mechanism, &request, self.clock.now()));
                 }
                 Ok(Command::Tunnels(set, answer)) => {
                     self.translator.set_tunnels(&set);

@@ -1,5 +1,6 @@
 //! What a worker drives: the engine, or a simple stand-in in a test.
 
+use super::explicit::{ExplicitAnswer, ExplicitRequest};
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::mechanism::four_over_six::Binding;
@@ -8,7 +9,7 @@ use sixway_dataplane::mechanism::nat46::MappingCounts;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
 use sixway_dataplane::mechanism::teredo::{PeerRow, TeredoChange, TeredoRow};
 use sixway_dataplane::nat::{
-    AddressBlocks, BlockCounts, BlockMove, Blocks, DrainingRow, SavedSession, SubscriberRow,
+    AddressBlocks, BlockCounts, BlockMove, Blocks, DrainingRow, NotBound, SavedSession, SubscriberRow,
 };
 use sixway_dataplane::{Counters, Frame, Instant, Outbox, WorkerId};
 use sixway_link::LinkCounters;
@@ -74,6 +75,10 @@ pub trait Translator: Send + 'static {
     }
     /// Changes a stateful mechanism, with a bounded amount of work.
     fn edit(&mut self, mechanism: u16, edit: &Edit) -> Edited;
+    /// Does what a PCP server wants of a stateful mechanism.
+    fn explicit(&mut self, _mechanism: u16, _request: &ExplicitRequest, _now: Instant) -> ExplicitAnswer {
+        ExplicitAnswer::NotBound(NotBound::NotInside)
+    }
     /// Replaces the tunnels.
     fn set_tunnels(&mut self, set: &TunnelSet);
     /// Changes bindings of a 4over6 concentrator.
@@ -97,6 +102,10 @@ pub trait Translator: Send + 'static {
     fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove>;
     /// A port block has another owner; whether that was news.
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool;
+    /// Whether packets are steered to the workers by this block of a stateful mechanism.
+    fn steers_by(&mut self, mechanism: u16, _block: u16) -> bool {
+        mechanism == 0
+    }
     /// Takes over those of the records that are this worker's, into a fresh pool. How many it took.
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored;
 }

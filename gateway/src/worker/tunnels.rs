@@ -58,6 +58,11 @@ impl Inlet {
         Self { at, link, life: Arc::default() }
     }
 
+    /// Closes the socket; while what is returned lives, it is not told to be closed, so that nobody opens another one.
+    pub(super) fn retire(self) -> Arc<()> {
+        self.life
+    }
+
     /// Tells later whether it was closed.
     pub fn watch(&self) -> InletWatch {
         InletWatch(Arc::downgrade(&self.life))
@@ -117,10 +122,10 @@ impl Inlets {
         &mut self.all
     }
 
-    /// Closes all.
-    pub(super) fn clear(&mut self) {
-        self.all.clear();
+    /// Closes all, as [`Inlet::retire`] does.
+    pub(super) fn retire(&mut self) -> Vec<Arc<()>> {
         self.have_outlets = false;
+        self.all.drain(..).map(Inlet::retire).collect()
     }
 
     /// The socket by which a packet leaves; `None`: by a link, as nearly all do.

@@ -1,14 +1,18 @@
 //! A gateway that is a DNS64 and nothing else, on the loopback interface: it needs no device and changes nothing on its host.
 //! These tests want root, since state files are in /run/sixway; without it they are ignored.
 
+mod handover;
+mod reload;
+mod rollover;
 mod signed_keys;
+mod system;
 mod trust_anchors;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,8 @@ struct Running {
     directory: PathBuf,
     /// What it said at the start.
     said: String,
+    /// Its directory stays.
+    is_lasting: bool,
 }
 
 /// Where a test is not root's, it is ignored.
@@ -35,23 +41,48 @@ impl Running {
         needs_root();
         let directory = std::env::temp_dir().join(format!("sixway-dns64-{name}-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();
-        let socket = directory.join("gw.sock");
-        let text = format!(
-            "[gateway]\nname = \"dns64-{name}-{}\"\nadmin_socket = {socket:?}\n[dns64]\n{lines}",
-            std::process::id()
-        );
-        fs::write(directory.join("sixway.toml"), text).unwrap();
-        let mut child = Command::new("setpriv")
-            .args(["--inh-caps=-all", "--bounding-set=-all", SIXWAY, "run", "-c"])
+        configure(&directory, lines);
+        let mut command = Command::new("setpriv");
+        command.args(["--inh-caps=-all", "--bounding-set=-all", SIXWAY]);
+        Self::run(command, directory, "log", &[])
+    }
+
+    /// Runs a command, which ends with the program, with a configuration that was written.
+    fn run(mut command: Command, directory: PathBuf, log: &str, arguments: &[&str]) -> Self {
+        let mut child = command
+            .args(["run", "-c"])
             .arg(directory.join("sixway.toml"))
+            .args(arguments)
             .stdout(Stdio::piped())
-            .stderr(fs::File::create(directory.join("log")).unwrap())
+            .stderr(fs::File::create(directory.join(log)).unwrap())
             .spawn()
             .unwrap();
         let mut said = String::new();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         while !said.contains("ready in") && lines.read_line(&mut said).unwrap() > 0 {}
-        Self { child, directory, said }
+        // Later starts of the same process are written too, and nothing must end for a full pipe.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        Self { child, directory, said, is_lasting: false }
+    }
+
+    /// The same; its directory stays when it ends.
+    fn lasting(mut self) -> Self {
+        self.is_lasting = true;
+        self
+    }
+
+    /// Another process that takes over.
+    fn taken_over(&self) -> Self {
+        let mut command = Command::new("setpriv");
+        command.args(["--inh-caps=-all", "--bounding-set=-all", SIXWAY]);
+        Self::run(command, self.directory.clone(), "second-log", &["--takeover"])
+    }
+
+    /// The directory of state files has this one.
+    fn state(&self, extension: &str) -> PathBuf {
+        let text = fs::read_to_string(self.directory.join("sixway.toml")).unwrap();
+        let name = text.lines().find_map(|line| line.strip_prefix("name = ")).unwrap().trim_matches('"');
+        PathBuf::from(format!("/run/sixway/{name}.{extension}"))
     }
 
     fn log(&self) -> String {
@@ -82,8 +113,20 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.directory);
+        if !self.is_lasting {
+            let _ = fs::remove_dir_all(&self.directory);
+        }
     }
+}
+
+/// Writes the configuration of the gateway in a directory.
+fn configure(directory: &Path, lines: &str) {
+    let name = directory.file_name().unwrap().to_str().unwrap().trim_start_matches("sixway-");
+    let socket = directory.join("gw.sock");
+    let text = format!(
+        "[gateway]\nname = {name:?}\nadmin_socket = {socket:?}\n[dns64]\nspecial_names = \"upstream\"\n{lines}"
+    );
+    fs::write(directory.join("sixway.toml"), text).unwrap();
 }
 
 /// A port that is free at the moment.
@@ -237,7 +280,7 @@ fn upstream() -> u16 {
 }
 
 /// The reply to a query: 203.0.113.2 for A, else nothing and a SOA record.
-fn reply(query: &[u8]) -> Vec<u8> {
+pub fn reply(query: &[u8]) -> Vec<u8> {
     let mut end = 12;
     while query[end] != 0 {
         end += 1 + usize::from(query[end]);

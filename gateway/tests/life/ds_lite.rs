@@ -169,3 +169,27 @@ fn a_command_for_a_b4_that_does_not_exist_or_with_no_name_says_so() {
     near.signal("TERM");
     assert_eq!(near.end(), 0, "{}", near.said());
 }
+
+#[test]
+fn an_aftr_that_is_the_only_one_and_does_not_answer_is_a_problem_until_it_does() {
+    let network = Network::build();
+    prepare(&network);
+    let near = b4(&network, &format!("aftr = \"{}\"\n", AFTRS[0]));
+    let until_shown = |expected: &str| {
+        let patience = Instant::now() + Duration::from_secs(30);
+        while !show(&network).contains(expected) {
+            assert!(Instant::now() < patience, "{expected} is not in:\n{}{}", show(&network), near.said());
+            network.on("client", "ping", &["-c", "4", "-i", "0.2", "-W", "1", FAR]);
+        }
+    };
+    until_shown(&format!("ds_lite: the AFTR {} does not answer (", AFTRS[0]));
+    assert!(near.said().contains("does not answer"), "{}", near.said());
+    shows(&network, &format!("AFTR {} does not answer", AFTRS[0]));
+    let _far = aftr(&network, AFTRS[0], B4S[0]);
+    network.ping(FAR);
+    let patience = Instant::now() + Duration::from_secs(8);
+    while show(&network).contains("does not answer") {
+        assert!(Instant::now() < patience, "{}", show(&network));
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

@@ -208,3 +208,70 @@ fn the_lease_file_of_kea_makes_bindings() {
     let lost = network.on("server", "ping", &["-c", "1", "-W", "1", "10.1.0.2"]);
     assert!(!lost.status.success());
 }
+
+fn shows(network: &Network, socket: &str) -> String {
+    let socket = network.directory.join(socket);
+    let output = Command::new(SIXWAY).args(["show", "--socket"]).arg(socket).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// The kernel removes an interface's IPv4 routes with its last IPv4 address.
+#[test]
+fn a_host_that_gets_another_address_than_it_had_keeps_its_route_all_the_time() {
+    let network = Network::build();
+    prepare(&network);
+    let others = "[[four_over_six.static]]\nhost = \"2001:db8:99:c::9\"\nipv4 = \"198.51.100.20\"\n";
+    let _gateway = network.start(&wide(&concentrator(&network, others)));
+    std::fs::write(network.directory.join("host.leases"), "198.51.100.20 0.0.0.0 0 0 0\n").unwrap();
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    let of_host = |words: &[&str]| String::from_utf8(network.on("server", "ip", words).stdout).unwrap();
+    let has_route = || of_host(&["route", "show", "10.1.0.0/24"]).contains("sixway0");
+    await_that(|| has_route() && of_host(&["-4", "address"]).contains("198.51.100.20"), || peer.said());
+    network.on("server", "ping", &["-c", "1", "-W", "1", "10.1.0.2"]);
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !host_shows(&network).contains("held") {
+        assert!(has_route(), "{}{}", of_host(&["-4", "address"]), peer.said());
+        assert!(Instant::now() < patience, "{}{}", host_shows(&network), peer.said());
+    }
+    assert!(host_shows(&network).contains("198.51.100.16"), "{}", host_shows(&network));
+    let addresses = || of_host(&["-4", "address"]);
+    await_that(|| !addresses().contains("198.51.100.20"), addresses);
+    assert!(has_route(), "{}{}", addresses(), peer.said());
+    network.ping_from("server", "10.1.0.2");
+    assert!(!peer.said().contains("another program"), "{}", peer.said());
+}
+
+#[test]
+fn a_host_without_an_answer_and_a_concentrator_that_refuses_say_so() {
+    let network = Network::build();
+    prepare(&network);
+    let elsewhere = concentrator(&network, "")
+        .replace("\"2001:db8:99::/64\", \"2001:db8:b::/64\"", "\"2001:db8:77::/48\"");
+    let gateway = network.start(&elsewhere);
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    let of_host = || shows(&network, "server.sock");
+    let silent = "four_over_six: no lease: no answer from 2001:db8:99::1 for";
+    await_that(|| of_host().contains(silent), || of_host() + &peer.said());
+    assert!(of_host().contains("no lease") && peer.said().contains(silent), "{}{}", of_host(), peer.said());
+    let of_hub = || network.show(&[]);
+    assert!(of_hub().contains("of senders outside clients refused within two minutes"), "{}", of_hub());
+    assert!(
+        of_hub().contains(" refused") && gateway.said().contains("not within clients"),
+        "{}",
+        gateway.said()
+    );
+    assert!(!gateway.said().contains("2001:db8:99::2"), "{}", gateway.said());
+}
+
+#[test]
+fn a_lease_that_is_bound_to_another_address_than_local_is_a_problem_of_the_host() {
+    let network = Network::build();
+    prepare(&network);
+    let hub = wide(&concentrator(&network, "")).replace("client_prefix = 48", "client_prefix = 64");
+    let _gateway = network.start(&hub);
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    let said = "has bound 198.51.100.16 to 2001:db8:99::2, not to local 2001:db8:99:b::1";
+    let of_host = || shows(&network, "server.sock");
+    await_that(|| of_host().contains(said), || of_host() + &peer.said());
+    assert!(peer.said().contains(said), "{}", peer.said());
+}

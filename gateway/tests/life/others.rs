@@ -543,6 +543,36 @@ fn addresses_that_this_host_gets_are_no_destinations_of_nat64_from_then_on() {
 }
 
 #[test]
+fn packets_that_its_rules_count_are_no_change_of_its_table_by_another_program() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let gateway = network.start(&format!("{NAT64}reverse_path = \"strict\"\n"));
+    let listed = network.on("gateway", "nft", &["list", "tables", "inet"]).stdout;
+    let listed = String::from_utf8_lossy(&listed).into_owned();
+    let table = listed.lines().find_map(|line| line.strip_prefix("table inet ")).unwrap().to_owned();
+    let rules = || {
+        let listed = network.on("gateway", "nft", &["list", "table", "inet", &table]).stdout;
+        String::from_utf8_lossy(&listed).into_owned()
+    };
+    let client = network.host("client");
+    network.ip(&["-n", &client, "addr", "add", "2001:db8:77::2/128", "dev", "eth0", "nodad"]);
+    network.on("client", "ping", &["-c", "1", "-W", "1", "-I", "2001:db8:77::2", "64:ff9b::203.0.113.2"]);
+    until("the rule counts the packet", || rules().contains("counter packets 1 "));
+    // The deletion of something that has the table's name makes the gateway look at it.
+    let other =
+        format!("add table inet other; add chain inet other {table}; delete chain inet other {table}");
+    for command in other.split("; ") {
+        assert!(network.on("gateway", "nft", &[command]).status.success(), "{command}");
+    }
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(!gateway.said().contains("changed by another program"), "{}", gateway.said());
+    assert!(rules().contains("counter packets 1 "), "{}", rules());
+    assert!(network.on("gateway", "nft", &["flush", "table", "inet", &table]).status.success());
+    until("a real change is restored", || restored(&network, "packet_filter") == 1);
+    assert!(rules().contains("counter packets 0 "), "{}", rules());
+}
+
+#[test]
 fn forged_sources_do_not_reach_a_nat64_that_checks_the_reverse_path() {
     let network = Network::build();
     if !network.on("gateway", "nft", &["list", "ruleset"]).status.success() {

@@ -16,6 +16,8 @@ fn until(what: &str, network: &Network, is: impl Fn(&str) -> bool) {
     }
 }
 
+const RELAY: &str = "[teredo_relay]\naddress = \"203.0.113.1\"\nipv6_address = \"2001:db8::fe\"\n";
+
 /// Sends datagrams, each from another port of the client.
 fn send(network: &Network, number: usize, to: &str) {
     let script = format!("for i in $(seq {number}); do echo x > /dev/udp/{to}/9; done");
@@ -180,4 +182,23 @@ fn the_running_configuration_is_a_configuration_file() {
     let check = network.on("gateway", SIXWAY, &["check", "-c", &file.to_string_lossy()]);
     assert!(check.status.success(), "{}\n{shown}", String::from_utf8_lossy(&check.stderr));
     assert!(shown.contains("translate_non_global = true"), "{shown}");
+}
+
+#[test]
+fn a_teredo_relay_whose_address_is_gone_is_a_problem_until_it_returns() {
+    let network = Network::build();
+    let gateway = network.start(RELAY);
+    assert!(gateway.said().contains("ready in"), "{}", gateway.said());
+    let change = |what: &str| {
+        let host = network.host("gateway");
+        network.ip(&["-n", &host, "addr", what, "203.0.113.1/24", "dev", "out0"]);
+    };
+    let problem = "ERROR  teredo_relay: this host does not have 203.0.113.1 → add it: ip address add";
+    assert!(!network.show(&[]).contains(problem));
+    change("del");
+    until("it is gone", &network, |shown| shown.contains(problem) && shown.contains("no socket · 0 peers"));
+    let shown = network.show(&["teredo"]);
+    assert!(shown.contains("no socket: this host does not have 203.0.113.1"), "{shown}");
+    change("add");
+    until("it is back", &network, |shown| !shown.contains(problem) && !shown.contains("no socket"));
 }

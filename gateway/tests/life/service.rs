@@ -157,7 +157,8 @@ fn threads_that_handle_packets_and_queries_have_no_privileges() {
     }
     // The ports below 1024 that appear later are bound by this one.
     assert_eq!(status_of(gateway.number(), "dns-streams", "CapEff:"), format!("{:016x}", 1 << 10));
-    // What has to change the host still can: a reload, which becomes another program.
+    // What has to change the host still can: a reload, which becomes another program if the number of threads differs.
+    network.configure(&format!("{NAT64}{dns64}threads = 2\n"));
     gateway.signal("HUP");
     let start = std::time::Instant::now();
     while gateway.said().matches("ready in").count() < 2 {

@@ -3,7 +3,11 @@
 use super::NAT64;
 use super::network::{Network, Running};
 use std::fs;
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// The device, by the kernel's number of it, and the routes into it.
 fn device(network: &Network) -> (String, Vec<String>) {
@@ -116,4 +120,89 @@ fn who_takes_a_service_over_by_hand_says_that_the_service_ends() {
     network.ping("64:ff9b::203.0.113.2");
     second.signal("TERM");
     assert_eq!(second.end(), 0, "{}", second.said());
+}
+
+/// Does something in a host's network.
+fn on<T: Send + 'static>(network: &Network, host: &str, does: impl FnOnce() -> T + Send + 'static) -> T {
+    let namespace = fs::File::open(format!("/run/netns/{}", network.host(host))).unwrap();
+    let entered = std::thread::spawn(move || {
+        nix::sched::setns(namespace, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
+        does()
+    });
+    entered.join().unwrap()
+}
+
+/// A DNS server on the host `server`, and how many questions it had.
+fn name_server(network: &Network) -> Arc<AtomicUsize> {
+    let socket = on(network, "server", || UdpSocket::bind("203.0.113.2:53").unwrap());
+    let questions = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&questions);
+    std::thread::spawn(move || {
+        let mut room = [0; 2_048];
+        while let Ok((length, from)) = socket.recv_from(&mut room) {
+            counted.fetch_add(1, Ordering::Relaxed);
+            socket.send_to(&crate::dns64::reply(&room[..length]), from).unwrap();
+        }
+    });
+    questions
+}
+
+/// The last octets of the answer for the AAAA record of `www.example`.
+fn looked_up(network: &Network) -> [u8; 16] {
+    on(network, "client", || {
+        let client = UdpSocket::bind("[::]:0").unwrap();
+        client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let query = b"\0\x07\x01\0\0\x01\0\0\0\0\0\0\x03www\x07example\0\0\x1c\0\x01";
+        client.send_to(query, "[2001:db8:1::1]:53").unwrap();
+        let mut room = [0; 2_048];
+        let length = client.recv(&mut room).unwrap();
+        *room[..length].last_chunk().unwrap()
+    })
+}
+
+#[test]
+fn a_takeover_and_a_reload_keep_sessions_and_names() {
+    let network = Network::build();
+    let before = (network.routes(), network.settings());
+    let questions = name_server(&network);
+    let dns64 = "[dns64]\nlisten = [\"2001:db8:1::1\"]\nupstream = [{ address = \"203.0.113.2\" }]\n";
+    let text = format!("{NAT64}{dns64}");
+    let mut first = network.start(&text);
+    network.ping("64:ff9b::203.0.113.2");
+    let made = *b"\0\x64\xff\x9b\0\0\0\0\0\0\0\0\xcb\0\x71\x02";
+    assert_eq!(looked_up(&network), made, "{}", first.said());
+    let (was, had, asked) = (device(&network), sessions(&network), questions.load(Ordering::Relaxed));
+    assert_eq!(had.len(), 1);
+
+    let mut second = network.start_with(&text, &["--takeover"]);
+    assert_eq!(first.end(), 0, "{}", first.said());
+    assert!(first.said().contains("handed over"), "{}", first.said());
+    assert_eq!((device(&network), sessions(&network)), (was.clone(), had.clone()));
+    assert_eq!(looked_up(&network), made);
+    assert_eq!(questions.load(Ordering::Relaxed), asked, "the cache was handed over: {}", second.said());
+
+    // Only the DNS64 changes: the process, its device and its sessions go on.
+    let rule = "[[dns64.rule]]\nnames = [\"other.example\"]\nsynthesis = \"never\"\n";
+    network.configure(&format!("{text}{rule}"));
+    second.signal("HUP");
+    let begun = Instant::now();
+    while !second.said().contains("reloaded the DNS64") {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{}", second.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(second.said().matches("ready in").count(), 1, "{}", second.said());
+    assert_eq!((device(&network), sessions(&network)), (was.clone(), had.clone()));
+    // More than that: the process is replaced, with its sessions and the cache.
+    let more = text.replace("192.0.2.0/28", "192.0.2.0/27");
+    network.configure(&more);
+    second.signal("HUP");
+    let begun = Instant::now();
+    while second.said().matches("ready in").count() < 2 {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", second.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!((looked_up(&network), sessions(&network)), (made, had));
+    assert_eq!(questions.load(Ordering::Relaxed), asked, "{}", second.said());
+    ended_well(&network, &mut second, &before);
+    assert!(!network.state().with_extension("dns64-cache").exists());
 }

@@ -1,13 +1,29 @@
 //! From samples to statements. It is pure: no clock, no files, no namespaces.
 
 mod about;
+mod compare;
+mod drawing;
+mod figure;
 mod finding;
+mod headline;
+mod noise;
 mod published;
+mod ratio;
 mod series;
 mod statistics;
+#[cfg(test)]
+mod tests;
+mod view;
 
 pub use about::{About, Column, Table};
+pub use compare::{Change, Comparison, Direction, compare};
+pub use drawing::{Drawing, Node, Part, Wire};
+pub use figure::{Figure, Kind, figures_of};
 pub use finding::{Finding, Outcome};
+pub use headline::{Headline, Today};
+pub use noise::noise;
 pub use published::Published;
+pub use ratio::{Bearing, Ratio, short};
 pub use series::{Group, groups, points};
 pub use statistics::{Estimate, estimate};
+pub use view::{View, not_comparable};

@@ -2,6 +2,7 @@
 
 use super::statistics::{Estimate, estimate};
 use crate::results::{Cell, Sample, Unit, Verdict, key_of_group};
+use std::collections::BTreeMap;
 
 /// All repetitions of a cell.
 #[derive(Clone, Debug)]
@@ -43,6 +44,12 @@ impl Group<'_> {
         estimate(&repetitions).map(|estimate| (estimate, unit))
     }
 
+    /// The values of a name by repetition.
+    pub fn rounds(&self, name: &str) -> BTreeMap<u32, f64> {
+        let value = |sample: &&Sample| Some((sample.cell.repeat, sample.values.get(name)?.value));
+        self.samples.iter().filter_map(value).collect()
+    }
+
     /// The group's verdict: what all repetitions agree on, else the one that claims least.
     pub fn verdict(&self) -> &Verdict {
         const fn claims(verdict: &Verdict) -> u8 {
@@ -50,7 +57,8 @@ impl Group<'_> {
                 Verdict::Failed => 0,
                 Verdict::TesterBound { .. } => 1,
                 Verdict::NotLoaded => 2,
-                Verdict::DeviceBound => 3,
+                Verdict::LinkBound => 3,
+                Verdict::DeviceBound => 4,
             }
         }
         let measured = self.samples.iter().filter(|sample| sample.failed.is_none());

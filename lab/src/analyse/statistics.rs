@@ -34,6 +34,25 @@ pub fn estimate(repetitions: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean, half_width: Some(t * (variance / n as f64).sqrt()), n })
 }
 
+/// The mean of one group of repetitions less that of another one, with its 95 % confidence interval (Welch's t); `n` is the size of the smaller
+/// group. `None` if a group has fewer than two.
+pub fn difference(more: &[f64], less: &[f64]) -> Option<Estimate> {
+    let squared_error = |repetitions: &[f64]| {
+        let n = repetitions.len();
+        let mean = repetitions.iter().sum::<f64>() / n as f64;
+        let variance = repetitions.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n as f64 - 1.0);
+        (n >= 2).then_some((mean, variance / n as f64, n))
+    };
+    let ((a, error_a, n_a), (b, error_b, n_b)) = (squared_error(more)?, squared_error(less)?);
+    let error = error_a + error_b;
+    // Welch and Satterthwaite; without any variance the smaller group's.
+    let parts = error_a.powi(2) / (n_a as f64 - 1.0) + error_b.powi(2) / (n_b as f64 - 1.0);
+    let smallest = n_a.min(n_b) - 1;
+    let freedom = if parts > 0.0 { (error.powi(2) / parts).floor() as usize } else { smallest };
+    let t = T95.get(freedom.max(1) - 1).copied().unwrap_or(NORMAL95);
+    Some(Estimate { mean: a - b, half_width: Some(t * error.sqrt()), n: n_a.min(n_b) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

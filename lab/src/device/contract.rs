@@ -20,6 +20,16 @@ pub trait Device: Send + Sync {
         self.card().needs.lacking(here)
     }
 
+    /// Whether it is plain forwarding, to which all other devices of its realm are compared.
+    fn is_plain(&self) -> bool {
+        self.tasks().contains(&TaskKind::Forward)
+    }
+
+    /// Whether it shares out the addresses of a pool; else it has that of its outside link, as masquerade has.
+    fn has_pool(&self) -> bool {
+        true
+    }
+
     /// Its version, in one line.
     ///
     /// # Errors
@@ -48,6 +58,14 @@ pub trait Running {
     /// # Errors
     /// It does not start.
     fn restart(&mut self) -> Result<()>;
+
+    /// Deletes all connections that it has, and nothing else if it can; the default is to restart.
+    ///
+    /// # Errors
+    /// It does not start again.
+    fn forget(&mut self) -> Result<()> {
+        self.restart()
+    }
 
     /// CPU time since it was started.
     ///

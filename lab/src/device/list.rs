@@ -1,12 +1,62 @@
 //! All devices. A new one is a line here.
 
 use super::contract::Device;
-use super::kernel::KernelForwarding;
-use super::sixway::SixwayOnTun;
+use super::guest::{GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestSit, GuestSiteGateway, GuestSixway};
+use super::kernel::{KernelForwarding, KernelMasquerade};
+use super::miredo::Miredo;
+use super::published::{BARE_PC, FREEBSD_STF, IOS, NETBSD_STF, PF};
+use super::remote::{Remote, Request};
+use super::resolver::{BIND, RECURSOR, UNBOUND};
+use super::sixway::{AT_TC, AT_XDP, ON_TUN, StatelessAndMasquerade};
+use super::tayga::{SharingTayga, Tayga};
+use crate::failure::{Failure, Result};
+use std::sync::OnceLock;
+
+/// Those that every lab knows.
+const KNOWN: &[&dyn Device] = &[
+    &ON_TUN,
+    &AT_TC,
+    &AT_XDP,
+    &StatelessAndMasquerade,
+    &KernelForwarding,
+    &KernelMasquerade,
+    &Tayga,
+    &SharingTayga,
+    &Miredo,
+    &UNBOUND,
+    &BIND,
+    &RECURSOR,
+    &GuestForwarding,
+    &GuestSit,
+    &GuestIp6tnl,
+    &GuestIsatapd,
+    &GuestSiteGateway,
+    &GuestSixway,
+    &FREEBSD_STF,
+    &NETBSD_STF,
+    &PF,
+    &BARE_PC,
+    &IOS,
+];
+
+/// Those that were named on the command line, on other machines.
+static REMOTE: OnceLock<Vec<Remote>> = OnceLock::new();
+
+/// Adds devices on other machines to the list, before it is looked at; see [`Request`] for how they are written.
+///
+/// # Errors
+/// One is not written as it should be, its recipe fails, or this was called before.
+pub fn add_remote(requests: &[String]) -> Result<()> {
+    let requests = requests.iter().map(|text| Request::parse(text)).collect::<Result<Vec<_>>>()?;
+    let devices = requests.iter().map(Remote::of).collect::<Result<Vec<_>>>()?;
+    let added = REMOTE.set(devices.into_iter().flatten().collect());
+    added.map_err(|_| Failure::Unexpected("remote devices were named before".to_owned()))
+}
 
 /// All devices, in the order of lists and tables.
-pub fn all() -> [&'static dyn Device; 2] {
-    [&SixwayOnTun, &KernelForwarding]
+pub fn all() -> Vec<&'static dyn Device> {
+    let remote = REMOTE.get().into_iter().flatten().map(|device| device as &dyn Device);
+    KNOWN.iter().copied().chain(remote).collect()
 }
 
 /// The device of this name.

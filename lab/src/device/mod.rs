@@ -2,18 +2,32 @@
 
 mod card;
 mod contract;
+mod guest;
 mod kernel;
 mod list;
+mod miredo;
 mod needs;
+mod options;
 mod place;
+mod program;
+mod published;
 mod reading;
+pub mod remote;
+mod resolver;
 mod sixway;
 mod task;
+mod tayga;
 
 pub use card::{Card, Realm};
 pub use contract::{Device, Running};
-pub use list::{all, find};
+pub use guest::GuestKind;
+pub use list::{add_remote, all, find};
 pub use needs::Needs;
+pub use options::DeviceOptions;
 pub use place::Place;
 pub use reading::{Change, CpuReading, CpuSource, MemoryReading};
-pub use task::{Forward, Relay6to4, Task, TaskKind};
+pub use task::{
+    Aftr, B4, Concentrator, Configured, Dns64, Forward, Host6to4, IpInIp, IsatapHost, IsatapRouter,
+    LeasingHost, Nat44, Nat46, Nat64, Relay6to4, Router6to4, Siit, SiteGateway, Task, TaskKind, TeredoClient,
+    TeredoRelay, TeredoServer,
+};

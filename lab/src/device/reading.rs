@@ -20,6 +20,8 @@ pub enum CpuSource {
     KernelThreads,
     /// Of its core on interrupts and received packets: those of other programs' packets are in it. In ticks of 10 ms.
     Interrupts,
+    /// Of all CPUs of the device's machine, whatever they did.
+    Machine,
 }
 
 /// Memory that a device uses.

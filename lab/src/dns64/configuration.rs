@@ -82,6 +82,18 @@ quiet=yes
 write-pid=no
 ";
 
+/// What makes a forwarder of unbound: behind its configuration.
+pub const UNBOUND_FORWARDS: &str = r#"forward-zone:
+  name: "."
+  forward-addr: AUTHORITY
+"#;
+
+/// What makes a forwarder of BIND: among its options.
+pub const BIND_FORWARDS: &str = "  forward only;\n  forwarders { AUTHORITY; };\n";
+
+/// What makes a forwarder of pdns-recursor: behind its configuration.
+pub const RECURSOR_FORWARDS: &str = "forward-zones-recurse=.=AUTHORITY\n";
+
 /// Sixway's, with more keys of `[dns64]` and of `[dns64.dnssec]`. It asks the authority, as it would ask any resolver.
 pub fn sixway(validates: bool, keys: &str, dnssec: &str) -> String {
     let validation = match validates {
@@ -96,6 +108,7 @@ pub fn sixway(validates: bool, keys: &str, dnssec: &str) -> String {
 const SIXWAY: &str = r#"[gateway]
 [dns64]
 listen = ["[LISTEN]:53"]
+special_names = "upstream"
 prefix = "64:ff9b::/96"
 translated_elsewhere = true
 "#;

@@ -1,7 +1,10 @@
 //! A DNS64 at work in a network of its own, with its authority behind it.
 
 use super::authority;
-use super::configuration::{BIND, HINTS, RECURSOR, UNBOUND, sixway as sixway_configuration};
+use super::configuration::{
+    BIND, BIND_FORWARDS, HINTS, RECURSOR, RECURSOR_FORWARDS, UNBOUND, UNBOUND_FORWARDS,
+    sixway as sixway_configuration,
+};
 use super::flags::Flags;
 use super::likeness::Likeness;
 use super::query::Asker;
@@ -21,6 +24,23 @@ use std::time::Duration;
 pub const PREFIX: &str = "64:ff9b::/96";
 /// Where they listen.
 const LISTEN: &str = "2001:db8:1::1";
+
+/// Where a resolver listens, whom it asks, and what it synthesises.
+pub struct Position {
+    /// Its IPv6 address.
+    pub listen: String,
+    /// The address of the authority of all names.
+    pub authority: String,
+    /// The prefix.
+    pub prefix: String,
+}
+
+impl Default for Position {
+    /// That on the host "gateway" of [`client_gateway_server`].
+    fn default() -> Self {
+        Self { listen: LISTEN.to_owned(), authority: AUTHORITY.to_owned(), prefix: PREFIX.to_owned() }
+    }
+}
 
 /// One at work.
 pub struct Running {
@@ -45,22 +65,63 @@ impl Server {
         self.start_with(network, tree, None)
     }
 
-    fn start_with(self, network: Network, tree: &Tree, options: Option<&Likeness>) -> Result<Running> {
-        network.file("hints", &HINTS.replace("AUTHORITY", AUTHORITY))?;
-        network.file("anchor", &tree.anchor)?;
-        network.file("anchor.lua", &recursor_anchor(&tree.anchor))?;
+    /// Starts it as a forwarder in a network whose host "server" has the only upstream, and waits for the first answer. It does not validate, and has
+    /// clients in 2001:db8:1::/48.
+    ///
+    /// # Errors
+    /// It is not installed, or does not answer.
+    pub fn start_as_forwarder(self, network: Network) -> Result<Running> {
         let process = match self {
-            Self::Sixway => run_sixway(&network, &self.configuration(&network, tree, options))?,
-            peer => network.start("gateway", peer.command(&network, tree)?)?,
+            Self::Sixway => {
+                let allow = "allow = [\"2001:db8:1::/48\"]\n";
+                let text = sixway_configuration(false, allow, "");
+                run_sixway(&network, &text.replace("AUTHORITY", AUTHORITY).replace("LISTEN", LISTEN))?
+            }
+            peer => peer.run(&network, "gateway", peer.forwarding(&network), &Position::default())?,
         };
         let running = Running { server: self, network, process };
         running.wait()?;
         Ok(running)
     }
 
-    fn command(self, network: &Network, tree: &Tree) -> Result<Command> {
+    fn forwarding(self, network: &Network) -> String {
+        let text = self.text(network, "", None);
+        match self {
+            Self::Unbound => text + UNBOUND_FORWARDS,
+            Self::Bind => text.replace("  recursion yes;\n", &format!("  recursion yes;\n{BIND_FORWARDS}")),
+            Self::Recursor => text + RECURSOR_FORWARDS,
+            // It is nothing else.
+            Self::Sixway => text,
+        }
+    }
+
+    fn start_with(self, network: Network, tree: &Tree, options: Option<&Likeness>) -> Result<Running> {
+        network.file("anchor", &tree.anchor)?;
+        let process = match self {
+            Self::Sixway => run_sixway(&network, &self.configuration(&network, &tree.anchor, options))?,
+            peer => peer.launch(&network, "gateway", &tree.anchor, &Position::default())?,
+        };
+        let running = Running { server: self, network, process };
+        running.wait()?;
+        Ok(running)
+    }
+
+    /// Starts a peer on a host; without an anchor it does not validate. It is not waited for.
+    ///
+    /// # Errors
+    /// It is not installed, or does not start.
+    pub fn launch(self, network: &Network, host: &str, anchor: &str, position: &Position) -> Result<u32> {
+        network.file("anchor", anchor)?;
+        network.file("anchor.lua", &recursor_anchor(anchor))?;
+        self.run(network, host, self.text(network, anchor, None), position)
+    }
+
+    fn run(self, network: &Network, host: &str, text: String, position: &Position) -> Result<u32> {
+        network.file("hints", &HINTS.replace("AUTHORITY", &position.authority))?;
+        let text = text.replace("AUTHORITY", &position.authority).replace("LISTEN", &position.listen);
+        let text = text.replace(PREFIX, &position.prefix);
         let name = if self == Self::Recursor { "recursor.conf" } else { "resolver.conf" };
-        let file = network.file(name, &self.configuration(network, tree, None))?;
+        let file = network.file(name, &text)?;
         let mut command = Command::new(unconfined(network, self.program())?);
         match self {
             Self::Unbound => command.arg("-d").arg("-c").arg(file),
@@ -68,11 +129,15 @@ impl Server {
             Self::Recursor => command.arg(format!("--config-dir={}", network.folder().display())),
             Self::Sixway => &mut command,
         };
-        Ok(command)
+        network.start(host, command)
     }
 
-    fn configuration(self, network: &Network, tree: &Tree, options: Option<&Likeness>) -> String {
-        let validates = !tree.anchor.is_empty();
+    fn configuration(self, network: &Network, anchor: &str, options: Option<&Likeness>) -> String {
+        self.text(network, anchor, options).replace("AUTHORITY", AUTHORITY).replace("LISTEN", LISTEN)
+    }
+
+    fn text(self, network: &Network, anchor: &str, options: Option<&Likeness>) -> String {
+        let validates = !anchor.is_empty();
         let folder = network.folder().display().to_string();
         let text = match (self, validates) {
             (Self::Unbound, false) => UNBOUND.replace("MODULES", "iterator").replace("ANCHOR", ""),
@@ -80,9 +145,7 @@ impl Server {
                 .replace("MODULES", "validator iterator")
                 .replace("ANCHOR", "trust-anchor-file: \"FOLDER/anchor\""),
             (Self::Bind, false) => BIND.replace("VALIDATION", "no").replace("ANCHOR", ""),
-            (Self::Bind, true) => {
-                BIND.replace("VALIDATION", "yes").replace("ANCHOR", &bind_anchor(&tree.anchor))
-            }
+            (Self::Bind, true) => BIND.replace("VALIDATION", "yes").replace("ANCHOR", &bind_anchor(anchor)),
             (Self::Recursor, false) => RECURSOR.replace("VALIDATION", "off"),
             (Self::Recursor, true) => {
                 let script = folder.clone() + "/anchor.lua";
@@ -93,7 +156,7 @@ impl Server {
                 sixway_configuration(validates, keys, dnssec)
             }
         };
-        text.replace("FOLDER", &folder).replace("AUTHORITY", AUTHORITY).replace("LISTEN", LISTEN)
+        text.replace("FOLDER", &folder)
     }
 }
 
@@ -150,12 +213,7 @@ impl Running {
 
     /// What its process occupies in RAM (VmRSS), in octets.
     pub fn memory(&self) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.process);
-        let status = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
-            .map(|kibibytes| kibibytes * 1_024)
-            .ok_or_else(|| Failure::Unexpected(format!("no VmRSS in {path}")))
+        vm_rss(self.process)
     }
 
     fn wait(&self) -> Result<()> {
@@ -167,4 +225,14 @@ impl Running {
             Ok(reply.is_ok_and(|reply| reply.rcode == "NOERROR" && !reply.answer.is_empty()))
         })
     }
+}
+
+/// What a process occupies in RAM (VmRSS), in octets.
+pub(super) fn vm_rss(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .map(|kibibytes| kibibytes * 1_024)
+        .ok_or_else(|| Failure::Unexpected(format!("no VmRSS in {path}")))
 }

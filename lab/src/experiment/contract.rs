@@ -1,7 +1,7 @@
 //! What every experiment offers.
 
 use super::sheet::Sheet;
-use crate::analyse::{About, Finding};
+use crate::analyse::{About, Drawing, Figure, Finding, Headline, figures_of};
 use crate::device::{Device, Needs, TaskKind};
 use crate::failure::Result;
 use crate::measure::Cores;
@@ -32,6 +32,21 @@ pub trait Experiment: Send + Sync {
     /// # Errors
     /// Something does not start.
     fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>>;
+
+    /// Its network, drawn; without it, the text of [`About::topology`] is shown.
+    fn drawing(&self) -> Option<&'static Drawing> {
+        None
+    }
+
+    /// Its figures, in the form of the paper's; usually each column of its tables along the first axis.
+    fn figures(&self) -> Vec<Figure> {
+        figures_of(self.about().tables)
+    }
+
+    /// The paper's ratios, to be set next to today's.
+    fn headlines(&self) -> &'static [Headline] {
+        &[]
+    }
 
     /// The paper's statements, each with whether it holds. It is pure.
     fn findings(&self, results: &Results) -> Vec<Finding>;

@@ -1,11 +1,19 @@
 //! All experiments. A new one is a line here.
 
 use super::contract::Experiment;
+use super::gateway_2012::Gateway2012;
+use super::mechanisms_2006::Mechanisms2006;
+use super::nat64_2014::Nat642014;
+use super::overload::Overload;
 use super::relay_2013::Relay2013;
+use super::rfc8219::Rfc8219;
+use super::tester::Tester;
+use super::tools::Tools;
+use super::tunnel_2012::Tunnel2012;
 
 /// All experiments, in the order in which `run all` measures them.
-pub fn all() -> [&'static dyn Experiment; 1] {
-    [&Relay2013]
+pub fn all() -> [&'static dyn Experiment; 9] {
+    [&Relay2013, &Nat642014, &Tunnel2012, &Gateway2012, &Mechanisms2006, &Rfc8219, &Overload, &Tester, &Tools]
 }
 
 /// The experiment of this name.

@@ -57,6 +57,16 @@ impl Sheet {
         self.keep(&format!("{name}.json"), &text)
     }
 
+    /// A value that was read several times: its mean and its standard deviation.
+    pub fn spread(&mut self, name: &str, readings: &[f64], unit: Unit) {
+        let n = readings.len().max(1) as f64;
+        let mean = readings.iter().sum::<f64>() / n;
+        let variance = readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>() / n;
+        let value =
+            Value { value: mean, unit, n: readings.len() as u64, sd: Some(variance.sqrt()), quantiles: None };
+        self.values.insert(name.to_owned(), value);
+    }
+
     /// Keeps a file with this text.
     ///
     /// # Errors
@@ -83,6 +93,13 @@ impl Sheet {
     pub fn tester(&mut self, cost: TesterCost) {
         self.verdict = Some(Verdict::judge(&cost));
         self.tester = cost;
+    }
+
+    /// Notes that a link of limited rate was full, if nothing else was at its limit: to be called after [`Sheet::tester`].
+    pub fn link_was_full(&mut self) {
+        if self.verdict == Some(Verdict::NotLoaded) {
+            self.verdict = Some(Verdict::LinkBound);
+        }
     }
 
     /// The folder of its files.

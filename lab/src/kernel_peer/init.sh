@@ -1,10 +1,11 @@
 # The first process of a Linux guest. In front of this stand FOLDER (the network's folder), CONTROL (this guest's part of it) and
-# MODULES (files to load, in their order). The host's files are the guest's own, read-only; in FOLDER it may write.
+# MODULES (files to load, in their order). The host's files are the guest's own, read-only; in FOLDER it may write. HOSTFS is set if it must
+# be mounted for that.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ LC_ALL=C
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t tmpfs run /run
-mount -t hostfs -o "$FOLDER" none "$FOLDER"
+[ -z "$HOSTFS" ] || mount -t hostfs -o "$FOLDER" none "$FOLDER"
 for module in $MODULES; do
     busybox insmod "$module" || echo "$module" >>"$CONTROL/not-loaded"
 done

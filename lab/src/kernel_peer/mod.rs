@@ -9,10 +9,14 @@
 //! goes in as a script in that folder and a line on the guest's console, and comes back as files. The guest ends with the network.
 
 mod ability;
+mod console;
 mod guest;
 mod linux_uml;
 mod module_files;
+mod plug;
 
 pub use ability::why_not;
-pub use guest::{Features, KernelPeer, NEEDS};
+pub use console::Console;
+pub use guest::{Features, INIT, KernelPeer, NEEDS, boot};
 pub use module_files::with_six_rd;
+pub use plug::{Tap, plug};

@@ -1,15 +1,15 @@
 //! Frames as fast as a driver could bring them: programs in the kernel make them, run by BPF_PROG_RUN with live frames, and another program
 //! counts what arrives. See `frames.bpf.c`.
 
-use crate::failure::{Asking as _, Failure, Result};
+use super::bpf::{attach, compile_source, program, refused, rest, strange};
+use crate::failure::{Asking as _, Result};
 use crate::interrupt;
-use crate::namespace::{Namespace, command};
+use crate::namespace::Namespace;
 use aya::maps::{Array, MapData};
-use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp, XdpMode};
+use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp};
 use aya::{Ebpf, EbpfLoader};
 use nix::net::if_::if_nametoindex;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 const SOURCE: &str = include_str!("frames.bpf.c");
@@ -26,17 +26,7 @@ const BATCH: u32 = 64;
 
 /// Compiles the programs into a folder; where they are then.
 pub fn compile(folder: &Path) -> Result<PathBuf> {
-    let (source, object) = (folder.join("frames.bpf.c"), folder.join("frames.o"));
-    std::fs::write(&source, SOURCE).asking(|| format!("writing {}", source.display()))?;
-    let mut clang = command("clang")?;
-    clang.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-c"]).arg(&source).arg("-o").arg(&object);
-    // Debian keeps <asm/types.h> in a folder for each architecture.
-    clang.arg("-I").arg(format!("/usr/include/{}-linux-gnu", std::env::consts::ARCH));
-    let output = clang.output().asking(|| "starting clang".to_owned())?;
-    match output.status.success() {
-        true => Ok(object),
-        false => Err(Failure::Program("clang".into(), String::from_utf8_lossy(&output.stderr).into_owned())),
-    }
+    compile_source(folder, "frames", SOURCE)
 }
 
 /// What a sender's frames are like.
@@ -192,46 +182,4 @@ impl Redirector {
         let out = host.enter(|| if_nametoindex(out))?.asking(|| format!("looking for {out}"))?;
         Ok(Self { _programs: attach(object, "onward", host, (device, out))? })
     }
-}
-
-/// Attaches a sender to a device that carries nothing. A program that no device has is brought in and taken out of the kernel's dispatcher
-/// (`bpf_dispatcher_change_prog`) by each BPF_PROG_RUN, which waits for two grace periods of RCU: some 25 ms a call.
-fn rest(sender: &mut Xdp, host: &Namespace) -> Result<()> {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let device = format!("rest{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    host.ip(&format!("link add {device} type veth peer name {device}x"))?;
-    host.enter(|| sender.attach(&device, XdpMode::Driver).map(drop))?
-        .map_err(|error| refused(&format!("attaching a sender to {device}"), &error))
-}
-
-fn attach(object: &Path, name: &'static str, host: &Namespace, (device, out): (&str, u32)) -> Result<Ebpf> {
-    let mut programs = EbpfLoader::new()
-        .override_global("out", &out, true)
-        .load_file(object)
-        .map_err(|error| refused("loading a program", &error))?;
-    let program = program(&mut programs, name)?;
-    program.load().map_err(|error| refused("loading a program", &error))?;
-    host.enter(|| program.attach(device, XdpMode::Driver).map(drop))?
-        .map_err(|error| refused(&format!("attaching {name} to {device}"), &error))?;
-    Ok(programs)
-}
-
-fn program<'a>(programs: &'a mut Ebpf, name: &'static str) -> Result<&'a mut Xdp> {
-    let found = programs.program_mut(name).and_then(|program| program.try_into().ok());
-    found.ok_or_else(|| strange(name))
-}
-
-fn strange(name: &str) -> Failure {
-    Failure::Unexpected(format!("{name} is not in frames.bpf.c"))
-}
-
-/// The kernel's error, with its causes.
-fn refused(doing: &str, error: &dyn std::error::Error) -> Failure {
-    let mut said = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        said += &format!(": {error}");
-        cause = error.source();
-    }
-    Failure::Unexpected(format!("{doing}: {said}"))
 }

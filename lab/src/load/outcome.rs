@@ -1,10 +1,10 @@
 //! What a load is ordered to do, and what it brings back: the same for all loads.
 
+pub use super::histogram::{Histogram, histogram};
+use super::variation::Variation;
 use crate::failure::Result;
+use std::fmt;
 use std::time::Duration;
-
-/// Times in nanoseconds, with three significant digits.
-pub type Histogram = hdrhistogram::Histogram<u64>;
 
 /// When packets or requests are sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,13 +45,15 @@ pub enum Until {
     Done,
     /// After this time nothing new is begun.
     Time(Duration),
+    /// After this many packets or requests.
+    Count(u64),
 }
 
 /// A request without an answer for this long is lost.
 pub const LOST_AFTER: Duration = Duration::from_secs(1);
 
 /// What a load has sent and seen.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Outcome {
     /// Requests or packets sent; each is counted once, and its answer not at all.
     pub sent: u64,
@@ -63,8 +65,10 @@ pub struct Outcome {
     pub lost: u64,
     /// Answers that came again.
     pub duplicated: u64,
-    /// Answers that came after one to a later request.
+    /// Answers that came after one to a later request of the same flow.
     pub reordered: u64,
+    /// What the sender's own kernel refused to take: it counts neither as sent nor as lost.
+    pub refused: u64,
     /// Octets of the requests from the IP header of the traffic itself on, without that of a tunnel.
     pub octets: u64,
     /// From the time at which a request was due to its answer. With a closed loop it is the same as `service`.
@@ -73,8 +77,12 @@ pub struct Outcome {
     pub service: Histogram,
     /// From the time at which a request was due to that at which it was sent.
     pub lateness: Histogram,
+    /// How long connections or calls took to be set up, if the load sets them up.
+    pub setup: Histogram,
     /// The jitter of RFC 3550 §6.4.1 in nanoseconds, if the load measures it.
     pub jitter: Option<f64>,
+    /// The variation of successive delays, if the load measures it: of the flow in which it is widest.
+    pub variation: Option<Variation>,
     /// From the first request to the last answer.
     pub took: Duration,
     /// What it cost.
@@ -84,25 +92,19 @@ pub struct Outcome {
 /// What the threads of a load have cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCost {
-    /// CPU time of all threads.
+    /// CPU time of all threads that send and receive.
     pub cpu: Duration,
+    /// CPU time of all threads that answer or take.
+    pub answering: Duration,
 }
 
-/// A load that is ready to run. It is called in the namespace of its sender.
+/// A load that is ready to run. One that has only a sender is called in its namespace; one with two ends enters theirs itself.
 pub trait Load {
     /// Sends at this pace until the end.
     ///
     /// # Errors
     /// The kernel refuses a socket, or a signal has come.
     fn run(&self, pace: Pace, until: Until) -> Result<Outcome>;
-}
-
-/// A histogram of times in nanoseconds from 1 to 100 s; longer ones are recorded as that.
-pub fn histogram() -> Histogram {
-    match Histogram::new_with_bounds(1, 100_000_000_000, 3) {
-        Ok(histogram) => histogram,
-        Err(error) => unreachable!("the bounds are constants that the library admits: {error:?}"),
-    }
 }
 
 impl Default for Outcome {
@@ -114,14 +116,42 @@ impl Default for Outcome {
             lost: 0,
             duplicated: 0,
             reordered: 0,
+            refused: 0,
             octets: 0,
             latency: histogram(),
             service: histogram(),
             lateness: histogram(),
+            setup: histogram(),
             jitter: None,
+            variation: None,
             took: Duration::ZERO,
             cost: ThreadCost::default(),
         }
+    }
+}
+
+/// Counts, and histograms by their half and their greatest value: all of their buckets are thousands of lines.
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let times =
+            |of: &Histogram| format!("{} times, {} … {} ns", of.len(), of.value_at_quantile(0.5), of.max());
+        f.debug_struct("Outcome")
+            .field("sent", &self.sent)
+            .field("answered", &self.answered)
+            .field("late", &self.late)
+            .field("lost", &self.lost)
+            .field("duplicated", &self.duplicated)
+            .field("reordered", &self.reordered)
+            .field("refused", &self.refused)
+            .field("octets", &self.octets)
+            .field("latency", &times(&self.latency))
+            .field("service", &times(&self.service))
+            .field("lateness", &times(&self.lateness))
+            .field("setup", &times(&self.setup))
+            .field("jitter", &self.jitter)
+            .field("took", &self.took)
+            .field("cost", &self.cost)
+            .finish()
     }
 }
 
@@ -132,6 +162,18 @@ impl Outcome {
         let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.latency.saturating_record(nanoseconds);
         self.service.saturating_record(nanoseconds);
+    }
+
+    /// Notes an answer of an open loop, by the times at which its request was due and sent and at which it came, in nanoseconds.
+    pub fn answer_due(&mut self, due: u64, sent: u64, came: u64) {
+        self.answered += 1;
+        self.latency.saturating_record(came.saturating_sub(due));
+        self.service.saturating_record(came.saturating_sub(sent));
+    }
+
+    /// Answered requests, or packets that arrived, in a second.
+    pub fn per_second(&self) -> f64 {
+        self.answered as f64 / self.took.as_secs_f64().max(1e-9)
     }
 
     /// Share of what was sent that is lost, 0 to 1.
@@ -147,14 +189,22 @@ impl Outcome {
         self.lost += other.lost;
         self.duplicated += other.duplicated;
         self.reordered += other.reordered;
+        self.refused += other.refused;
         self.octets += other.octets;
         // Both have the same bounds.
         self.latency.add(&other.latency).ok();
         self.service.add(&other.service).ok();
         self.lateness.add(&other.lateness).ok();
+        self.setup.add(&other.setup).ok();
         self.jitter = self.jitter.into_iter().chain(other.jitter).reduce(f64::max);
+        let width = |it: &Variation| it.greatest - it.least;
+        self.variation = [self.variation, other.variation]
+            .into_iter()
+            .flatten()
+            .max_by(|a, b| width(a).total_cmp(&width(b)));
         self.took = self.took.max(other.took);
         self.cost.cpu += other.cost.cpu;
+        self.cost.answering += other.cost.answering;
     }
 }
 

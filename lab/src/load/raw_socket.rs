@@ -36,6 +36,11 @@ pub fn icmpv6_socket() -> Result<UdpSocket> {
     raw(libc::AF_INET6, libc::IPPROTO_ICMPV6)
 }
 
+/// Every ICMP message that a host receives, from its IPv4 header on; what is sent begins with the ICMP header.
+pub fn icmpv4_socket() -> Result<UdpSocket> {
+    raw(libc::AF_INET, libc::IPPROTO_ICMP)
+}
+
 fn raw(family: libc::c_int, protocol: libc::c_int) -> Result<UdpSocket> {
     // SAFETY: no memory is passed; the result is a new descriptor that nothing else owns, or negative.
     let descriptor = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };

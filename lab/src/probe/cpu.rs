@@ -1,8 +1,8 @@
 //! CPU time: whose, and how much; and on which CPU.
 
+use crate::affinity::threads;
+pub use crate::affinity::{cpus, pin_process, pin_thread, unpin_process};
 use crate::failure::{Asking as _, Failure, Result};
-use nix::sched::{CpuSet, sched_setaffinity};
-use nix::unistd::Pid;
 use std::time::Duration;
 
 /// CPU time that a process has spent in all its threads, the kernel's work on their behalf included.
@@ -16,7 +16,7 @@ pub fn process_cpu(id: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(nanoseconds))
 }
 
-/// A process, all that it started, and what these started.
+/// A process, all that it started, and what these started; those that end meanwhile are left out.
 ///
 /// # Errors
 /// The process is gone.
@@ -26,7 +26,7 @@ pub fn family(id: u32) -> Result<Vec<u32>> {
         let path = format!("/proc/{id}/task/{thread}/children");
         let said = std::fs::read_to_string(path).unwrap_or_default();
         for child in said.split_whitespace().filter_map(|word| word.parse().ok()) {
-            all.extend(family(child)?);
+            all.extend(family(child).unwrap_or_default());
         }
     }
     Ok(all)
@@ -35,9 +35,10 @@ pub fn family(id: u32) -> Result<Vec<u32>> {
 /// CPU time that a process and all that it started have spent.
 ///
 /// # Errors
-/// A process is gone.
+/// The process is gone.
 pub fn family_cpu(id: u32) -> Result<Duration> {
-    family(id)?.into_iter().map(process_cpu).sum()
+    let children = family(id)?.into_iter().skip(1).filter_map(|child| process_cpu(child).ok());
+    Ok(process_cpu(id)? + children.sum::<Duration>())
 }
 
 /// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of the running thread.
@@ -63,55 +64,6 @@ fn busy_ticks(stat: &str) -> Option<u64> {
     let figures: Vec<u64> =
         stat.lines().next()?.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
     Some([0, 1, 2, 5, 6].iter().filter_map(|at| figures.get(*at)).sum())
-}
-
-/// Binds all threads of a process to one CPU, if there are several.
-pub fn pin_process(id: u32, cpu: usize) -> Result<()> {
-    threads(id)?.into_iter().try_for_each(|thread| unless_gone(thread, pin(Pid::from_raw(thread), cpu)))
-}
-
-/// Lets all threads of a process run on every CPU again.
-pub fn unpin_process(id: u32) -> Result<()> {
-    let mut all = CpuSet::new();
-    (0..cpus()).try_for_each(|cpu| all.set(cpu)).asking(|| "naming every CPU".to_owned())?;
-    for thread in threads(id)? {
-        let freed = sched_setaffinity(Pid::from_raw(thread), &all);
-        unless_gone(thread, freed.asking(|| format!("freeing {id} (sched_setaffinity)")))?;
-    }
-    Ok(())
-}
-
-/// Threads that wait for the kernel on behalf of others end meanwhile.
-fn unless_gone(thread: i32, outcome: Result<()>) -> Result<()> {
-    match std::path::Path::new(&format!("/proc/{thread}")).exists() {
-        true => outcome,
-        false => Ok(()),
-    }
-}
-
-/// Binds this thread to one CPU, if there are several.
-pub fn pin_thread(cpu: usize) -> Result<()> {
-    pin(Pid::from_raw(0), cpu)
-}
-
-fn pin(thread: Pid, cpu: usize) -> Result<()> {
-    if cpus() < 2 {
-        return Ok(());
-    }
-    let mut set = CpuSet::new();
-    set.set(cpu % cpus()).asking(|| format!("naming CPU {cpu}"))?;
-    sched_setaffinity(thread, &set).asking(|| format!("binding {thread} to CPU {cpu} (sched_setaffinity)"))
-}
-
-/// How many CPUs there are.
-pub fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn threads(id: u32) -> Result<Vec<i32>> {
-    let path = format!("/proc/{id}/task");
-    let entries = std::fs::read_dir(&path).asking(|| format!("reading {path}"))?;
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
 #[cfg(test)]

@@ -56,6 +56,46 @@ pub fn dnsperf(host: &Namespace, server: SocketAddr, file: &Path, questions: Que
     Ok(answers)
 }
 
+/// Queries that were sent at a rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Paced {
+    /// Queries that were sent.
+    pub sent: u64,
+    /// Those that were answered in time, with NOERROR.
+    pub answered: u64,
+    /// From the first query to the last answer, or the end of waiting for it.
+    pub took: Duration,
+}
+
+/// Asks each question of a file once, at a rate, on CPU 0; an answer that takes longer than `limit` does not count.
+///
+/// # Errors
+/// `dnsperf` is not installed, or says something else than expected.
+pub fn dnsperf_at(
+    host: &Namespace,
+    server: SocketAddr,
+    file: &Path,
+    per_second: f64,
+    limit: Duration,
+) -> Result<Paced> {
+    let mut dnsperf = command("taskset")?;
+    dnsperf.args(["-c", "0"]).arg(command("dnsperf")?.get_program());
+    dnsperf.args(["-c", "8", "-T", "1", "-n", "1", "-q", "20000", "-s", &server.ip().to_string()]);
+    dnsperf.args(["-Q", &format!("{per_second:.0}"), "-t", &limit.as_secs_f64().to_string()]);
+    dnsperf.arg("-d").arg(file);
+    let said = host.run(dnsperf, Duration::from_secs(300))?.succeeded()?.stdout;
+    paced(&said).ok_or_else(|| Failure::Unexpected(format!("cannot parse dnsperf's output:\n{said}")))
+}
+
+fn paced(said: &str) -> Option<Paced> {
+    let sent = line(said, "Queries sent:")?.split_whitespace().next()?.parse().ok()?;
+    let codes = line(said, "Response codes:").unwrap_or_default();
+    let well = codes.split(", ").find_map(|code| code.strip_prefix("NOERROR "));
+    let answered = well.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0);
+    let seconds: f64 = line(said, "Run time (s):")?.parse().ok()?;
+    Some(Paced { sent, answered, took: Duration::try_from_secs_f64(seconds).ok()? })
+}
+
 fn line<'s>(said: &'s str, name: &str) -> Option<&'s str> {
     said.lines().find_map(|line| line.trim().strip_prefix(name)).map(str::trim)
 }
@@ -79,5 +119,7 @@ mod tests {
                     Response codes:       NOERROR 88861 (100.00%)\n  Queries per second:   44219.286578\n";
         assert_eq!(read(said), Some(Answers { count: 88_861, lost: 2, per_second: 44_219.286_578 }));
         assert_eq!(read("nothing"), None);
+        let said = "  Queries sent:         400\n  Response codes:       NOERROR 390 (97.50%), SERVFAIL 8 (2.00%)\n  Run time (s):         2.000000\n";
+        assert_eq!(paced(said), Some(Paced { sent: 400, answered: 390, took: Duration::from_secs(2) }));
     }
 }

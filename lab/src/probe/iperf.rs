@@ -78,6 +78,32 @@ impl BulkServer<'_> {
     }
 }
 
+/// Datagrams with this data at a rate to the address `to` of a host, which serves meanwhile: how many were sent, and how many arrived.
+///
+/// # Errors
+/// iperf3 is not installed, or fails.
+pub fn udp_by_iperf(
+    network: &Network,
+    (from, host): (&str, &str),
+    to: &str,
+    (payload, per_second, time): (usize, f64, Duration),
+) -> Result<(u64, u64)> {
+    let server = serve_bulk(network, host)?;
+    let mut iperf = command("iperf3")?;
+    iperf.args(["-u", "-c", to, "-p", PORT, "-J", "--connect-timeout", "3000", "-l", &payload.to_string()]);
+    iperf.args(["-b", &format!("{:.0}", per_second * payload as f64 * 8.0)]);
+    // It counts in whole seconds.
+    iperf.args(["-t", &time.as_secs_f64().ceil().to_string()]);
+    let finished = network.host(from)?.run(iperf, time + Duration::from_secs(12))?;
+    network.with_process(server.process, crate::process::Process::stop)?;
+    let said: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
+    let sum = &said["end"]["sum"];
+    match (sum["packets"].as_u64(), sum["lost_packets"].as_u64()) {
+        (Some(sent), Some(lost)) => Ok((sent, sent.saturating_sub(lost))),
+        _ => Err(Failure::Program(finished.typed, finished.stderr)),
+    }
+}
+
 fn read(finished: Finished) -> Result<Bulk> {
     let said: Value = serde_json::from_str(&finished.stdout).unwrap_or_default();
     if let Some(error) = said["error"].as_str() {

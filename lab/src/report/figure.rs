@@ -5,7 +5,7 @@ use crate::results::Unit;
 use crate::terminal::thousands;
 
 /// A figure in the unit's own writing, without the unit.
-pub(super) fn figure(value: f64, unit: Unit) -> String {
+pub fn figure(value: f64, unit: Unit) -> String {
     let value = value * unit.factor();
     match (value.abs(), unit) {
         (0.0, _) => "0".to_owned(),
@@ -22,8 +22,9 @@ pub(super) fn figure(value: f64, unit: Unit) -> String {
 pub(super) fn estimated(estimate: Estimate, unit: Unit) -> String {
     let mean = figure(estimate.mean, unit);
     match estimate.half_width {
-        Some(half) => format!("{mean} ± {}", figure(half, unit)),
-        None => mean,
+        // What does not differ at all needs no interval.
+        Some(half) if half > 0.0 => format!("{mean} ± {}", figure(half, unit)),
+        Some(_) | None => mean,
     }
 }
 

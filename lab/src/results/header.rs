@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub const SCHEMA: u32 = 1;
 
 /// What a run is asked to do. A run is resumed only with the same.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Asked {
     /// Experiments in their order.
     pub experiments: Vec<Name>,
@@ -67,6 +67,9 @@ pub struct DeviceEntry {
     pub version: String,
     /// Why it is left out.
     pub cannot_run: Option<String>,
+    /// Whether it is plain forwarding, to which the devices of its realm are compared.
+    #[serde(default)]
+    pub is_plain: bool,
 }
 
 /// The first file of a run.
@@ -88,6 +91,9 @@ pub struct Header {
     pub machine: Machine,
     /// All devices that were asked for.
     pub devices: Vec<DeviceEntry>,
+    /// The time budget in minutes to which scale and repetitions were fitted.
+    #[serde(default)]
+    pub minutes: Option<f64>,
     /// The keys of all cells in the order in which they are measured.
     pub plan: Vec<String>,
 }

@@ -22,6 +22,9 @@ pub struct Machine {
     pub clock: String,
     /// Whether the lab runs as root.
     pub root: bool,
+    /// Whether that root is one of a user namespace only.
+    #[serde(default)]
+    pub rootless: bool,
     /// Whether programs of BPF may be loaded.
     pub bpf: bool,
     /// Entries of connection tracking that the kernel admits, if it tracks.
@@ -37,6 +40,7 @@ impl Machine {
         let memory = field(&read("/proc/meminfo"), "MemTotal").unwrap_or_default();
         let number = |text: &str| text.split_whitespace().next().and_then(|word| word.parse::<u64>().ok());
         let root = nix::unistd::geteuid().is_root();
+        let rootless = crate::rootless::is_inside();
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
         let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         Self {
@@ -48,7 +52,8 @@ impl Machine {
                 .is_some_and(|flags| flags.split(' ').any(|it| it == "hypervisor")),
             clock: read(clock),
             root,
-            bpf: root || read("/proc/sys/kernel/unprivileged_bpf_disabled") == "0",
+            rootless,
+            bpf: (root && !rootless) || read("/proc/sys/kernel/unprivileged_bpf_disabled") == "0",
             conntrack_max: read("/proc/sys/net/netfilter/nf_conntrack_max").parse().ok(),
             load: read("/proc/loadavg").split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0),
             cpu: field(&cpu, "model name").unwrap_or_default(),

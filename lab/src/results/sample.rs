@@ -72,6 +72,8 @@ pub enum Verdict {
         /// What was at its limit.
         why: String,
     },
+    /// A link of limited rate was full: rates may be compared with those over the same link.
+    LinkBound,
     /// Neither was at its limit: times and cost may be compared, no throughput.
     NotLoaded,
     /// Nothing was measured.
@@ -114,6 +116,7 @@ impl Verdict {
         match self {
             Self::DeviceBound => "device-bound",
             Self::TesterBound { .. } => "tester-bound",
+            Self::LinkBound => "link-bound",
             Self::NotLoaded => "not loaded",
             Self::Failed => "failed",
         }

@@ -16,10 +16,18 @@ pub struct Store {
     folder: PathBuf,
     samples: File,
     header: Header,
-    /// How often each key was measured successfully, and how often it failed.
-    seen: BTreeMap<String, (usize, usize)>,
+    /// What was tried of each key.
+    seen: BTreeMap<String, Tried>,
     /// Held as long as this value.
     _lock: File,
+}
+
+/// How often a cell was measured successfully, how often it failed, and the seconds that this took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    measured: usize,
+    failed: usize,
+    took: f64,
 }
 
 /// All that a run has measured.
@@ -73,7 +81,12 @@ impl Store {
 
     /// Whether this cell needs no measurement: it was measured, or failed twice.
     pub fn is_done(&self, key: &str) -> bool {
-        self.seen.get(key).is_some_and(|(measured, failed)| *measured > 0 || *failed >= TRIES)
+        self.seen.get(key).is_some_and(|tried| tried.measured > 0 || tried.failed >= TRIES)
+    }
+
+    /// The seconds that a cell took, if it was tried.
+    pub fn took(&self, key: &str) -> Option<f64> {
+        self.seen.get(key).map(|tried| tried.took)
     }
 
     /// Adds a sample; it is on the disk when this returns.
@@ -96,7 +109,12 @@ impl Store {
 
     fn note(&mut self, sample: &Sample) {
         let seen = self.seen.entry(sample.cell.key()).or_default();
-        if sample.failed.is_none() { seen.0 += 1 } else { seen.1 += 1 }
+        if sample.failed.is_none() {
+            seen.measured += 1
+        } else {
+            seen.failed += 1
+        }
+        seen.took += sample.took;
     }
 }
 

@@ -29,8 +29,16 @@ pub enum Unit {
     Lost,
     /// CPU time spent in a second of time: 1 is one core.
     Cores,
+    /// Milliseconds of CPU time for each file, call or transaction.
+    CpuMilliseconds,
+    /// Events for each second of CPU time.
+    PerCpuSecond,
     /// Memory in units of 1,024 octets.
     Kibibytes,
+    /// Octets of a header, packet or file.
+    Octets,
+    /// A share from 0 to 1 of something else than packets that were sent.
+    Share,
     /// A number of things.
     Count,
 }
@@ -43,8 +51,11 @@ impl Unit {
             Self::NanosecondsPerPacket => "ns",
             Self::PerSecond => "1/s",
             Self::BitsPerSecond => "bit/s",
-            Self::Lost | Self::Cores => "%",
+            Self::Lost | Self::Cores | Self::Share => "%",
+            Self::CpuMilliseconds => "ms CPU",
+            Self::PerCpuSecond => "1/CPU s",
             Self::Kibibytes => "KiB",
+            Self::Octets => "octets",
             Self::Count => "",
         }
     }
@@ -52,12 +63,15 @@ impl Unit {
     /// What a value is multiplied by to be written with [`Unit::text`].
     pub const fn factor(self) -> f64 {
         match self {
-            Self::Lost | Self::Cores => 100.0,
+            Self::Lost | Self::Cores | Self::Share => 100.0,
             Self::Milliseconds
             | Self::NanosecondsPerPacket
             | Self::PerSecond
             | Self::BitsPerSecond
+            | Self::CpuMilliseconds
+            | Self::PerCpuSecond
             | Self::Kibibytes
+            | Self::Octets
             | Self::Count => 1.0,
         }
     }
@@ -65,11 +79,24 @@ impl Unit {
     /// Which direction is an improvement.
     pub const fn better(self) -> Better {
         match self {
-            Self::PerSecond | Self::BitsPerSecond => Better::Higher,
-            Self::Milliseconds | Self::NanosecondsPerPacket | Self::Lost | Self::Cores | Self::Kibibytes => {
-                Better::Lower
-            }
-            Self::Count => Better::Neither,
+            Self::PerSecond | Self::BitsPerSecond | Self::PerCpuSecond => Better::Higher,
+            Self::Milliseconds
+            | Self::NanosecondsPerPacket
+            | Self::Lost
+            | Self::Cores
+            | Self::CpuMilliseconds
+            | Self::Kibibytes => Better::Lower,
+            Self::Octets | Self::Share | Self::Count => Better::Neither,
         }
+    }
+
+    /// Whether it is what a packet or a file costs: that may be compared whoever was at the limit.
+    pub const fn is_cost(self) -> bool {
+        matches!(self, Self::NanosecondsPerPacket | Self::CpuMilliseconds | Self::PerCpuSecond)
+    }
+
+    /// Whether it is a rate: that may be compared only if the device, or the link, was at its limit.
+    pub const fn is_rate(self) -> bool {
+        matches!(self, Self::PerSecond | Self::BitsPerSecond)
     }
 }

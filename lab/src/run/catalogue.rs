@@ -1,14 +1,16 @@
-//! `sixway-lab list`: what can be run, what it needs, how long it takes, and which devices there are.
+//! `sixway-lab list`: what can be run, what it needs, how long it takes, and which devices and tools there are.
 
+use super::duration::duration;
 use super::plan::plan;
 use crate::device;
 use crate::experiment::{self, Experiment};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::probe::Tool;
 use crate::results::{Asked, Machine};
 use crate::terminal::{bold, dim, table};
 use std::collections::BTreeMap;
 
-/// Both lists as text.
+/// The lists as text.
 ///
 /// # Errors
 /// An experiment does not know its own defaults.
@@ -40,8 +42,56 @@ pub fn list(here: &Machine) -> Result<String> {
         })
         .collect();
     let devices = table(&["DEVICE", "REALM", "TASKS", "WHAT"], &rows, false);
-    let note = dim("Times are estimates with the usual devices.");
-    Ok(format!("{}\n{experiments}\n{}\n{devices}\n{note}\n", bold("Experiments"), bold("Devices under test")))
+    let tool = |tool: &Tool| {
+        let lacks = tool.cannot_run().map(|why| format!("cannot run here: {why}"));
+        vec![tool.name().to_owned(), lacks.unwrap_or_else(|| tool.programs().join(", "))]
+    };
+    let tools = table(&["TOOL", "PROGRAMS"], &Tool::ALL.iter().map(tool).collect::<Vec<_>>(), false);
+    let note = dim("Times are estimates with the usual devices and three rounds.");
+    let [first, second, third] = ["Experiments", "Devices under test", "The papers' own tools"].map(bold);
+    Ok(format!("{first}\n{experiments}\n{second}\n{devices}\n{third}\n{tools}\n{note}\n"))
+}
+
+/// Both lists as JSON: seconds are estimates with the usual devices and three rounds.
+///
+/// # Errors
+/// An experiment does not know its own defaults.
+pub fn list_as_json(here: &Machine) -> Result<String> {
+    let mut experiments = Vec::new();
+    for experiment in experiment::all() {
+        let about = experiment.about();
+        let usual: Vec<_> = experiment.lineup().iter().flat_map(|entry| entry.usual).collect();
+        experiments.push(serde_json::json!({
+            "name": about.name,
+            "question": about.question,
+            "source": about.source,
+            "cannot_run": experiment.needs().lacking(here),
+            "devices": usual,
+            "series": about.tables.iter().map(|table| table.series).collect::<Vec<_>>(),
+            "seconds": {
+                "quick": seconds(experiment, true, 0.002)?,
+                "scale_0.02": seconds(experiment, false, 0.02)?,
+                "scale_1": seconds(experiment, false, 1.0)?,
+            },
+        }));
+    }
+    let devices: Vec<_> = device::all()
+        .into_iter()
+        .map(|device| {
+            let card = device.card();
+            serde_json::json!({
+                "name": card.name,
+                "what": card.what,
+                "realm": card.realm.text(),
+                "tasks": device.tasks().iter().map(|task| task.key()).collect::<Vec<_>>(),
+                "cannot_run": device.cannot_run(here),
+            })
+        })
+        .collect();
+    let lists = serde_json::json!({ "experiments": experiments, "devices": devices });
+    serde_json::to_string_pretty(&lists)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::Unexpected(format!("writing JSON: {error}")))
 }
 
 fn seconds(experiment: &'static dyn Experiment, quick: bool, scale: f64) -> Result<f64> {
@@ -49,7 +99,7 @@ fn seconds(experiment: &'static dyn Experiment, quick: bool, scale: f64) -> Resu
         experiments: Vec::new(),
         devices: Vec::new(),
         scale,
-        repeats: 1,
+        repeats: 3,
         quick,
         set: BTreeMap::new(),
         seed: 1,
@@ -60,11 +110,17 @@ fn seconds(experiment: &'static dyn Experiment, quick: bool, scale: f64) -> Resu
     Ok(cells.iter().map(|cell| experiment.seconds(cell, &asked)).sum())
 }
 
-/// Seconds, minutes or hours.
-pub(super) fn duration(seconds: f64) -> String {
-    match seconds {
-        ..90.0 => format!("{seconds:.0} s"),
-        90.0..5_400.0 => format!("{:.0} min", seconds / 60.0),
-        _ => format!("{:.1} h", seconds / 3_600.0),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_for_programs_has_every_experiment_and_device() {
+        let text = list_as_json(&Machine::default()).unwrap();
+        let lists: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(lists["experiments"].as_array().unwrap().len(), experiment::all().len());
+        assert_eq!(lists["devices"].as_array().unwrap().len(), device::all().len());
+        assert!(lists["devices"][0]["cannot_run"].is_string(), "nothing runs on no machine: {lists}");
+        assert!(lists["experiments"][0]["seconds"]["quick"].as_f64().unwrap() > 0.0);
     }
 }

@@ -1,5 +1,8 @@
 //! Measures the cells of a plan that are not measured yet.
 
+use super::failure_kit::{Captures, state};
+use super::pacing::Pacing;
+use super::progress::Progress;
 use super::session::Session;
 use crate::device::Device;
 use crate::experiment::{Experiment, Line, Sheet};
@@ -23,17 +26,6 @@ pub struct Laboratory<'a> {
     pub control: fn(Option<usize>) -> Result<f64>,
 }
 
-/// What a run is about to do.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// The cell that is measured next.
-    pub cell: &'a Cell,
-    /// Its place among the cells, from 1, and their number.
-    pub place: (usize, usize),
-    /// Estimated seconds until the end, this cell included.
-    pub seconds_left: f64,
-}
-
 impl<'a> Laboratory<'a> {
     fn experiment(&self, name: &str) -> Result<&'a dyn Experiment> {
         let found = self.experiments.iter().copied().find(|experiment| experiment.about().name == name);
@@ -46,7 +38,8 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// Measures what the store does not have yet, each cell that fails once more at the end. `say` hears of each before it begins.
+/// Measures what the store does not have yet and a budget of seconds has time for, each cell that fails once more at the end. `say` hears of each
+/// before it begins.
 ///
 /// # Errors
 /// A signal has come, or the store cannot be written. What fails to be measured is a sample, too.
@@ -55,25 +48,53 @@ pub fn execute(
     cells: &[Cell],
     asked: &Asked,
     store: &mut Store,
+    say: impl FnMut(Progress<'_>),
+) -> Result<()> {
+    execute_within(laboratory, cells, asked, None, store, say)
+}
+
+/// The same within a number of seconds, those included that earlier parts of the same run took.
+///
+/// # Errors
+/// As [`execute`].
+pub fn execute_within(
+    laboratory: Laboratory<'_>,
+    cells: &[Cell],
+    asked: &Asked,
+    seconds: Option<f64>,
+    store: &mut Store,
     mut say: impl FnMut(Progress<'_>),
 ) -> Result<()> {
     let mut session = Session::default();
-    let seconds =
+    let estimate =
         |cell: &Cell| laboratory.experiment(&cell.experiment).map_or(0.0, |it| it.seconds(cell, asked));
-    for _first_or_again in 0..2 {
+    let mut pacing = Pacing::new(cells, cells.iter().map(estimate).collect(), seconds);
+    for (at, cell) in cells.iter().enumerate() {
+        if let Some(took) = store.took(&cell.key()) {
+            pacing.note(at, took);
+        }
+    }
+    for attempt in [Attempt::First, Attempt::Again] {
         for (at, cell) in cells.iter().enumerate() {
-            if store.is_done(&cell.key()) {
+            if store.is_done(&cell.key()) || !pacing.has_time_for(at) {
                 continue;
             }
             interrupt::check()?;
-            let left = cells[at..].iter().filter(|cell| !store.is_done(&cell.key()));
-            let seconds_left = left.map(seconds).sum();
-            say(Progress { cell, place: (at + 1, cells.len()), seconds_left });
-            let sample = measure(laboratory, cell, asked, store, &mut session)?;
+            say(Progress { cell, place: (at + 1, cells.len()), seconds_left: pacing.seconds_left() });
+            let sample = measure(laboratory, cell, asked, store, (&mut session, attempt))?;
+            pacing.note(at, sample.took);
             store.append(&sample)?;
         }
     }
     Ok(())
+}
+
+/// Which attempt to measure a cell it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Attempt {
+    First,
+    /// It has failed before: what its links carry is captured.
+    Again,
 }
 
 fn measure(
@@ -81,7 +102,7 @@ fn measure(
     cell: &Cell,
     asked: &Asked,
     store: &Store,
-    session: &mut Session,
+    (session, attempt): (&mut Session, Attempt),
 ) -> Result<Sample> {
     let (started, start) = (timestamp(SystemTime::now()), Instant::now());
     let control = (laboratory.control)(laboratory.cores.device)?;
@@ -91,7 +112,18 @@ fn measure(
         let line = Line { device, cores: laboratory.cores, asked };
         laboratory.experiment(&cell.experiment)?.build(cell, &line)
     };
-    let measured = session.stage(cell, build).and_then(|stage| stage.measure(cell, &mut sheet));
+    let folder = sheet.folder().to_owned();
+    let mut captures = None;
+    let measured = session.stage(cell, build).and_then(|stage| {
+        captures = (attempt == Attempt::Again).then(|| Captures::start(&folder));
+        stage.measure(cell, &mut sheet)
+    });
+    // While its network exists.
+    let has_failed = measured.is_err() && !matches!(measured, Err(Failure::Interrupted));
+    let mut kept = captures.map_or_else(Vec::new, |captures| captures.end(has_failed));
+    if has_failed {
+        kept.extend(state(&folder));
+    }
     let mut sample = Sample {
         cell: cell.clone(),
         started,
@@ -112,6 +144,7 @@ fn measure(
         Err(failure) => {
             session.end(cell);
             sample.failed = Some(failure.to_string());
+            sample.raw = kept;
         }
     }
     sample.took = start.elapsed().as_secs_f64();

@@ -1,16 +1,23 @@
 //! A run: which cells in which order, measured one after the other, and resumed where it ended.
 
 mod catalogue;
+mod comparison;
+mod duration;
 mod execute;
+mod failure_kit;
 mod options;
+mod pacing;
 mod plan;
+mod progress;
 mod session;
 mod start;
 #[cfg(test)]
 mod tests;
 
-pub use catalogue::list;
-pub use execute::{Laboratory, Progress, execute};
+pub use catalogue::{list, list_as_json};
+pub use comparison::{Outcome, comparison};
+pub use execute::{Laboratory, execute, execute_within};
 pub use options::Options;
 pub use plan::{participants, plan};
-pub use start::{report, run};
+pub use progress::Progress;
+pub use start::{chapter, chapters, report, run};

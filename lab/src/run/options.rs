@@ -1,5 +1,6 @@
 //! The command line of `sixway-lab run`.
 
+use crate::device::DeviceOptions;
 use crate::failure::{Failure, Result};
 use crate::results::{Asked, Name};
 use std::collections::BTreeMap;
@@ -11,12 +12,15 @@ pub struct Options {
     /// Experiments, or "all"; `sixway-lab list` names them
     #[arg(required = true)]
     pub names: Vec<Name>,
-    /// Share of the published count or duration, above 0 to 1
-    #[arg(long, default_value_t = 0.02)]
-    pub scale: f64,
-    /// How often each cell is measured
-    #[arg(long, default_value_t = 1)]
+    /// Share of the published count or duration, above 0 to 1 [default: 0.02, or what --minutes allows]
+    #[arg(long)]
+    pub scale: Option<f64>,
+    /// How often each cell is measured; a ratio takes three
+    #[arg(long, default_value_t = 3)]
     pub repeats: u32,
+    /// A time budget: scale and repetitions are fitted to it [default with "all --quick": 14]
+    #[arg(long)]
+    pub minutes: Option<f64>,
     /// Fewer points and a scale of a tenth, to see that everything runs
     #[arg(long)]
     pub quick: bool,
@@ -32,12 +36,36 @@ pub struct Options {
     /// Whatever is drawn by lot follows from it
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Run in a user namespace also as root: no BPF, and packets are received on the CPU that sends them
+    #[arg(long)]
+    pub rootless: bool,
+    /// Measure at scale 1 although the machine does other work
+    #[arg(long)]
+    pub noisy: bool,
     /// Do not give device and tester a CPU each
     #[arg(long)]
     pub no_pin: bool,
+    /// Of devices
+    #[command(flatten)]
+    pub device: DeviceOptions,
 }
 
 impl Options {
+    /// The time budget in minutes: everything quickly has less than fifteen.
+    pub fn budget(&self) -> Option<f64> {
+        let is_all = self.names.iter().any(|name| name == "all");
+        self.minutes.or((self.quick && is_all).then_some(14.0))
+    }
+
+    /// The highest scale that a budget may choose, and whether it was asked for.
+    pub fn highest_scale(&self, asked: &Asked) -> (f64, bool) {
+        match (self.scale, self.quick) {
+            (None, false) => (1.0, false),
+            (None, true) => (asked.scale, false),
+            (Some(_), _) => (asked.scale, true),
+        }
+    }
+
     /// What is requested.
     ///
     /// # Errors
@@ -50,9 +78,13 @@ impl Options {
         if let Some(unknown) = experiments.iter().find(|name| !all.contains(&name.as_str())) {
             return wrong(format!("no experiment is named {unknown:?}; there are {}", all.join(", ")));
         }
-        let scale = if self.quick { self.scale / 10.0 } else { self.scale };
+        let scale = self.scale.unwrap_or(0.02);
+        let scale = if self.quick { scale / 10.0 } else { scale };
         if !(scale > 0.0 && scale <= 1.0) {
-            return wrong(format!("--scale {}: above 0 and at most 1", self.scale));
+            return wrong(format!("--scale {scale}: above 0 and at most 1"));
+        }
+        if self.minutes.is_some_and(|minutes| !(minutes > 0.0 && minutes.is_finite())) {
+            return wrong("--minutes: a number above 0".to_owned());
         }
         if self.repeats == 0 {
             return wrong("--repeats 0 measures nothing".to_owned());

@@ -1,15 +1,16 @@
 //! The commands `run` and `report`.
 
-use super::catalogue::duration;
-use super::execute::{Laboratory, execute};
+use super::execute::{Laboratory, execute_within};
 use super::options::Options;
+use super::pacing::fit;
 use super::plan::{participants, plan};
 use crate::device::{self, Device};
 use crate::experiment::{self, Experiment};
 use crate::failure::{Asking as _, Failure, Result};
-use crate::measure::{Cores, fixed_work};
-use crate::report::{Chapter, markdown};
+use crate::measure::{Cores, Environment, fixed_work};
+use crate::report::{Chapter, csv, data, html, markdown};
 use crate::results::{Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, read, timestamp};
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
@@ -19,6 +20,7 @@ use std::time::SystemTime;
 /// # Errors
 /// Nothing can be measured, or a signal has come; what was measured is kept.
 pub fn run(options: &Options) -> Result<String> {
+    options.device.apply()?;
     let names: Vec<_> = experiment::all().iter().map(|experiment| experiment.about().name).collect();
     let asked = options.asked(&names)?;
     let here = Machine::here();
@@ -31,6 +33,7 @@ pub fn run(options: &Options) -> Result<String> {
     let entries = entries(&experiments, &asked, &here)?;
     let able: Vec<&dyn Device> =
         device::all().into_iter().filter(|device| runs_here(&entries, device.card().name)).collect();
+    let asked = fitted(options, asked, &experiments, &able)?;
     let cells = plan(&experiments, &able, &asked)?;
     if cells.is_empty() {
         return Err(Failure::Unexpected(
@@ -47,9 +50,18 @@ pub fn run(options: &Options) -> Result<String> {
             licence: "CC0-1.0".to_owned(),
             machine: here.clone(),
             devices: entries.clone(),
+            minutes: options.budget(),
             plan: cells.iter().map(crate::results::Cell::key).collect(),
         })
     };
+    let before = Environment::read()?;
+    // What else runs takes part in figures: those of the papers' whole counts are not worth hours then.
+    if asked.scale >= 1.0 && !options.noisy && !before.is_quiet() {
+        return Err(Failure::Unexpected(format!(
+            "a run at scale 1 needs a machine that does nothing else, and its load is {}: wait, or use --noisy",
+            before.load
+        )));
+    }
     let mut store = Store::open(&options.out, &asked, header)?;
     let laboratory = Laboratory {
         experiments: &experiments,
@@ -57,29 +69,97 @@ pub fn run(options: &Options) -> Result<String> {
         cores: Cores::of_this_machine(asked.pin),
         control: fixed_work,
     };
-    execute(laboratory, &cells, &asked, &mut store, |progress| {
-        let (at, all) = progress.place;
-        eprintln!("{at}/{all}  {}  {} left", progress.cell.key(), duration(progress.seconds_left));
+    let seconds = options.budget().map(|minutes| minutes * 60.0);
+    execute_within(laboratory, &cells, &asked, seconds, &mut store, |progress| {
+        eprintln!("{}", progress.text());
     })?;
+    let after = Environment::read()?;
+    note(&options.out, [&before, &after])?;
+    if after.steal_since(&before) > STOLEN {
+        let share = after.steal_since(&before) * 100.0;
+        eprintln!("the hypervisor took {share:.1} % of the CPUs' time meanwhile");
+    }
     report(&options.out)
 }
 
-/// Writes the report of a run into its folder; the report as text.
+/// More than this share of stolen time is said.
+const STOLEN: f64 = 0.01;
+
+/// Notes what else the machine did, before and after this part of a run: a line of `environment.jsonl`.
+fn note(folder: &Path, [before, after]: [&Environment; 2]) -> Result<()> {
+    let line = serde_json::json!({
+        "before": before,
+        "after": after,
+        "stolen": after.steal_since(before),
+    });
+    let path = folder.join("environment.jsonl");
+    let mut file = std::fs::File::options()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .asking(|| format!("opening {}", path.display()))?;
+    writeln!(file, "{line}").asking(|| format!("writing {}", path.display()))
+}
+
+/// What is requested, with scale and repetitions that fit into the time budget.
+fn fitted(
+    options: &Options,
+    asked: Asked,
+    experiments: &[&dyn Experiment],
+    devices: &[&dyn Device],
+) -> Result<Asked> {
+    let Some(minutes) = options.budget() else { return Ok(asked) };
+    let seconds = |asked: &Asked| {
+        let cells = plan(experiments, devices, asked)?;
+        let of_cell = |cell: &crate::results::Cell| {
+            experiment::find(&cell.experiment).map_or(0.0, |experiment| experiment.seconds(cell, asked))
+        };
+        Ok(cells.iter().map(of_cell).sum())
+    };
+    let (highest, is_fixed) = options.highest_scale(&asked);
+    let fitted = fit(&asked, minutes * 60.0, highest, is_fixed, seconds)?;
+    eprintln!("{minutes} minutes: scale {}, {} rounds", fitted.scale, fitted.repeats);
+    Ok(fitted)
+}
+
+/// Writes the report of a run into its folder, as `report.html`, `report.md`, `data.csv` and `data.json`; the Markdown as text.
 ///
 /// # Errors
 /// The folder holds no run.
 pub fn report(folder: &Path) -> Result<String> {
-    let text = of(&read(folder)?);
-    let path = folder.join("report.md");
-    std::fs::write(&path, &text).asking(|| format!("writing {}", path.display()))?;
+    let results = read(folder)?;
+    let chapters = chapters(&results);
+    let text = markdown(&results, &chapters);
+    let data = serde_json::to_string_pretty(&data(&results, &chapters))
+        .map_err(|error| Failure::Unexpected(format!("writing JSON: {error}")))?;
+    let files = [
+        ("report.html", html(&results, &chapters)),
+        ("report.md", text.clone()),
+        ("data.csv", csv(&results)),
+        ("data.json", data),
+    ];
+    for (name, text) in files {
+        let path = folder.join(name);
+        std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;
+    }
     Ok(text)
 }
 
-fn of(results: &Results) -> String {
+/// What a report has of each experiment of a run.
+pub fn chapters(results: &Results) -> Vec<Chapter<'static>> {
     let asked = results.header.asked.experiments.iter().filter_map(|name| experiment::find(name));
-    let chapters: Vec<_> =
-        asked.map(|it| Chapter { about: it.about(), findings: it.findings(results) }).collect();
-    markdown(results, &chapters)
+    asked.map(|it| chapter(it, results)).collect()
+}
+
+/// What a report has of an experiment.
+pub fn chapter<'a>(experiment: &'a dyn Experiment, results: &Results) -> Chapter<'a> {
+    Chapter {
+        about: experiment.about(),
+        drawing: experiment.drawing(),
+        figures: experiment.figures(),
+        headlines: experiment.headlines(),
+        findings: experiment.findings(results),
+    }
 }
 
 fn runs_here(entries: &[DeviceEntry], name: &str) -> bool {
@@ -111,6 +191,7 @@ fn entries(experiments: &[&dyn Experiment], asked: &Asked, here: &Machine) -> Re
             realm: card.realm.text().to_owned(),
             version,
             cannot_run,
+            is_plain: device.is_plain(),
         })
     };
     all.into_iter().filter(takes_part).map(entry).collect()

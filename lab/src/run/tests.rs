@@ -1,12 +1,12 @@
 //! A run from the plan to the report, with an experiment and devices that are made up: no root, no network.
 
-use super::{Laboratory, execute, plan};
+use super::{Laboratory, chapter, execute, plan};
 use crate::analyse::{About, Column, Finding, Outcome, Published, Table};
 use crate::device::{Card, Device, Needs, Place, Realm, Running, Task, TaskKind};
 use crate::experiment::{Entry, Experiment, Line, Sheet, Stage};
 use crate::failure::{Failure, Result};
 use crate::measure::Cores;
-use crate::report::{Chapter, markdown};
+use crate::report::markdown;
 use crate::results::{
     Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Store, TesterCost, Unit, read, timestamp,
 };
@@ -188,6 +188,7 @@ fn open(folder: &Folder, asked: &Asked, cells: &[Cell]) -> Result<Store> {
         realm: device.card().realm.text().to_owned(),
         version: "1".to_owned(),
         cannot_run: None,
+        is_plain: false,
     };
     let header = || {
         Ok(Header {
@@ -199,6 +200,7 @@ fn open(folder: &Folder, asked: &Asked, cells: &[Cell]) -> Result<Store> {
             licence: "CC0-1.0".to_owned(),
             machine: Machine { cpus: 2, kernel: "6.18".to_owned(), ..Machine::default() },
             devices: DEVICES.iter().map(entry).collect(),
+            minutes: None,
             plan: cells.iter().map(Cell::key).collect(),
         })
     };
@@ -249,8 +251,7 @@ fn what_was_measured_is_reported_with_what_was_published() {
     assert_eq!(results.samples[0].raw, ["log"]);
     assert!(folder.0.join("raw/made-up/s/fast/hosts=1#0/log").is_file());
     let experiment = FakeExperiment::default();
-    let chapter = Chapter { about: &ABOUT, findings: experiment.findings(&results) };
-    let text = markdown(&results, &[chapter]);
+    let text = markdown(&results, &[chapter(&experiment, &results)]);
     // Two repetitions of 1 and 2 ms: the mean, and 12.706 × 0.707 / √2 as half the interval.
     for line in [
         "8 of 8 cells are measured.",
@@ -277,7 +278,7 @@ fn a_cell_that_fails_is_tried_once_more_and_kept_with_its_reason() {
     assert_eq!(results.samples.len(), 4);
     let failed: Vec<_> = results.samples.iter().filter_map(|sample| sample.failed.as_deref()).collect();
     assert_eq!(failed, ["it broke", "it broke"]);
-    let text = markdown(&results, &[Chapter { about: &ABOUT, findings: Vec::new() }]);
+    let text = markdown(&results, &[chapter(&FakeExperiment::default(), &results)]);
     assert!(text.contains("2 of 4 cells are measured."), "{text}");
     assert!(text.contains("| 1 | slow | – | failed |"), "{text}");
     assert!(text.contains("- `made-up/s/slow/hosts=2#0`: failed: it broke"), "{text}");

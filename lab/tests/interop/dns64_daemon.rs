@@ -57,7 +57,7 @@ fn ask(network: &Network, host: &str, name: &str, kind: &str) -> Result<Reply> {
 /// A DNS64 alone, with more lines at its section's beginning, and upstreams at 203.0.113.20 and on, each with lines of its own.
 fn alone(lines: &str, upstreams: &[&str]) -> String {
     let mut text = format!(
-        "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"2001:db8:64::/96\"\ntranslated_elsewhere = true\n{lines}\n"
+        "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"2001:db8:64::/96\"\ntranslated_elsewhere = true\nspecial_names = \"upstream\"\n{lines}\n"
     );
     for (number, lines) in upstreams.iter().enumerate() {
         text += &format!("[[dns64.upstream]]\naddress = \"203.0.113.{}\"\n{lines}\n", 20 + number);

@@ -25,6 +25,11 @@ pub const TESTS: &[Interop] = &[
     Interop::new("tcp_through_a_softwire_passes_a_narrow_network", NEEDS, narrow_network),
     Interop::new("a_linux_kernel_is_a_b4_of_our_aftr", NEEDS, kernel_as_b4),
     Interop::new("two_b4s_with_the_same_lan_share_our_aftr_and_reach_each_other", OURS, ours_with_ours),
+    Interop::new(
+        "hosts_and_the_b4_learn_what_a_softwire_carries_and_no_ipv4_packet_is_fragmented",
+        OURS,
+        mtu_learnt,
+    ),
     Interop::new("openvpn_passes_a_softwire_and_our_aftr", &["sixway", "openvpn", "ping"], openvpn),
 ];
 
@@ -288,6 +293,42 @@ fn ours_with_ours() -> Result<()> {
     }
     let said = shown(&network, "subscribers")?;
     assert!(said.contains("2001:db8:99::/56") && said.contains("2001:db8:98::/56"), "{said}");
+    Ok(())
+}
+
+/// Values of the kernel's counter of IPv4 fragments that a host has made.
+fn fragments_made(network: &Network, host: &str) -> Result<String> {
+    let mut cat = command("busybox")?;
+    cat.args(["cat", "/proc/net/snmp"]);
+    let said = network.host(host)?.run(cat, Duration::from_secs(5))?.succeeded()?.stdout;
+    let rows: Vec<Vec<&str>> = said
+        .lines()
+        .filter(|line| line.starts_with("Ip:"))
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let place = rows.first().and_then(|names| names.iter().position(|name| *name == "FragCreates"));
+    let value = place.and_then(|place| rows.get(1)?.get(place).map(|value| (*value).to_owned()));
+    value.ok_or_else(|| Failure::Unexpected(format!("no FragCreates:\n{said}")))
+}
+
+/// The route has no MTU of its own: with one, the kernel would fragment IPv4 packets without DF before they enter the tunnel (RFC 6333 §5.3).
+fn mtu_learnt() -> Result<()> {
+    let network = network_of_our_aftr()?;
+    start_b4s(&network)?;
+    pings_come_back(network.host("one")?, SERVER, 56)?;
+    let ping = |host: &str, df: &str| -> Result<bool> {
+        let mut ping = command("ping")?;
+        ping.args(["-n", "-M", df, "-c", "2", "-W", "1", "-s", "1472", SERVER]);
+        Ok(network.host(host)?.run(ping, Duration::from_secs(10))?.status.success())
+    };
+    // 1,500 octets without DF: in fragments of IPv6.
+    assert!(ping("one", "dont")?, "a packet of 1,500 octets was lost");
+    assert_eq!(fragments_made(&network, "b4-one")?, "0");
+    for host in ["one", "b4-one"] {
+        ping(host, "do")?;
+        let route = network.host(host)?.ip(&format!("route get {SERVER}"))?;
+        assert!(route.contains("mtu 1460"), "{host}: {route}");
+    }
     Ok(())
 }
 

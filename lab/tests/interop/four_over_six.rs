@@ -16,19 +16,23 @@ use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::{Features, KernelPeer};
 use sixway_lab::namespace::command;
-use sixway_lab::probe::{fetch, fetch_from};
+use sixway_lab::probe::{fetch, fetch_from, ping};
 use sixway_lab::topology::Network;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("kea_leases_a_host_of_ours_an_address_of_our_concentrator", KEA, kea),
+    Interop::new("a_lease_in_use_outlives_the_cleanup_of_keas_lease_file", CLEANED, kea_cleans_its_file),
     Interop::new("a_query_for_a_name_from_outside_leases_its_host_an_address", NAMED, looked_up),
     Interop::new("a_linux_kernel_is_a_host_of_our_concentrator", GUEST, kernel_as_host),
     Interop::new("a_linux_kernel_as_host_learns_of_a_narrow_path", GUEST, kernel_in_a_narrow_network),
 ];
 
 const KEA: &[&str] = &["sixway", "kea-dhcp4", "kea-dhcp6", "busybox", "ping", "curl"];
+
+const CLEANED: &[&str] = &["sixway", "kea-dhcp4", "kea-dhcp6", "kea-lfc", "ping"];
 
 const NAMED: &[&str] = &["sixway", "dig", "busybox", "ping", "curl"];
 
@@ -110,14 +114,14 @@ fn is_the_page(body: &str, at: &str) -> Result<()> {
 }
 
 /// Both servers of Kea on the host "kea". All their files are in the network's folder. The DHCPv6 server hands messages of DHCPv4 to the other by UDP.
-fn start_kea(network: &Network) -> Result<PathBuf> {
+fn start_kea(network: &Network, cleanup: u32) -> Result<PathBuf> {
     let folder = network.folder().join("kea");
     std::fs::create_dir(&folder).asking(|| format!("creating {}", folder.display()))?;
     let leases = folder.join("leases4.csv");
     let four = format!(
         r#"{{ "Dhcp4": {{
   "interfaces-config": {{ "interfaces": [ "up0" ], "dhcp-socket-type": "udp" }},
-  "lease-database": {{ "type": "memfile", "persist": true, "name": {leases:?}, "lfc-interval": 0 }},
+  "lease-database": {{ "type": "memfile", "persist": true, "name": {leases:?}, "lfc-interval": {cleanup} }},
   "dhcp4o6-port": 6767,
   "valid-lifetime": 24, "renew-timer": 6, "rebind-timer": 18,
   "subnet4": [ {{ "id": 1, "subnet": "198.51.100.16/28", "4o6-subnet": "2001:db8:99::/48",
@@ -159,17 +163,15 @@ fn leases_of(network: &Network, host: &str) -> Result<String> {
 }
 
 /// Lines of Kea's lease file about an address.
-fn rows(file: &std::path::Path, address: &str) -> Vec<String> {
+fn rows(file: &Path, address: &str) -> Vec<String> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     let start = format!("{address},");
     text.lines().filter(|line| line.starts_with(&start)).map(str::to_owned).collect()
 }
 
-/// A lease is taken, used in both directions, renewed and released. The concentrator follows Kea's file.
-fn kea() -> Result<()> {
-    let network = network()?;
-    let file = start_kea(&network)?;
-    run_sixway(&network, &concentrator(&network, &format!("kea_leases = {file:?}\nlisten = []\n")))?;
+/// A concentrator that follows Kea's file, and a host that asks Kea.
+fn start_both(network: &Network, file: &Path) -> Result<()> {
+    run_sixway(network, &concentrator(network, &format!("kea_leases = {file:?}\nlisten = []\n")))?;
     let own = network.folder().join("host.leases");
     let host = format!(
         "[gateway]
@@ -184,7 +186,43 @@ idle = \"15 s\"
 lease_file = {own:?}
 "
     );
-    run_sixway_on(&network, "host", &host)?;
+    run_sixway_on(network, "host", &host).map(drop)
+}
+
+/// Kea moves its file away and starts kea-lfc, which writes what is still valid into another one. The host sends all the time; its lease is renewed too.
+fn kea_cleans_its_file() -> Result<()> {
+    let network = network()?;
+    let file = start_kea(&network, 3)?;
+    start_both(&network, &file)?;
+    let leased = "198.51.100.21";
+    interrupt::wait_until(Duration::from_secs(20), "a lease of Kea", || {
+        Ok(leases_of(&network, "host")?.contains("held") && leases_of(&network, "gateway")?.contains(leased))
+    })?;
+    let cleaned = file.with_file_name("leases4.csv.2");
+    let (mut written, mut seen) = (0, None);
+    interrupt::wait_until(Duration::from_secs(60), "three cleanups by kea-lfc with a renewed lease", || {
+        // None is lost, either way.
+        for (from, to) in [("host", SERVER), ("server", leased)] {
+            let answers = ping(network.host(from)?, to, 5, 56, Duration::from_millis(20))?;
+            assert_eq!(answers.answered, 5, "from {from}, {written} cleanups done");
+        }
+        assert!(leases_of(&network, "gateway")?.contains(leased), "{written} cleanups done");
+        let inode = std::fs::metadata(&cleaned).ok().map(|file| file.ino());
+        if inode != seen && inode.is_some() {
+            (written, seen) = (written + 1, inode);
+        }
+        Ok(written >= 3 && rows(&cleaned, leased).len() == 1)
+    })?;
+    // What was renewed before the cleanup is one row.
+    assert!(rows(&cleaned, leased).iter().all(|row| row.contains("20:01:0d:b8:00:99:00:0b:")));
+    no_checksum_is_wrong(&network)
+}
+
+/// A lease is taken, used in both directions, renewed and released. The concentrator follows Kea's file.
+fn kea() -> Result<()> {
+    let network = network()?;
+    let file = start_kea(&network, 0)?;
+    start_both(&network, &file)?;
     serve(&network, &["host", "server"])?;
     let leased = "198.51.100.21";
     let patience = Duration::from_secs(20);

@@ -6,11 +6,13 @@ mod container;
 mod counters;
 mod datagrams;
 mod decoder;
+mod dhcp_clients;
 mod dns64;
 mod dns64_clients;
 mod dns64_daemon;
 mod dns64_upstreams;
 mod ds_lite;
+mod ds_lite_anycast;
 mod event_log;
 mod experiments;
 mod fast_path;
@@ -18,6 +20,7 @@ mod four_over_six;
 mod ip_in_ip;
 mod kernel;
 mod life;
+mod loads;
 mod nat44;
 mod nat44_own_tunnels;
 mod nat44_portless;
@@ -25,8 +28,10 @@ mod nat44_programs;
 mod nat46;
 mod nat64;
 mod npt66;
+mod one_address;
 mod package;
 mod path_mtu;
+mod pcp;
 mod peers;
 mod pools;
 mod queues;
@@ -34,6 +39,10 @@ mod realms;
 mod realms_in_vrfs;
 mod room;
 mod siit;
+mod site_ipv6;
+mod site_nat64;
+mod site_network;
+mod site_up;
 mod super_frames;
 mod teredo_changes;
 mod teredo_client;
@@ -207,11 +216,16 @@ fn all() -> Vec<Interop> {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        site_ipv6::TESTS,
+        site_nat64::TESTS,
+        site_up::TESTS,
         nat44::TESTS,
         event_log::TESTS,
         nat44_own_tunnels::TESTS,
         nat44_portless::TESTS,
         nat44_programs::TESTS,
+        one_address::TESTS,
+        pcp::TESTS,
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,
@@ -237,7 +251,9 @@ fn all() -> Vec<Interop> {
     let busy = [
         ip_in_ip::TESTS,
         ds_lite::TESTS,
+        ds_lite_anycast::TESTS,
         four_over_six::TESTS,
+        dhcp_clients::TESTS,
         super_frames::TESTS,
         teredo_changes::TESTS,
         teredo_client::TESTS,
@@ -245,7 +261,8 @@ fn all() -> Vec<Interop> {
         teredo_relay::TESTS,
         &tunnels::tests(),
         &dns64::tests(),
-        experiments::TESTS,
+        &experiments::tests(),
+        loads::TESTS,
     ]
     .concat();
     let tests = [waiting, busy.into_iter().map(Interop::busy).collect()].concat();

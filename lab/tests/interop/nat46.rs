@@ -49,6 +49,7 @@ static = [{ address = "192.168.46.80", server = "2001:db8:80::1" }]
 
 [dns64]
 listen = ["10.1.0.1"]
+special_names = "upstream"
 
 [[dns64.upstream]]
 address = "203.0.113.2"

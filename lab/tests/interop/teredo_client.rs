@@ -9,7 +9,7 @@ use sixway_lab::gateway::{run_sixway, run_sixway_on, run_sixway_with_path, show_
 use sixway_lab::interrupt;
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::teredo::{
-    CLIENT, HOST, RELAY, SERVER, address_of, hides_by, network, network_of_two, run_miredo_relay,
+    CLIENT, HOST, RELAY, SERVER, address_of, hides_by, network, network_of_two, run_miredo, run_miredo_relay,
     run_miredo_server,
 };
 use sixway_lab::topology::Network;
@@ -27,6 +27,16 @@ pub const TESTS: &[Interop] = &[
         "two_of_our_teredo_clients_behind_two_nats_reach_each_other_directly",
         PROGRAMS,
         two_clients,
+    ),
+    Interop::new(
+        "our_teredo_client_and_a_miredo_client_behind_two_nats_reach_each_other_directly",
+        PROGRAMS,
+        || miredo_neighbour("client", "neighbour"),
+    ),
+    Interop::new(
+        "a_miredo_client_and_our_teredo_client_behind_two_nats_reach_each_other_directly",
+        PROGRAMS,
+        || miredo_neighbour("neighbour", "client"),
     ),
     Interop::new("our_teredo_client_keeps_its_address_across_a_restart", PROGRAMS, restarts),
     Interop::new("our_teredo_client_stops_when_native_ipv6_appears", PROGRAMS, native_appears),
@@ -54,9 +64,14 @@ pub fn qualified(network: &Network, configuration: &str) -> Result<String> {
 
 /// Starts clients that let everything in on the hosts "client" and "neighbour"; their addresses.
 pub fn two_qualified(network: &Network) -> Result<[String; 2]> {
+    two_qualified_with(network, "")
+}
+
+/// The same with more options.
+pub fn two_qualified_with(network: &Network, options: &str) -> Result<[String; 2]> {
     let hosts = ["client", "neighbour"];
     for host in hosts {
-        run_sixway_on(network, host, &format!("{CLIENT}firewall = false\n"))?;
+        run_sixway_on(network, host, &format!("{CLIENT}firewall = false\n{options}"))?;
     }
     let [client, neighbour] = hosts.map(|host| has_address(network, host, |_| true));
     Ok([client?, neighbour?])
@@ -228,6 +243,28 @@ fn two_clients() -> Result<()> {
     for octets in [56, 1_232] {
         pings_come_back(network.host("client")?, &neighbour, octets)?;
         pings_come_back(network.host("neighbour")?, &address, octets)?;
+    }
+    let said = client_says(&network)?;
+    assert!(said.contains("198.51.100.50:") && said.contains("established"), "{said}");
+    no_checksum_is_wrong(&network)
+}
+
+/// Our server, our client on the host "client" and miredo's on "neighbour"; this one begins. Nobody is a relay.
+fn miredo_neighbour(first: &str, second: &str) -> Result<()> {
+    let network = network_of_two()?;
+    run_sixway_on(&network, "server", SERVER)?;
+    run_sixway_on(&network, "client", &format!("{CLIENT}firewall = false\n"))?;
+    let options = "InterfaceName teredo\nServerAddress 198.51.100.1\n";
+    run_miredo(&network, "neighbour", "miredo", options)?;
+    let ours = has_address(&network, "client", |_| true)?;
+    let theirs = has_address(&network, "neighbour", |_| true)?;
+    let peer = |host: &str| if host == "client" { &theirs } else { &ours };
+    interrupt::wait_until(Duration::from_secs(20), "an answer of the other client", || {
+        answers(&network, first, peer(first))
+    })?;
+    for octets in [56, 1_232] {
+        pings_come_back(network.host(first)?, peer(first), octets)?;
+        pings_come_back(network.host(second)?, peer(second), octets)?;
     }
     let said = client_says(&network)?;
     assert!(said.contains("198.51.100.50:") && said.contains("established"), "{said}");

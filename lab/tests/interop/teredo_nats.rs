@@ -2,14 +2,14 @@
 
 use crate::Interop;
 use crate::counters::dropped;
-use crate::teredo_client::{answers, client_says, has_address, qualified, two_qualified};
+use crate::teredo_client::{answers, client_says, has_address, qualified, two_qualified, two_qualified_with};
 use crate::tunnels::carriage::pings_come_back;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::gateway::{run_sixway, run_sixway_on, show_on};
 use sixway_lab::interrupt;
 use sixway_lab::teredo::{
-    CLIENT, HOST, RELAY, SERVER, address_of, closes, hides_by, is_our_nat44, network, network_of_two,
-    run_miredo_client, run_miredo_relay,
+    CLIENT, HOST, RELAY, SERVER, SYMMETRIC_PORT, address_of, closes, hides_by, is_our_nat44, network,
+    network_of_two, preserves_ports, run_miredo_client, run_miredo_relay,
 };
 use sixway_lab::topology::Network;
 use std::time::Duration;
@@ -34,6 +34,19 @@ pub const TESTS: &[Interop] = &[
     }),
     Interop::new("our_teredo_client_without_a_nat_and_a_host_reach_each_other", OURS, without_nat),
     Interop::new("two_of_our_teredo_clients_behind_two_of_our_nat44_reach_each_other", OURS, two_nat44),
+    Interop::new(
+        "two_of_our_teredo_clients_behind_nats_that_preserve_ports_and_are_symmetric_reach_each_other_by_predicted_ports",
+        OURS,
+        || by_predicted_ports(true, 8),
+    ),
+    Interop::new(
+        "our_teredo_client_behind_a_nat_that_preserves_ports_and_is_symmetric_reaches_one_behind_masquerade_by_a_predicted_port",
+        OURS,
+        || by_predicted_ports(false, 8),
+    ),
+    Interop::new("without_predicted_ports_clients_behind_such_nats_do_not_reach_each_other", OURS, || {
+        by_predicted_ports(true, 0)
+    }),
     Interop::new(
         "our_teredo_client_with_miredo_behind_masquerade_and_a_host_reach_each_other",
         MIREDO,
@@ -168,6 +181,38 @@ fn two_nat44() -> Result<()> {
     let said = client_says(&network)?;
     assert!(said.contains("198.51.100.52:") && said.contains("established"), "{said}");
     Ok(())
+}
+
+/// The neighbour's NAT is of the same kind, or it is nftables' masquerade, which admits those that were sent to.
+fn by_predicted_ports(both: bool, ports: u16) -> Result<()> {
+    let network = network_of_two()?;
+    preserves_ports(&network, "nat")?;
+    if both {
+        preserves_ports(&network, "its_nat")?;
+    }
+    run_sixway_on(&network, "server", SERVER)?;
+    let options = format!("port = {SYMMETRIC_PORT}\nprediction_ports = {ports}\n");
+    let [_, neighbour] = two_qualified_with(&network, &options)?;
+    let says = |what: &str| {
+        let mut said = String::new();
+        let waited = interrupt::wait_until(Duration::from_secs(20), what, || {
+            said = client_says(&network)?;
+            Ok(said.contains(what))
+        });
+        waited.map_err(|error| Failure::Unexpected(format!("{error}: {said}"))).map(|()| said)
+    };
+    let said = says("NAT: symmetric · ports: preserved")?;
+    if ports == 0 {
+        assert!(!said.contains("predicted ports"), "{said}");
+        assert!(!answers(&network, "client", &neighbour)?);
+        return says("no answer to 4 bubbles").map(drop);
+    }
+    says("predicted ports: 8 spare ports, 0 in use: the NAT maps each to its own number")?;
+    reaches(&network, "client", &neighbour)?;
+    says("packets pass both ways, from the spare port")?;
+    let address = address_of(&network, "client")?.unwrap_or_default();
+    reaches(&network, "neighbour", &address)?;
+    says("8 spare ports, 1 in use").map(drop)
 }
 
 /// Our client with a server and a relay of miredo.

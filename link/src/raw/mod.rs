@@ -4,10 +4,12 @@ mod gso;
 mod receive;
 mod sender;
 mod sender6;
+mod shared_port;
 mod tunnel;
 
 pub use gso::{Reading, reading};
 pub(crate) use receive::Inbox;
 pub use sender::PacketSender;
 pub use sender6::PacketSender6;
+pub use shared_port::SharedPort;
 pub use tunnel::{RawTunnel, TunnelSender};

@@ -7,6 +7,7 @@
 mod address;
 mod batch;
 mod control;
+mod dealing;
 mod departing;
 mod exchange;
 mod joined;
@@ -14,6 +15,7 @@ mod server;
 mod tunnel;
 
 pub use batch::{Arrivals, BATCH, Departures, Path};
+pub use dealing::place_of;
 pub use exchange::UdpExchange;
 pub use server::UdpServer;
 pub use tunnel::{UdpTunnel, UdpTunnelSender};

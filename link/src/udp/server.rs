@@ -3,7 +3,8 @@
 use super::address::{Address, bound_to};
 use super::batch::{Arrivals, BATCH, Departures, LONGEST, Path};
 use super::control::{self, Control};
-use crate::syscall::{annotate, datagram_socket, failed, set_number, set_receive_room};
+use super::dealing;
+use crate::syscall::{annotate, datagram_socket, failed, set_number, set_option, set_receive_room};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
@@ -58,6 +59,28 @@ impl UdpServer {
         Ok(all)
     }
 
+    /// The same, first of all by these sockets of a previous process, in which datagrams may wait. Those that are too many are closed.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_with(address: SocketAddr, count: usize, inherited: Vec<OwnedFd>) -> io::Result<Vec<Self>> {
+        let mut all: Vec<Self> = inherited.into_iter().take(count.max(1)).map(Self::adopt).collect();
+        let Some(first) = all.first() else { return Self::open(address, count) };
+        if all.len() < count {
+            set_number(first.fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEPORT, 1, "SO_REUSEPORT")?;
+        }
+        while all.len() < count {
+            all.push(Self::bound(address, Sharing::OwnSockets)?);
+        }
+        Ok(all)
+    }
+
+    fn adopt(fd: OwnedFd) -> Self {
+        let local = bound_to(fd.as_fd()).ok().flatten();
+        let local = local.unwrap_or(SocketAddr::from(([0; 4], 0)));
+        Self { fd, local, overflow: 0, overflowed: 0, unsent: 0 }
+    }
+
     /// A socket for one address, though another program may be bound to the same port of all addresses, if that allows it, too (SO_REUSEADDR). The
     /// kernel gives what comes for this address to the socket that is bound to it.
     ///
@@ -67,10 +90,53 @@ impl UdpServer {
         Self::bound(address, Sharing::OtherPrograms)
     }
 
+    /// From now on all datagrams of a client come to one of these sockets, all that are [open](Self::open) for an address in their order: that at
+    /// [`place_of`](super::place_of) the client. Before that the kernel deals flows out.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn deal_by_client(servers: &[Self], prefix_length: u8) -> io::Result<()> {
+        match servers {
+            [first, _, ..] => {
+                dealing::attach(first.fd.as_fd(), first.local.is_ipv4(), prefix_length, servers.len())
+            }
+            [_] | [] => Ok(()),
+        }
+    }
+
+    /// From now on the kernel deals flows out, though sockets of a previous process may have [dealt clients out](Self::deal_by_client).
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn deal_by_flow(servers: &[Self]) -> io::Result<()> {
+        servers.first().map_or(Ok(()), |first| dealing::detach(first.fd.as_fd()))
+    }
+
+    /// A socket for an address, or for all, that has only what comes by one interface. It must be opened again when the interface is another one of
+    /// this name.
+    ///
+    /// # Errors
+    /// As of [`Self::open`]; `NoDevice` or another: there is no such interface.
+    pub fn open_on(interface: &str, address: SocketAddr) -> io::Result<Self> {
+        Self::bound_on(Some(interface), address, Sharing::Nobody)
+    }
+
     fn bound(address: SocketAddr, shared: Sharing) -> io::Result<Self> {
+        Self::bound_on(None, address, shared)
+    }
+
+    fn bound_on(interface: Option<&str>, address: SocketAddr, shared: Sharing) -> io::Result<Self> {
         let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
         let fd = datagram_socket(family).map_err(|error| annotate(error, "socket"))?;
         prepare(fd.as_fd(), address, shared)?;
+        if let Some(interface) = interface {
+            let mut name = [0_u8; libc::IFNAMSIZ];
+            name.iter_mut().zip(interface.bytes()).for_each(|(to, from)| *to = from);
+            // SAFETY: the option takes a device's name, of as many octets.
+            unsafe {
+                set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &name, "SO_BINDTODEVICE")?
+            };
+        }
         let (name, length) = Address::of(address);
         // SAFETY: the address is valid for the call, which reads it alone, and of this length.
         if unsafe { libc::bind(fd.as_raw_fd(), std::ptr::from_ref(&name).cast(), length) } < 0 {
@@ -214,12 +280,14 @@ fn prepare(fd: BorrowedFd<'_>, address: SocketAddr, shared: Sharing) -> io::Resu
     let ip = |option, value, call| set_number(fd, libc::IPPROTO_IP, option, value, call);
     let ipv6 = |option, value, call| set_number(fd, libc::IPPROTO_IPV6, option, value, call);
     let socket = |option, value, call| set_number(fd, libc::SOL_SOCKET, option, value, call);
+    // The address that a datagram came to is that of the socket, unless it has all.
+    let wants_address = libc::c_int::from(address.ip().is_unspecified());
     if address.is_ipv4() {
-        ip(libc::IP_PKTINFO, 1, "IP_PKTINFO")?;
+        ip(libc::IP_PKTINFO, wants_address, "IP_PKTINFO")?;
         ip(libc::IP_MTU_DISCOVER, OMIT, "IP_MTU_DISCOVER")?;
     } else {
         ipv6(libc::IPV6_V6ONLY, 1, "IPV6_V6ONLY")?;
-        ipv6(libc::IPV6_RECVPKTINFO, 1, "IPV6_RECVPKTINFO")?;
+        ipv6(libc::IPV6_RECVPKTINFO, wants_address, "IPV6_RECVPKTINFO")?;
         ipv6(libc::IPV6_MTU_DISCOVER, OMIT, "IPV6_MTU_DISCOVER")?;
         ipv6(libc::IPV6_MTU, IPV6_MIN_MTU, "IPV6_MTU")?;
     }

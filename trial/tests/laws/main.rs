@@ -27,6 +27,7 @@ fn the_tree_is_found_with_every_crate() {
     for path in [
         "wire/src/lib.rs",
         "dataplane/src/lib.rs",
+        "dnssec/src/lib.rs",
         "control/src/lib.rs",
         "link/src/lib.rs",
         "fastpath/src/lib.rs",

@@ -24,15 +24,22 @@ pub(super) struct Believed {
     pub(super) parts: [Vec<Record>; Part::ALL.len()],
     /// The name at the chain's end.
     pub(super) target: Box<[u8]>,
+    /// The zone that the upstream is responsible for.
+    zone: Box<[u8]>,
     /// There are NS records: without other records the reply is a referral.
     refers: bool,
+    /// How long, in seconds, a signed SOA record above the zone lets "no" be believed; the record itself is not kept.
+    above: Option<u32>,
 }
 
 impl Believed {
-    pub(super) fn of(key: &Key, mut reply: Reply, dnssec_ok: bool) -> Result<Self, Disbelieved> {
+    pub(super) fn of(key: &Key, mut reply: Reply, bounds: &Bounds) -> Result<Self, Disbelieved> {
+        let dnssec_ok = bounds.dnssec_ok;
         equalise(&mut reply.answer);
         equalise(&mut reply.authority);
-        let mut believed = Self { target: key.name().into(), ..Self::default() };
+        let above = key.name().len().saturating_sub(bounds.zone.into());
+        let zone = &key.name()[above..];
+        let mut believed = Self { target: key.name().into(), zone: zone.into(), ..Self::default() };
         believed.follow(key, &reply.answer)?;
         if dnssec_ok {
             believed.keep_signatures(&reply.answer);
@@ -113,19 +120,42 @@ impl Believed {
         self.parts[Part::Signatures as usize] = wanted;
     }
 
-    /// An SOA record of the zone that the chain ends in, or that zone's NS records; with DNSSEC, proofs and signatures.
+    /// Of "no", the SOA record of the zone that the chain ends in; with DNSSEC, proofs and signatures. NS records are of no use to a client, which
+    /// asks this server, and would be believed beyond the answer (RFC 2181 §5.4.1): none is kept.
     fn keep_authority(&mut self, authority: &[Record], dnssec_ok: bool) {
-        let wanted = if self.part(Part::Data).is_empty() { rtype::SOA } else { rtype::NS };
-        let of_target = |record: &&Record| record.rtype == wanted && is_within(&self.target, &record.owner);
         self.refers = authority.iter().any(|record| record.rtype == rtype::NS);
-        let mut zone: Vec<Record> = authority.iter().filter(of_target).cloned().collect();
-        if wanted == rtype::SOA {
-            zone.truncate(1);
-        }
+        let soa = authority.iter().find(|record| self.part(Part::Data).is_empty() && self.is_soa(record));
+        // It is at the apex of the zone that signs it (RFC 4034 §3.1.7).
+        let by_another = |soa: &&Record| {
+            let signatures = authority.iter().filter(|record| covers(record, soa));
+            signatures.filter_map(Record::signer).any(|signer| !same(signer, &soa.owner))
+        };
+        let soa = soa.filter(|soa| !by_another(soa));
+        let zone: Vec<Record> =
+            soa.and_then(|soa| self.within_its_zone(soa, authority)).into_iter().collect();
         if dnssec_ok {
             self.parts[Part::Proofs as usize] = self.proofs(authority, &zone);
         }
         self.parts[Part::Authority as usize] = zone;
+    }
+
+    /// Whether this is the SOA record of a zone that the chain's end is in.
+    fn is_soa(&self, record: &Record) -> bool {
+        record.rtype == rtype::SOA && is_within(&self.target, &record.owner)
+    }
+
+    /// Above the zone that it was asked for, an upstream knows nothing (RFC 5452 §6), unless the chain leads there. It may say how long its "no" lasts
+    /// all the same, since it says "no" itself: its SOA record is kept as if it were the zone's. Where that would break a signature, only the time is.
+    fn within_its_zone(&mut self, soa: &Record, authority: &[Record]) -> Option<Record> {
+        let is_above = is_within(&self.target, &self.zone) && soa.owner.len() < self.zone.len();
+        if !is_above {
+            return Some(soa.clone());
+        }
+        if authority.iter().any(|record| covers(record, soa)) {
+            self.above = minimum(soa);
+            return None;
+        }
+        Some(Record { owner: self.zone.clone(), ..soa.clone() })
     }
 
     /// NSEC and NSEC3 records, if they are signed by a zone that a name of the chain lies in, and all signatures of what is kept.
@@ -158,7 +188,7 @@ impl Believed {
             NOERROR if has_data => Ok(Kind::Data),
             NXDOMAIN if has_data => Err(Disbelieved::Contradictory),
             NXDOMAIN => Ok(Kind::NameError),
-            NOERROR if !self.part(Part::Authority).is_empty() => Ok(Kind::NoData),
+            NOERROR if !self.part(Part::Authority).is_empty() || self.above.is_some() => Ok(Kind::NoData),
             NOERROR if has_chain => Ok(Kind::Unfinished),
             NOERROR if self.refers => Err(Disbelieved::Referral),
             NOERROR => Ok(Kind::NoData),
@@ -186,9 +216,8 @@ impl Believed {
 
     /// RFC 2308 §3: the SOA record's own TTL and its MINIMUM field both bound how long "no" is believed; proofs live no longer.
     fn bound_negative(&mut self, bounds: &Bounds) -> Option<u32> {
-        let soa = self.part(Part::Authority).first().filter(|record| record.rtype == rtype::SOA)?;
-        let minimum = soa.data.last_chunk().map(|minimum| u32::from_be_bytes(*minimum))?;
-        let negative = soa.ttl.min(minimum).min(bounds.longest_negative_ttl);
+        let soa = self.part(Part::Authority).first().filter(|record| record.rtype == rtype::SOA);
+        let negative = soa.and_then(minimum).or(self.above)?.min(bounds.longest_negative_ttl);
         for part in [Part::Authority, Part::Proofs] {
             for record in &mut self.parts[part as usize] {
                 record.ttl = record.ttl.min(negative);
@@ -196,6 +225,12 @@ impl Believed {
         }
         Some(negative)
     }
+}
+
+/// RFC 2308 §3: the TTL of a SOA record or its MINIMUM field, whichever is less.
+fn minimum(soa: &Record) -> Option<u32> {
+    let minimum = soa.data.last_chunk().map(|minimum| u32::from_be_bytes(*minimum))?;
+    Some(soa.ttl.min(minimum))
 }
 
 /// Whether a chain that was put together of two leads to no name twice and is not too long; a DNAME record that both have is left in once.

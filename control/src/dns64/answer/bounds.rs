@@ -11,4 +11,6 @@ pub struct Bounds {
     pub longest_negative_ttl: u32,
     /// How long failures, and negative answers without an SOA record, are kept, in seconds (RFC 9520 §3.2: 1 s to 5 min).
     pub failure_ttl: u32,
+    /// Octets of the name of the zone that the upstream is responsible for, which the question's name ends with; 1: the root.
+    pub zone: u8,
 }

@@ -6,6 +6,7 @@ mod body;
 mod bounds;
 mod disbelieved;
 mod extended_error;
+mod kept;
 mod kind;
 mod part;
 mod raw_record;

@@ -103,7 +103,26 @@ fn read_extended_error(value: &[u8]) -> Option<ExtendedError> {
     let (code, text) = value.split_first_chunk()?;
     let text = String::from_utf8_lossy(&text[..text.len().min(LONGEST_TEXT)]);
     let text = text.trim_end_matches(['\0', char::REPLACEMENT_CHARACTER]);
+    // Clients may show it.
+    let text: String = text.chars().filter(|it| !it.is_control() && !reorders_or_hides(*it)).collect();
     Some(ExtendedError { code: u16::from_be_bytes(*code), text: text.into() })
+}
+
+/// Characters that are not seen and change how others are shown: marks, embeddings, overrides and isolates of directions (Unicode Standard Annex #9
+/// §2), separators of lines and paragraphs, characters without width, and tags.
+const fn reorders_or_hides(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{61c}'
+            | '\u{180e}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
+    )
 }
 
 fn read_span(message: &[u8], at: usize) -> Option<RecordSpan> {
@@ -128,4 +147,17 @@ fn keep_record(key: &Key, message: &[u8], at: usize, records: &mut Vec<Record>) 
         records.push(Record { owner: place.owner[..].into(), rtype: place.rtype, ttl, data: data.into() });
     }
     Some(place.data.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_no_characters_that_change_how_others_are_shown() {
+        let text = "a\u{202e}b\u{2066}c\u{200f}d\u{feff}e\u{2028}f\u{e0041}g\u{7}h\u{ad}i é 中 🙂";
+        let value = [&[0, 15][..], text.as_bytes()].concat();
+        let error = read_extended_error(&value).unwrap();
+        assert_eq!((error.code, &*error.text), (15, "abcdefghi é 中 🙂"));
+    }
 }

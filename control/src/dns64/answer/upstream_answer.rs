@@ -36,7 +36,10 @@ pub struct Answer {
     /// The key, then the body.
     octets: Box<[u8]>,
     stored: Instant,
+    /// The upstream's.
     extended_error: Option<Box<ExtendedError>>,
+    /// Ours.
+    own_error: Option<Box<ExtendedError>>,
     lifetime: u32,
     /// No record lives longer than this, in seconds from `stored`.
     longest: u32,
@@ -60,7 +63,7 @@ impl Answer {
             let failure = Self::failure(key, to_the_client(rcode), now, bounds);
             return Ok(Self { extended_error, ..failure });
         }
-        let mut believed = Believed::of(key, reply, bounds.dnssec_ok)?;
+        let mut believed = Believed::of(key, reply, bounds)?;
         let kind = believed.kind(rcode)?;
         let lifetime = believed.bound(kind, bounds);
         let (octets, parts) = body::write(key, &believed.parts).ok_or(Disbelieved::TooLarge)?;
@@ -69,6 +72,7 @@ impl Answer {
             octets,
             stored: now,
             extended_error,
+            own_error: None,
             lifetime,
             longest: u32::MAX,
             parts,
@@ -88,6 +92,7 @@ impl Answer {
             octets: key.octets().into(),
             stored: now,
             extended_error: None,
+            own_error: None,
             lifetime: bounds.failure_ttl,
             longest: u32::MAX,
             parts: Parts::none(key.octets().len()),
@@ -122,6 +127,7 @@ impl Answer {
             octets,
             stored,
             extended_error: rest.extended_error.clone(),
+            own_error: rest.own_error.clone(),
             lifetime: self.left(stored).min(rest.left(stored)),
             longest: u32::MAX,
             parts,
@@ -132,6 +138,18 @@ impl Answer {
             authentic: self.authentic && rest.authentic,
             origin: rest.origin,
         })
+    }
+
+    /// The same answer to a question about a name below: none exists there either (RFC 8020 §2). `None`: this does not deny the very name that was
+    /// queried, but the end of its chain, or no message would hold it.
+    #[must_use]
+    pub fn denied_below(&self, key: &Key) -> Option<Self> {
+        if self.kind != Kind::NameError || self.count(Part::Chain) > 0 {
+            return None;
+        }
+        let (octets, parts) = body::write(key, &Part::ALL.map(|part| self.records(part).collect()))?;
+        let name_length = u8::try_from(key.name().len()).ok()?;
+        Some(Self { octets, parts, name_length, ..self.clone() })
     }
 
     /// The question.
@@ -165,17 +183,28 @@ impl Answer {
         self.security
     }
 
-    /// The extended error of the upstream or of the validator.
+    /// The extended error of the upstream.
     #[must_use]
     pub fn extended_error(&self) -> Option<(u16, &str)> {
         self.extended_error.as_deref().map(|error| (error.code, &*error.text))
     }
 
-    /// Sets its DNSSEC status.
-    pub fn set_security(&mut self, security: Security, extended_error: Option<ExtendedError>) {
+    /// What is to be said of it here: by the validator, or of whose failure it is.
+    #[must_use]
+    pub fn own_error(&self) -> Option<(u16, &str)> {
+        self.own_error.as_deref().map(|error| (error.code, &*error.text))
+    }
+
+    /// Sets what is to be said of it here.
+    pub fn set_own_error(&mut self, error: ExtendedError) {
+        self.own_error = Some(Box::new(error));
+    }
+
+    /// Sets its DNSSEC status, and what the validator says of it.
+    pub fn set_security(&mut self, security: Security, error: Option<ExtendedError>) {
         self.security = security;
-        if extended_error.is_some() {
-            self.extended_error = extended_error.map(Box::new);
+        if !matches!(self.kind, Kind::Failure(_)) {
+            self.own_error = error.map(Box::new);
         }
     }
 
@@ -299,10 +328,9 @@ impl Answer {
 
     /// Octets allocated for it, as far as an allocator lets itself be guessed.
     pub(crate) fn allocated(&self) -> usize {
-        let error = self.extended_error.as_deref();
-        let error =
-            error.map_or(0, |error| allocated(size_of::<ExtendedError>()) + allocated(error.text.len()));
-        allocated(self.octets.len()) + error
+        let errors = self.extended_error.iter().chain(&self.own_error);
+        let errors = errors.map(|error| allocated(size_of::<ExtendedError>()) + allocated(error.text.len()));
+        allocated(self.octets.len()) + errors.sum::<usize>()
     }
 }
 

@@ -1,4 +1,4 @@
-//! The table: an index of slots, and the hand that goes round them.
+//! The table: an index of slots, in two regions, each with a hand that goes round it.
 
 use crate::Instant;
 use crate::dns64::answer::{Answer, ExtendedError, allocated};
@@ -13,17 +13,52 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Octets of a small entry, by which the index is laid out.
 const SMALL_ENTRY: usize = 192;
 
+/// The part of the octets that entries on probation keep when the cache is full: a tenth.
+const PROBATION: usize = 10;
+
+/// The regions, by the highest bit of a place.
+const REGION: u32 = 31;
+const PROVEN: usize = 0;
+const NEW: usize = 1;
+
 /// Answers by question.
 #[derive(Debug)]
 pub struct Cache {
     index: HashTable<u32>,
-    slots: Vec<Slot>,
-    hand: usize,
+    regions: [Region; 2],
     hasher: FixedState,
-    /// Octets that the answers hold outside their slots.
-    held: usize,
     limit: usize,
     evicted: u64,
+}
+
+/// Slots without gaps, and the hand.
+#[derive(Debug, Default)]
+struct Region {
+    slots: Vec<Slot>,
+    hand: usize,
+    /// Octets that the answers hold outside their slots.
+    held: usize,
+}
+
+impl Region {
+    fn octets(&self) -> usize {
+        self.held + allocated(self.slots.capacity() * size_of::<Slot>())
+    }
+
+    /// Makes room for one more slot: a sixteenth more, since a table that doubles wastes up to half of what it takes.
+    fn grow(&mut self) {
+        if self.slots.len() == self.slots.capacity() {
+            self.slots.reserve_exact(self.slots.len() / 16 + 16);
+        }
+    }
+
+    /// Gives memory back to the other region.
+    fn shrink(&mut self) {
+        let (length, spare) = (self.slots.len(), self.slots.len() / 16 + 16);
+        if self.slots.capacity() > length + 2 * spare {
+            self.slots.shrink_to(length + spare);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -33,9 +68,33 @@ struct Slot {
     used: AtomicBool,
 }
 
+/// Where an entry is: its region and its slot there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    fn new(region: usize, slot: usize) -> Option<Self> {
+        let slot = u32::try_from(slot).ok().filter(|slot| slot >> REGION == 0)?;
+        Some(Self((region as u32) << REGION | slot))
+    }
+
+    fn region(self) -> usize {
+        (self.0 >> REGION) as usize
+    }
+
+    fn slot(self) -> usize {
+        (self.0 & !(1 << REGION)) as usize
+    }
+}
+
 /// The index takes 64 bits and looks at the lowest and the highest of them.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
+}
+
+fn slot_at(regions: &[Region; 2], place: u32) -> &Slot {
+    let place = Place(place);
+    &regions[place.region()].slots[place.slot()]
 }
 
 impl Cache {
@@ -44,10 +103,8 @@ impl Cache {
     pub fn new(octets: usize, seed: u64) -> Self {
         Self {
             index: HashTable::with_capacity(octets / SMALL_ENTRY),
-            slots: Vec::new(),
-            hand: 0,
+            regions: Default::default(),
             hasher: FixedState::with_seed(seed),
-            held: 0,
             limit: octets,
             evicted: 0,
         }
@@ -56,106 +113,142 @@ impl Cache {
     /// The answer to a question, fresh or not; marks it as used.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&Answer> {
-        let slot = &self.slots[self.place(key)?];
+        let slot = self.slot(key)?;
         slot.used.store(true, Ordering::Relaxed);
+        Some(&slot.answer)
+    }
+
+    /// As [`Self::get`], for who waits since that time: what was stored for it is not used by that.
+    #[must_use]
+    pub fn get_since(&self, key: &Key, since: Instant) -> Option<&Answer> {
+        let slot = self.slot(key)?;
+        if slot.answer.stored() < since {
+            slot.used.store(true, Ordering::Relaxed);
+        }
         Some(&slot.answer)
     }
 
     /// As [`Self::get`], without marking it as used.
     #[must_use]
     pub fn peek(&self, key: &Key) -> Option<&Answer> {
-        Some(&self.slots[self.place(key)?].answer)
+        Some(&self.slot(key)?.answer)
     }
 
     /// Stores an answer, replacing the previous one to that question. Evicts others for it; an answer larger than the cache is not stored.
     pub fn insert(&mut self, key: &Key, answer: Answer) {
         debug_assert_eq!(answer.key(), *key, "an answer is kept under its own question");
-        let size = answer.allocated();
         if let Some(place) = self.place(key) {
-            self.held = self.held - self.slots[place].answer.allocated() + size;
-            self.slots[place].answer = answer;
+            let region = &mut self.regions[place.region()];
+            let slot = &mut region.slots[place.slot()];
+            region.held = region.held - slot.answer.allocated() + answer.allocated();
+            slot.answer = answer;
         } else {
-            self.append(key, answer, size);
+            let hash = self.hash(key.octets());
+            self.append(NEW, Slot { answer, hash, used: AtomicBool::new(false) });
         }
-        while self.octets() > self.limit && !self.slots.is_empty() {
-            self.evict();
-        }
+        self.evict_down_to_the_limit();
     }
 
     /// Sets the DNSSEC status of the answer to a question.
     pub fn set_security(&mut self, key: &Key, security: Security, extended_error: Option<ExtendedError>) {
         let Some(place) = self.place(key) else { return };
-        let answer = &mut self.slots[place].answer;
-        self.held -= answer.allocated();
+        let region = &mut self.regions[place.region()];
+        let answer = &mut region.slots[place.slot()].answer;
+        region.held -= answer.allocated();
         answer.set_security(security, extended_error);
-        self.held += answer.allocated();
+        region.held += answer.allocated();
     }
 
     /// Forgets all DNSSEC statuses; removes answers that did not validate.
     pub fn forget_verdicts(&mut self) {
-        let mut place = 0;
-        while let Some(slot) = self.slots.get_mut(place) {
-            if matches!(slot.answer.security(), Security::Bogus | Security::Indeterminate) {
-                self.take(place);
-            } else {
-                slot.answer.set_security(Security::Unchecked, None);
-                place += 1;
+        self.retain(|answer| {
+            let kept = !matches!(answer.security(), Security::Bogus | Security::Indeterminate);
+            if kept {
+                answer.set_security(Security::Unchecked, None);
             }
-        }
+            kept
+        });
     }
 
     /// Limits the lifetime of the answer to a question to this many seconds from `now`.
     pub fn limit_lifetime(&mut self, key: &Key, now: Instant, seconds: u32) {
-        if let Some(place) = self.place(key) {
-            self.slots[place].answer.limit_lifetime(now, seconds);
+        if let Some(answer) = self.answer_mut(key) {
+            answer.limit_lifetime(now, seconds);
         }
     }
 
     /// Clamps the lifetime of the answer to a question to these seconds from `now`.
     pub fn hold(&mut self, key: &Key, now: Instant, least: u32, most: u32) {
-        if let Some(place) = self.place(key) {
-            self.slots[place].answer.hold(now, least, most);
+        if let Some(answer) = self.answer_mut(key) {
+            answer.hold(now, least, most);
         }
     }
 
     /// Removes the answer to a question.
     pub fn remove(&mut self, key: &Key) -> Option<Answer> {
-        self.place(key).map(|place| self.take(place))
+        self.place(key).map(|place| self.take(place).answer)
     }
 
-    /// Removes all answers for a name, in lower case, and, unless `exactly`, for all names below it. Returns how many.
-    pub fn remove_below(&mut self, name: &[u8], exactly: bool) -> usize {
+    /// Removes the answers for which `keeps` is false. Returns how many.
+    pub fn retain(&mut self, mut keeps: impl FnMut(&mut Answer) -> bool) -> usize {
         let before = self.len();
-        let mut place = 0;
-        while let Some(slot) = self.slots.get(place) {
-            let question = slot.answer.question();
-            let own = &question[..question.len() - 4];
-            if own == name || !exactly && is_within(own, name) {
-                self.take(place);
-            } else {
-                place += 1;
+        for number in [PROVEN, NEW] {
+            let mut at = 0;
+            while let Some(slot) = self.regions[number].slots.get_mut(at) {
+                let allocated = slot.answer.allocated();
+                let kept = keeps(&mut slot.answer);
+                let now = slot.answer.allocated();
+                self.regions[number].held = self.regions[number].held - allocated + now;
+                match Place::new(number, at).filter(|_| !kept) {
+                    Some(place) => drop(self.take(place)),
+                    None => at += 1,
+                }
             }
         }
         before - self.len()
     }
 
+    /// Takes another limit, in octets.
+    pub fn resize(&mut self, octets: usize) {
+        self.limit = octets;
+        self.evict_down_to_the_limit();
+    }
+
+    /// Removes all answers for a name, in lower case, and, unless `exactly`, for all names below it. Returns how many.
+    pub fn remove_below(&mut self, name: &[u8], exactly: bool) -> usize {
+        self.retain(|answer| {
+            let question = answer.question();
+            let own = &question[..question.len() - 4];
+            own != name && (exactly || !is_within(own, name))
+        })
+    }
+
+    /// All answers, fresh or not: first those that were queried again, and of these those that were used since the hand passed them; then those on
+    /// probation in the same order.
+    pub fn answers_by_use(&self) -> impl Iterator<Item = &Answer> {
+        [(PROVEN, true), (PROVEN, false), (NEW, true), (NEW, false)].into_iter().flat_map(|(number, used)| {
+            let slots = self.regions[number].slots.iter();
+            slots.filter(move |slot| slot.used.load(Ordering::Relaxed) == used).map(|slot| &slot.answer)
+        })
+    }
+
     /// Entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.regions.iter().map(|region| region.slots.len()).sum()
     }
 
     /// Whether nothing is kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
+        self.len() == 0
     }
 
     /// Octets of memory, the allocator's own included.
     #[must_use]
     pub fn octets(&self) -> usize {
-        let slots = allocated(self.slots.capacity() * size_of::<Slot>());
-        self.held + slots + allocated(self.index.allocation_size())
+        let regions: usize = self.regions.iter().map(Region::octets).sum();
+        regions + allocated(self.index.allocation_size())
     }
 
     /// Evicted entries.
@@ -168,56 +261,78 @@ impl Cache {
         self.hasher.hash_one(key) as u32
     }
 
-    fn place(&self, key: &Key) -> Option<usize> {
+    fn place(&self, key: &Key) -> Option<Place> {
         let hash = self.hash(key.octets());
         let same = |place: &u32| {
-            let slot = &self.slots[*place as usize];
+            let slot = slot_at(&self.regions, *place);
             slot.hash == hash && slot.answer.octets().starts_with(key.octets())
         };
-        self.index.find(spread(hash), same).map(|place| *place as usize)
+        self.index.find(spread(hash), same).map(|place| Place(*place))
     }
 
-    fn append(&mut self, key: &Key, answer: Answer, size: usize) {
-        if self.slots.len() == self.slots.capacity() {
-            // An eighth more: a table that doubles wastes up to half of what it takes.
-            self.slots.reserve_exact(self.slots.len() / 8 + 16);
+    fn slot(&self, key: &Key) -> Option<&Slot> {
+        self.place(key).map(|place| slot_at(&self.regions, place.0))
+    }
+
+    fn answer_mut(&mut self, key: &Key) -> Option<&mut Answer> {
+        let place = self.place(key)?;
+        Some(&mut self.regions[place.region()].slots[place.slot()].answer)
+    }
+
+    fn append(&mut self, number: usize, slot: Slot) {
+        let region = &mut self.regions[number];
+        let Some(place) = Place::new(number, region.slots.len()) else { return };
+        region.grow();
+        region.held += slot.answer.allocated();
+        let hash = spread(slot.hash);
+        region.slots.push(slot);
+        let regions = &self.regions;
+        self.index.insert_unique(hash, place.0, |place| spread(slot_at(regions, *place).hash));
+    }
+
+    fn evict_down_to_the_limit(&mut self) {
+        while self.octets() > self.limit && !self.is_empty() {
+            self.evict();
         }
-        let hash = self.hash(key.octets());
-        let Ok(place) = u32::try_from(self.slots.len()) else { return };
-        self.slots.push(Slot { answer, hash, used: AtomicBool::new(false) });
-        self.held += size;
-        let slots = &self.slots;
-        self.index.insert_unique(spread(hash), place, |place| spread(slots[*place as usize].hash));
     }
 
-    /// One step of the hand.
+    /// One step of a hand: of those on probation while they have more than their part, else of the others.
     fn evict(&mut self) {
-        if self.hand >= self.slots.len() {
-            self.hand = 0;
+        let new = self.regions[NEW].octets() * PROBATION > self.limit && !self.regions[NEW].slots.is_empty();
+        let number = if new || self.regions[PROVEN].slots.is_empty() { NEW } else { PROVEN };
+        let region = &mut self.regions[number];
+        if region.hand >= region.slots.len() {
+            region.hand = 0;
         }
-        if !std::mem::take(self.slots[self.hand].used.get_mut()) {
-            self.take(self.hand);
-            self.evicted += 1;
+        let at = region.hand;
+        let used = region.slots.get_mut(at).is_some_and(|slot| std::mem::take(slot.used.get_mut()));
+        region.hand += 1;
+        let Some(place) = Place::new(number, at).filter(|_| number == NEW || !used) else { return };
+        let slot = self.take(place);
+        match used {
+            true => self.append(PROVEN, slot),
+            false => self.evicted += 1,
         }
-        self.hand += 1;
     }
 
-    fn take(&mut self, place: usize) -> Answer {
+    fn take(&mut self, place: Place) -> Slot {
         self.unlist(place);
-        let slot = self.slots.swap_remove(place);
-        if let Some(moved) = self.slots.get(place) {
-            let last = self.slots.len() as u32;
-            if let Some(listed) = self.index.find_mut(spread(moved.hash), |listed| *listed == last) {
-                *listed = place as u32;
-            }
+        let region = &mut self.regions[place.region()];
+        let slot = region.slots.swap_remove(place.slot());
+        region.held -= slot.answer.allocated();
+        let last = Place::new(place.region(), region.slots.len());
+        if let Some((moved, last)) = region.slots.get(place.slot()).zip(last)
+            && let Some(listed) = self.index.find_mut(spread(moved.hash), |listed| *listed == last.0)
+        {
+            *listed = place.0;
         }
-        self.held -= slot.answer.allocated();
-        slot.answer
+        self.regions[place.region()].shrink();
+        slot
     }
 
-    fn unlist(&mut self, place: usize) {
-        let hash = spread(self.slots[place].hash);
-        if let Ok(entry) = self.index.find_entry(hash, |listed| *listed as usize == place) {
+    fn unlist(&mut self, place: Place) {
+        let hash = spread(slot_at(&self.regions, place.0).hash);
+        if let Ok(entry) = self.index.find_entry(hash, |listed| *listed == place.0) {
             entry.remove();
         }
     }

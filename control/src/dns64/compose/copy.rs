@@ -2,7 +2,7 @@
 
 use super::message::{MessageWriter, QUESTION_NAME};
 use super::options::ResponseOptions;
-use crate::dns64::answer::{Answer, Kind, Part, RawRecord, rtype};
+use crate::dns64::answer::{Answer, Part, RawRecord, rtype};
 use crate::dns64::name::{LONGEST_NAME, Name, same};
 use crate::dns64::query::Query;
 
@@ -51,6 +51,22 @@ impl<'s, 'm> Section<'s, 'm> {
         Self { message, answer, ageing: Ageing::of(answer, options), is_own }
     }
 
+    /// As the section that [`with_part`](Self::with_part) says it of.
+    pub(super) fn again(
+        message: &'s mut MessageWriter<'m>,
+        answer: &'s Answer,
+        ageing: Ageing,
+        is_own: bool,
+    ) -> Self {
+        Self { message, answer, ageing, is_own }
+    }
+
+    /// Copies all of a part; returns whether it answers this very question name.
+    pub(super) fn with_part(mut self, part: Part) -> bool {
+        self.part(part);
+        self.is_own
+    }
+
     /// The chain is not written, or not immediately: nothing may point at it.
     pub(super) fn without_chain(self) -> Self {
         let is_own = self.is_own && self.answer.count(Part::Chain) == 0;
@@ -62,8 +78,11 @@ impl<'s, 'm> Section<'s, 'm> {
         if !self.is_own {
             return expanded(self.message, self.answer, part, self.ageing, None);
         }
-        let start = self.message.out.len();
-        self.message.out.extend_from_slice(self.answer.part(part));
+        let (start, records) = (self.message.out.len(), self.answer.part(part));
+        if records.is_empty() {
+            return;
+        }
+        self.message.out.extend_from_slice(records);
         if !self.message.is_too_large() {
             age(&mut self.message.out[start..], self.ageing);
         }
@@ -83,10 +102,8 @@ impl<'s, 'm> Section<'s, 'm> {
         }
     }
 
-    /// The authority section. A "yes" can do without it, if nothing in it proves anything.
+    /// The authority section.
     pub(super) fn authority(&mut self, dnssec_ok: bool) {
-        let proves = dnssec_ok && self.answer.count(Part::Proofs) != 0;
-        self.message.begin_authority(self.answer.kind() == Kind::Data && !proves);
         self.part(Part::Authority);
         if dnssec_ok {
             self.part(Part::Proofs);
@@ -113,11 +130,14 @@ pub(super) fn expanded(
     ageing: Ageing,
     owner: Option<&[u8]>,
 ) {
-    for record in answer.raw_records(part) {
+    for (written, record) in (0..).zip(answer.raw_records(part)) {
         let mut name = Name::new();
         let most = record.data.len() + LONGEST_BESIDE_DATA;
-        if answer.expand_owner(&record, &mut name).is_none() || !message.has_room(most) {
+        if answer.expand_owner(&record, &mut name).is_none() {
             return;
+        }
+        if !message.has_room(most) {
+            return message.cut_short(written, answer.count(part) as u32);
         }
         message.out.extend_from_slice(if owner.is_some() { &QUESTION_NAME } else { &name });
         message.out.extend_from_slice(&record.rtype.to_be_bytes());

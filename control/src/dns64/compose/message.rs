@@ -1,8 +1,10 @@
 //! The frame of a message: header, question, counts, OPT record, truncation, padding.
 
 use super::options::{LocalRecord, ResponseOptions};
-use crate::dns64::answer::Part;
-use crate::dns64::query::{HEADER, OPT, PADDING, Query, Unreadable};
+use crate::dns64::answer::{Part, rtype};
+use crate::dns64::query::{COOKIE, Fault, HEADER, KEEPALIVE, OPT, PADDING, Query, Unreadable};
+use arrayvec::ArrayString;
+use std::fmt::Write as _;
 
 /// Octets of a message on a stream (RFC 1035 §4.2.2).
 const LARGEST: usize = 65_535;
@@ -12,6 +14,15 @@ const BLOCK: usize = 468;
 
 /// RFC 8914 §2: the option's code.
 const EXTENDED_ERROR: u16 = 15;
+
+/// What is withheld here may be given out as soon as the rules change, so "no" is believed no longer, in seconds.
+const OWN_NO: u32 = 60;
+
+/// The mailbox of zones that nobody looks after (RFC 6303 §3).
+const NOBODY_INVALID: &[u8] = b"\x06nobody\x07invalid\x00";
+
+/// RFC 8914 §4.1: the code for what has none.
+const OTHER: u16 = 0;
 
 /// RFC 1035 §4.1.4: a pointer to the question's name.
 pub(super) const QUESTION_NAME: [u8; 2] = [0xc0, HEADER as u8];
@@ -23,12 +34,12 @@ pub(super) struct MessageWriter<'a> {
     rcode: u16,
     options: &'a ResponseOptions<'a>,
     question_end: usize,
-    /// Where the authority section begins, once it has begun.
-    authority_at: Option<usize>,
     answers: u16,
     authorities: u16,
-    /// The authority section may be left out to save the rest from truncation.
-    spare_authority: bool,
+    /// Records are missing.
+    cut: bool,
+    /// How many.
+    said: ArrayString<40>,
 }
 
 impl<'a> MessageWriter<'a> {
@@ -47,10 +58,10 @@ impl<'a> MessageWriter<'a> {
             rcode,
             options,
             question_end,
-            authority_at: None,
             answers: 0,
             authorities: 0,
-            spare_authority: false,
+            cut: false,
+            said: ArrayString::new(),
         }
     }
 
@@ -62,20 +73,30 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    /// What is written from here on belongs to the authority section, which may be left out if it is to `spare`.
-    pub(super) fn begin_authority(&mut self, spare: bool) {
-        self.authority_at = Some(self.out.len());
-        self.spare_authority = spare;
-    }
-
     /// The largest that the sections may become; what is synthesised stays below.
     pub(super) fn has_room(&self, octets: usize) -> bool {
         self.out.len() + octets <= LARGEST - 256
     }
 
-    /// The message will be truncated, or this section omitted: nothing more needs to be written correctly.
+    /// The message will be truncated: nothing more needs to be written correctly.
     pub(super) fn is_too_large(&self) -> bool {
         self.options.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
+    }
+
+    /// A SOA record that makes "no" one that can be kept (RFC 2308 §5), for a short time. The name that has nothing is its owner, and so
+    /// above itself.
+    pub(super) fn own_soa(&mut self, owner: &[u8]) {
+        let timers = [1, 3_600, 1_200, 604_800, OWN_NO].map(u32::to_be_bytes);
+        let length = owner.len() + NOBODY_INVALID.len() + timers.as_flattened().len();
+        self.out.extend_from_slice(owner);
+        self.out.extend_from_slice(&rtype::SOA.to_be_bytes());
+        self.out.extend_from_slice(&self.query.qclass.to_be_bytes());
+        self.out.extend_from_slice(&self.options.ttl.unwrap_or(OWN_NO).to_be_bytes());
+        self.out.extend_from_slice(&(length as u16).to_be_bytes());
+        self.out.extend_from_slice(owner);
+        self.out.extend_from_slice(NOBODY_INVALID);
+        self.out.extend_from_slice(timers.as_flattened());
+        self.count(Part::Authority, 1);
     }
 
     pub(super) fn local(&mut self, record: &LocalRecord<'_>, part: Part) {
@@ -89,26 +110,30 @@ impl<'a> MessageWriter<'a> {
         self.count(part, 1);
     }
 
-    /// Header, OPT record and padding; what is too large loses its authority section if it can be spared, else all its records.
+    /// Header, OPT record and padding; what is too large loses the texts of its errors, then all its records.
     pub(super) fn finish(mut self) {
         let limit = self.options.limit.map_or(LARGEST, usize::from);
-        let mut text = self.options.extended_error.map_or("", |(_, text)| text);
-        let mut truncated = false;
-        if self.out.len() + self.opt_length(text) > limit {
-            text = "";
+        let said = self.said;
+        let own = self.options.extended_error.or(self.cut.then_some((OTHER, said.as_str())));
+        let mut errors = [own, self.options.upstream_error];
+        if self.out.len() + self.opt_length(&errors) > limit {
+            errors = errors.map(|error| error.map(|(code, _)| (code, "")));
         }
-        if let Some(at) = self.authority_at.filter(|_| self.spare_authority)
-            && self.out.len() + self.opt_length(text) > limit
-        {
-            self.out.truncate(at);
-            self.authorities = 0;
-        }
-        if self.out.len() + self.opt_length(text) > limit {
+        let mut truncated = self.cut;
+        if self.out.len() + self.opt_length(&errors) > limit {
             self.out.truncate(self.question_end);
             (self.answers, self.authorities, truncated) = (0, 0, true);
         }
         self.write_header(truncated);
-        self.write_opt(text, limit);
+        self.write_opt(&errors, limit);
+    }
+
+    /// Records are missing for which there was no room, though a stream takes the largest messages: TC says so (RFC 2181 §9).
+    pub(super) fn cut_short(&mut self, written: u16, all: u32) {
+        self.cut = true;
+        self.said.clear();
+        // The text is shorter than the room for it.
+        let _ = write!(self.said, "only {written} of {all} records");
     }
 
     fn write_header(&mut self, truncated: bool) {
@@ -128,25 +153,37 @@ impl<'a> MessageWriter<'a> {
         }
     }
 
-    fn opt_length(&self, text: &str) -> usize {
-        match (self.query.edns, self.options.extended_error) {
-            (None, _) => 0,
-            (Some(_), None) => 11,
-            (Some(_), Some(_)) => 11 + 6 + text.len(),
-        }
+    fn opt_length(&self, errors: &[Option<(u16, &str)>]) -> usize {
+        let errors = errors.iter().flatten().map(|(_, text)| 6 + text.len());
+        let cookie = self.options.cookie.map_or(0, |cookie| 4 + cookie.len());
+        let keepalive = self.keepalive().map_or(0, |_| 6);
+        self.query.edns.map_or(0, |_| 11 + errors.sum::<usize>() + cookie + keepalive)
     }
 
-    fn write_opt(&mut self, text: &str, limit: usize) {
+    /// RFC 7828 §3.3.2: only for a client that asks.
+    fn keepalive(&self) -> Option<u16> {
+        self.options.keepalive.filter(|_| self.query.edns.is_some_and(|edns| edns.keepalive))
+    }
+
+    fn write_opt(&mut self, errors: &[Option<(u16, &str)>], limit: usize) {
         let Some(edns) = self.query.edns else { return };
         let [payload0, payload1] = self.options.udp_payload.to_be_bytes();
         let dnssec_ok = u8::from(edns.dnssec_ok) << 7;
         self.out.extend_from_slice(&[0, 0, OPT as u8, payload0, payload1]);
         self.out.extend_from_slice(&[(self.rcode >> 4) as u8, 0, dnssec_ok, 0, 0, 0]);
         let options_at = self.out.len();
-        if let Some((code, _)) = self.options.extended_error {
+        for (code, text) in errors.iter().flatten() {
             self.write_option(EXTENDED_ERROR, text.len() + 2);
             self.out.extend_from_slice(&code.to_be_bytes());
             self.out.extend_from_slice(text.as_bytes());
+        }
+        if let Some(cookie) = self.options.cookie {
+            self.write_option(COOKIE, cookie.len());
+            self.out.extend_from_slice(&cookie);
+        }
+        if let Some(idle) = self.keepalive() {
+            self.write_option(KEEPALIVE, 2);
+            self.out.extend_from_slice(&idle.to_be_bytes());
         }
         if self.options.pad && edns.padding {
             let padded = (self.out.len() + 4).next_multiple_of(BLOCK).min(limit);
@@ -165,22 +202,28 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
-/// Answers with FORMERR, NOTIMP or BADVERS. Returns whether there is an answer.
-pub(super) fn unreadable(out: &mut Vec<u8>, query: &[u8], why: Unreadable, udp_payload: u16) -> bool {
+/// Answers with FORMERR, NOTIMP or BADVERS, with the question and with an OPT record if these could be read (RFC 6891 §6.1.1); DO is copied
+/// (RFC 3225 §3). Returns whether there is an answer.
+pub(super) fn unreadable(out: &mut Vec<u8>, query: &[u8], what: &Unreadable, udp_payload: u16) -> bool {
     out.clear();
     let Some(header) = query.first_chunk::<HEADER>() else { return false };
-    let rcode = match why {
-        Unreadable::Silent => return false,
-        Unreadable::Malformed => 1,
-        Unreadable::NotImplemented => 4,
-        Unreadable::BadVersion => 0,
+    // BADVERS is 16; its upper eight bits are in the OPT record (RFC 6891 §9).
+    let (rcode, upper) = match what.why {
+        Fault::Silent => return false,
+        Fault::Malformed => (1, 0),
+        Fault::NotImplemented => (4, 0),
+        Fault::BadVersion => (0, 1),
     };
     out.extend_from_slice(&[header[0], header[1], 0x80 | header[2] & 0x79, 0x80 | header[3] & 0x10 | rcode]);
     out.extend_from_slice(&[0; 8]);
-    if why == Unreadable::BadVersion {
+    if let Some(question) = query.get(HEADER..HEADER + what.question).filter(|it| !it.is_empty()) {
+        out.extend_from_slice(question);
+        out[5] = 1;
+    }
+    if let Some(edns) = what.edns {
         let [payload0, payload1] = udp_payload.to_be_bytes();
-        // BADVERS is 16; its upper eight bits are stored here (RFC 6891 §9).
-        out.extend_from_slice(&[0, 0, OPT as u8, payload0, payload1, 1, 0, 0, 0, 0, 0]);
+        let dnssec_ok = u8::from(edns.dnssec_ok) << 7;
+        out.extend_from_slice(&[0, 0, OPT as u8, payload0, payload1, upper, 0, dnssec_ok, 0, 0, 0]);
         out[HEADER - 1] = 1;
     }
     true

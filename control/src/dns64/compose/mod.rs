@@ -9,5 +9,5 @@ mod responses;
 mod synthesis;
 
 pub use options::{Embedded, LocalRecord, ResponseOptions};
-pub use responses::{empty, filtered, forwarded, local, renamed, rewritten, unreadable};
+pub use responses::{empty, filtered, forwarded, local, renamed, rewritten, unreadable, withheld};
 pub use synthesis::{mapped, synthesised};

@@ -1,6 +1,7 @@
 //! The contents of a message other than an upstream's records.
 
 use crate::Instant;
+use crate::dns64::cookie::COOKIE_OCTETS;
 use arrayvec::ArrayVec;
 use std::net::Ipv6Addr;
 
@@ -22,6 +23,12 @@ pub struct ResponseOptions<'a> {
     pub limit: Option<u16>,
     /// The extended error for EDNS clients (RFC 8914).
     pub extended_error: Option<(u16, &'a str)>,
+    /// The extended error of the upstream, next to ours (RFC 8914 §2 allows several).
+    pub upstream_error: Option<(u16, &'a str)>,
+    /// The cookie for a client that has one (RFC 7873).
+    pub cookie: Option<[u8; COOKIE_OCTETS]>,
+    /// How long the stream may be idle, in tenths of a second, for a client that asks (RFC 7828).
+    pub keepalive: Option<u16>,
     /// Our UDP payload size in the OPT record, in octets.
     pub udp_payload: u16,
     /// The message is padded if the client padded its query (RFC 8467): only where it is encrypted.

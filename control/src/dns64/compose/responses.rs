@@ -1,9 +1,9 @@
 //! The kinds of answers, each a whole message.
 
 use super::copy::{self, Ageing, Section};
-use super::message::{self, MessageWriter};
+use super::message::{self, MessageWriter, QUESTION_NAME};
 use super::options::{LocalRecord, ResponseOptions};
-use crate::dns64::answer::{Answer, Part, rtype};
+use crate::dns64::answer::{Answer, NOERROR, Part, rtype};
 use crate::dns64::query::{Query, Unreadable};
 use std::net::IpAddr;
 
@@ -43,9 +43,10 @@ pub fn filtered(
             left_out == 0 || !(record.covers(rtype::AAAA) || record.covers(rtype::A))
         });
     }
-    // An empty answer with NS records would look like a referral (RFC 2308 §2.2).
-    if left_out < answer.count(Part::Data) {
-        section.authority(query.dnssec_ok());
+    let first = answer.raw_records(Part::Data).next().filter(|_| left_out == answer.count(Part::Data));
+    match first {
+        Some(record) => message.own_soa(answer.raw_owner(&record)),
+        None => section.authority(query.dnssec_ok()),
     }
     message.finish();
     left_out
@@ -63,6 +64,13 @@ pub fn empty(
     if let Some(answer) = authority {
         Section::of(&mut message, query, answer, options).without_chain().authority(query.dnssec_ok());
     }
+    message.finish();
+}
+
+/// Nothing of the type at the name, because it is withheld: with a SOA record of our own, so that this can be kept for a while.
+pub fn withheld(out: &mut Vec<u8>, query: &Query<'_>, options: &ResponseOptions<'_>) {
+    let mut message = MessageWriter::begin(out, query, NOERROR, options);
+    message.own_soa(&QUESTION_NAME);
     message.finish();
 }
 
@@ -117,6 +125,6 @@ pub fn renamed(out: &mut Vec<u8>, query: &Query<'_>, answer: &Answer, options: &
 }
 
 /// The answer to an unreadable query. Returns whether there is one.
-pub fn unreadable(out: &mut Vec<u8>, query: &[u8], why: Unreadable, udp_payload: u16) -> bool {
-    message::unreadable(out, query, why, udp_payload)
+pub fn unreadable(out: &mut Vec<u8>, query: &[u8], what: &Unreadable, udp_payload: u16) -> bool {
+    message::unreadable(out, query, what, udp_payload)
 }

@@ -20,11 +20,11 @@ pub fn synthesised(
     mut embed: impl FnMut(Ipv4Addr, &mut Embedded),
     options: &ResponseOptions<'_>,
 ) -> usize {
-    let mut made = 0;
+    let (mut made, mut left_out) = (0, 0);
     let mut addresses = Embedded::new();
     let ageing = Ageing::of(a, options);
     let mut message = MessageWriter::begin(out, query, NOERROR, options);
-    Section::of(&mut message, query, a, options).part(Part::Chain);
+    let is_own = Section::of(&mut message, query, a, options).with_part(Part::Chain);
     for record in a.raw_records(Part::Data).filter(|record| record.rtype == rtype::A) {
         if message.is_too_large() {
             break;
@@ -36,7 +36,8 @@ pub fn synthesised(
         for address in &addresses {
             let owner = a.raw_owner(&record);
             if !message.has_room(owner.len() + BEHIND_OWNER) {
-                break;
+                left_out += 1;
+                continue;
             }
             message.out.extend_from_slice(owner);
             message.out.extend_from_slice(&aaaa(&record, ttl));
@@ -45,11 +46,14 @@ pub fn synthesised(
         }
     }
     message.count(Part::Data, made);
+    if left_out != 0 {
+        message.cut_short(made, u32::from(made) + left_out);
+    }
     if made == 0 {
         out.clear();
         return 0;
     }
-    let mut section = Section::of(&mut message, query, a, options);
+    let mut section = Section::again(&mut message, a, ageing, is_own);
     if query.dnssec_ok() {
         section.records(Part::Signatures, |record| !record.covers(rtype::A));
     }

@@ -1,11 +1,17 @@
 //! Questions that no upstream sees: whole messages, read by another implementation of the wire format.
 
 use super::*;
-use crate::dns64::policy::{settings, wire};
-use crate::dns64::settings::{Rule, Synthesis};
+use crate::dns64::compose::ResponseOptions;
+use crate::dns64::hosts::Hosts;
+use crate::dns64::policy::{Policy, settings, wire};
+use crate::dns64::query::Query;
+use crate::dns64::settings::{Designated, DesignatedTransport, Reverse, Rule, Settings, Synthesis, Wire};
 use domain::base::Message;
 use domain::base::iana::Rtype;
 use domain::rdata::AllRecordData;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
+use std::net::Ipv6Addr;
+use std::sync::Arc;
 
 /// What is answered, in text: RCODE, flags, then the records of both sections.
 struct Told {
@@ -31,7 +37,7 @@ fn ask_as(settings: &Settings, client: &str, untouched: bool, name: &str, rtype:
         qtype: rtype.to_int(),
         untouched,
     };
-    let answer = local.answer(&policy, asked)?;
+    let answer = local.answer(&policy, asked).or_else(|| local.unasked(asked))?;
     let mut out = Vec::new();
     answer.write(&mut out, &Query::read(&message).unwrap(), &ResponseOptions::default());
     Some(told(&out))
@@ -250,4 +256,77 @@ fn a_query_for_any_gets_one_record_if_so_configured() {
     assert_eq!(told.answer, ["a.example 3600 HINFO \"RFC8482\" \"\""]);
     assert!(ask(&settings(), "a.example", Rtype::ANY).is_none());
     assert!(ask(&minimal, "a.example", Rtype::A).is_none());
+}
+
+#[test]
+fn designated_resolvers_are_those_of_rfc_9462() {
+    let name = Wire(wire("dns.example").into());
+    let tls = Designated {
+        name: name.clone(),
+        transport: DesignatedTransport::Tls,
+        port: 853,
+        v4: vec![],
+        v6: vec!["2001:db8::53".parse().unwrap()],
+    };
+    let https = Designated {
+        name,
+        transport: DesignatedTransport::Https("/dns-query{?dns}".into()),
+        port: 8443,
+        v4: vec!["192.0.2.53".parse().unwrap()],
+        v6: vec![],
+    };
+    let settings = Settings { designated: vec![tls, https], ..settings() };
+    let answer = answered(&settings, "_dns.resolver.arpa", Rtype::SVCB);
+    assert_eq!(
+        answer,
+        [
+            "_dns.resolver.arpa 3600 SVCB 1 dns.example. alpn=dot ipv6hint=2001:db8::53",
+            "_dns.resolver.arpa 3600 SVCB 2 dns.example. alpn=h2 port=8443 ipv4hint=192.0.2.53 dohpath=/dns-query{?dns}",
+        ]
+    );
+    assert!(ask(&settings, "_dns.resolver.arpa", Rtype::A).is_none(), "that is for the zone");
+}
+
+fn with_hosts(text: &str) -> Settings {
+    Settings { hosts: Arc::new(Hosts::read(text).0), ..settings() }
+}
+
+#[test]
+fn names_of_a_hosts_file_are_answered_here() {
+    let both = with_hosts("192.0.2.7 printer.home.example printer\n2001:db8::7 printer.home.example\n");
+    let printer = "printer.home.example";
+    assert_eq!(answered(&both, printer, Rtype::A), [format!("{printer} 60 A 192.0.2.7")]);
+    assert_eq!(answered(&both, printer, Rtype::AAAA), [format!("{printer} 60 AAAA 2001:db8::7")]);
+    assert_eq!(answered(&both, "Printer", Rtype::AAAA), ["Printer 60 AAAA 2001:db8:64::c000:207"]);
+    let told = ask(&both, printer, Rtype::MX).unwrap();
+    assert_eq!((told.rcode, told.answer.len(), told.authority.len()), (0, 0, 1));
+    let name = "7.2.0.192.in-addr.arpa";
+    assert_eq!(
+        answered(&both, name, Rtype::PTR),
+        [format!("{name} 60 PTR {printer}."), format!("{name} 60 PTR printer.")]
+    );
+    let six = reversed("2001:db8::7");
+    assert_eq!(answered(&both, &six, Rtype::PTR), [format!("{six} 60 PTR {printer}.")]);
+    for other in ["x.printer.home.example", "home.example"] {
+        assert!(ask(&both, other, Rtype::A).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn rules_hold_for_names_of_a_hosts_file() {
+    let never = Rule { names: vec![Wire(wire("a").into())], synthesis: Synthesis::Never, ..Rule::default() };
+    let hidden = Rule { names: vec![Wire(wire("b").into())], hide_a: true, ..Rule::default() };
+    let settings = Settings { rules: vec![never, hidden], ..with_hosts("192.0.2.7 a b c\n") };
+    for (name, rtype, expected) in [
+        ("a", Rtype::AAAA, 0),
+        ("a", Rtype::A, 1),
+        ("b", Rtype::AAAA, 1),
+        ("b", Rtype::A, 0),
+        ("c", Rtype::AAAA, 1),
+    ] {
+        let told = ask(&settings, name, rtype).unwrap();
+        assert_eq!((told.answer.len(), told.authority.len()), (expected, 1 - expected), "{name} {rtype}");
+    }
+    let told = ask_as(&settings, "2001:db8:1::1", true, "c", Rtype::AAAA).unwrap();
+    assert_eq!(told.answer.len(), 0, "CD and DO");
 }

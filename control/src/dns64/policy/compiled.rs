@@ -4,9 +4,10 @@ use super::not_synthesised::NotSynthesised;
 use super::ranges::Addresses;
 use super::rules::Rules;
 use super::ruling::Ruling;
+use crate::dns64::reverse::embedded;
 use crate::dns64::settings::{Access, Settings};
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The settings, compiled for queries.
 #[derive(Clone, Debug)]
@@ -63,6 +64,11 @@ impl Policy {
     /// Every prefix that represents IPv4 here, the rules' and the well-known one included (RFC 6147 §5.3.1), the longest first.
     pub(in crate::dns64) fn all_prefixes(&self) -> &[Rfc6052] {
         &self.all_prefixes
+    }
+
+    /// The IPv4 address that the address of this reverse name represents, if AAAA records are made with it.
+    pub(in crate::dns64) fn embedded(&self, name: &[u8]) -> Option<Ipv4Addr> {
+        embedded(name, &self.all_prefixes, |address| self.not_synthesised.is_no_host(address))
     }
 
     /// Whether an AAAA record with this address counts as absent (RFC 6147 §5.1.4).

@@ -2,6 +2,7 @@
 
 use super::ranges::Addresses;
 use crate::dns64::settings::Settings;
+use crate::dns64::special_address::is_no_host;
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::Ipv4Addr;
 
@@ -21,6 +22,7 @@ pub(super) struct NotSynthesised {
     /// Whatever the prefix.
     everywhere: Addresses,
     excludes_private: bool,
+    reserved_are_hosts: bool,
     /// With this prefix.
     by_prefix: Vec<(Prefix6, Addresses)>,
 }
@@ -32,6 +34,7 @@ impl NotSynthesised {
         let mut new = Self {
             everywhere: Addresses::default(),
             excludes_private: settings.exclude_private,
+            reserved_are_hosts: settings.synthesise_reserved,
             by_prefix: settings.exclude4.iter().map(of_prefix).collect(),
         };
         new.set_host4(&settings.access.host4);
@@ -45,6 +48,11 @@ impl NotSynthesised {
             let all: Vec<Prefix4> = PRIVATE.into_iter().chain(own).collect();
             self.everywhere = Addresses::new(&all, &[]);
         }
+    }
+
+    /// Whether no host has the address.
+    pub(super) fn is_no_host(&self, address: Ipv4Addr) -> bool {
+        is_no_host(address, self.reserved_are_hosts)
     }
 
     /// Whether the address is not embedded in any prefix.

@@ -3,7 +3,7 @@
 use super::clients::Clients;
 use super::names::Names;
 use super::ranges::Addresses;
-use crate::dns64::settings::{self, Synthesis};
+use crate::dns64::settings::{self, Family, Synthesis};
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -12,6 +12,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub(super) struct Rule {
     /// `None`: all clients.
     clients: Option<Addresses>,
+    /// `None`: however they ask.
+    over: Option<Family>,
     /// `None`: all A records.
     addresses: Option<Addresses>,
     pub(super) synthesis: Synthesis,
@@ -26,6 +28,7 @@ impl Rule {
         let addresses = Addresses::new(&rule.addresses, &[]);
         Self {
             clients: (!clients.is_empty()).then_some(clients),
+            over: rule.over,
             addresses: (!addresses.is_empty()).then_some(addresses),
             synthesis: rule.synthesis,
             prefixes: rule.prefixes.clone(),
@@ -34,7 +37,8 @@ impl Rule {
     }
 
     fn admits(&self, client: IpAddr) -> bool {
-        self.clients.as_ref().is_none_or(|clients| clients.contains(client))
+        let is_over = self.over.is_none_or(|over| (over == Family::Ipv4) == client.is_ipv4());
+        is_over && self.clients.as_ref().is_none_or(|clients| clients.contains(client))
     }
 }
 
@@ -145,6 +149,9 @@ impl Rules {
 
     fn first_of(&self, named: &[u32], client: IpAddr, holds: impl Fn(&Rule) -> bool) -> Option<(u32, &Rule)> {
         let mut first = None;
+        if self.rules.is_empty() {
+            return first;
+        }
         for list in self.lists_for(named, client) {
             let before = first.map_or(u32::MAX, |(place, _)| place);
             let mut rules = list.iter().take_while(|place| **place < before);

@@ -3,7 +3,7 @@
 use super::not_synthesised::NotSynthesised;
 use super::rules::{Rule, Rules};
 use crate::dns64::settings::Synthesis;
-use crate::dns64::special_address::{WELL_KNOWN, is_no_host};
+use crate::dns64::special_address::WELL_KNOWN;
 use arrayvec::ArrayVec;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -100,7 +100,7 @@ impl<'p> Ruling<'p> {
         if rule.is_some_and(|rule| rule.synthesis == Synthesis::Never) {
             return Embedded::ExcludedByRule;
         }
-        if is_no_host(address) {
+        if self.not_synthesised.is_no_host(address) {
             return Embedded::NoHost;
         }
         let prefixes = rule.map(|rule| &rule.prefixes[..]).filter(|prefixes| !prefixes.is_empty());

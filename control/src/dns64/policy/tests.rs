@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use sixway_dataplane::translate::address::rfc6052::{Rfc6052, WELL_KNOWN_PREFIX};
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A name in wire form.
@@ -20,15 +21,22 @@ pub(in crate::dns64) fn wire(name: &str) -> Vec<u8> {
 pub(in crate::dns64) fn settings() -> Settings {
     Settings {
         upstreams: vec![Upstream { names: Vec::new(), datagrams: true }],
+        upstream_labels: Vec::new(),
         prefixes: vec![embedding("2001:db8:64::/96")],
         rules: Vec::new(),
         access: Access::default(),
         exclude: Vec::new(),
         exclude4: Vec::new(),
         exclude_private: false,
+        synthesise_reserved: false,
         synthesised_ttl: SynthesisedTtl::Negative,
         reverse: Reverse::Off,
         local_ipv4only: true,
+        special_names: SpecialNames::Upstream,
+        hosts: Arc::default(),
+        designated: Vec::new(),
+        cookie_secrets: Vec::new(),
+        stream_idle: None,
         parallel: true,
         dnssec: Dnssec::default(),
         stale: None,
@@ -41,6 +49,8 @@ pub(in crate::dns64) fn settings() -> Settings {
             udp_payload: 1_232,
             longest_ttl: 86_400,
             longest_negative_ttl: 10_800,
+            upstream_questions: 4_096,
+            client_prefix_length: 64,
             deadline: Duration::from_secs(5),
         },
     }
@@ -266,7 +276,8 @@ fn slowly<'r>(rules: &'r [Rule], from: IpAddr, name: &str, address: Option<Ipv4A
         let named = rule.names.is_empty() || rule.names.iter().any(within);
         let addressed = rule.addresses.is_empty()
             || address.is_some_and(|address| rule.addresses.iter().any(|prefix| prefix.contains(address)));
-        clients && named && addressed
+        let over = rule.over.is_none_or(|over| (over == Family::Ipv4) == from.is_ipv4());
+        clients && named && addressed && over
     })
 }
 
@@ -281,6 +292,38 @@ fn unwire(name: &[u8]) -> String {
     labels.join(".")
 }
 
+#[test]
+fn who_asks_over_ipv4_can_get_nothing_made() {
+    let over = Rule { over: Some(Family::Ipv4), synthesis: Synthesis::Never, ..Rule::default() };
+    let policy = with(vec![over]);
+    for (from, expected) in [
+        ("192.0.2.9", Synthesis::Never),
+        ("::ffff:192.0.2.9", Synthesis::Never),
+        ("2001:db8::9", Synthesis::Normal),
+    ] {
+        assert_eq!(policy.for_query(client(from), &wire("a.example")).synthesis(), expected, "{from}");
+    }
+    let six = with(vec![Rule { over: Some(Family::Ipv6), hide_a: true, ..Rule::default() }]);
+    assert!(six.for_query(client("2001:db8::9"), &wire("a.example")).hide_a());
+    assert!(!six.for_query(client("192.0.2.9"), &wire("a.example")).hide_a());
+}
+
+#[test]
+fn reserved_addresses_can_be_allowed() {
+    let reserved = Policy::new(&Settings { synthesise_reserved: true, ..settings() });
+    for policy in [with(Vec::new()), reserved.clone()] {
+        for address in ["255.255.255.255", "224.0.0.1", "127.0.0.1", "0.0.0.1"] {
+            assert_eq!(made(&policy, "a.example", address), none(Embedded::NoHost), "{address}");
+        }
+    }
+    assert_eq!(made(&with(Vec::new()), "a.example", "240.0.0.1"), none(Embedded::NoHost));
+    assert_eq!(made(&reserved, "a.example", "240.0.0.1"), one("2001:db8:64::f000:1"));
+    assert_eq!(made(&reserved, "a.example", "255.255.255.254"), one("2001:db8:64::ffff:fffe"));
+    let name = crate::dns64::reverse::ip6_arpa("2001:db8:64::f000:1".parse().unwrap());
+    assert_eq!(reserved.embedded(&name), Some(Ipv4Addr::new(240, 0, 0, 1)));
+    assert_eq!(with(Vec::new()).embedded(&name), None);
+}
+
 fn any_rule() -> impl Strategy<Value = Rule> {
     let synthesis = prop_oneof![Just(Synthesis::Normal), Just(Synthesis::Never), Just(Synthesis::Always)];
     (
@@ -291,8 +334,9 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         synthesis,
         any::<bool>(),
         0u8..4,
+        prop::sample::select(vec![None, None, Some(Family::Ipv4), Some(Family::Ipv6)]),
     )
-        .prop_map(|(clients6, clients4, listed, addresses, synthesis, hide_a, prefix)| Rule {
+        .prop_map(|(clients6, clients4, listed, addresses, synthesis, hide_a, prefix, over)| Rule {
             clients6: clients6
                 .iter()
                 .map(|(n, length)| Prefix6::holding(format!("2001:db8:{n}::").parse().unwrap(), *length))
@@ -301,6 +345,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
                 .iter()
                 .map(|(last, length)| Prefix4::holding(Ipv4Addr::new(198, 51, 100, *last), *length))
                 .collect(),
+            over,
             names: listed.iter().map(|name| Wire(wire(name).into())).collect(),
             addresses: addresses
                 .iter()

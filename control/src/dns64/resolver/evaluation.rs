@@ -7,20 +7,28 @@ use super::super::key::Key;
 use super::super::local::LocalQuestion;
 use super::super::outcome::Outcome;
 use super::super::query::IN;
-use super::info_code::OTHER;
+use super::info_code::{OTHER, PASSED_ON};
 use super::responder::{Entry, Evaluation, QueryContext, Responder, Types};
 use std::net::IpAddr;
 
 /// RFC 1035 §3.2.4: CHAOS, in which servers tell their names and versions. Another server cannot answer for them.
 const CHAOS: u16 = 3;
-/// RFC 1035 §3.2.3: zone transfers, and types that no question has.
-const NOT_FORWARDED: [u16; 8] = [251, 252, 253, 254, 249, 250, 41, 0];
+
+/// RFC 1035 §3.2.5, RFC 6895 §3.2: reserved, NONE and ANY. No record has such a class, so that nothing could be said of it truly.
+const fn is_forwarded_class(qclass: u16) -> bool {
+    !matches!(qclass, 0 | CHAOS | 254 | 255)
+}
+
+/// RFC 1035 §3.2.3: zone transfers, and types that no question has, are not forwarded.
+const fn is_forwarded_type(qtype: u16) -> bool {
+    !matches!(qtype, 0 | 41 | 249..=254)
+}
 
 impl Responder {
     /// Looks at a query: the answer is written to `out` if all that is needed for it is known.
     pub(super) fn evaluate(&self, case: &QueryContext<'_>, out: &mut Vec<u8>) -> Evaluation {
         let query = case.query;
-        if query.qclass == CHAOS || NOT_FORWARDED.contains(&query.qtype) {
+        if !is_forwarded_class(query.qclass) || !is_forwarded_type(query.qtype) {
             return Evaluation::said(Self::refuse(case, out));
         }
         let key = self.key(query.name, query.qtype, query);
@@ -37,21 +45,40 @@ impl Responder {
             known.write(out, query, &case.response_options());
             return Evaluation::said(Outcome::Local);
         }
+        if let Some(said) = self.reversed(case, &key, out) {
+            return said;
+        }
+        if query.qtype == rtype::A
+            && self.leased.is_some()
+            && self.local.is_special(key.name())
+            && !self.withholds_a(case, &key)
+            && let Some(said) = self.leased(case, &key, out)
+        {
+            return said;
+        }
+        if let Some(known) = self.local.unasked(asked) {
+            known.write(out, query, &case.response_options());
+            return Evaluation::said(Outcome::Local);
+        }
         match query.qtype {
             rtype::AAAA => self.aaaa(case, &key, out),
             rtype::A => self.a(case, &key, out),
-            rtype::PTR if !case.is_untouched() => self.ptr(case, &key, out),
             _ => self.plain(case, &key, None, out),
         }
     }
 
+    /// Whether a rule withholds all A records of this name from this client.
+    fn withholds_a(&self, case: &QueryContext<'_>, key: &Key) -> bool {
+        !case.is_untouched() && self.policy.for_query(case.client, key.name()).hide_a()
+    }
+
     fn a(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
-        if !case.is_untouched() && self.policy.for_query(case.client, key.name()).hide_a() {
+        if self.withholds_a(case, key) {
             let options = ResponseOptions {
                 extended_error: Some((OTHER, "A records withheld by local rule")),
                 ..case.response_options()
             };
-            compose::empty(out, case.query, 0, None, &options);
+            compose::withheld(out, case.query, &options);
             return Evaluation::said(Outcome::NoData);
         }
         self.leased(case, key, out).unwrap_or_else(|| self.a_or_mapped(case, key, out))
@@ -81,6 +108,16 @@ impl Responder {
         out: &mut Vec<u8>,
     ) -> Evaluation {
         let Entry { answer, stale } = entry;
+        // A client would take it that the names below do not exist either (RFC 8020 §2). At the end of a chain it is another name that does not.
+        if answer.kind() == Kind::NameError
+            && case.is_in()
+            && !case.is_untouched()
+            && answer.count(Part::Chain) == 0
+            && let Some(above) = self.local.above_hosts(key.name())
+        {
+            above.write(out, case.query, &case.response_options());
+            return Evaluation::said(Outcome::Local);
+        }
         let ruling = self.policy.for_query(case.client, key.name());
         let hides = key.qtype() == rtype::A && ruling.hides_some() && case.is_in();
         let excludes = key.qtype() == rtype::AAAA && !self.policy.excludes_nothing() && case.is_in();
@@ -115,7 +152,7 @@ impl Responder {
             Kind::NoData => Outcome::NoData,
             Kind::NameError => Outcome::NameError,
         };
-        let refresh = self.refresh(case, key, key, stale);
+        let refresh = self.refresh(case, [Some(answer), None], stale);
         Evaluation::Answered { outcome, refresh }
     }
 
@@ -128,14 +165,17 @@ impl Responder {
     ) -> ResponseOptions<'e> {
         let Entry { answer, stale } = entry;
         let options = case.dressed(self.settings.stale.filter(|_| stale), answer.kind());
-        let why = match (answer.kind(), note, answer.extended_error()) {
-            (_, Some(note), _) if !stale => Some((OTHER, note)),
-            (Kind::Failure(_), _, Some(error)) => Some(error),
+        let is_failure = matches!(answer.kind(), Kind::Failure(_));
+        let own = match (note, answer.own_error()) {
+            (Some(note), _) if !stale => Some((OTHER, note)),
+            (_, Some(error)) if is_failure => Some(error),
             // Why it counts as unsigned though it is signed (RFC 8914 §4.2, §4.3).
-            (_, _, Some(error)) if !stale && self.is_found_insecure(case, answer) => Some(error),
+            (_, Some(error)) if !stale && self.is_found_insecure(case, answer) => Some(error),
             _ => options.extended_error,
         };
-        ResponseOptions { extended_error: why, ..options }
+        let passes = |code: u16| is_failure || !stale && PASSED_ON.contains(&code);
+        let upstream = answer.extended_error().filter(|(code, _)| passes(*code));
+        ResponseOptions { extended_error: own, upstream_error: upstream, ..options }
     }
 
     /// Whether this client's answer was looked at by our validator, and counts as unsigned.
@@ -143,19 +183,19 @@ impl Responder {
         self.validates(case) && entry.security() == Security::Insecure
     }
 
-    /// What is to be queried though no one waits for it: what has expired, or is in the last tenth of its time.
-    pub(super) fn refresh(&self, case: &QueryContext<'_>, one: &Key, other: &Key, stale: bool) -> Types {
+    /// What is to be queried though no one waits for it: what has expired, or is in the last tenth of its time, of the entries that were used.
+    pub(super) fn refresh(&self, case: &QueryContext<'_>, used: [Option<&Answer>; 2], stale: bool) -> Types {
         let mut types = Types::new();
         if !stale && !self.settings.prefetch {
             return types;
         }
-        for key in [one, other] {
-            let Some(entry) = self.cache.peek(key).filter(|_| !types.contains(&key.qtype())) else {
-                continue;
-            };
+        for entry in used.into_iter().flatten() {
             let soon = entry.lifetime() >= 10 && entry.left(case.now) <= entry.lifetime() / 10;
-            if (soon || stale && !entry.is_fresh(case.now)) && self.failures.of(key, case.now).is_none() {
-                types.push(key.qtype());
+            if soon || stale && !entry.is_fresh(case.now) {
+                let key = entry.key();
+                if self.failures.of(&key, case.now).is_none() {
+                    types.push(key.qtype());
+                }
             }
         }
         types

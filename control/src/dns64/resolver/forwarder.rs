@@ -1,25 +1,31 @@
 //! The resolver: queries and replies in, answers and upstream queries out.
 
-use super::failures::Failures;
+use super::failures::{Failures, in_words};
+use super::info_code::OTHER;
 use super::lookups::Lookups;
 use super::responder::{AAAA_PATIENCE, Evaluation, Need, QueryContext, Responder};
 use super::validations::Validations;
 use super::waiting::{Waiter, Waiting, WaitingRoom};
 use crate::Instant;
+use crate::dns64::answer::Answer;
 use crate::dns64::ask::{Asker, Exchange, Failure, Heard, Transmit, Transport};
-use crate::dns64::cache::Cache;
+use crate::dns64::cache::{Cache, NameErrors};
 use crate::dns64::compose;
+use crate::dns64::cookie::{CookieSecret, OwnSecrets};
+use crate::dns64::hosts::Hosts;
 use crate::dns64::leased::LeasedNames;
 use crate::dns64::local::Local;
 use crate::dns64::mapping::{MappedNames, NameMappings};
 use crate::dns64::outcome::{Counters, Outcome};
 use crate::dns64::policy::Policy;
 use crate::dns64::query::Query;
-use crate::dns64::rate_limit::RateLimit;
+use crate::dns64::rate_limit::Rates;
 use crate::dns64::settings::{Access, Anchor, Settings};
-use crate::dns64::upstream::{Event, MAX_EXCHANGES, Row, Upstreams};
+use crate::dns64::shares::Payer;
+use crate::dns64::upstream::{Event, Exhausted, Row, Upstreams};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use sixway_dnssec::{Validate, Validator};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,14 +33,14 @@ use std::time::Duration;
 /// Maximum evaluations of a query; one that is not answered by then never would be.
 const MOST_LOOKS: u8 = 48;
 
-/// A DNS64 forwarder. `T` is what the caller needs to send an answer.
+/// A DNS64 forwarder. `T` is what the caller needs to send an answer, `V` validates answers.
 #[derive(Debug)]
-pub struct Resolver<T> {
+pub struct Resolver<T, V = Validator> {
     pub(super) responder: Responder,
-    pub(super) rate_limit: RateLimit,
+    pub(super) rates: Rates,
     pub(super) upstreams: Upstreams,
     pub(super) lookups: Lookups,
-    pub(super) validations: Validations,
+    pub(super) validations: Validations<V>,
     pub(super) waiting: WaitingRoom<T>,
     /// Answers that are to be fetched, each no larger than it is: many may come together.
     pub(super) answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
@@ -44,6 +50,9 @@ pub struct Resolver<T> {
     pub(super) woken: VecDeque<Waiter>,
     pub(super) counters: Counters,
     pub(super) wall: WallClock,
+    pub(super) cookie_secrets: Vec<CookieSecret>,
+    /// For cookies of a server that shares its address with no other.
+    pub(super) own_secrets: OwnSecrets,
 }
 
 /// The wall clock, as it was told last.
@@ -63,31 +72,58 @@ impl<T: Copy> Resolver<T> {
     /// A resolver with an empty cache. The same seed gives the same run; no one else may know it.
     #[must_use]
     pub fn new(settings: Settings, seed: [u8; 32], now: Instant) -> Self {
+        Self::with_validator(settings, Validator::default(), seed, now)
+    }
+}
+
+impl<T: Copy, V: Validate> Resolver<T, V> {
+    /// As [`new`](Resolver::new), with another validator, which gets the anchors of the settings.
+    #[must_use]
+    pub fn with_validator(settings: Settings, validator: V, seed: [u8; 32], now: Instant) -> Self {
         let mut random = StdRng::from_seed(seed);
         let mut upstream_seed = [0; 32];
         random.fill_bytes(&mut upstream_seed);
+        let mut cookie_seed = CookieSecret::default();
+        random.fill_bytes(&mut cookie_seed);
+        let own_secrets = OwnSecrets::new(cookie_seed);
         let mut seed = || random.next_u64();
         Self {
-            rate_limit: RateLimit::new(settings.limits.per_client, seed()),
-            upstreams: Upstreams::new(&settings.upstreams, upstream_seed, MAX_EXCHANGES, now),
+            rates: Rates::new(settings.limits.per_client, seed()),
+            upstreams: Upstreams::new(
+                &settings.upstreams,
+                upstream_seed,
+                settings.limits.upstream_questions,
+                now,
+            ),
             lookups: Lookups::new(seed()),
-            validations: Validations::new(&settings.dnssec, seed()),
+            validations: Validations::new(validator, &settings.dnssec, seed()),
             waiting: WaitingRoom::new(settings.limits.waiting, seed()),
             answers: VecDeque::new(),
             sheet: Vec::new(),
             woken: VecDeque::new(),
             counters: Counters::default(),
             wall: WallClock::default(),
+            cookie_secrets: secrets_of(&settings, own_secrets, 0),
+            own_secrets,
             responder: Responder {
                 policy: Policy::new(&settings),
                 local: Local::new(&settings),
                 cache: Cache::new(settings.limits.cache, seed()),
+                name_errors: NameErrors::new(seed()),
                 failures: Failures::new(seed()),
                 mapped: None,
                 leased: None,
                 settings,
             },
         }
+    }
+
+    /// Makes its own secrets for cookies from another seed, which all threads of a server have, and the next process; nobody else may know it.
+    #[must_use]
+    pub fn with_cookie_seed(mut self, seed: CookieSecret) -> Self {
+        self.own_secrets = OwnSecrets::new(seed);
+        self.cookie_secrets = secrets_of(&self.responder.settings, self.own_secrets, self.wall.seconds);
+        self
     }
 
     /// Names lead clients of a NAT46 to its mappings.
@@ -118,7 +154,7 @@ impl<T: Copy> Resolver<T> {
         let outcome = match Query::read(query) {
             Err(unreadable) => {
                 let payload = self.responder.settings.limits.udp_payload;
-                match compose::unreadable(answer, query, unreadable, payload) {
+                match compose::unreadable(answer, query, &unreadable, payload) {
                     true => Outcome::Malformed,
                     false => Outcome::Ignored,
                 }
@@ -143,19 +179,27 @@ impl<T: Copy> Resolver<T> {
         query: &Query<'_>,
         answer: &mut Vec<u8>,
     ) -> Option<Outcome> {
-        let case = QueryContext::new(query, asker, (now, now), &self.responder.settings);
+        let case = QueryContext::new(query, asker, (now, now), &self.responder.settings)
+            .with_cookie(&self.cookie_secrets, self.wall.at(now));
+        let payer = asker.payer(self.responder.settings.limits.client_prefix_length, case.proven);
         if asker.transport != Transport::Inside {
             if !self.responder.policy.admits(asker.address) {
                 return Some(Responder::forbid(&case, answer));
             }
-            if !self.rate_limit.admit(now, asker.address) {
+            if !self.rates.admit(now, payer) {
                 return Some(Responder::forbid_for_now(&case, answer));
             }
         }
-        let needs = match self.responder.evaluate(&case, answer) {
+        let mut evaluation = self.responder.evaluate(&case, answer);
+        if let Evaluation::Needs(needs) = &evaluation
+            && self.cut_off(now, needs)
+        {
+            evaluation = self.responder.evaluate(&case, answer);
+        }
+        let needs = match evaluation {
             Evaluation::Answered { outcome, refresh } => {
                 self.counters.cached += 1;
-                self.refresh(now, query, &refresh);
+                self.refresh(now, query, asker, &refresh);
                 return Some(outcome);
             }
             Evaluation::Needs(needs) => needs,
@@ -163,13 +207,41 @@ impl<T: Copy> Resolver<T> {
         if !query.recursion_desired {
             return Some(Responder::refuse_recursion(&case, answer));
         }
+        // RFC 7873 §5.2.4: with little room left, who shows an address that may be forged comes again with the cookie that it gets here.
+        if case.has_bad_cookie() && 4 * self.waiting.len() > 3 * self.responder.settings.limits.waiting {
+            return Some(Responder::bad_cookie(&case, answer));
+        }
+        if let Some(why) = needs.first().and_then(|need| self.refusal(now, need, payer)) {
+            self.count_refused(why);
+            return Some(self.responder.evaluate_without_asking(&case, in_words(Some(why)), answer));
+        }
         let waiting = Waiting { asker: *asker, query: query.message.into(), since: now, looks: 0 };
-        let Some(waiter) = self.waiting.admit(waiting, &self.alarms()) else {
-            return Some(Responder::overloaded(&case, answer));
+        let Some(waiter) = self.waiting.admit(waiting, payer, &self.alarms()) else {
+            self.counters.waiting_refused += 1;
+            let why = (OTHER, "too many pending queries");
+            return Some(self.responder.evaluate_without_asking(&case, why, answer));
         };
         self.find_out(now, waiter, &needs);
         self.work(now);
         None
+    }
+
+    /// Needs that are met without asking, since a name above does not exist.
+    fn cut_off(&mut self, now: Instant, needs: &[Need]) -> bool {
+        let mut met = false;
+        for need in needs.iter().filter(|need| !need.validate && need.unlike.is_none()) {
+            let denied = self.responder.cut(now, &need.key);
+            let of_same = |denied: &Answer| {
+                let origin = usize::from(denied.origin().upstream);
+                self.upstreams.is_asked(origin, need.key.name(), need.key.qtype())
+                    && (denied.has_dnssec() || !need.dnssec_ok)
+            };
+            if let Some(denied) = denied.filter(of_same) {
+                self.responder.cache.insert(&need.key, denied);
+                met = true;
+            }
+        }
+        met
     }
 
     /// When a query that waits is looked at again at the latest, after its arrival.
@@ -208,14 +280,23 @@ impl<T: Copy> Resolver<T> {
     /// The wall clock, in seconds since 1970 (Unix time): signatures are valid by it. To be told at the start and each second or so.
     pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
         self.wall = WallClock { at: now, seconds };
+        self.cookie_secrets = secrets_of(&self.responder.settings, self.own_secrets, seconds);
     }
 
     /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found again.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
-        self.validations.set_anchors(anchors);
+        self.responder.settings.dnssec.anchors.clone_from(&anchors);
+        self.woken.extend(self.validations.give_up_all());
+        self.validations.set_anchors(anchors, &self.responder.settings.dnssec.insecure);
         if self.responder.settings.dnssec.validate {
             self.responder.cache.forget_verdicts();
         }
+    }
+
+    /// Other records of this network are known from now on.
+    pub fn set_hosts(&mut self, hosts: Arc<Hosts>) {
+        self.responder.local.set_hosts(Arc::clone(&hosts));
+        self.responder.settings.hosts = hosts;
     }
 
     /// Others may ask from now on.
@@ -228,7 +309,7 @@ impl<T: Copy> Resolver<T> {
     #[must_use]
     pub fn poll_timeout(&mut self) -> Option<Instant> {
         let alarm = self.waiting.next_alarm();
-        alarm.into_iter().chain(self.upstreams.poll_timeout()).min()
+        alarm.into_iter().chain(self.upstreams.poll_timeout()).chain(self.validations.poll_timeout()).min()
     }
 
     /// What happened to an upstream, for the log.
@@ -239,6 +320,7 @@ impl<T: Copy> Resolver<T> {
     /// Forgets what is kept of a name and of those below it; of all names for the root. Says how many answers that were.
     pub fn flush(&mut self, name: &[u8]) -> usize {
         self.responder.failures.clear();
+        self.upstreams.forget_zones();
         self.validations.forget();
         self.responder.cache.remove_below(&name.to_ascii_lowercase(), false)
     }
@@ -246,12 +328,10 @@ impl<T: Copy> Resolver<T> {
     /// What has been counted.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let rows = self.upstreams.rows();
-        let (replies, unanswered) =
-            rows.fold((0, 0), |(replies, silent), row| (replies + row.replies, silent + row.unanswered));
+        let total = self.upstreams.total();
         Counters {
-            replies,
-            unanswered,
+            replies: total.replies,
+            unanswered: total.unanswered,
             disbelieved: self.upstreams.disbelieved(),
             evicted: self.responder.cache.evicted(),
             ..self.counters.clone()
@@ -276,7 +356,7 @@ impl<T: Copy> Resolver<T> {
     }
 
     /// Does what has become due, until nothing is.
-    fn work(&mut self, now: Instant) {
+    pub(super) fn work(&mut self, now: Instant) {
         if self.upstreams.poll_timeout().is_some_and(|at| at <= now) {
             self.upstreams.handle_timeout(now);
         }
@@ -301,12 +381,13 @@ impl<T: Copy> Resolver<T> {
         let octets = std::mem::take(&mut waiting.query);
         // It was read when it came.
         let Ok(query) = Query::read(&octets) else { return };
-        let case = QueryContext::new(&query, &asker, (now, since), &self.responder.settings);
+        let case = QueryContext::new(&query, &asker, (now, since), &self.responder.settings)
+            .with_cookie(&self.cookie_secrets, self.wall.at(now));
         let mut answer = std::mem::take(&mut self.sheet);
         let over = looks >= MOST_LOOKS || now >= since + self.responder.settings.limits.deadline;
         let outcome = match self.responder.evaluate(&case, &mut answer) {
             Evaluation::Answered { outcome, refresh } => {
-                self.refresh(now, &query, &refresh);
+                self.refresh(now, &query, &asker, &refresh);
                 Some(outcome)
             }
             Evaluation::Needs(_) if over => Some(Responder::too_late(&case, &mut answer)),
@@ -330,13 +411,48 @@ impl<T: Copy> Resolver<T> {
         self.sheet = answer;
     }
 
+    /// A query that waits gets what is known, stale or not, or SERVFAIL: its payer has no share of the questions to upstreams.
+    pub(super) fn turn_away(&mut self, now: Instant, waiter: Waiter, why: (u16, &str)) {
+        let Some(Waiting { asker, query: octets, since, .. }) = self.waiting.dismiss(waiter) else { return };
+        let Ok(query) = Query::read(&octets) else { return };
+        let case = QueryContext::new(&query, &asker, (now, since), &self.responder.settings)
+            .with_cookie(&self.cookie_secrets, self.wall.at(now));
+        let mut answer = std::mem::take(&mut self.sheet);
+        let outcome = self.responder.evaluate_without_asking(&case, why, &mut answer);
+        self.counters.count(outcome);
+        self.answers.push_back((asker, answer.as_slice().into(), outcome));
+        self.sheet = answer;
+    }
+
     /// Sees to it that a waiting query's needs are met, and that it is woken then.
     fn find_out(&mut self, now: Instant, waiter: Waiter, needs: &[Need]) {
-        for need in needs {
+        let payer = self.waiting.payer(waiter);
+        for (at, need) in needs.iter().enumerate() {
+            // What is only likely to be needed does not fail the query for want of a share, and does not double what a dead name costs.
+            let name = need.key.name();
+            if at > 0 && (self.upstreams.is_slow(now, name) || self.refusal(now, need, payer).is_some()) {
+                return;
+            }
             match need.validate {
-                true => self.begin_validation(now, need.key, Some(waiter)),
-                false => self.look_up(now, need, Some(waiter), false),
+                true => self.begin_validation(now, need.key, Some(waiter), payer),
+                false => self.look_up(now, need, waiter),
             }
         }
+    }
+
+    /// Why what is needed may not be asked for by this payer now; `None`: it may, or somebody else has asked already.
+    fn refusal(&mut self, now: Instant, need: &Need, payer: Payer) -> Option<Exhausted> {
+        if need.validate || self.lookups.under_way(&need.key, need.dnssec_ok).is_some() {
+            return None;
+        }
+        self.upstreams.refusal(now, need.key.name(), payer)
+    }
+}
+
+/// The secrets by which cookies are made and checked; the first one makes.
+pub(super) fn secrets_of(settings: &Settings, own: OwnSecrets, seconds: u64) -> Vec<CookieSecret> {
+    match settings.cookie_secrets.is_empty() {
+        true => own.at(seconds).to_vec(),
+        false => settings.cookie_secrets.clone(),
     }
 }

@@ -1,22 +1,38 @@
 //! From needs to lookups, and from upstreams' replies to entries.
 
-use super::super::answer::{Answer, Bounds, Kind, Origin};
-use super::super::ask::Security;
+use super::super::answer::{Answer, Bounds, ExtendedError, Kind, Origin};
+use super::super::ask::{Asker, Security};
 use super::super::key::Key;
 use super::super::query::Query;
+use super::super::shares::Payer;
 use super::super::upstream::{Exhausted, Number, Question, Reply};
-use super::failures::{Failed, HOLD, HOLD_FULL, HOLD_STALE};
+use super::failures::{Failed, HOLD, HOLD_STALE, in_words};
 use super::forwarder::Resolver;
-use super::info_code::{NETWORK_ERROR, NO_REACHABLE_AUTHORITY, OTHER};
+use super::info_code::OTHER;
 use super::lookups::{Lookup, MOST_LINKS};
+use super::reconfigure::GONE;
 use super::responder::{Need, Types, fetch, may_be_stale};
 use super::waiting::Waiter;
 use crate::Instant;
+use sixway_dnssec::Validate;
 use std::time::Duration;
 
-impl<T: Copy> Resolver<T> {
+impl<T: Copy, V: Validate> Resolver<T, V> {
     /// Asks for what is needed, unless it is being asked for; the waiter is woken by the answer.
-    pub(super) fn look_up(&mut self, now: Instant, need: &Need, waiter: Option<Waiter>, for_validator: bool) {
+    pub(super) fn look_up(&mut self, now: Instant, need: &Need, waiter: Waiter) {
+        let payer = self.waiting.payer(waiter);
+        self.look_up_for(now, need, Some(waiter), payer, false);
+    }
+
+    /// The same, for a validation that this payer began.
+    pub(super) fn look_up_for(
+        &mut self,
+        now: Instant,
+        need: &Need,
+        waiter: Option<Waiter>,
+        payer: Payer,
+        for_validator: bool,
+    ) {
         if let Some(lookup) = self.lookups.under_way(&need.key, need.dnssec_ok) {
             lookup.for_validator |= for_validator;
             if let Some(waiter) = waiter.filter(|waiter| lookup.waiters.last() != Some(waiter)) {
@@ -32,6 +48,7 @@ impl<T: Copy> Resolver<T> {
             unlike: need.unlike,
             so_far: None,
             links: 0,
+            payer,
         };
         self.ask(now, lookup, &need.key);
     }
@@ -48,6 +65,7 @@ impl<T: Copy> Resolver<T> {
             checking_disabled: dnssec.validate || about.checking_disabled(),
             authentic_data: dnssec.trust_upstream && !dnssec.validate,
             unlike: lookup.unlike,
+            payer: lookup.payer,
         };
         let number = self.upstreams.ask(now, &question);
         self.lookups.begin(number, lookup);
@@ -61,17 +79,25 @@ impl<T: Copy> Resolver<T> {
         let about = about.unwrap_or(lookup.key);
         let read = outcome.as_ref().ok().and_then(|reply| {
             // An upstream without EDNS has no DNSSEC records: asked for with them once more, it would have none again.
-            let bounds = self.bounds(lookup.dnssec_ok);
+            let zone = self.responder.settings.zone(reply.upstream, about.name());
+            let bounds = self.bounds(lookup.dnssec_ok, zone);
             let mut answer = Answer::read(&about, &reply.message, now, &bounds).ok()?;
-            let upstream = reply.upstream.try_into().unwrap_or_default();
+            let upstream = reply.upstream.try_into().unwrap_or(GONE);
             answer.set_origin(Origin { upstream, again: lookup.unlike.is_some() });
+            if let Kind::Failure(_) = answer.kind() {
+                let text = self.responder.settings.blames(reply.upstream, &reply.message);
+                answer.set_own_error(ExtendedError { code: OTHER, text });
+            }
             Some(answer)
         });
         let Some(read) = read else {
             let exhausted = outcome.err();
             let (code, why) = in_words(exhausted);
-            let longest = if exhausted == Some(Exhausted::Full) { HOLD_FULL } else { HOLD_STALE };
-            return self.fail_for(now, lookup, (code, why), longest);
+            if let Some(refused @ (Exhausted::NoShare | Exhausted::SilentZone)) = exhausted {
+                self.count_refused(refused);
+                return self.refuse(now, lookup, (code, why));
+            }
+            return self.fail(now, lookup, code, why);
         };
         let whole = match lookup.so_far.take() {
             None => Some(read),
@@ -92,13 +118,14 @@ impl<T: Copy> Resolver<T> {
         self.keep(now, lookup, whole);
     }
 
-    fn bounds(&self, dnssec_ok: bool) -> Bounds {
+    pub(super) fn bounds(&self, dnssec_ok: bool, zone: u8) -> Bounds {
         let limits = &self.responder.settings.limits;
         Bounds {
             dnssec_ok,
             longest_ttl: limits.longest_ttl,
             longest_negative_ttl: limits.longest_negative_ttl,
             failure_ttl: HOLD.as_secs() as u32,
+            zone,
         }
     }
 
@@ -121,9 +148,13 @@ impl<T: Copy> Resolver<T> {
         // What was fetched ahead of an entry's end is validated ahead of it too.
         let is_ahead = lookup.waiters.is_empty() && kept.is_some_and(was_validated);
         self.responder.failures.forget(&lookup.key);
+        let is_secure = answer.security() == Security::Secure;
         self.responder.cache.insert(&lookup.key, answer);
+        if is_secure {
+            self.note_name_error(&lookup.key);
+        }
         if is_ahead && self.responder.settings.dnssec.validate {
-            self.begin_validation(now, lookup.key, None);
+            self.begin_validation(now, lookup.key, None, lookup.payer);
         }
         self.wake(now, lookup);
     }
@@ -137,19 +168,44 @@ impl<T: Copy> Resolver<T> {
 
     /// A question is not answered, and not asked again for a while.
     fn fail(&mut self, now: Instant, lookup: Lookup, code: u16, why: &'static str) {
-        self.fail_for(now, lookup, (code, why), HOLD_STALE);
+        let hold = if self.is_worth_keeping(now, &lookup.key) { HOLD_STALE } else { HOLD };
+        let failed = Failed { at: now, until: now + hold, code, why };
+        self.responder.failures.note(lookup.key, failed, lookup.payer);
+        self.wake(now, lookup);
     }
 
-    fn fail_for(
+    /// Counts a lookup that was refused for this reason, if it was for want of a share.
+    pub(super) fn count_refused(&mut self, why: Exhausted) {
+        match why {
+            Exhausted::NoShare => self.counters.upstream_queries_refused += 1,
+            Exhausted::SilentZone => self.counters.silent_zone_refused += 1,
+            Exhausted::NoUpstream | Exhausted::NoReply | Exhausted::Unreachable | Exhausted::Unusable => {}
+        }
+    }
+
+    /// Who began a lookup may not ask it now. The name did not fail, so that is not kept (RFC 9520 §2). Others who wait for it ask it themselves.
+    fn refuse(&mut self, now: Instant, lookup: Lookup, why: (u16, &'static str)) {
+        self.turn_away_those_of(now, lookup.payer, &lookup.waiters, why);
+        if lookup.for_validator {
+            self.refuse_validator(now, &lookup.key, lookup.payer);
+        }
+    }
+
+    /// Those of a payer have no share; the others are looked at again. Another host of the same subscriber, and the same host with a proven address,
+    /// may have a share where this payer has none: each is refused by its own.
+    pub(super) fn turn_away_those_of(
         &mut self,
         now: Instant,
-        lookup: Lookup,
-        (code, why): (u16, &'static str),
-        longest: Duration,
+        payer: Payer,
+        waiters: &[Waiter],
+        why: (u16, &'static str),
     ) {
-        let hold = if self.is_worth_keeping(now, &lookup.key) { HOLD_STALE } else { HOLD }.min(longest);
-        self.responder.failures.note(lookup.key, Failed { at: now, until: now + hold, code, why });
-        self.wake(now, lookup);
+        for waiter in waiters {
+            match self.waiting.payer(*waiter) == payer {
+                true => self.turn_away(now, *waiter, why),
+                false => self.woken.push_back(*waiter),
+            }
+        }
     }
 
     fn wake(&mut self, now: Instant, lookup: Lookup) {
@@ -160,13 +216,19 @@ impl<T: Copy> Resolver<T> {
     }
 
     /// Asks for types at the name of a query, though no one waits for them.
-    pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, types: &Types) {
+    pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, asker: &Asker<T>, types: &Types) {
+        if types.is_empty() {
+            return;
+        }
+        // Nobody waits for it: it has no use of what is kept for proven addresses.
+        let payer = asker.payer(self.responder.settings.limits.client_prefix_length, false);
         for qtype in types.iter().filter(|_| query.recursion_desired) {
             let key = self.responder.key(query.name, *qtype, query);
             let need = fetch(key, self.responder.wants_dnssec(query));
-            if self.lookups.under_way(&key, need.dnssec_ok).is_none() {
+            let is_new = self.lookups.under_way(&key, need.dnssec_ok).is_none();
+            if is_new && self.upstreams.refusal(now, key.name(), payer).is_none() {
                 self.counters.prefetched += 1;
-                self.look_up(now, &need, None, false);
+                self.look_up_for(now, &need, None, payer, false);
             }
         }
     }
@@ -174,14 +236,4 @@ impl<T: Copy> Resolver<T> {
 
 fn was_validated(answer: &Answer) -> bool {
     matches!(answer.security(), Security::Secure | Security::Insecure)
-}
-
-const fn in_words(exhausted: Option<Exhausted>) -> (u16, &'static str) {
-    match exhausted {
-        Some(Exhausted::Full) => (OTHER, "too many upstream queries are pending"),
-        Some(Exhausted::NoUpstream) => (NO_REACHABLE_AUTHORITY, "no upstream for this name"),
-        Some(Exhausted::NoReply) => (NO_REACHABLE_AUTHORITY, "no upstream answered"),
-        Some(Exhausted::Unreachable) => (NETWORK_ERROR, "no upstream is reachable"),
-        Some(Exhausted::Unusable) | None => (OTHER, "no upstream gave a usable answer"),
-    }
 }

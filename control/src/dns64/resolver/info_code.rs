@@ -20,3 +20,7 @@ pub(super) const NOT_SUPPORTED: u16 = 21;
 pub(super) const NO_REACHABLE_AUTHORITY: u16 = 22;
 /// RFC 8914 §4.24: Network Error.
 pub(super) const NETWORK_ERROR: u16 = 23;
+
+/// What an upstream says of its answer, and what is then true of ours: Stale Answer, Forged Answer, Blocked, Censored, Filtered, Stale NXDOMAIN
+/// Answer, Synthesized (RFC 8914 §4 and its registry). What it says of our query or of itself is not the client's.
+pub(super) const PASSED_ON: [u16; 7] = [STALE_ANSWER, 4, 15, 16, 17, STALE_NXDOMAIN, 29];

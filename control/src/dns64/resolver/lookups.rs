@@ -2,6 +2,7 @@
 
 use super::super::answer::Answer;
 use super::super::key::Key;
+use super::super::shares::Payer;
 use super::super::upstream::Number;
 use super::waiting::Waiter;
 use foldhash::quality::FixedState;
@@ -27,6 +28,8 @@ pub(super) struct Lookup {
     pub unlike: Option<usize>,
     /// Ends that were asked for.
     pub links: u8,
+    /// Who pays for the questions: who began it.
+    pub payer: Payer,
 }
 
 /// All questions under way. Upstreams bound their number.
@@ -57,6 +60,11 @@ impl Lookups {
     pub(super) fn begin(&mut self, number: Number, lookup: Lookup) {
         self.by_key.insert((lookup.key, lookup.dnssec_ok), number);
         self.by_number.insert(number, lookup);
+    }
+
+    /// All that are under way.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Number, &mut Lookup)> {
+        self.by_number.iter_mut().map(|(number, lookup)| (*number, lookup))
     }
 
     /// It has been replied to.

@@ -91,7 +91,7 @@ impl Responder {
                 // The records are this gateway's, whatever they were made of: never authentic.
                 let options = case.dressed(self.settings.stale.filter(|_| stale), aaaa.answer.kind());
                 compose::mapped(out, case.query, aaaa.answer, (&addresses, ttl), &options);
-                let refresh = self.refresh(case, key, &key.with_type(rtype::AAAA), stale);
+                let refresh = self.refresh(case, [Some(a.answer), Some(aaaa.answer)], stale);
                 let outcome = if stale { Outcome::Stale } else { Outcome::Mapped };
                 Evaluation::Answered { outcome, refresh }
             }

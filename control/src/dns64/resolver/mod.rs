@@ -10,15 +10,19 @@
 //! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a
 //! validation it waits for has ended, or when it times out: for fresh data, for AAAA records, or altogether.
 
+mod as_reply;
 mod evaluation;
 mod failures;
 mod forwarder;
 mod hearing;
 mod info_code;
+mod kept;
 mod leased;
 mod lookups;
 mod mapping;
+mod outside;
 mod ptr;
+mod reconfigure;
 mod refusals;
 mod responder;
 mod synthesis;
@@ -27,3 +31,4 @@ mod validations;
 mod waiting;
 
 pub use forwarder::Resolver;
+pub use kept::KeptAnswers;

@@ -13,6 +13,9 @@ use super::responder::{QueryContext, Responder};
 const SERVFAIL: u16 = 2;
 /// RFC 1035 §4.1.1.
 const REFUSED: u16 = 5;
+/// RFC 7873 §8.
+const BADCOOKIE: u16 = 23;
+
 impl Responder {
     fn say(
         case: &QueryContext<'_>,
@@ -36,9 +39,17 @@ impl Responder {
         Self::say(case, REFUSED, (PROHIBITED, "not a client of this resolver"), Outcome::Refused, out)
     }
 
-    /// The client asks too often.
+    /// The client asks too often; or somebody else does in its name: then it can show that with a cookie, or over TCP, and has a rate of its own.
     pub(super) fn forbid_for_now(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
-        Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out)
+        if case.proven {
+            return Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out);
+        }
+        if case.has_bad_cookie() {
+            compose::empty(out, case.query, BADCOOKIE, None, &case.response_options());
+        } else {
+            Self::ask_again_by_stream(case, out);
+        }
+        Outcome::RateLimited
     }
 
     /// This may not be asked.
@@ -63,9 +74,15 @@ impl Responder {
         Outcome::Truncated
     }
 
-    /// There is no room to wait.
-    pub(super) fn overloaded(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
-        Self::say(case, SERVFAIL, (OTHER, "too many pending queries"), Outcome::Overload, out)
+    /// There is no room to wait, or to ask.
+    pub(super) fn overloaded(case: &QueryContext<'_>, why: (u16, &str), out: &mut Vec<u8>) -> Outcome {
+        Self::say(case, SERVFAIL, why, Outcome::Overload, out)
+    }
+
+    /// There is little room, and the client's cookie is not ours: it has a good one now.
+    pub(super) fn bad_cookie(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
+        compose::empty(out, case.query, BADCOOKIE, None, &case.response_options());
+        Outcome::Overload
     }
 
     /// It has taken too long.
@@ -81,7 +98,7 @@ impl Responder {
 
     /// It does not validate (RFC 6147 §5.5: RCODE 2).
     pub(super) fn bogus(case: &QueryContext<'_>, answer: &Answer, out: &mut Vec<u8>) -> Outcome {
-        Self::say(case, SERVFAIL, answer.extended_error().unwrap_or((BOGUS, "")), Outcome::Bogus, out)
+        Self::say(case, SERVFAIL, answer.own_error().unwrap_or((BOGUS, "")), Outcome::Bogus, out)
     }
 
     /// The A records validate, but the absence of AAAA records is not proven: in a signed zone it would be, so there may be some

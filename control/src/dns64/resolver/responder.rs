@@ -5,12 +5,14 @@
 
 use super::super::answer::{Answer, Kind};
 use super::super::ask::{Asker, Security, Transport};
-use super::super::cache::Cache;
+use super::super::cache::{Cache, NameErrors};
 use super::super::compose::ResponseOptions;
+use super::super::cookie::{COOKIE_OCTETS, CookieSecret};
 use super::super::key::Key;
 use super::super::leased::LeasedNames;
 use super::super::local::Local;
 use super::super::mapping::MappedNames;
+use super::super::name::is_within;
 use super::super::outcome::Outcome;
 use super::super::policy::Policy;
 use super::super::query::{IN, Query};
@@ -89,8 +91,16 @@ pub(super) struct QueryContext<'q> {
     limit: Option<u16>,
     /// What we take ourselves.
     udp_payload: u16,
+    /// Nothing more can be found out for it: what is stale serves immediately.
+    is_last: bool,
     /// Whether the transport hides what is said, so that padding hides its length (RFC 8467).
     hidden: bool,
+    /// The cookie for the client.
+    cookie: Option<[u8; COOKIE_OCTETS]>,
+    /// How long its stream may be idle, in tenths of a second.
+    keepalive: Option<u16>,
+    /// Its cookie shows that its address is not forged.
+    pub proven: bool,
 }
 
 impl<'q> QueryContext<'q> {
@@ -110,8 +120,31 @@ impl<'q> QueryContext<'q> {
             since,
             limit: (asker.transport == Transport::Udp).then(|| theirs.min(udp_payload).max(512)),
             udp_payload,
+            is_last: false,
             hidden: matches!(asker.transport, Transport::Tls | Transport::Https),
+            cookie: None,
+            // HTTP has its own ways.
+            keepalive: settings
+                .stream_idle
+                .filter(|_| matches!(asker.transport, Transport::Tcp | Transport::Tls))
+                .map(|idle| u16::try_from(idle.as_millis() / 100).unwrap_or(u16::MAX)),
+            proven: !matches!(asker.transport, Transport::Udp),
         }
+    }
+
+    /// With the cookie that it has, and that it gets (RFC 7873 §5.2); `seconds`: the wall clock's.
+    pub(super) fn with_cookie(mut self, secrets: &[CookieSecret], seconds: u64) -> Self {
+        let cookie = self.query.edns.and_then(|edns| edns.cookie);
+        if let Some((cookie, secret)) = cookie.zip(secrets.first()) {
+            self.proven |= cookie.is_valid(secrets, self.client, seconds);
+            self.cookie = Some(cookie.answer(secret, self.client, seconds));
+        }
+        self
+    }
+
+    /// Whether it has a cookie that is not ours, and its address may be forged.
+    pub(super) fn has_bad_cookie(&self) -> bool {
+        self.cookie.is_some() && !self.proven
     }
 
     /// CD=1 and DO=1: the client validates by itself and gets what the upstream said, nothing made and nothing left out (RFC 6147 §5.5 case 3).
@@ -139,6 +172,9 @@ impl<'q> QueryContext<'q> {
             limit: self.limit,
             udp_payload: self.udp_payload,
             extended_error: None,
+            upstream_error: None,
+            cookie: self.cookie,
+            keepalive: self.keepalive,
             pad: self.hidden,
         }
     }
@@ -194,6 +230,8 @@ pub(super) struct Responder {
     pub policy: Policy,
     pub local: Local,
     pub cache: Cache,
+    /// Names that do not exist.
+    pub name_errors: NameErrors,
     pub failures: Failures,
     /// Names that lead clients of a NAT46 to its mappings.
     pub mapped: Option<MappedNames>,
@@ -202,10 +240,28 @@ pub(super) struct Responder {
 }
 
 impl Responder {
+    /// The answer that can be given without asking anybody: something stale, or SERVFAIL.
+    pub(super) fn evaluate_without_asking(
+        &self,
+        case: &QueryContext<'_>,
+        why: (u16, &str),
+        out: &mut Vec<u8>,
+    ) -> Outcome {
+        if self.settings.stale.is_some() {
+            let case = QueryContext { is_last: true, ..*case };
+            if let Evaluation::Answered { outcome, .. } = self.evaluate(&case, out) {
+                return outcome;
+            }
+        }
+        Self::overloaded(case, why, out)
+    }
+
     /// What is known of a question, for this query.
     pub(super) fn known(&self, case: &QueryContext<'_>, key: &Key, dnssec_ok: bool) -> CacheState<'_> {
         let mut expired = None;
-        if let Some(answer) = self.cache.get(key).filter(|answer| answer.has_dnssec() || !dnssec_ok) {
+        if let Some(answer) =
+            self.cache.get_since(key, case.since).filter(|answer| answer.has_dnssec() || !dnssec_ok)
+        {
             // What was fetched for this query serves it, whatever its time to live.
             if answer.is_fresh(case.now) || answer.stored() >= case.since {
                 return CacheState::Usable(Entry { answer, stale: false });
@@ -214,12 +270,25 @@ impl Responder {
         }
         let failed = self.failures.of(key, case.now);
         if let Some((answer, stale)) = expired.zip(self.settings.stale) {
-            let waited = case.now >= case.since + stale.patience;
+            let waited = case.is_last || case.now >= case.since + stale.patience;
             if (waited || failed.is_some()) && case.now < answer.expires() + stale.longest {
                 return CacheState::Usable(Entry { answer, stale: true });
             }
         }
         failed.map_or(CacheState::Missing, CacheState::Failed)
+    }
+
+    /// The answer to a question about a name below one that does not exist, as is proven (RFC 8020 §4).
+    pub(super) fn cut(&self, now: Instant, key: &Key) -> Option<Answer> {
+        let insecure = &self.settings.dnssec.insecure;
+        if insecure.iter().any(|zone| is_within(key.name(), &zone.0.to_ascii_lowercase())) {
+            return None;
+        }
+        self.name_errors.above(key).find_map(|above| {
+            let denied = self.cache.get(&above)?;
+            let holds = denied.security() == Security::Secure && denied.is_fresh(now);
+            if holds { denied.denied_below(key) } else { None }
+        })
     }
 
     /// An entry that may be used for this query, or what keeps it from that.

@@ -1,92 +1,124 @@
 //! From entries to validations, and from verdicts back to entries.
 
-use super::super::answer::{Answer, ExtendedError};
+use super::super::answer::{Answer, ExtendedError, Kind};
 use super::super::ask::Security;
 use super::super::key::Key;
 use super::super::query::IN;
 use super::super::settings::Wire;
-use super::super::validator::{Lookup, Reply, Validation, Verdict};
-use super::failures::HOLD;
+use super::super::shares::Payer;
+use super::super::upstream::Exhausted;
+use super::as_reply::as_reply;
+use super::failures::{HOLD, in_words};
 use super::forwarder::Resolver;
 use super::responder::{Need, fetch};
 use super::validations::UnderWay;
 use super::waiting::Waiter;
 use crate::Instant;
+use sixway_dnssec::{Lookup, Moment, Validate, Validation, Verdict};
 
 /// What does not validate is kept so long, in seconds, whatever its TTL (RFC 4035 §4.7, RFC 9520 §3.2).
 const BOGUS_TTL: std::ops::RangeInclusive<u32> = 5..=30;
 /// So long, in seconds, is kept what could not be validated for want of an answer: as long as that is not asked for again.
 const INDETERMINATE_TTL: u32 = HOLD.as_secs() as u32;
-impl<T: Copy> Resolver<T> {
+impl<T: Copy, V: Validate> Resolver<T, V> {
     /// Validates an entry, unless it is being validated; the waiter, if there is one, is woken by the verdict.
-    pub(super) fn begin_validation(&mut self, now: Instant, key: Key, waiter: Option<Waiter>) {
-        let under_way = self.validations.by_key.get(&key);
-        if let Some(under_way) = under_way.and_then(|number| self.validations.by_number.get_mut(number)) {
+    pub(super) fn begin_validation(&mut self, now: Instant, key: Key, waiter: Option<Waiter>, payer: Payer) {
+        if let Some(under_way) = self.validations.of(&key) {
             let new = waiter.filter(|waiter| under_way.waiters.last() != Some(waiter));
             under_way.waiters.extend(new);
             return;
         }
-        if !self.validations.has_room() && !self.give_up_validation(now) {
-            return self.validations.outside.extend(waiter);
-        }
         let Some(entry) = self.responder.cache.peek(&key) else { return self.woken.extend(waiter) };
         let stored = entry.stored();
-        let Ok(reply) = Reply::of(entry, now) else {
+        let Ok(reply) = as_reply(entry, now) else {
             self.conclude(now, key, Security::Bogus, None, waiter.as_slice());
             return;
         };
+        self.give_up_old_validations(now);
+        let Some(place) = self.validations.admit(now, payer) else {
+            self.counters.validations_delayed += 1;
+            if let Some(waiter) = waiter {
+                let waiting = &self.waiting;
+                let waits = |waiter| waiting.waits(waiter);
+                self.validations.wait_outside(now, (waiter, payer), waiting.len(), waits);
+            }
+            return;
+        };
         self.counters.validations += 1;
-        let wall = self.wall.at(now);
-        self.validations.begin(now, wall, (key, stored), reply).waiters.extend(waiter);
+        let moment = self.moment(now);
+        if let Some(begun) = self.validations.begin((now, moment), (key, stored), place, reply) {
+            begun.waiters.extend(waiter);
+        }
     }
 
-    /// Makes room; `false`: nothing can be evicted.
-    fn give_up_validation(&mut self, now: Instant) -> bool {
-        while let Some(gone) = self.validations.outside.front().copied()
-            && self.waiting.look(gone).is_none()
-        {
-            self.validations.outside.pop_front();
+    /// Validations for which nobody waits any more make room.
+    fn give_up_old_validations(&mut self, now: Instant) {
+        let longest = self.responder.settings.limits.deadline;
+        while let Some(given_up) = self.validations.give_up_one(now, longest) {
+            self.woken.extend(given_up.waiters);
         }
-        let given_up = self.validations.give_up_one(now, self.responder.settings.limits.deadline);
-        let made_room = given_up.is_some();
-        self.woken.extend(given_up.into_iter().flat_map(|under_way| under_way.waiters));
-        made_room
     }
 
     /// Meets the validator's needs, and hears its verdicts.
     pub(super) fn validate(&mut self, now: Instant) {
-        while let Some(lookup) = self.validations.validator.poll_lookup() {
+        while let Some((validation, lookup)) = self.validations.validator.poll_lookup() {
             let key = Key::of(&lookup.name.0, lookup.qtype, IN, false);
             let usable =
                 self.responder.cache.get(&key).filter(|entry| entry.has_dnssec() && entry.is_fresh(now));
             match usable.is_some() || self.responder.failures.of(&key, now).is_some() {
                 true => self.tell_validator(now, &key),
-                false => self.look_up(now, &fetch(key, true), None, true),
+                false => {
+                    let payer = self.validations.payer(validation);
+                    self.look_up_for(now, &fetch(key, true), None, payer, true);
+                }
             }
         }
         while let Some((number, verdict)) = self.validations.validator.poll_verdict() {
-            self.hear_verdict(now, number, &verdict);
+            self.validations.charge(now, number, &verdict);
+            match self.validations.refused_for(&verdict) {
+                Some(payer) => self.give_up_for_want_of_a_share(now, number, payer),
+                None => self.hear_verdict(now, number, &verdict),
+            }
         }
+        self.validations.refused.clear();
         // One who is answered meanwhile does not take the room, and the next is let in after it was looked at.
         if self.woken.is_empty() {
-            self.woken.extend(self.validations.let_in());
+            self.woken.extend(self.validations.let_in(now));
         }
+    }
+
+    /// What the validator wants to know may not be asked now: whoever waits for it has no verdict, and none is kept.
+    pub(super) fn refuse_validator(&mut self, now: Instant, key: &Key, payer: Payer) {
+        let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
+        let moment = self.moment(now);
+        self.validations.validator.handle_lookup(moment, &lookup, None);
+        self.validations.refused.push((lookup, payer));
+    }
+
+    fn give_up_for_want_of_a_share(&mut self, now: Instant, number: Validation, payer: Payer) {
+        let Some(under_way) = self.validations.end(number) else { return };
+        self.turn_away_those_of(now, payer, &under_way.waiters, in_words(Some(Exhausted::NoShare)));
     }
 
     /// Gives the validator what is known of a question that it asked.
     pub(super) fn tell_validator(&mut self, now: Instant, key: &Key) {
         let failed = self.responder.failures.of(key, now).is_some();
-        let entry = self.responder.cache.get(key).filter(|entry| entry.is_fresh(now) || !failed);
-        let reply = entry.and_then(|entry| Reply::of(entry, now).ok());
+        let entry = self.responder.cache.peek(key).filter(|entry| entry.is_fresh(now) || !failed);
+        let reply = entry.and_then(|entry| as_reply(entry, now).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
-        let wall = self.wall.at(now);
-        self.validations.validator.handle_lookup(now, wall, &lookup, reply.as_ref());
+        let moment = self.moment(now);
+        self.validations.validator.handle_lookup(moment, &lookup, reply.as_ref());
+    }
+
+    /// Now, by both clocks of a validator.
+    fn moment(&self, now: Instant) -> Moment {
+        Moment { monotonic: now.since(Instant::default()), wall: self.wall.at(now) }
     }
 
     fn hear_verdict(&mut self, now: Instant, number: Validation, verdict: &Verdict) {
         let Some(under_way) = self.validations.end(number) else { return };
         let same = |entry: &&Answer| entry.stored() == under_way.stored;
-        if self.responder.cache.get(&under_way.key).filter(same).is_none() {
+        if self.responder.cache.peek(&under_way.key).filter(same).is_none() {
             self.woken.extend(under_way.waiters);
             return;
         }
@@ -114,18 +146,25 @@ impl<T: Copy> Resolver<T> {
             if let Some(origin) = self.responder.cache.peek(&key).filter(first).map(Answer::origin) {
                 self.responder.cache.remove(&key);
                 let unlike = Some(origin.upstream.into());
-                self.look_up(now, &Need { unlike, ..fetch(key, true) }, None, false);
+                self.look_up_for(now, &Need { unlike, ..fetch(key, true) }, None, under_way.payer, false);
             }
         }
         let unlike = Some(origin.upstream.into());
         let need = Need { unlike, ..fetch(under_way.key, true) };
         // Until then, what is there must not be looked at again.
         self.responder.cache.remove(&under_way.key);
-        self.look_up(now, &need, None, false);
+        self.look_up_for(now, &need, None, under_way.payer, false);
         for waiter in &under_way.waiters {
-            self.look_up(now, &need, Some(*waiter), false);
+            self.look_up(now, &need, *waiter);
         }
         true
+    }
+
+    /// Names below one that does not exist are not asked for.
+    pub(super) fn note_name_error(&mut self, key: &Key) {
+        if self.responder.cache.peek(key).is_some_and(|entry| entry.kind() == Kind::NameError) {
+            self.responder.name_errors.note(key);
+        }
     }
 
     /// An entry has its verdict.
@@ -139,6 +178,9 @@ impl<T: Copy> Resolver<T> {
     ) {
         let error = code.map(|code| ExtendedError { code, text: "".into() });
         self.responder.cache.set_security(&key, security, error);
+        if security == Security::Secure {
+            self.note_name_error(&key);
+        }
         match security {
             Security::Bogus => self.responder.cache.hold(&key, now, *BOGUS_TTL.start(), *BOGUS_TTL.end()),
             Security::Indeterminate => {

@@ -1,16 +1,32 @@
 //! Validations under way: each entry is validated once, however many wait for it.
+//!
+//! Their places are shared out among subscribers, and so are the signatures that are checked for each. Who has its share waits
+//! [outside](super::outside).
 
 use super::super::key::Key;
-use super::super::settings::{Anchor, Dnssec};
-use super::super::validator::{Reply, Validation, Validator};
+use super::super::rate_limit::Rates;
+use super::super::settings::{Anchor, Dnssec, Wire};
+use super::super::shares::{Payer, Place, Shares};
+use super::outside::Outside;
 use super::waiting::Waiter;
 use crate::Instant;
 use foldhash::quality::FixedState;
+use sixway_dnssec::{Lookup, Moment, Reply, Security, Validate, Validation, Verdict};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 /// Validations at a time.
 const MOST: usize = 1_024;
+
+/// Signatures that are checked for a subscriber in a second, and at the same time. An ordinary answer needs one to eight, a hostile one up to 160, and each
+/// about 0.1 ms.
+const CHECKS: (u32, u32) = (2_000, 2_000);
+
+/// Subscribers that are looked at when one is to be let in.
+const MOST_ASKED: usize = 8;
+
+/// Who waits outside is looked at again after this time: tokens come with it.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// An entry that is being validated.
 #[derive(Debug)]
@@ -19,30 +35,50 @@ pub(super) struct UnderWay {
     /// When the entry was stored: another one may take its place.
     pub(super) stored: Instant,
     pub(super) waiters: Vec<Waiter>,
+    /// Who pays for its lookups: who began it.
+    pub(super) payer: Payer,
 }
 
 /// The validations under way.
 #[derive(Debug)]
-pub(super) struct Validations {
-    pub(super) validator: Validator,
-    pub(super) by_number: HashMap<Validation, UnderWay, FixedState>,
-    pub(super) by_key: HashMap<Key, Validation, FixedState>,
+pub(super) struct Validations<V> {
+    pub(super) validator: V,
+    by_number: HashMap<Validation, (UnderWay, Place), FixedState>,
+    by_key: HashMap<Key, Validation, FixedState>,
+    shares: Shares,
+    /// Signatures that each subscriber may have checked.
+    checks: Rates,
     /// Who came when there was no room.
-    pub(super) outside: VecDeque<Waiter>,
+    outside: Outside,
+    /// When to look again whether somebody may be let in.
+    look_at: Option<Instant>,
+    /// Lookups that could not be made since their payers have no share; until their verdicts are heard.
+    pub(super) refused: Vec<(Lookup, Payer)>,
     /// When validations began, the oldest first; some are over.
     begun: VecDeque<(Instant, Validation)>,
 }
 
-impl Validations {
-    pub(super) fn new(dnssec: &Dnssec, seed: u64) -> Self {
+impl<V: Validate> Validations<V> {
+    pub(super) fn new(mut validator: V, dnssec: &Dnssec, seed: u64) -> Self {
         let hasher = FixedState::with_seed(seed);
+        validator.set_anchors(dnssec.anchors.clone(), dnssec.insecure.clone());
         Self {
-            validator: Validator::new(dnssec.anchors.clone(), dnssec.insecure.clone()),
+            validator,
             by_number: HashMap::with_hasher(hasher.clone()),
             by_key: HashMap::with_hasher(hasher),
-            outside: VecDeque::new(),
+            shares: Shares::new(MOST, seed),
+            checks: Rates::new(dnssec.validate.then_some(CHECKS), seed),
+            outside: Outside::new(seed),
+            look_at: None,
+            refused: Vec::new(),
             begun: VecDeque::new(),
         }
+    }
+
+    /// Answers are validated from now on, or not.
+    pub(super) fn reconfigure(&mut self, dnssec: &Dnssec) {
+        self.checks.reconfigure(dnssec.validate.then_some(CHECKS));
+        self.set_anchors(dnssec.anchors.clone(), &dnssec.insecure);
     }
 
     /// What was found on the way to signatures is forgotten.
@@ -50,32 +86,54 @@ impl Validations {
         self.validator.forget();
     }
 
-    /// Whether there is room for one more.
-    pub(super) fn has_room(&self) -> bool {
-        self.by_number.len() < MOST
+    /// Whose want of a share a verdict comes from, if it does.
+    pub(super) fn refused_for(&self, verdict: &Verdict) -> Option<Payer> {
+        let blamed = verdict.blamed.as_ref().filter(|_| verdict.security == Security::Indeterminate)?;
+        self.refused.iter().find(|(lookup, _)| lookup == blamed).map(|(_, payer)| *payer)
     }
 
-    /// A waiter for which there was no room before and is now.
-    pub(super) fn let_in(&mut self) -> Option<Waiter> {
-        if self.has_room() { self.outside.pop_front() } else { None }
+    /// The validation of an entry, if it is under way.
+    pub(super) fn of(&mut self, key: &Key) -> Option<&mut UnderWay> {
+        let number = self.by_key.get(key)?;
+        self.by_number.get_mut(number).map(|(under_way, _)| under_way)
+    }
+
+    /// Who pays for a validation.
+    pub(super) fn payer(&self, number: Validation) -> Payer {
+        self.by_number.get(&number).map_or(Payer::OWN, |(under_way, _)| under_way.payer)
+    }
+
+    /// Whether a payer may begin one more: it has a share of the places, and of the signatures.
+    fn has_room(&mut self, now: Instant, payer: Payer) -> bool {
+        let may_check = payer == Payer::OWN || self.checks.has_token(now, payer);
+        may_check && self.shares.has_room(payer)
+    }
+
+    /// Takes a place, which is to be [used](Self::begin); `None`: this payer has no share left.
+    pub(super) fn admit(&mut self, now: Instant, payer: Payer) -> Option<Place> {
+        if self.has_room(now, payer) { self.shares.admit(payer).ok() } else { None }
     }
 
     pub(super) fn begin(
         &mut self,
-        now: Instant,
-        wall: u64,
-        entry: (Key, Instant),
+        (now, moment): (Instant, Moment),
+        (key, stored): (Key, Instant),
+        place: Place,
         reply: Reply,
-    ) -> &mut UnderWay {
-        let (key, stored) = entry;
-        let number = self.validator.begin(now, wall, key.name(), key.qtype(), reply);
+    ) -> Option<&mut UnderWay> {
+        let number = self.validator.begin(moment, key.name(), key.qtype(), reply);
         self.by_key.insert(key, number);
         self.begun.push_back((now, number));
-        self.by_number.entry(number).or_insert(UnderWay { key, stored, waiters: Vec::new() })
+        let under_way = UnderWay { key, stored, waiters: Vec::new(), payer: place.payer() };
+        if let Some((_, unused)) = self.by_number.insert(number, (under_way, place)) {
+            self.shares.leave(unused);
+        }
+        self.by_number.get_mut(&number).map(|(under_way, _)| under_way)
     }
 
     pub(super) fn end(&mut self, number: Validation) -> Option<UnderWay> {
-        let under_way = self.by_number.remove(&number)?;
+        let (under_way, place) = self.by_number.remove(&number)?;
+        self.shares.leave(place);
         self.by_key.remove(&under_way.key);
         while self.begun.front().is_some_and(|(_, oldest)| !self.by_number.contains_key(oldest)) {
             self.begun.pop_front();
@@ -86,6 +144,48 @@ impl Validations {
         Some(under_way)
     }
 
+    /// Signatures were checked for a validation.
+    pub(super) fn charge(&mut self, now: Instant, number: Validation, verdict: &Verdict) {
+        let payer = self.payer(number);
+        if payer != Payer::OWN && verdict.checks > 0 {
+            self.checks.charge(now, payer, verdict.checks.into());
+        }
+    }
+
+    /// A waiter is let in later. `most` is the number of all that wait, and `waits` says whether one does.
+    pub(super) fn wait_outside(
+        &mut self,
+        now: Instant,
+        (waiter, payer): (Waiter, Payer),
+        most: usize,
+        waits: impl Fn(Waiter) -> bool,
+    ) {
+        const FEW: usize = 64;
+        if self.outside.len() > FEW + 4 * most {
+            self.outside.tidy(waits);
+        }
+        self.outside.push(waiter, payer);
+        self.look_at.get_or_insert(now + LOOK_AGAIN);
+    }
+
+    /// A waiter for which there was no room before and is now.
+    pub(super) fn let_in(&mut self, now: Instant) -> Option<Waiter> {
+        for _ in 0..self.outside.queues().min(MOST_ASKED) {
+            let (_, payer) = self.outside.first()?;
+            if self.has_room(now, payer) {
+                return self.outside.pop();
+            }
+            self.outside.turn();
+        }
+        self.look_at = (self.outside.queues() > 0).then_some(now + LOOK_AGAIN);
+        None
+    }
+
+    /// When somebody may be let in, if nothing happens before.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.look_at
+    }
+
     /// Gives up one that has gone on for so long that who asked for it has been answered. A zone whose servers are slow on purpose would keep others out.
     pub(super) fn give_up_one(&mut self, now: Instant, longest: Duration) -> Option<UnderWay> {
         let (_, number) = self.begun.front().filter(|(began, _)| now >= *began + longest).copied()?;
@@ -93,33 +193,82 @@ impl Validations {
         self.end(number)
     }
 
-    pub(super) fn set_anchors(&mut self, anchors: Vec<Anchor>) {
-        self.validator.set_anchors(anchors);
+    /// Gives up all. Who waited is to be looked at again.
+    pub(super) fn give_up_all(&mut self) -> Vec<Waiter> {
+        let mut waiters = self.outside.drain();
+        self.look_at = None;
+        let numbers: Vec<Validation> = self.by_number.keys().copied().collect();
+        for number in numbers {
+            self.validator.abandon(number);
+            waiters.extend(self.end(number).into_iter().flat_map(|under_way| under_way.waiters));
+        }
+        waiters
+    }
+
+    pub(super) fn set_anchors(&mut self, anchors: Vec<Anchor>, insecure: &[Wire]) {
+        self.validator.set_anchors(anchors, insecure.into());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::query::IN;
-    use super::super::super::settings::{AnchorKey, Wire};
+    use super::super::super::settings::AnchorKey;
     use super::*;
+    use sixway_dnssec::Validator;
 
     #[test]
     fn who_validates_for_longer_than_anybody_waits_makes_way_for_others() {
         let key = AnchorKey::Ds([&[0, 1, 13, 2][..], &[7; 32]].concat().into());
         let anchors = vec![Anchor { zone: Wire([0].into()), key }];
-        let mut validations = Validations::new(&Dnssec { anchors, ..Dnssec::default() }, 1);
+        let mut validations =
+            Validations::new(Validator::default(), &Dnssec { anchors, ..Dnssec::default() }, 1);
         let (start, longest) = (Instant::from_secs(100), Duration::from_secs(5));
-        for number in 1_000..1_000 + MOST as u16 {
-            assert!(validations.has_room());
-            validations.begin(start, 0, (Key::of(b"\x01a\0", number, IN, false), start), Reply::default());
+        let mut number = 1_000;
+        while let Some(place) = validations.admit(start, Payer::OWN) {
+            let key = Key::of(b"\x01a\0", number, IN, false);
+            validations.begin((start, Moment::default()), (key, start), place, Reply::default());
+            number += 1;
         }
-        assert!(!validations.has_room() && validations.validator.poll_verdict().is_none());
+        assert_eq!(number, 1_480, "half of what is not for who has none");
+        assert!(validations.validator.poll_verdict().is_none());
         assert!(validations.give_up_one(start + longest / 2, longest).is_none());
         let oldest = validations.give_up_one(start + longest, longest).expect("its time has come");
-        assert!(oldest.key.qtype() == 1_000 && validations.has_room());
+        assert!(oldest.key.qtype() == 1_000 && validations.has_room(start, Payer::OWN));
         let numbers: Vec<Validation> = validations.by_number.keys().copied().collect();
         assert!(numbers.into_iter().all(|number| validations.end(number).is_some()));
         assert!(validations.begun.is_empty() && validations.by_key.is_empty());
+        assert_eq!(validations.shares.used(), 0);
+    }
+
+    #[test]
+    fn who_has_many_signatures_checked_waits_for_tokens_and_others_do_not() {
+        let dnssec = Dnssec { validate: true, ..Dnssec::default() };
+        let mut validations = Validations::new(Validator::default(), &dnssec, 1);
+        let (now, moment) = (Instant::from_secs(100), Moment::default());
+        let payer = |text: &str| Payer::of(text.parse().unwrap(), 64, false);
+        let (greedy, other) = (payer("2001:db8::1"), payer("2001:db8:1::1"));
+        let mut spent = 0;
+        while let Some(place) = validations.admit(now, greedy) {
+            let key = Key::of(b"\x01a\0", spent, IN, false);
+            validations.begin((now, moment), (key, now), place, Reply::default());
+            let number = validations.by_key[&key];
+            let verdict = Verdict {
+                security: Security::Bogus,
+                extended_error: None,
+                ttl_bound: None,
+                blamed: None,
+                checks: 160,
+            };
+            validations.charge(now, number, &verdict);
+            validations.end(number);
+            spent += 160;
+        }
+        assert_eq!(spent, 2_080);
+        assert!(validations.has_room(now, other) && validations.has_room(now, Payer::OWN));
+        assert!(!validations.has_room(now, payer("2001:db8::2")), "a host of the same subscriber");
+        let proven = Payer::of("2001:db8::1".parse().unwrap(), 64, true);
+        assert!(validations.has_room(now, proven), "others may have asked in its name");
+        assert!(validations.has_room(now + Duration::from_millis(50), greedy));
     }
 }

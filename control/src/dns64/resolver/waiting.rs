@@ -1,12 +1,10 @@
 //! Clients' queries that wait for something, each with the times at which it is looked at again.
 
 use super::super::ask::Asker;
+use super::super::shares::{Payer, Place, Shares};
 use crate::Instant;
-use foldhash::quality::FixedState;
 use std::cmp::Reverse;
-use std::collections::hash_map::Entry;
-use std::collections::{BinaryHeap, HashMap};
-use std::net::IpAddr;
+use std::collections::BinaryHeap;
 use std::time::Duration;
 
 /// A waiting query's place. It is given out once only, so that who is gone cannot be mistaken for another.
@@ -32,35 +30,27 @@ pub(super) struct Waiting<T> {
 #[derive(Debug)]
 struct WaitingSlot<T> {
     turn: u32,
-    waiting: Option<Waiting<T>>,
+    waiting: Option<(Waiting<T>, Place)>,
 }
 
-/// The queries that wait: bounded; who comes when it is full is turned away, and no query is evicted. When it is half full, who has a quarter of
-/// the places gets no more, so that one client with many random names does not keep the others out.
+/// The queries that wait: bounded, by [`Shares`]; who comes when its share is taken is turned away, and no query is evicted.
 #[derive(Debug)]
 pub(super) struct WaitingRoom<T> {
     places: Vec<WaitingSlot<T>>,
     free: Vec<u32>,
-    most: usize,
-    /// Places of each client that has any.
-    shares: HashMap<Client, usize, FixedState>,
+    shares: Shares,
     alarms: BinaryHeap<Reverse<(Instant, Waiter)>>,
-}
-
-/// A client: a /64, or an IPv4 address.
-type Client = u64;
-
-fn client(address: IpAddr) -> Client {
-    match address.to_canonical() {
-        IpAddr::V4(address) => address.to_bits().into(),
-        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-    }
 }
 
 impl<T> WaitingRoom<T> {
     pub(super) fn new(most: usize, seed: u64) -> Self {
-        let shares = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { places: Vec::new(), free: Vec::new(), most, shares, alarms: BinaryHeap::new() }
+        let shares = Shares::new(most, seed);
+        Self { places: Vec::new(), free: Vec::new(), shares, alarms: BinaryHeap::new() }
+    }
+
+    /// Another number of places.
+    pub(super) fn resize(&mut self, most: usize) {
+        self.shares.resize(most);
     }
 
     /// How many wait.
@@ -68,24 +58,16 @@ impl<T> WaitingRoom<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Lets a query in, to be looked at again after each of the times at the latest; `None`: there is no room.
-    pub(super) fn admit(&mut self, waiting: Waiting<T>, alarms: &[Duration]) -> Option<Waiter> {
-        let (since, client) = (waiting.since, client(waiting.asker.address));
-        let share = self.shares.get(&client).copied().unwrap_or_default();
-        if 2 * self.len() >= self.most && 4 * share >= self.most && self.most >= 4 {
-            return None;
-        }
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None if self.places.len() < self.most => {
-                self.places.push(WaitingSlot { turn: 0, waiting: None });
-                u32::try_from(self.places.len() - 1).ok()?
-            }
-            None => return None,
-        };
+    /// Lets a query in, to be looked at again after each of the times at the latest; `None`: its payer has no share left.
+    pub(super) fn admit(&mut self, waiting: Waiting<T>, payer: Payer, alarms: &[Duration]) -> Option<Waiter> {
+        let paid = self.shares.admit(payer).ok()?;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(WaitingSlot { turn: 0, waiting: None });
+            (self.places.len() - 1) as u32
+        });
+        let since = waiting.since;
         let seat = &mut self.places[place as usize];
-        seat.waiting = Some(waiting);
-        self.shares.insert(client, share + 1);
+        seat.waiting = Some((waiting, paid));
         let waiter = Waiter { place, turn: seat.turn };
         self.tidy(alarms.len());
         self.alarms.extend(alarms.iter().map(|after| Reverse((since + *after, waiter))));
@@ -104,21 +86,27 @@ impl<T> WaitingRoom<T> {
     /// The query, if it still waits.
     pub(super) fn look(&mut self, waiter: Waiter) -> Option<&mut Waiting<T>> {
         let place = self.places.get_mut(waiter.place as usize)?;
-        if place.turn == waiter.turn { place.waiting.as_mut() } else { None }
+        if place.turn == waiter.turn { place.waiting.as_mut().map(|(waiting, _)| waiting) } else { None }
+    }
+
+    /// Whether a query still waits.
+    pub(super) fn waits(&self, waiter: Waiter) -> bool {
+        self.places.get(waiter.place as usize).is_some_and(|place| place.turn == waiter.turn)
+    }
+
+    /// Who pays for a query that waits.
+    pub(super) fn payer(&self, waiter: Waiter) -> Payer {
+        let place = self.places.get(waiter.place as usize).filter(|place| place.turn == waiter.turn);
+        place.and_then(|place| place.waiting.as_ref()).map_or(Payer::OWN, |(_, paid)| paid.payer())
     }
 
     /// It waits no more.
     pub(super) fn dismiss(&mut self, waiter: Waiter) -> Option<Waiting<T>> {
         let place = self.places.get_mut(waiter.place as usize).filter(|place| place.turn == waiter.turn)?;
-        let waiting = place.waiting.take()?;
+        let (waiting, paid) = place.waiting.take()?;
         place.turn = place.turn.wrapping_add(1);
         self.free.push(waiter.place);
-        if let Entry::Occupied(mut share) = self.shares.entry(client(waiting.asker.address)) {
-            *share.get_mut() -= 1;
-            if *share.get() == 0 {
-                share.remove();
-            }
-        }
+        self.shares.leave(paid);
         Some(waiting)
     }
 
@@ -153,27 +141,25 @@ mod tests {
 
     #[test]
     fn one_client_does_not_take_the_places_of_all() {
-        let mut room = WaitingRoom::new(8, 0);
-        let from = |address: &str, ticket| {
-            let asker = Asker { address: address.parse().unwrap(), transport: Transport::Udp, ticket };
-            Waiting { asker, query: Box::default(), since: Instant::from_secs(10), looks: 0 }
+        let mut room = WaitingRoom::new(64, 0);
+        let mut admit = |address: &str| {
+            let asker = Asker { address: address.parse().unwrap(), transport: Transport::Udp, ticket: 0 };
+            let query = Waiting { asker, query: Box::default(), since: Instant::from_secs(10), looks: 0 };
+            room.admit(query, asker.payer(64, false), &[])
         };
-        let greedy: Vec<_> = (0..8).map(|n| room.admit(from(&format!("2001:db8::{n}"), n), &[])).collect();
-        assert_eq!(greedy.iter().flatten().count(), 4, "half of the room, as long as nobody else comes");
-        assert!(room.admit(from("2001:db8:1::1", 8), &[]).is_some());
-        assert!(room.admit(from("192.0.2.1", 9), &[]).is_some());
-        assert!(room.admit(from("2001:db8::9", 10), &[]).is_none());
-        greedy[1..].iter().flatten().for_each(|waiter| drop(room.dismiss(*waiter)));
-        assert!(room.admit(from("2001:db8::9", 11), &[]).is_some());
+        let greedy = (0..64).filter_map(|_| admit("192.0.2.1")).count();
+        assert_eq!(greedy, 30, "half of what is not kept for who has none");
+        assert!(admit("2001:db8:1::1").is_some() && admit("192.0.2.2").is_some());
+        assert!(admit("192.0.2.1").is_none());
     }
 
     #[test]
     fn who_is_gone_is_not_mistaken_for_who_took_the_place() {
         let mut room = WaitingRoom::new(1, 0);
-        let first = room.admit(waiting(1), &[]).expect("there is room");
-        assert!(room.admit(waiting(2), &[]).is_none());
+        let first = room.admit(waiting(1), Payer::OWN, &[]).expect("there is room");
+        assert!(room.admit(waiting(2), Payer::OWN, &[]).is_none());
         assert_eq!(room.dismiss(first).expect("it waits").asker.ticket, 1);
-        let second = room.admit(waiting(2), &[]).expect("there is room again");
+        let second = room.admit(waiting(2), Payer::OWN, &[]).expect("there is room again");
         assert!(room.look(first).is_none());
         assert!(room.dismiss(first).is_none());
         assert_eq!((room.len(), room.look(second).expect("it waits").asker.ticket), (1, 2));
@@ -181,10 +167,10 @@ mod tests {
 
     #[test]
     fn alarms_of_those_who_are_gone_do_not_pile_up() {
-        let mut room = WaitingRoom::new(3, 0);
-        let stays = room.admit(waiting(1), &[Duration::from_secs(5); 3]).expect("room");
+        let mut room = WaitingRoom::new(8, 0);
+        let stays = room.admit(waiting(1), Payer::OWN, &[Duration::from_secs(5); 3]).expect("room");
         for ticket in 0..100_000 {
-            let goes = room.admit(waiting(ticket), &[Duration::from_secs(5); 3]).expect("room");
+            let goes = room.admit(waiting(ticket), Payer::OWN, &[Duration::from_secs(5); 3]).expect("room");
             room.dismiss(goes);
             assert!(room.alarms.len() < 1_100);
         }
@@ -195,9 +181,11 @@ mod tests {
 
     #[test]
     fn alarms_ring_in_order_for_those_who_still_wait() {
-        let mut room = WaitingRoom::new(3, 0);
-        let one = room.admit(waiting(1), &[Duration::from_secs(2), Duration::from_secs(5)]).expect("room");
-        let two = room.admit(waiting(2), &[Duration::from_secs(1)]).expect("room");
+        let mut room = WaitingRoom::new(8, 0);
+        let one = room
+            .admit(waiting(1), Payer::OWN, &[Duration::from_secs(2), Duration::from_secs(5)])
+            .expect("room");
+        let two = room.admit(waiting(2), Payer::OWN, &[Duration::from_secs(1)]).expect("room");
         assert_eq!(room.next_alarm(), Some(Instant::from_secs(11)));
         assert_eq!(room.alarmed(Instant::from_secs(10)), None);
         assert_eq!(room.alarmed(Instant::from_secs(12)), Some(two));

@@ -6,6 +6,12 @@ use core::time::Duration;
 /// What was found out is believed for so long, then looked at again: servers are replaced.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
+/// That an upstream does not know EDNS is believed for less: there is no DNSSEC without it.
+const EDNS_REMEMBERED: Duration = Duration::from_secs(900);
+
+/// The number of questions in a row that must be refused with EDNS and answered without.
+const REFUSED_EDNS: u8 = 2;
+
 /// The number of questions that must be answered only without EDNS before silence is attributed to EDNS: a datagram may be lost.
 const SILENT_TO_EDNS: u8 = 2;
 
@@ -32,6 +38,8 @@ pub(super) struct Abilities {
     knows_edns: bool,
     /// Questions that were answered without EDNS after silence to EDNS.
     silent_to_edns: u8,
+    /// Questions that were answered without EDNS after a refusal with EDNS.
+    refused_edns: u8,
     /// The last of them.
     counted: Option<Instant>,
     without_edns: Option<Instant>,
@@ -45,6 +53,7 @@ impl Abilities {
         Self {
             knows_edns: false,
             silent_to_edns: 0,
+            refused_edns: 0,
             counted: None,
             without_edns: None,
             case: Case::Random,
@@ -56,7 +65,8 @@ impl Abilities {
     /// Forgets what was found out too long ago.
     pub(super) fn refresh(&mut self, now: Instant) {
         if self.without_edns.is_some_and(|until| until <= now) {
-            (self.without_edns, self.knows_edns, self.silent_to_edns) = (None, false, 0);
+            (self.without_edns, self.knows_edns) = (None, false);
+            (self.silent_to_edns, self.refused_edns) = (0, 0);
         }
         if let Case::ByStream(until) | Case::Plain(until) = self.case
             && until <= now
@@ -81,12 +91,23 @@ impl Abilities {
 
     /// It replied to a query with EDNS, and not that it does not understand.
     pub(super) fn understood_edns(&mut self) {
-        (self.knows_edns, self.silent_to_edns, self.without_edns) = (true, 0, None);
+        (self.knows_edns, self.without_edns) = (true, None);
+        (self.silent_to_edns, self.refused_edns) = (0, 0);
     }
 
-    /// It did not understand a question with EDNS and answered the same without; whether that is news.
-    pub(super) fn refused_edns(&mut self, now: Instant) -> bool {
-        self.without_edns.replace(now + REMEMBERED).is_none()
+    /// It did not understand a question with EDNS, sent then, and answered the same without; whether it is asked without from now on. A single
+    /// odd reply says nothing; of many at the same time, one counts.
+    pub(super) fn refused_edns(&mut self, now: Instant, sent: Instant) -> bool {
+        if self.counted.is_some_and(|counted| sent < counted) {
+            return false;
+        }
+        self.counted = Some(now);
+        self.refused_edns = self.refused_edns.saturating_add(1);
+        self.refused_edns >= REFUSED_EDNS && self.turns_edns_off(now)
+    }
+
+    fn turns_edns_off(&mut self, now: Instant) -> bool {
+        self.without_edns.replace(now + EDNS_REMEMBERED).is_none()
     }
 
     /// It was silent to a question with EDNS, sent then, and answered the same without; whether it is asked without from now on. Of many that were
@@ -97,7 +118,7 @@ impl Abilities {
         }
         self.counted = Some(now);
         self.silent_to_edns = self.silent_to_edns.saturating_add(1);
-        self.silent_to_edns >= SILENT_TO_EDNS && self.refused_edns(now)
+        self.silent_to_edns >= SILENT_TO_EDNS && self.turns_edns_off(now)
     }
 
     /// A name came back in its random case.

@@ -1,8 +1,10 @@
 //! Questions and exchanges that are under way.
 
 use super::super::ask::QueryTransport;
+use super::super::shares::Place;
 use super::query_message::Style;
 use super::question::{Question, Reply};
+use super::zone_health::ZoneKeys;
 use crate::Instant;
 use arrayvec::ArrayVec;
 use core::time::Duration;
@@ -20,6 +22,8 @@ pub(super) enum End {
     Waiting,
     /// Its time has passed; a late reply is still welcome.
     Silent,
+    /// It could not be sent for want of room here.
+    NoRoom,
     /// It said something that is not an answer.
     Failed,
     /// It could not be reached this way.
@@ -28,6 +32,8 @@ pub(super) enum End {
     ByStream,
     /// It did not understand EDNS.
     NotUnderstood,
+    /// It knows EDNS, and did not understand this question with it.
+    OddWithEdns,
     /// Its reply had the name in another case.
     OtherCase,
     /// Its stream was closed, for the first time.
@@ -60,10 +66,20 @@ pub(super) struct OpenQuestion {
     pub(super) kept: Option<Reply>,
     /// An upstream said something that cannot be passed on.
     pub(super) useless: bool,
+    /// Until it is over.
+    pub(super) place: Option<Place>,
+    /// When it was asked.
+    pub(super) since: Instant,
+    /// What stands for the zone of its name.
+    pub(super) zone: ZoneKeys,
+    /// The zones in which it counts as open.
+    pub(super) counted: ZoneKeys,
+    /// Its zone was told of its silence.
+    pub(super) is_silent: bool,
 }
 
 impl OpenQuestion {
-    pub(super) fn new(now: Instant, question: &Question<'_>) -> Self {
+    pub(super) fn new(now: Instant, question: &Question<'_>, place: Place) -> Self {
         let Question {
             qtype,
             qclass,
@@ -72,6 +88,7 @@ impl OpenQuestion {
             checking_disabled,
             authentic_data,
             unlike,
+            payer,
             ..
         } = *question;
         let fields = Question {
@@ -83,6 +100,7 @@ impl OpenQuestion {
             checking_disabled,
             authentic_data,
             unlike,
+            payer,
         };
         let until = now + DEADLINE;
         Self {
@@ -93,11 +111,21 @@ impl OpenQuestion {
             tries: ArrayVec::new(),
             kept: None,
             useless: false,
+            place: Some(place),
+            since: now,
+            zone: ZoneKeys::new(),
+            counted: ZoneKeys::new(),
+            is_silent: false,
         }
     }
 
     pub(super) fn question(&self) -> Question<'_> {
         Question { name: &self.name, ..self.fields }
+    }
+
+    /// The upstream that is better not asked has another place now, or none.
+    pub(super) fn move_unlike(&mut self, place: impl Fn(usize) -> Option<usize>) {
+        self.fields.unlike = self.fields.unlike.and_then(place);
     }
 
     /// Something was said already: then no upstream is asked twice.
@@ -112,6 +140,16 @@ impl OpenQuestion {
         if self.kept.as_ref().is_none_or(|kept| is_servfail(&reply) && !is_servfail(kept)) {
             self.kept = Some(reply);
         }
+    }
+
+    /// Tries that had no reply in their time.
+    pub(super) fn silences(&self) -> usize {
+        self.tries.iter().filter(|tried| tried.end == End::Silent).count()
+    }
+
+    /// A reply may still come, late.
+    pub(super) fn is_open(&self) -> bool {
+        self.tries.iter().any(|tried| tried.exchange.is_some())
     }
 
     pub(super) fn tries_at(&self, upstream: usize) -> impl Iterator<Item = &Try> {

@@ -80,6 +80,11 @@ impl Liveness {
         (was == Health::Down).then(|| now - self.since)
     }
 
+    /// Whether it has replied within a time.
+    pub(super) fn was_heard_since(&self, now: Instant, time: Duration) -> bool {
+        self.heard.is_some_and(|heard| now.since(heard) <= time)
+    }
+
     /// A probe of that time was not answered; whether it is down from now on. `spread` moves the next probe, so that many do not keep in step.
     pub(super) fn probe_silent(&mut self, now: Instant, sent: Instant, spread: Duration) -> bool {
         if self.health == Health::Up || self.heard.is_some_and(|heard| heard > sent) {

@@ -24,14 +24,17 @@ mod peer;
 mod probes;
 mod query_message;
 mod question;
+mod reconfigure;
 mod replies;
 mod reply;
 mod row;
 mod tries;
 mod upstreams;
+mod zone_health;
 mod zones;
 
 pub use in_flight::{DEADLINE, MAX_TRIES};
 pub use question::{Exhausted, Number, Question, Reply};
+pub(super) use reconfigure::Moves;
 pub use row::{Event, Health, Row};
-pub use upstreams::{MAX_EXCHANGES, Upstreams};
+pub use upstreams::{MAX_QUESTIONS, Upstreams};

@@ -58,6 +58,14 @@ impl<T> Numbered<T> {
         self.places.get_mut(place).filter(|entry| entry.0 == taken).and_then(|(_, entry)| entry.as_mut())
     }
 
+    /// All entries and their numbers.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut T)> {
+        self.places.iter_mut().enumerate().filter_map(|(place, (taken, entry))| {
+            let number = u64::from(*taken) << 32 | place as u64;
+            entry.as_mut().map(|entry| (number, entry))
+        })
+    }
+
     pub(super) fn remove(&mut self, number: u64) -> Option<T> {
         let (place, taken) = place_of(number);
         let (times, entry) = self.places.get_mut(place).filter(|entry| entry.0 == taken)?;

@@ -2,6 +2,7 @@
 //! otherwise.
 
 use super::super::ask::QueryTransport;
+use super::super::shares::Payer;
 use super::alarms::Due;
 use super::in_flight::Owner;
 use super::query_message::{Style, query};
@@ -9,6 +10,7 @@ use super::question::Question;
 use super::row::{Event, Health};
 use super::tries::Choice;
 use super::upstreams::Upstreams;
+use super::zone_health::ZoneState;
 use crate::Instant;
 use core::time::Duration;
 use rand::Rng;
@@ -29,7 +31,11 @@ impl Upstreams {
         let Some(asked) = self.asked.find(number) else { return };
         let (question, first) = (asked.question(), asked.tries.first().map(|tried| tried.upstream));
         let members = self.zones.asked(question.name, question.qtype);
-        if members.len() < 2 || question.unlike.is_some() || self.exchanges.len() >= self.most / 2 {
+        if members.len() < 2
+            || question.unlike.is_some()
+            || self.exchanges.len() >= self.most
+            || self.zone_health.state(now, &asked.zone) != ZoneState::Healthy
+        {
             return;
         }
         let other = |at: &usize| Some(*at) != first && self.peers[*at].liveness.health == Health::Up;
@@ -48,7 +54,8 @@ impl Upstreams {
 
     /// An upstream did not reply to what was sent then, by this way. A way that is not its first says nothing: TCP may be shut where UDP is open.
     pub(super) fn suspect(&mut self, now: Instant, upstream: usize, way: QueryTransport, sent: Instant) {
-        let peer = &mut self.peers[upstream];
+        // It may be gone meanwhile.
+        let Some(peer) = self.peers.get_mut(upstream) else { return };
         let counts = peer.way() == way;
         if way == QueryTransport::Stream && peer.abilities.stream_failed(now) {
             self.events.push_back(Event::WithoutCase { upstream });
@@ -61,7 +68,7 @@ impl Upstreams {
     /// Asks an upstream something that it knows.
     pub(super) fn probe(&mut self, now: Instant, upstream: usize) {
         let peer = &mut self.peers[upstream];
-        if self.exchanges.len() >= self.most {
+        if self.exchanges.len() >= 2 * self.most {
             self.alarms.set(peer.liveness.put_off(now), Due::Probe(upstream));
             return;
         }
@@ -74,7 +81,7 @@ impl Upstreams {
         let style = Style { edns, cased: peer.is_cased(choice.way) };
         let due = now + peer.latency(choice.way).timeout(1);
         let query = query(&Question::new(&self.probes[upstream], NS), style, &mut self.random);
-        let exchange = self.transmit(now, Owner::Probe, choice, query);
+        let exchange = self.transmit(now, (Owner::Probe, Payer::OWN), choice, query);
         self.alarms.set(due, Due::Alone(exchange));
     }
 

@@ -1,6 +1,7 @@
 //! A question for upstreams, and what comes of it.
 
 use super::super::ask::QueryTransport;
+use super::super::shares::Payer;
 
 /// A question's number, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,10 +26,12 @@ pub struct Question<'n> {
     pub authentic_data: bool,
     /// An upstream whose reply was of no use: another one is asked, or if there is no other, this one by stream.
     pub unlike: Option<usize>,
+    /// Who pays for it.
+    pub payer: Payer,
 }
 
 impl<'n> Question<'n> {
-    /// A question of class IN, without any bits.
+    /// A question of class IN, without any bits, and of no client.
     #[must_use]
     pub const fn new(name: &'n [u8], qtype: u16) -> Self {
         Self {
@@ -40,6 +43,7 @@ impl<'n> Question<'n> {
             checking_disabled: false,
             authentic_data: false,
             unlike: None,
+            payer: Payer::OWN,
         }
     }
 }
@@ -61,8 +65,10 @@ pub struct Reply {
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exhausted {
-    /// Too many exchanges are open.
-    Full,
+    /// Its payer has as many questions open as it may, or there was no room to send it: no upstream is to blame.
+    NoShare,
+    /// Names of its zone had no reply lately, and its payer has as many of them open as it may.
+    SilentZone,
     /// No upstream is there for this name.
     NoUpstream,
     /// No upstream answered in time (RFC 8914 §4.23: code 22).

@@ -1,12 +1,14 @@
 //! What becomes of a reply, and of a failure.
 
 use super::super::ask::{Failure, QueryTransport};
+use super::alarms::Due;
 use super::in_flight::{End, Open, Owner};
 use super::question::Reply;
 use super::reply::{Sent, Verdict, judge};
 use super::row::Event;
 use super::tries::Choice;
 use super::upstreams::Upstreams;
+use super::zone_health::SILENT;
 use crate::Instant;
 
 /// After this number of replies that are not to its question, an exchange by datagrams is given up for a stream: an attacker is guessing.
@@ -27,6 +29,7 @@ impl Upstreams {
                 self.believed(now, &open, verdict);
                 if let Owner::Question { number, at } = open.owner {
                     self.learn_edns(now, &open, verdict, number);
+                    self.learn_of_zone(now, &open, verdict, number);
                     self.conclude(now, &open, verdict, message, (number, at));
                 }
             }
@@ -85,14 +88,16 @@ impl Upstreams {
         match verdict {
             Verdict::Definite => {}
             Verdict::Truncated => peer.row.truncated += 1,
-            Verdict::Failed | Verdict::Useless | Verdict::NotUnderstood => peer.row.failed += 1,
+            Verdict::Failed | Verdict::Useless | Verdict::NotUnderstood | Verdict::OddWithEdns => {
+                peer.row.failed += 1
+            }
             Verdict::Disbelieved | Verdict::OtherCase => return,
         }
         let has_question = matches!(verdict, Verdict::Definite | Verdict::Truncated | Verdict::Failed);
         if has_question && open.style.cased && open.question.iter().any(u8::is_ascii_alphabetic) {
             peer.abilities.kept_case();
         }
-        if has_question && open.style.edns {
+        if (has_question || verdict == Verdict::OddWithEdns) && open.style.edns {
             peer.abilities.understood_edns();
         }
         if open.owner == Owner::Measure && verdict == Verdict::Definite {
@@ -114,10 +119,26 @@ impl Upstreams {
         let Some(asked) = self.asked.find(number) else { return };
         let with_edns = |end| asked.tries_at(upstream).find(|tried| tried.edns && tried.end == end);
         let abilities = &mut self.peers[upstream].abilities;
-        let news = (with_edns(End::NotUnderstood).is_some() && abilities.refused_edns(now))
+        let news = with_edns(End::NotUnderstood).is_some_and(|tried| abilities.refused_edns(now, tried.sent))
             || with_edns(End::Silent).is_some_and(|tried| abilities.ignored_edns(now, tried.sent));
         if news {
             self.events.push_back(Event::WithoutEdns { upstream });
+        }
+    }
+
+    /// A zone's names are replied to, or an upstream gave up on one after it had asked in vain itself.
+    fn learn_of_zone(&mut self, now: Instant, open: &Open, verdict: Verdict, number: u64) {
+        if self.zone_health.is_empty() && verdict != Verdict::Failed {
+            return;
+        }
+        let Some(asked) = self.asked.find_mut(number) else { return };
+        if asked.zone.is_empty() {
+            asked.zone = self.zone_health.keys(asked.question().name);
+        }
+        if verdict == Verdict::Failed && now - asked.since > SILENT {
+            self.zone_health.failed(now, &asked.zone);
+        } else {
+            self.zone_health.replied(&asked.zone, now - open.sent <= SILENT);
         }
     }
 
@@ -139,11 +160,16 @@ impl Upstreams {
             Verdict::Definite => return self.settle(number, reply()),
             Verdict::Truncated if open.way == QueryTransport::Datagram => End::ByStream,
             Verdict::NotUnderstood if may_be_edns => End::NotUnderstood,
-            Verdict::Failed | Verdict::NotUnderstood if has_question => {
+            Verdict::OddWithEdns if may_be_edns => End::OddWithEdns,
+            Verdict::Failed | Verdict::NotUnderstood | Verdict::OddWithEdns if has_question => {
                 asked.keep(reply());
                 End::Failed
             }
-            Verdict::Truncated | Verdict::NotUnderstood | Verdict::Failed | Verdict::Useless => {
+            Verdict::Truncated
+            | Verdict::NotUnderstood
+            | Verdict::OddWithEdns
+            | Verdict::Failed
+            | Verdict::Useless => {
                 asked.useless = true;
                 End::Failed
             }
@@ -154,6 +180,9 @@ impl Upstreams {
     }
 
     pub(super) fn failed(&mut self, now: Instant, exchange: u64, failure: Failure) {
+        if failure == Failure::NoRoom {
+            return self.not_sent(now, exchange);
+        }
         let Some(open) = self.exchanges.remove(exchange) else { return };
         let upstream = open.upstream;
         let row = &mut self.peers[upstream].row;
@@ -166,13 +195,35 @@ impl Upstreams {
                 let end = match failure {
                     Failure::Malformed => End::Failed,
                     Failure::Closed if open.way == QueryTransport::Stream => End::Closed,
-                    Failure::Closed | Failure::Unreachable | Failure::Untrusted => End::NoWay,
+                    Failure::Closed | Failure::Unreachable | Failure::Untrusted | Failure::NoRoom => {
+                        End::NoWay
+                    }
                 };
                 self.ended(now, (number, at), end);
                 self.suspect(now, upstream, open.way, open.sent);
             }
             Owner::Measure => self.suspect(now, upstream, open.way, open.sent),
             Owner::Probe => self.probe_silent(now, upstream, open.sent),
+        }
+    }
+
+    /// There was no room to send it: that says nothing about an upstream. The question goes on when the time of the try has passed, since there may be room then.
+    fn not_sent(&mut self, now: Instant, exchange: u64) {
+        let Some(open) = self.exchanges.remove(exchange) else { return };
+        let row = &mut self.peers[open.upstream].row;
+        (row.open, row.asked) = (row.open - 1, row.asked - 1);
+        match open.owner {
+            Owner::Question { number, at } => {
+                if let Some(asked) = self.asked.find_mut(number) {
+                    let tried = &mut asked.tries[at];
+                    (tried.exchange, tried.end) = (None, End::NoRoom);
+                }
+            }
+            Owner::Measure => {}
+            Owner::Probe => {
+                let due = self.peers[open.upstream].liveness.put_off(now);
+                self.alarms.set(due, Due::Probe(open.upstream));
+            }
         }
     }
 
@@ -189,13 +240,19 @@ impl Upstreams {
         let same = |way, edns| Choice { upstream: tried.upstream, way, edns };
         match end {
             // What comes next is another way to the same upstream.
-            End::NotUnderstood => self.put(now, number, same(tried.way, false)),
+            End::NotUnderstood | End::OddWithEdns => self.put(now, number, same(tried.way, false)),
             End::ByStream | End::OtherCase if self.turns_to_stream(number, at) => {
                 self.put(now, number, same(QueryTransport::Stream, tried.edns));
             }
             // RFC 7766 §6.2.4: an idle connection may be closed while the question is on its way.
             End::Closed => self.put(now, number, same(QueryTransport::Stream, tried.edns)),
-            End::Waiting | End::Silent | End::Failed | End::NoWay | End::ByStream | End::OtherCase => {
+            End::Waiting
+            | End::Silent
+            | End::Failed
+            | End::NoWay
+            | End::ByStream
+            | End::OtherCase
+            | End::NoRoom => {
                 self.go_on(now, number);
             }
         }

@@ -35,8 +35,10 @@ pub(super) enum Verdict {
     OtherCase,
     /// TC=1: by stream there is more.
     Truncated,
-    /// FORMERR, NOTIMP or BADVERS: perhaps for EDNS (RFC 6891 §7).
+    /// FORMERR or NOTIMP, without an OPT record: perhaps for EDNS (RFC 6891 §7).
     NotUnderstood,
+    /// FORMERR, NOTIMP or BADVERS, with an OPT record: it knows EDNS, and this question is the matter (RFC 6891 §7).
+    OddWithEdns,
     /// SERVFAIL, REFUSED and whatever else is not an answer.
     Failed,
     /// The upstream refers to other servers, or its records cannot be read: no answer, and nothing to pass on.
@@ -100,7 +102,8 @@ fn said(reply: &[u8], question_end: usize, rcode: u16) -> Verdict {
     match rcode | seen.extended_rcode << 4 {
         0 if seen.is_referral() => Verdict::Useless,
         0 | NXDOMAIN | YXDOMAIN => Verdict::Definite,
-        FORMERR | NOTIMP | BADVERS => Verdict::NotUnderstood,
+        FORMERR | NOTIMP | BADVERS if seen.opt => Verdict::OddWithEdns,
+        FORMERR | NOTIMP => Verdict::NotUnderstood,
         _ => Verdict::Failed,
     }
 }
@@ -111,6 +114,7 @@ struct ReplyContents {
     answers: u16,
     ns: bool,
     soa: bool,
+    opt: bool,
     extended_rcode: u16,
 }
 
@@ -124,7 +128,9 @@ impl ReplyContents {
                 match (section, field(reply, at)?) {
                     (1, NS) => seen.ns = true,
                     (1, SOA) => seen.soa = true,
-                    (2, OPT) => seen.extended_rcode = u16::from(*reply.get(at + 4)?),
+                    (2, OPT) => {
+                        (seen.opt, seen.extended_rcode) = (true, u16::from(*reply.get(at + 4)?));
+                    }
                     _ => {}
                 }
                 at += 10 + usize::from(field(reply, at + 8)?);
@@ -210,7 +216,7 @@ mod tests {
             judged(&message)
         };
         assert_eq!(with_extended(0), Verdict::Definite);
-        assert_eq!(with_extended(1), Verdict::NotUnderstood);
+        assert_eq!(with_extended(1), Verdict::OddWithEdns);
         assert_eq!(with_extended(2), Verdict::Failed);
     }
 

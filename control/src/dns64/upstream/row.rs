@@ -43,6 +43,13 @@ pub struct Row {
     pub by_stream: bool,
 }
 
+impl Row {
+    /// Replies and silences of two.
+    pub(super) fn with(self, other: &Self) -> Self {
+        Self { replies: self.replies + other.replies, unanswered: self.unanswered + other.unanswered, ..self }
+    }
+}
+
 /// What happened to an upstream. Each is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

@@ -45,6 +45,12 @@ impl Zones {
         }
     }
 
+    /// Whether those that are queried about a question are there for all names without an upstream of their own.
+    pub(super) fn is_for_all_names(&self, name: &[u8], qtype: u16) -> bool {
+        let for_all = self.by_name.get([0].as_slice());
+        for_all.is_some_and(|members| core::ptr::eq(members.as_ref(), self.asked(name, qtype)))
+    }
+
     /// The upstreams for a name in wire form, upper or lower case; none for an invalid name.
     fn members(&self, name: &[u8]) -> &[usize] {
         let only_root = self.by_name.len() == 1 && self.by_name.contains_key([0].as_slice());

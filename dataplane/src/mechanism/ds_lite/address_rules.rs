@@ -1,4 +1,4 @@
-//! What is an AFTR's own: who is a client, which inner addresses may pass, and where packets go.
+//! The address rules of an AFTR: which B4s are clients, which inner addresses may pass, and where packets go.
 
 use super::config::AFTR_ADDRESS;
 use crate::drop_reason::DropReason;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
-/// RFC 6333 §5.7: addresses of AFTRs and B4s. No one outside has them.
+/// RFC 6333 §5.7: addresses of AFTRs and B4s; no host outside has one.
 const SOFTWIRE_ADDRESSES: u32 = 0xc000_0000;
 
 /// What its answers follow from.
@@ -35,7 +35,7 @@ pub struct AddressRules {
     pub(super) policy: PolicyId,
 }
 
-/// What a packet becomes. The header of its softwire is found where the outcome is known, so that no packet waits for both.
+/// What a packet becomes. The header of its softwire is looked up when the outcome is known.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// It goes out.
@@ -59,7 +59,7 @@ pub enum Outcome {
 }
 
 impl AddressRules {
-    /// Refuses inner packets that may not leave a softwire: RFC 6333 §11 demands that other sources are dropped. The gateway is a router on their
+    /// Refuses inner packets that may not leave a softwire: RFC 6333 §11 requires that other sources are dropped. The gateway is a router on their
     /// way, which the outer header does not show.
     #[inline(always)]
     pub(super) fn check_inner(&self, inner: &Packet) -> Result<(), DropReason> {
@@ -111,7 +111,7 @@ impl AddressRules {
     }
 }
 
-/// What is compared first of the sources of hosts behind softwires.
+/// The prefix that sources of hosts behind softwires are compared with first.
 pub(super) fn usual_inside(inside: &[Prefix4]) -> Option<(u32, u32)> {
     let first = inside.first()?;
     // Martians are whole networks of eight bits.

@@ -19,7 +19,7 @@ pub const AFTR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 /// The configuration of an AFTR.
 #[derive(Clone, Debug)]
 pub struct DsLiteConfig {
-    /// Who it is, for sessions that outlive this process.
+    /// Its identity, for sessions that are handed over to another process.
     pub identity: Identity,
     /// Its IPv6 addresses, routed into the device.
     pub addresses: Vec<Ipv6Addr>,
@@ -33,7 +33,7 @@ pub struct DsLiteConfig {
     pub allow_own: Vec<Prefix4>,
     /// The outside addresses and ports.
     pub pool: PoolConfig,
-    /// Which packets from outside are admitted.
+    /// Filtering of packets from outside.
     pub filtering: Filtering,
     /// Bindings that the administrator configures, each with its softwire.
     pub static_bindings: Vec<StaticBinding>,
@@ -43,7 +43,7 @@ pub struct DsLiteConfig {
     pub limits: StateLimits,
     /// Softwires of a worker, at most.
     pub max_softwires: u32,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// Who is a subscriber, and which subscribers have no limits.
     pub subscribers: SubscriberPolicy<SoftwireNetwork>,
     /// Options of the translation; of them, an AFTR uses `clamp_mss`.
     pub policy: Policy,

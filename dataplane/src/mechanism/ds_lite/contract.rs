@@ -1,6 +1,7 @@
 //! An AFTR as the engine drives it.
 
 use super::{DsLite, DsLiteConfig, Probe};
+use crate::classify::Ports4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -18,7 +19,7 @@ use sixway_wire::Endpoint4;
 
 impl contract::Configured for DsLiteConfig {
     fn claims(&self) -> Claims {
-        Claims { destinations4: self.pool.addresses.clone(), ..Claims::default() }
+        Claims { ports4: Some(Ports4::of_pool(&self.pool, false)), ..Claims::default() }
     }
 
     fn policy(&self) -> Policy {

@@ -41,7 +41,7 @@ impl DsLite {
         Ok(Decision { action, quoted: Some(effects.quoted(quoted)), next: self.next(remote.address) })
     }
 
-    /// The outside endpoint of whom an error is about: a packet that went from `remote` to this endpoint behind a softwire.
+    /// The outside endpoint of the host that an error is about: a packet from `remote` to this endpoint behind a softwire.
     ///
     /// # Errors
     /// There is no such session.

@@ -1,4 +1,4 @@
-//! DS-Lite's AFTR (RFC 6333): IPv4 hosts reach others behind a pool of IPv4 addresses, over softwires of IPv4 in IPv6.
+//! DS-Lite's AFTR (RFC 6333): a NAT44 for IPv4 hosts that are behind softwires of IPv4 in IPv6.
 //!
 //! ```text
 //!     inside, IPv4 in IPv6                            outside, IPv4
@@ -7,9 +7,9 @@
 //!          binding: (B4, X,x) ⇄ (T,t)      session: binding and (Z,z)
 //! ```
 //!
-//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]), which knows a B4 by the number of its softwire. What is here is DS-Lite's own: who
-//! is a client, which inner addresses may pass, and the headers on both sides. The outer header goes and the inner one is renumbered in one
-//! action; so it is the other way. To an address of the pool, a packet from inside goes out and comes in again: a hairpin.
+//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]), which knows a B4 by the number of its softwire. This module has the rules of DS-Lite: which
+//! B4s are clients, which inner addresses may pass, and the headers on both sides. One action removes the outer header and translates the inner
+//! one, or translates and encapsulates. A packet from inside to an address of the pool is translated in both ways: a hairpin.
 
 mod address_rules;
 mod config;

@@ -20,7 +20,7 @@ use core::net::Ipv6Addr;
 use sixway_wire::Endpoint4;
 use sixway_wire::protocol::ICMPV6;
 
-/// A packet's lookup: of one from a softwire the softwire is found first, of one from outside last.
+/// A packet's lookup. For a packet from a softwire the softwire is looked up first, for one from outside last.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// The session's.
@@ -197,7 +197,7 @@ impl DsLite {
             Side::Inside(inside) if self.nat.names().is(inside.0.id, b4) => {
                 let of = (inside, &probe.nat, now);
                 let outcome = self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?;
-                // A packet that is refused moves nothing; and there is nothing to move between.
+                // A refused packet does not change the local end; with one address there is nothing to change.
                 if self.rules.addresses.len() > 1 {
                     self.nat.names_mut().set_local(inside.0.id, self.rules.number_of(local));
                 }
@@ -210,7 +210,7 @@ impl DsLite {
         self.decision(outcome, effects)
     }
 
-    /// A packet of a softwire that is not known: it is, from here on, if the packet makes a binding.
+    /// A packet of an unknown softwire, which is added to the table if the packet creates a binding.
     #[cold]
     #[inline(never)]
     fn out_of_new_softwire(
@@ -259,7 +259,7 @@ impl DsLite {
         self.error_from_softwire((arrival, inner), b4, effects)
     }
 
-    /// What an outcome means for the headers.
+    /// The headers that follow from an outcome.
     #[inline(always)]
     fn decision(&self, outcome: Outcome, effects: &mut Effects) -> Result<Decision, DropReason> {
         let policy = self.rules.policy;
@@ -323,7 +323,7 @@ fn tuple(inner: &Packet) -> Option<(Endpoint4, Endpoint4, Ports)> {
     Some((Endpoint4::new(source, ports.from), Endpoint4::new(destination, ports.to), ports))
 }
 
-/// Whether a packet is for the AFTR itself, or for no one.
+/// Whether a packet is for the AFTR itself, or for an address that no host has.
 #[inline(always)]
 const fn is_for_aftr(inner: &Packet) -> bool {
     match inner.addresses {

@@ -23,7 +23,7 @@ pub struct Binding {
 pub enum BindingFault {
     /// Another host has this address or prefix.
     Taken(Ipv6Addr),
-    /// There are as many as there may be.
+    /// The table is full.
     Full,
 }
 
@@ -49,11 +49,11 @@ struct Entry {
     is_free: bool,
 }
 
-/// A lookup on its way: of an address under the longest prefix of the table.
+/// A lookup in progress: of an address under the longest prefix of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct BindingProbe {
     tag: u32,
-    /// The entry of the index, then what it says: a slot and 1. 0: nothing was found.
+    /// The entry of the index, then its value: the slot plus 1. 0: nothing was found.
     found: u64,
 }
 
@@ -62,8 +62,8 @@ impl BindingProbe {
     pub(crate) const NONE: Self = Self { tag: 0, found: 0 };
 }
 
-/// The table: at most 64 octets for each binding, both indexes included. When it is full, a new binding is refused; none is evicted, since each is a
-/// promise until its lease ends.
+/// The table: at most 64 octets for each binding, both indexes included. When it is full, a new binding is refused; none is evicted, since its
+/// host has the address until the lease ends.
 #[derive(Debug)]
 pub struct BindingTable {
     entries: Slab<Entry>,
@@ -139,7 +139,7 @@ impl BindingTable {
         BindingProbe { tag, found: self.by_ipv4.touch(tag) }
     }
 
-    /// Goes on with it: another load.
+    /// The second step: another load.
     #[inline]
     pub fn advance(&self, probe: &mut BindingProbe) {
         let slot = self.by_ipv4.candidate(probe.tag, probe.found);
@@ -149,7 +149,7 @@ impl BindingTable {
         }
     }
 
-    /// What [`BindingTable::lookup`] finds, by a lookup that has been through both.
+    /// The result, as of [`BindingTable::lookup`], after both steps.
     #[inline]
     pub fn finish(&self, probe: &BindingProbe, address: Ipv4Addr) -> Option<(Ipv6Addr, u8)> {
         let (slot, length) = (probe.found.checked_sub(1), self.longest());
@@ -285,7 +285,7 @@ mod tests {
         table.remove("192.0.2.5/32".parse().unwrap()).unwrap();
         assert_eq!(host(&table, [192, 0, 2, 5]), Some(1));
         table.insert(binding("192.0.2.5/32", 2)).unwrap();
-        // A lookup that ends as another, and one that ends as it began, by a shorter prefix.
+        // A lookup that is finished for another address, and one that finds a shorter prefix.
         for (begun, address, found) in
             [([192, 0, 2, 5], [192, 0, 2, 6], 1), ([192, 0, 2, 7], [192, 0, 2, 7], 1)]
         {

@@ -1,4 +1,4 @@
-//! The concentrator, RFC 7040's border relay (§6): packets from IPv4 go to the host that has their destination; packets from a host are taken if
+//! The concentrator, RFC 7040's border relay (§6): packets from IPv4 go to the host that has their destination; packets from a host are accepted if
 //! their inner source is the host's.
 
 use super::binding_table::{Binding, BindingProbe, BindingTable};
@@ -15,7 +15,7 @@ use sixway_wire::Prefix4;
 pub struct ConcentratorConfig {
     /// Its IPv6 addresses, at which hosts' tunnels end; at most 256. Not those of an interface.
     pub addresses: Vec<Ipv6Addr>,
-    /// IPv4 addresses that are lent or given to hosts.
+    /// IPv4 addresses that are leased or statically assigned to hosts.
     pub lent: Vec<Prefix4>,
     /// Maximum number of bindings.
     pub max_bindings: u32,
@@ -36,7 +36,7 @@ pub struct Concentrator {
 impl Concentrator {
     pub(super) fn new(config: &ConcentratorConfig, policy: PolicyId, seed: u64) -> Self {
         let mut bindings = BindingTable::new(config.max_bindings, seed);
-        // `check` tells of those that have no room.
+        // `check` reports those that do not fit.
         let _refused: usize = config.bindings.iter().filter(|it| bindings.insert(**it).is_err()).count();
         Self { addresses: config.addresses.clone(), bindings, policy }
     }

@@ -1,4 +1,4 @@
-//! A host's end of its tunnel to the concentrator, RFC 7040's customer edge (§5). Packets that find no lease go to control, which takes one.
+//! A host's end of its tunnel to the concentrator, RFC 7040's customer edge (§5). If there is no lease, packets go to control, which requests one.
 
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
@@ -12,6 +12,8 @@ use sixway_wire::Prefix4;
 
 /// Packets through the tunnel that go to control in [`PERIOD`] while there is no lease: one is enough, and their source may be forged.
 const CALLS: u8 = 4;
+/// The same for packets of this host, or of others behind it: as many can wait for the lease, and passing more would only cost control time.
+const WAITING: u8 = 64;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Configuration of a host's end.
@@ -32,21 +34,50 @@ pub struct HostEndConfig {
 pub struct HostEnd {
     config: HostEndConfig,
     policy: PolicyId,
-    /// Since when packets for control are counted, and how many there were.
-    calls: (Instant, u8),
+    /// Those that came through the tunnel.
+    calls: Calls,
+    /// Those that are to go through it.
+    waiting: Calls,
+}
+
+/// Since when packets for control are counted, and how many there were.
+#[derive(Debug, Default)]
+struct Calls {
+    since: Instant,
+    count: u8,
+}
+
+impl Calls {
+    /// Passes a packet to control, at most this many in [`PERIOD`].
+    fn admit(&mut self, most: u8, now: Instant) -> Option<Decision> {
+        if now.since(self.since) >= PERIOD {
+            (self.since, self.count) = (now, 0);
+        }
+        (self.count < most).then(|| {
+            self.count += 1;
+            Decision::keep(Next::Control)
+        })
+    }
 }
 
 impl HostEnd {
     pub(super) fn new(config: &HostEndConfig, policy: PolicyId) -> Self {
-        Self { config: config.clone(), policy, calls: (Instant(0), 0) }
+        Self { config: config.clone(), policy, calls: Calls::default(), waiting: Calls::default() }
     }
 
     /// A packet of the host.
     #[inline(always)]
-    pub(super) fn enter(&self, packet: &Packet, effects: &mut Effects) -> Result<Decision, DropReason> {
+    pub(super) fn enter(
+        &mut self,
+        packet: &Packet,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
         let &HostEndConfig { local, concentrator, lease, .. } = &self.config;
         let Addresses::V4 { source, .. } = packet.addresses else { return Err(DropReason::NoTunnel) };
-        let Some(lease) = lease else { return Ok(Decision::keep(Next::Control)) };
+        let Some(lease) = lease else {
+            return self.waiting.admit(WAITING, now).ok_or(DropReason::LeaseWaitingFull);
+        };
         if !lease.contains(source) {
             return Err(DropReason::SourceNotLeased);
         }
@@ -66,8 +97,10 @@ impl HostEnd {
         if !came_from(outer, self.config.concentrator) {
             return Err(DropReason::NoTunnel);
         }
-        // Somebody looked up this host's name, and has been given an address that waits for it.
-        let Some(lease) = self.config.lease else { return self.call(now) };
+        // Somebody looked up this host's name, and an address is reserved for it.
+        let Some(lease) = self.config.lease else {
+            return self.calls.admit(CALLS, now).ok_or(DropReason::NoTunnel);
+        };
         if lease.contains(source) {
             return Err(DropReason::SourceNotInTunnel);
         }
@@ -75,19 +108,6 @@ impl HostEnd {
             return Err(DropReason::DestinationNotInSite);
         }
         Ok(Decision::decap(self.policy))
-    }
-
-    /// Lets control take a lease.
-    fn call(&mut self, now: Instant) -> Result<Decision, DropReason> {
-        let (since, count) = &mut self.calls;
-        if now.since(*since) >= PERIOD {
-            (*since, *count) = (now, 0);
-        }
-        if *count == CALLS {
-            return Err(DropReason::NoTunnel);
-        }
-        *count += 1;
-        Ok(Decision::keep(Next::Control))
     }
 
     /// Whether it sends packets to this destination through the tunnel.

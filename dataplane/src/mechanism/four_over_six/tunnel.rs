@@ -57,7 +57,7 @@ impl FourOverSix {
     /// Makes a binding of a concentrator.
     ///
     /// # Errors
-    /// Another host has the address, or there is no room: a host's end has none.
+    /// Another host has the address, or the table is full; a host's end has no table.
     pub fn bind(&mut self, binding: Binding) -> Result<(), BindingFault> {
         match &mut self.state {
             State::Concentrator(concentrator) => concentrator.bindings.insert(binding),
@@ -163,7 +163,7 @@ impl Mechanism for FourOverSix {
             (State::Concentrator(concentrator), Some(inner)) => {
                 concentrator.leave(arrival.packet, inner, probe)
             }
-            (State::Host(host), None) => host.enter(arrival.packet, effects),
+            (State::Host(host), None) => host.enter(arrival.packet, now, effects),
             (State::Host(host), Some(inner)) => host.leave(arrival.packet, inner, now),
         }
     }

@@ -1,6 +1,7 @@
 //! NAT44 as the engine drives it.
 
 use super::{Nat44, Nat44Config, Probe, ownership};
+use crate::classify::Ports4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::frame::{Ingress, Realm};
@@ -24,7 +25,10 @@ impl contract::Configured for Nat44Config {
         let ingress = (self.realm != Realm(0)).then_some(Ingress::Device(self.realm));
         let claim = |sources| InsideClaim { sources, ingress, except: except.clone() };
         Claims {
-            destinations4: self.pool.addresses.clone(),
+            ports4: Some(Ports4::of_pool(
+                &self.pool,
+                self.portless.sessions > 0 || !self.portless.bindings.is_empty(),
+            )),
             inside4: self.inside.iter().copied().map(claim).collect(),
             ..Claims::default()
         }

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use foldhash::fast::FixedState;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-/// A record is written again this much later than it left its lists, in seconds: no worker needs as long for a batch.
+/// A record is reused this much later than it left its lists, in seconds; every batch of a worker takes less.
 const GRACE: u32 = 2;
 /// Addresses that are tried for a client that has at most half of a pool: that none of them is free does not happen.
 const TRIES: u32 = 128;
@@ -25,9 +25,9 @@ pub(super) const SHARE: u32 = 4;
 pub enum MappingRefused {
     /// It may not use the translator.
     NotClient,
-    /// No server that a name may lead to.
+    /// The server is not one that names may lead to.
     NotServer,
-    /// The client has as many as it may.
+    /// The client has reached its limit.
     ClientLimit,
     /// The client has several times more than are left for others.
     ClientShare,
@@ -35,7 +35,7 @@ pub enum MappingRefused {
     TableFull,
     /// All addresses are.
     PoolEmpty,
-    /// The client has half of what it may, and the query may be somebody else's in its name.
+    /// The client has half of its limit, and the query's source may be forged.
     Unproven,
 }
 
@@ -64,7 +64,7 @@ impl MappingRefused {
         }
     }
 
-    /// What is said of it to a client.
+    /// The text for the client.
     pub const fn text(self) -> &'static str {
         match self {
             Self::NotClient => "not a client of NAT46",
@@ -84,16 +84,16 @@ impl fmt::Display for MappingRefused {
     }
 }
 
-/// What becomes due at a time.
+/// An event that becomes due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     /// A mapping may have ended and rested.
     Record(u32),
-    /// An address that represented another server in an earlier process may be given. There was no room for a record of it.
+    /// An address that represented another server in an earlier process may be assigned again. There was no space for a record of it.
     Number(u32),
 }
 
-/// What is free, and when more will be.
+/// The free records and addresses, and when more become free.
 pub(super) struct Control {
     /// Records that were used, in the order in which they left their lists, and when.
     freed: VecDeque<(u32, u32)>,
@@ -102,11 +102,11 @@ pub(super) struct Control {
     /// Mappings of each client that has any.
     counts: HashMap<Ipv4Addr, u32, FixedState>,
     dues: BinaryHeap<Reverse<(u32, Due)>>,
-    /// Addresses that may be given: of shared mappings those that are not given.
+    /// Addresses that may be assigned; with shared mappings, those that are not assigned.
     free: FreeAddresses,
-    /// Addresses that could be given at first.
+    /// Addresses that could be assigned at the start.
     gives: u32,
-    /// Addresses that rest from what earlier processes gave, and how many mappings each was in.
+    /// Addresses that are resting since an earlier process, and the number of mappings that each had.
     resting: HashMap<u32, u32, FixedState>,
     hasher: FixedState,
 }
@@ -187,12 +187,12 @@ impl Control {
         Ok(mapping)
     }
 
-    /// A client other than the one that is charged for it lengthens a mapping: it is charged from now on. `false`: it has too many already.
+    /// A client other than the one that a mapping counts for prolongs it: from now on it counts for this client. `false`: the client is at its limit.
     pub(super) fn recharge(&mut self, slot: u32, client: Ipv4Addr, table: &Table<'_>) -> bool {
         let Some(mapping) = table.records.get(slot) else { return false };
         let (count, other) = (self.count(client), self.count(mapping.charged));
         let (limit, left) = self.limit_and_left(table);
-        // Who has less than the one that is charged takes nothing from anybody.
+        // A client with fewer mappings than the one that it counted for takes nothing from others.
         if count >= limit || (count > SHARE.saturating_mul(left) && count >= other) {
             return false;
         }
@@ -215,7 +215,7 @@ impl Control {
         }
     }
 
-    /// What a client may have at most, and what is left for all.
+    /// The limit of a client, and what is left for all.
     fn limit_and_left(&self, table: &Table<'_>) -> (u32, u32) {
         match table.settings.sharing {
             Sharing::Client => (self.limit_of_client(table.settings), table.left()),
@@ -223,20 +223,20 @@ impl Control {
         }
     }
 
-    /// Whether half of what all clients have together is used: the other half is for those who prove who they are.
+    /// Whether half of the table or shared pool is used: the other half is for clients that have proven their address.
     fn is_half_used(&self, table: &Table<'_>) -> bool {
         let is_shared = table.settings.sharing == Sharing::All;
         table.left() <= table.settings.max_mappings / 2 || is_shared && self.free.free() <= self.gives / 2
     }
 
-    /// What a client may have: of a large pool at most half, so that a free address is found soon.
+    /// The limit of a client: of a large pool at most half, so that a free address is found quickly.
     fn limit_of_client(&self, settings: &MappingSettings) -> u32 {
         let addresses = self.free.free();
         let most = if pool_size(settings.pool) > TRIES { addresses / 2 } else { addresses };
         settings.max_per_client.min(most)
     }
 
-    /// A free address: the same one for the same server, if it can be.
+    /// A free address: the same one for the same server, if possible.
     fn pick(&self, key: Ipv4Addr, server: Ipv6Addr, table: &Table<'_>) -> Option<u32> {
         let size = pool_size(table.settings.pool);
         let hash = self.hasher.hash_one(server);
@@ -244,7 +244,7 @@ impl Control {
         if table.settings.sharing == Sharing::All {
             return self.free.next(start);
         }
-        // Sizes are powers of two, so that an odd stride comes to every number.
+        // Sizes are powers of two, so an odd stride reaches every number.
         let stride = (hash >> 32) as u32 | 1;
         let base = table.settings.pool.address().to_bits();
         let is_free = |number: &u32| {
@@ -281,7 +281,7 @@ impl Control {
         self.dues.push(Reverse((mapping.free_at(), Due::Record(slot))));
     }
 
-    /// Ends what has rested, at most `budget` of it. How many mappings.
+    /// Ends mappings that have rested, at most `budget`. Returns how many.
     pub(super) fn expire(&mut self, now: u32, budget: usize, table: &Table<'_>) -> u64 {
         let mut ended = 0;
         for _ in 0..budget {
@@ -323,7 +323,7 @@ impl Control {
         true
     }
 
-    /// One of the mappings that an address rests for is over.
+    /// One of the mappings that an address is resting for has ended.
     fn release(&mut self, number: u32, table: &Table<'_>) {
         let Some(mappings) = self.resting.get_mut(&number) else { return };
         *mappings -= 1;
@@ -333,7 +333,7 @@ impl Control {
         }
     }
 
-    /// An address may be given, unless it rests for another reason, or a mapping of all clients has it.
+    /// An address may be assigned again, unless it is resting for another reason, or a mapping of all clients has it.
     fn give_back(&mut self, number: u32, table: &Table<'_>) {
         let key = MappingKey::Address(Ipv4Addr::UNSPECIFIED, table.address(number));
         if !self.resting.contains_key(&number) && table.lists.find(key, table.records).is_none() {
@@ -341,7 +341,7 @@ impl Control {
         }
     }
 
-    /// Goes on with a mapping of an earlier process; `false`: its address only rests.
+    /// Continues a mapping of an earlier process; `false`: its address only rests.
     pub(super) fn restore(&mut self, mapping: &Mapping, now: u32, table: &Table<'_>) -> bool {
         let is_free = table.number(mapping.address).is_some_and(|number| self.free.is_free(number));
         if !is_free || table.left() == 0 {

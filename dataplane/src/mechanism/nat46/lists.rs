@@ -1,8 +1,8 @@
 //! Records found by client and address, and by client and server: lists from hash buckets, which workers walk while a mapping is added or
 //! removed.
 //!
-//! A record that leaves a list keeps its link, so that who stands on it comes to the rest of the list. It may be written again only when
-//! nobody can stand on it any more (see `control.rs`).
+//! A record that leaves a list keeps its link, so that a reader that is at this record still reaches the rest of the list. It may be written again only
+//! when no reader can be at it any more (see `control.rs`).
 
 use super::records::{Mapping, NONE, Records};
 use core::hash::Hasher as _;
@@ -12,18 +12,18 @@ use core::sync::atomic::Ordering::{Acquire, Release};
 use foldhash::SharedSeed;
 use foldhash::fast::FoldHasher;
 
-/// Records of a list that are looked at: more are not in one, but a list may change under the reader.
+/// The most records of a list that are read: no list has more, but a list may change while it is read.
 const LONGEST: usize = 64;
 
 /// How often a list that changes is walked.
 const TRIES: usize = 8;
 
-/// The lists of one way to find a mapping.
+/// The lists of one kind of key.
 pub(super) const BY_ADDRESS: usize = 0;
 /// The other.
 pub(super) const BY_SERVER: usize = 1;
 
-/// What a mapping is found by.
+/// The key of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MappingKey {
     /// The client and the address of the pool.
@@ -61,7 +61,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Lists for this many records; who does not know the seed cannot make them long.
+    /// Lists for this many records; without the seed nobody can make them long.
     pub(super) fn new(records: u32, seed: [u64; 2]) -> Self {
         let buckets = (u64::from(records) * 2).next_power_of_two().max(4);
         let heads = || (0..buckets).map(|_| AtomicU32::new(NONE)).collect();
@@ -120,7 +120,7 @@ impl Lists {
         None
     }
 
-    /// The mapping. Who finds none because a record left its list under him looks again.
+    /// The mapping. If it is not found because a record left its list meanwhile, the search is repeated.
     pub(super) fn find(&self, key: MappingKey, records: &Records) -> Option<(u32, Mapping)> {
         for _ in 0..TRIES {
             let removed = self.removed.load(Acquire);

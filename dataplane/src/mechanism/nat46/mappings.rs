@@ -1,16 +1,16 @@
 //! The mappings of a NAT46: which address of the pool represents which IPv6 server, for a client or for all.
 //!
 //! ```text
-//!                told of by an answer          its client is silent, and no           TTL + 120 s
-//!                or used before                answer that told of it is valid
+//!                given in an answer,           its client sends nothing, and no       TTL + 120 s
+//!                or used before                answer with it is valid any more
 //!     (none) ───────────────────▶  live  ─────────────────────────────▶  resting  ───────────────▶ (none)
 //!                                    ▲                                      │
 //!                                    └──────────────────────────────────────┘
 //!                                     its client sends, or asks for the server again
 //! ```
 //!
-//! All workers read one table: a mapping exists for all of them before the answer that tells of it leaves. Whoever answers queries adds and
-//! removes, under a lock that no worker waits for.
+//! All workers read one table: a mapping exists for all of them before the answer with it is sent. The threads that answer queries add and
+//! remove mappings, under a lock that no worker waits for.
 
 use super::control::{Control, MappingRefused, Table};
 use super::lists::{Lists, MappingKey};
@@ -27,13 +27,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Entries that are looked at before a mapping is made.
 const EXPIRED_FIRST: usize = 8;
-/// Use is noted only if it adds this much, in seconds: otherwise each packet would write.
+/// Use is written only if it prolongs the mapping by this much, in seconds: otherwise each packet would write.
 const USE_STEP: u32 = 16;
 
 /// How full the table is, and what happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappingCounts {
-    /// Mappings, live and resting, without what can only rest of an earlier process's.
+    /// Mappings, live and resting, without those of an earlier process that can only rest.
     pub mappings: u32,
     /// Maximum number of them.
     pub max_mappings: u32,
@@ -45,7 +45,7 @@ pub struct MappingCounts {
     pub addresses_used: u32,
     /// Mappings made.
     pub made: u64,
-    /// Mappings ended, their rest over.
+    /// Mappings ended after their resting time.
     pub ended: u64,
     /// Queries that got none, by [`MappingRefused::ALL`].
     pub refused: [u64; MappingRefused::ALL.len()],
@@ -86,10 +86,10 @@ impl MappingState {
     }
 }
 
-/// What became of the mappings of the previous process.
+/// The outcome for the mappings of the previous process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MappingsKept {
-    /// They go on.
+    /// They continue.
     pub kept: u64,
     /// They ended; their addresses rest.
     pub ended: u64,
@@ -105,7 +105,7 @@ pub struct Mappings {
     control: Mutex<Control>,
     /// The second in which what is due was last ended.
     expired_at: AtomicU32,
-    /// Addresses that mappings of all clients could have at first, and those that are left: for who may not wait for the lock.
+    /// Addresses that mappings of all clients could have at the start, and those that are left: for readers that may not wait for the lock.
     gives: u32,
     left: AtomicU32,
     made: AtomicU64,
@@ -132,7 +132,7 @@ impl Mappings {
         Records::words(settings.max_mappings)
     }
 
-    /// The words of a store that also has room for what can only rest of another process's, which may go on for a while.
+    /// The words of a store with additional space for mappings of another process that can only rest.
     pub fn words_after(settings: &MappingSettings, other: &dyn Words, now: Instant) -> usize {
         let Some((most, mappings)) = records::left(other) else { return Self::words(settings) };
         let rests = |it: &&Mapping| it.rests_only && seconds(now) < it.free_at();
@@ -143,7 +143,7 @@ impl Mappings {
     /// A table in memory of its own.
     ///
     /// # Errors
-    /// There can be no such mappings.
+    /// The settings are invalid.
     pub fn in_memory(settings: MappingSettings, seed: [u64; 2]) -> Result<Self, MappingFault> {
         let words: Box<[AtomicU32]> = (0..Self::words(&settings)).map(|_| AtomicU32::new(0)).collect();
         Self::new(settings, Box::new(words), seed)
@@ -152,7 +152,7 @@ impl Mappings {
     /// A table in an empty store. `seed` keeps clients from choosing servers that collide.
     ///
     /// # Errors
-    /// There can be no such mappings.
+    /// The settings are invalid.
     pub fn new(
         settings: MappingSettings,
         store: Box<dyn Words>,
@@ -188,7 +188,7 @@ impl Mappings {
         })
     }
 
-    /// What mappings are made.
+    /// The settings of the mappings.
     pub const fn settings(&self) -> &MappingSettings {
         &self.settings
     }
@@ -232,8 +232,8 @@ impl Mappings {
         (seconds(now) < mapping.free_at()).then_some((mapping.server, Some(used)))
     }
 
-    /// The address that represents a server for a client, while the client uses it, or somebody does if all share it: what an answer told
-    /// of admits nobody to the client.
+    /// The address that represents a server for a client, while the client uses it, or any client if all share it: an answer alone does not let a
+    /// server send to the client.
     #[inline(always)]
     pub(super) fn address_from(
         &self,
@@ -287,13 +287,13 @@ impl Mappings {
         true
     }
 
-    /// A client uses a mapping that counts among another one's, and is charged for what it adds. Who has too many already adds nothing, and resumes
-    /// nothing that rests: the address could represent another server while the client goes on.
+    /// A client uses a mapping that counts for another one, and prolonging it makes it count for this client. A client at its limit does not prolong it,
+    /// and does not resume a resting one: the address could represent another server while the client still uses it.
     #[cold]
     fn used_by_another(&self, used: Used, client: Ipv4Addr, (now, until): (u32, u32)) -> bool {
         let may = match self.control.try_lock() {
             Ok(mut control) => control.recharge(used.slot, client, &self.table()),
-            // Somebody answers queries: the next packet is charged.
+            // The lock is held by a thread that answers queries: the next packet counts.
             Err(_) => true,
         };
         if may {
@@ -317,7 +317,7 @@ impl Mappings {
         })
     }
 
-    /// For how many more seconds an address that represents a server for a client can represent no other one; `None`: for ever.
+    /// For how many more seconds an address that represents a server for a client cannot represent another one; `None`: without end.
     pub fn certain_for(&self, client: Ipv4Addr, address: Ipv4Addr, now: Instant) -> Option<u32> {
         if self.static_server(address).is_some() {
             return None;
@@ -332,13 +332,13 @@ impl Mappings {
         self.static_address(server).is_some()
     }
 
-    /// Whether a server has a mapping for this client: then another one costs nothing.
+    /// Whether a server has a mapping for this client, so that no new one is needed.
     pub fn knows(&self, client: Ipv4Addr, server: Ipv6Addr) -> bool {
         let key = MappingKey::Server(self.settings.key_of(client), server);
         self.static_address(server).is_some() || self.lists.find(key, &self.records).is_some()
     }
 
-    /// The address that represents a server for a client, which may believe it for `ttl` seconds.
+    /// The address that represents a server for a client, which may use the answer for `ttl` seconds.
     ///
     /// # Errors
     /// It gets none: why.
@@ -352,7 +352,7 @@ impl Mappings {
         self.map_for(client, server, (ttl, true), now)
     }
 
-    /// The same for a client whose address may be forged, unless it is `proven`: others must not use up what it may have.
+    /// The same for a client whose address may be forged, unless it is `proven`: forged queries must not use up the client's limit.
     ///
     /// # Errors
     /// It gets none: why.
@@ -401,7 +401,7 @@ impl Mappings {
         Ok(made.address)
     }
 
-    /// Ends what has rested, looking at `budget` entries at most. Does nothing while somebody answers queries, who does so too.
+    /// Ends mappings that have rested, examining at most `budget` entries. Does nothing while a query is answered, which does the same.
     pub fn expire(&self, now: Instant, budget: usize) {
         let now = seconds(now);
         if self.expired_at.load(Relaxed) == now {
@@ -427,13 +427,13 @@ impl Mappings {
         self.left.store(control.addresses_left(), Relaxed);
     }
 
-    /// Goes on with what another process left in its store.
+    /// Continues the mappings that another process left in its store.
     pub fn restore(&self, store: &dyn Words, now: Instant) -> MappingsKept {
         let Some((_, mut mappings)) = records::left(store) else { return MappingsKept::default() };
         let (now, table) = (seconds(now), self.table());
         let mut control = self.control();
         mappings.retain(|mapping| now < mapping.free_at());
-        // What went on until now comes before what rested already, and may go on again.
+        // Mappings that were live come before those that only rested, and may continue.
         mappings.sort_by_key(|mapping| mapping.rests_only);
         let left = mappings.len();
         mappings.retain(|mapping| !control.restore(mapping, now, &table));
@@ -442,7 +442,34 @@ impl Mappings {
         MappingsKept { kept: (left - mappings.len()) as u64, ended: mappings.len() as u64 }
     }
 
-    /// How full the table is, and what happened.
+    /// Continues one mapping of another process for an hour; `client` is `None` for one that all clients share. Returns whether it could.
+    pub fn adopt(
+        &self,
+        (client, asking): (Option<Ipv4Addr>, Ipv4Addr),
+        address: Ipv4Addr,
+        server: Ipv6Addr,
+        now: Instant,
+    ) -> bool {
+        const HOUR: u32 = 3_600;
+        let (now, table) = (seconds(now), self.table());
+        let until = now.saturating_add(HOUR);
+        let mapping = Mapping {
+            client: client.unwrap_or(Ipv4Addr::UNSPECIFIED),
+            address,
+            server,
+            used_until: until,
+            told_until: until,
+            rest: 0,
+            charged: client.unwrap_or(asking),
+            rests_only: false,
+        };
+        let mut control = self.control();
+        let is_kept = control.restore(&mapping, now, &table);
+        self.note_left(&control);
+        is_kept
+    }
+
+    /// The use of the table, and counters of events.
     pub fn counts(&self) -> MappingCounts {
         let mut refused = [0; MappingRefused::ALL.len()];
         refused.iter_mut().zip(&self.refused).for_each(|(number, count)| *number = count.load(Relaxed));
@@ -458,7 +485,7 @@ impl Mappings {
         }
     }
 
-    /// Addresses that no shared mapping has, and that do not rest.
+    /// Addresses that no shared mapping has, and that are not resting.
     pub fn addresses_left(&self) -> u32 {
         self.control().addresses_left()
     }

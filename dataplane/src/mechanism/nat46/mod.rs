@@ -1,4 +1,4 @@
-//! NAT46: IPv4 hosts reach IPv6-only servers by name, the other half of NAT-PT (RFC 2766), without what RFC 4966 retired it for.
+//! NAT46: IPv4 hosts reach IPv6-only servers by name, the other half of NAT-PT (RFC 2766), without most of the faults for which RFC 4966 retired it.
 //!
 //! A server's name leads an IPv4 client to an address of a pool, which represents the server's IPv6 address for as long as anyone may use it.
 

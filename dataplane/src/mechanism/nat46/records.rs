@@ -5,8 +5,8 @@
 //!            version  client  address  server   used until  told until  rest  charged  next by P  next by S  rests only
 //! ```
 //!
-//! A record takes a cache line. It is written while no list contains it, and not before those who may still have found it there have
-//! finished; its version is odd meanwhile, so that a reader never takes the halves of two mappings for one.
+//! A record takes a cache line. It is written while no list contains it, and not before all readers that may have found it there have
+//! finished. Its version is odd meanwhile, so that a reader never combines halves of two mappings.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -33,7 +33,7 @@ const RESTS_ONLY: usize = 13;
 /// No record.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Where records lie.
+/// The memory of the records.
 pub trait Words: Send + Sync {
     /// The words: all zero when they are new.
     fn words(&self) -> &[AtomicU32];
@@ -56,18 +56,18 @@ pub struct Mapping {
     pub server: Ipv6Addr,
     /// The client's packets keep it until then.
     pub used_until: u32,
-    /// Clients may believe the answer that told of it until then.
+    /// Clients may use the answer with it until then.
     pub told_until: u32,
     /// For how long after its end the address represents no other server.
     pub rest: u32,
-    /// The client among whose mappings it counts.
+    /// The client that it counts for.
     pub charged: Ipv4Addr,
-    /// It cannot go on as this process is configured: no list contains it, and its address represents nothing until it is free.
+    /// It cannot continue with this process's configuration: no list contains it, and its address represents nothing until it is free.
     pub rests_only: bool,
 }
 
 impl Mapping {
-    /// Its end, unless it is used or told of again.
+    /// Its end, unless it is used or given in an answer again.
     pub const fn end(&self) -> u32 {
         if self.used_until > self.told_until { self.used_until } else { self.told_until }
     }
@@ -160,14 +160,14 @@ impl Records {
         }
     }
 
-    /// It counts among another client's.
+    /// It counts for another client.
     pub(super) fn charge(&self, slot: u32, client: Ipv4Addr) {
         if let Some(record) = self.record(slot) {
             record[CHARGED].store(client.to_bits(), Relaxed);
         }
     }
 
-    /// It was told of again.
+    /// It was given in another answer.
     pub(super) fn tell(&self, slot: u32, until: u32, rest: u32) {
         if let Some(record) = self.record(slot) {
             record[TOLD].fetch_max(until, Relaxed);
@@ -188,7 +188,7 @@ impl Records {
     }
 }
 
-/// What a process left in a store, and how many mappings it could have. `None`: it is not such a store.
+/// The records that a process left in a store, and how many mappings it could have. `None`: it is not such a store.
 pub(super) fn left(store: &dyn Words) -> Option<(u32, Vec<Mapping>)> {
     let words = store.words();
     let word = |at: usize| words.get(at).map(|word| word.load(Relaxed));

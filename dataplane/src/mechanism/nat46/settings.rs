@@ -5,11 +5,11 @@ use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
-/// A mapping lives this much longer than what clients were told, in seconds: answers are under way, and clocks have whole seconds.
+/// A mapping is live for this much longer than the TTL of the answer, in seconds: answers take time, and clocks have whole seconds.
 pub const MARGIN: u32 = 30;
 /// An address rests for its longest TTL and this long before it represents another server, in seconds.
 pub const REST: u32 = 120;
-/// RFC 5382 REQ-5: a TCP connection of which nothing is heard, 2 h 4 min, in seconds.
+/// RFC 5382 REQ-5: a TCP connection without packets, 2 h 4 min, in seconds.
 pub const TCP_IDLE: u32 = 7_440;
 /// RFC 5382 REQ-5: one that is not established, 4 min, in seconds.
 pub const TCP_TRANSITORY: u32 = 240;
@@ -31,12 +31,12 @@ pub enum Sharing {
     All,
 }
 
-/// What mappings are made.
+/// The settings of the mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingSettings {
-    /// Addresses that represent servers. The first and the last are not given, if there are more than two.
+    /// Addresses that represent servers. The first and the last are not used if there are more than two.
     pub pool: Prefix4,
-    /// Addresses in it that are not given: the gateway's own.
+    /// Addresses in it that are not used: the gateway's own.
     pub excluded: Vec<Prefix4>,
     /// Mappings that always exist, for all clients.
     pub statics: Vec<(Ipv4Addr, Ipv6Addr)>,
@@ -44,7 +44,7 @@ pub struct MappingSettings {
     pub clients: Vec<Prefix4>,
     /// Servers that names may lead to.
     pub servers: Vec<Prefix6>,
-    /// Prefixes under which no server is: those of translators here.
+    /// Prefixes without servers: those of this gateway's translators.
     pub not_servers: Vec<Prefix6>,
     /// Who uses a mapping.
     pub sharing: Sharing,
@@ -80,7 +80,7 @@ impl MappingSettings {
         }
     }
 
-    /// Whether a number of the pool may be given.
+    /// Whether the address with this number may be assigned.
     pub(super) fn gives(&self, number: u32) -> bool {
         let last = pool_size(self.pool) - 1;
         let address = Ipv4Addr::from_bits(self.pool.address().to_bits() + number);
@@ -90,7 +90,7 @@ impl MappingSettings {
             && !self.statics.iter().any(|(taken, _)| *taken == address)
     }
 
-    /// Why there can be no such mappings.
+    /// Why the settings are invalid.
     pub fn fault(&self) -> Option<MappingFault> {
         if self.pool.length() < SHORTEST_POOL {
             return Some(MappingFault::PoolTooShort);
@@ -105,7 +105,7 @@ pub(super) const fn pool_size(pool: Prefix4) -> u32 {
     1 << (32 - if pool.length() < SHORTEST_POOL { SHORTEST_POOL } else { pool.length() })
 }
 
-/// Why there can be no such mappings.
+/// Why the settings are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MappingFault {
     /// The pool's prefix is shorter than [`SHORTEST_POOL`].

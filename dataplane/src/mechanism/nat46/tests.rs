@@ -603,3 +603,33 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn one_client_leaves_a_fifth_of_the_table_to_others() {
+    let mut settings = settings("192.0.2.0/24", Sharing::Client);
+    settings.max_mappings = 100;
+    let table = table(settings);
+    let made = (0..100).filter(|n| table.map(client(1), server(*n), TTL, at(0)).is_ok()).count();
+    assert_eq!(made, 81);
+    assert_eq!(table.map(client(1), server(200), TTL, at(0)), Err(MappingRefused::ClientShare));
+    assert!(table.map(client(2), server(200), TTL, at(0)).is_ok());
+}
+
+#[test]
+fn of_a_full_table_a_client_prolongs_what_counts_for_one_that_has_more_and_nothing_else() {
+    let mut settings = settings("192.0.2.0/24", Sharing::All);
+    settings.max_mappings = 100;
+    let table = table(settings);
+    let map = |who: u32, number: u32| table.map(client(who), server(number), TTL, at(0));
+    let [first, second] = [map(1, 0), map(2, 100)].map(Result::unwrap);
+    for who in 1..4 {
+        (0..100).for_each(|number| {
+            let _refused = map(who, who * 1_000 + number);
+        });
+    }
+    assert_eq!(map(4, 5_000), Err(MappingRefused::TableFull));
+    assert!(send(&table, client(2), first, at(10)).is_some());
+    assert!(send(&table, client(1), second, at(10)).is_some());
+    let is_live = |number| table.address_of(client(9), server(number), at(TTL + MARGIN + 1)).is_some();
+    assert_eq!((is_live(0), is_live(100)), (true, false));
+}

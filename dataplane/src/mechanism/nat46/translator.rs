@@ -1,4 +1,4 @@
-//! The translator: IPv4 hosts as IPv6 images of a prefix, IPv6 servers as addresses of a pool.
+//! The translator: IPv4 hosts have addresses under an IPv6 prefix, IPv6 servers have addresses of an IPv4 pool.
 //!
 //! ```text
 //!     client 10.0.0.5 ─▶ 192.0.2.7        2001:db8:46::a00:5 ─▶ 2001:db8:80::1
@@ -35,7 +35,7 @@ const ACK: u8 = 1 << 4;
 /// The configuration of a NAT46.
 #[derive(Clone)]
 pub struct Nat46Config {
-    /// The prefix of the clients' images (RFC 6052).
+    /// The prefix of the clients' IPv6 addresses (RFC 6052).
     pub prefix: Rfc6052,
     /// Its mappings.
     pub mappings: MappingSettings,
@@ -156,7 +156,7 @@ impl Nat46 {
         }
     }
 
-    /// An ICMP error of a client, or of a router on the way to it, about a packet of a server. What it quotes says whose mapping it concerns.
+    /// An ICMP error of a client, or of a router on the way to it, about a packet of a server. The quoted packet determines the mapping.
     #[cold]
     fn error_to_v6(
         &self,
@@ -182,7 +182,7 @@ impl Nat46 {
             keep_ports: true,
         });
         let edit = Edit::Translate4To6 {
-            // An error says where a path ends, or that a packet is too big, whoever sends it.
+            // An error from any sender is useful: it reports that a destination is unreachable, or that a packet is too big.
             source: Endpoint6::new(self.prefix.embed_any(source), 0),
             destination: Endpoint6::new(server, 0),
             keep_ports: true,
@@ -290,7 +290,7 @@ impl Mechanism for Nat46 {
     ) -> Result<Decision, DropReason> {
         let is_error = matches!(arrival.packet.transport, Transport::IcmpError { .. });
         match (arrival.packet.addresses, arrival.quoted) {
-            // Without its quote nobody knows whom it concerns.
+            // Without the quoted packet, the mapping is unknown.
             (_, None) if is_error => Err(DropReason::IcmpFragment),
             (Addresses::V4 { source, destination }, Some(quoted)) => {
                 self.error_to_v6((source, destination), quoted, now, effects)

@@ -1,6 +1,7 @@
 //! NAT64 as the engine drives it.
 
 use super::{Nat64, Nat64Config, Probe};
+use crate::classify::Ports4;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -15,7 +16,7 @@ use core::convert::Infallible;
 impl contract::Configured for Nat64Config {
     fn claims(&self) -> Claims {
         let destinations6 = vec![self.prefix.prefix()];
-        Claims { destinations6, destinations4: self.pool.addresses.clone(), ..Claims::default() }
+        Claims { destinations6, ports4: Some(Ports4::of_pool(&self.pool, false)), ..Claims::default() }
     }
 
     fn policy(&self) -> Policy {

@@ -1,8 +1,9 @@
 //! The rules of a client (RFC 4380 §5.2.3, §5.2.4; RFC 5991 §3.2: the cone bit of peers is ignored; RFC 6081 §5.2, §5.6, §5.7).
 
-use super::contacts::{Contacts, Place};
+use super::contacts::Contacts;
 use super::datagram::Datagram;
 use super::echo;
+use super::peers::Place;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -31,7 +32,7 @@ impl Client {
         self.address.map(|own| Endpoint4::new(own.server, TEREDO_PORT))
     }
 
-    /// What is routed to a peer comes from this client's address.
+    /// A packet that is routed to a peer must have this client's address as source.
     #[inline(always)]
     pub(super) fn check_routed(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
         let own = self.address.ok_or(DropReason::NoRemote)?.address();
@@ -57,7 +58,7 @@ impl Client {
         let peer = contacts.get(place);
         let between = (own.address(), peer.address);
         if peer.is_local {
-            // §5.2.4, 3: on the link, whatever its address is.
+            // §5.2.4, 3: on the link, at any IPv4 address.
             let endpoint = peer.endpoint;
             contacts.local_bubble(place, between, (local, endpoint), now, effects);
             return;
@@ -69,8 +70,11 @@ impl Client {
                 if contacts.may_send_to(client.mapped()) {
                     contacts.direct_bubble(between, (local, client.mapped()), nonce, now, effects);
                 }
-                let behind = Some(own.mapped().address);
-                contacts.indirect_bubble(place, (between.0, local), behind, now, effects);
+                let peer = contacts.get(place);
+                if peer.nonce != 0 || peer.their_port != 0 {
+                    contacts.predicted_bubble(place, (between.0, local), false, now, effects);
+                }
+                contacts.ask(place, (own, local), now, effects);
             }
             None => {
                 let request = echo::request(between, contacts.nonce(place));
@@ -79,7 +83,7 @@ impl Client {
         }
     }
 
-    /// Asks a client that is silent for a direct bubble, before its server is troubled (RFC 6081 §5.7). Whether that was done.
+    /// Asks a silent client for a direct bubble, before its server is used (RFC 6081 §5.7). Returns whether it did.
     pub(super) fn solicits(
         &self,
         contacts: &mut Contacts,
@@ -110,6 +114,9 @@ impl Client {
         let is_local = LINK_LOCAL.contains(source);
         // Solicited advertisements; control knows whom it has asked.
         if is_local && !datagram.is_bubble() {
+            if contacts.is_spare(local) {
+                return self.tested(contacts, &datagram, now, effects);
+            }
             // An answer repeats the nonce that control always sends.
             let may = datagram.is_advertisement()
                 && datagram.has_prologue()
@@ -129,7 +136,7 @@ impl Client {
         if source == destination {
             return Err(DropReason::SourceNotInTunnel);
         }
-        if self.server() == Some(from) {
+        if self.server() == Some(from) && !contacts.is_spare(local) {
             return self.forwarded(contacts, (datagram, local), now, effects);
         }
         if datagram.has_prologue() {
@@ -139,14 +146,17 @@ impl Client {
         if let Some(place) = place {
             let peer = contacts.get(place);
             // §5.2.3, 1 and 5.
-            if (peer.is_trusted || peer.is_local) && peer.endpoint == from {
+            if (peer.is_trusted || peer.is_local) && peer.endpoint == from && peer.port == local.port {
                 return self.accepted(contacts, place, (datagram, local), now, effects);
             }
+        }
+        if contacts.is_spare(local) {
+            return self.at_spare(contacts, place, (datagram, local), now, effects);
         }
         self.proves(contacts, place, (datagram, local), now, effects)
     }
 
-    /// A packet of a peer from an endpoint that is its own.
+    /// A packet of a peer from its proven endpoint.
     #[inline(always)]
     fn accepted(
         &self,
@@ -167,7 +177,7 @@ impl Client {
         Ok(Next::Absorb)
     }
 
-    /// A packet from an endpoint that is not known to be the sender's: what proves it (§5.2.3, 2, 3 and 6).
+    /// A packet from an endpoint that is not proven to be the sender's: it may be the proof (§5.2.3, 2, 3 and 6).
     #[inline(never)]
     fn proves(
         &self,
@@ -184,6 +194,12 @@ impl Client {
             return Err(DropReason::TeredoNotTrusted);
         }
         if let Some(place) = place {
+            let peer = contacts.get(place);
+            // It expects answers from the port that it sends to, the service port (RFC 6081 §5.4.4.5).
+            if peer.is_trusted && peer.endpoint == from {
+                peer.port = local.port;
+                return self.accepted(contacts, place, (datagram, local), now, effects);
+            }
             let nonce = contacts.nonce(place);
             if contacts.get(place).is_tested(now) && echo::answers(&datagram, nonce) {
                 contacts.heard(place, from, now);
@@ -197,19 +213,99 @@ impl Client {
                     return Err(DropReason::TeredoNotTrusted);
                 }
                 let (place, _) = contacts.entry(source, from, source, now, effects)?;
+                contacts.get(place).port = local.port;
                 self.accepted(contacts, place, (datagram, local), now, effects)
             }
             // Behind a symmetric NAT (RFC 6081 §5.2.4.4).
             (Some(_), Some(place)) if contacts.is_proof(place, datagram.trailers()?.nonce, now) => {
-                let nonce = contacts.get(place).nonce;
+                let peer = contacts.get(place);
+                peer.port = local.port;
+                let nonce = peer.nonce;
                 let nonce = (nonce != 0).then(|| Trailer::Nonce(nonce.to_be_bytes()));
                 let next = self.accepted(contacts, place, (datagram, local), now, effects);
-                // It has not heard of this client directly: what was sent to the endpoint in its address did not arrive.
+                // It has not received a direct bubble: those to the endpoint in its address did not arrive.
                 contacts.answer_bubble((datagram.destination, source), (local, from), nonce, now, effects);
                 next
             }
             (Some(_), _) => Err(DropReason::TeredoNotTrusted),
             (None, _) => self.unproven(contacts, (datagram, local), now, effects),
+        }
+    }
+
+    /// A packet to a spare port: only the peer that the port is for is accepted there, by the same proofs as at the service port (RFC 6081 §5.4.4.5).
+    #[cold]
+    #[inline(never)]
+    fn at_spare(
+        &self,
+        contacts: &mut Contacts,
+        place: Option<Place>,
+        (datagram, local): (Datagram<'_>, Endpoint4),
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Next, DropReason> {
+        let Datagram { from, source, destination, .. } = datagram;
+        let user = contacts.spares.user(local.port);
+        let place = place.filter(|place| user == Some(*place)).ok_or(DropReason::TeredoNotTrusted)?;
+        let peer = *contacts.get(place);
+        if peer.is_trusted && peer.endpoint == from {
+            contacts.get(place).port = local.port;
+            return self.accepted(contacts, place, (datagram, local), now, effects);
+        }
+        let is_mapped = TeredoAddress::of(source).is_some_and(|client| client.mapped() == from);
+        let is_proven = datagram.is_bubble()
+            && contacts.may_send_to(from)
+            && (is_mapped || contacts.is_proof(place, datagram.trailers()?.nonce, now));
+        if !is_proven {
+            return Err(DropReason::TeredoNotTrusted);
+        }
+        // Its bubble through the server has not arrived yet. Only the nonce in it lets this client prove to the peer that this port is its own.
+        if peer.nonce == 0 && peer.bubbles < 2 {
+            return Ok(Next::Absorb);
+        }
+        contacts.get(place).port = local.port;
+        let next = self.accepted(contacts, place, (datagram, local), now, effects);
+        let nonce = (peer.nonce != 0).then(|| Trailer::Nonce(peer.nonce.to_be_bytes()));
+        contacts.answer_bubble((destination, source), (local, from), nonce, now, effects);
+        next
+    }
+
+    /// A server's answer to a solicitation from a spare port.
+    fn tested(
+        &self,
+        contacts: &mut Contacts,
+        datagram: &Datagram<'_>,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Next, DropReason> {
+        let own = self.address.zip(contacts.local()).ok_or(DropReason::TeredoUnexpected)?;
+        contacts.tested(datagram, own, now, effects)?;
+        Ok(Next::Absorb)
+    }
+
+    /// Tests of the NAT that are due.
+    pub(super) fn run_tests(
+        &self,
+        contacts: &mut Contacts,
+        local: Endpoint4,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if let Some(own) = self.address {
+            contacts.run_tests((own, local), now, effects);
+        }
+    }
+
+    /// Sends what is needed to keep the mapping of a peer that is due.
+    pub(super) fn keeps_mapping(
+        &self,
+        contacts: &mut Contacts,
+        place: Place,
+        local: Endpoint4,
+        now: Instant,
+        effects: &mut Effects,
+    ) {
+        if let Some(own) = self.address {
+            contacts.keep_mapping(place, (own, local), now, effects);
         }
     }
 
@@ -219,7 +315,7 @@ impl Client {
         self.address.is_some() && self.address.map(mapped) == TeredoAddress::of(address).map(mapped)
     }
 
-    /// What a server forwarded: a bubble of somebody who cannot reach this client yet.
+    /// A bubble that a server forwarded, of a peer that cannot reach this client yet.
     #[cold]
     #[inline(never)]
     fn forwarded(
@@ -244,28 +340,35 @@ impl Client {
             }
             return Ok(Next::Absorb);
         };
-        // Where it is known to be: behind a symmetric NAT not where its address says.
-        let proven = contacts.proven_endpoint(source);
-        let to = proven.unwrap_or(peer.mapped());
-        if proven.is_some() || contacts.may_send_to(to) {
-            contacts.answer_bubble(between, (local, to), nonce, now, effects);
+        // To its proven endpoint: behind a symmetric NAT that is not the one in its address.
+        let proven = contacts.proven_ends(source, local);
+        let ends = proven.unwrap_or((local, peer.mapped()));
+        if proven.is_some() || contacts.may_send_to(ends.1) {
+            contacts.answer_bubble(between, ends, nonce, now, effects);
         }
         if self.is_neighbour(source) {
             let all = trailers.alternates;
             let once = all.iter().zip(0..).filter(|(one, place)| !all[..*place].contains(one));
             for to in once.map(|(one, _)| alternate(*one)) {
-                // Whoever wrote them must not choose hosts of the Internet: one endpoint has been answered already.
+                // The sender must not be able to choose hosts of the Internet: one endpoint has been answered already.
                 if contacts.is_near(to) {
                     contacts.answer_bubble(between, (local, to), nonce, now, effects);
                 }
             }
         }
-        // It may be somewhere else than its address says: a bubble of ours, with a nonce, finds out.
+        // It may have another endpoint than the one in its address: a bubble of this client, with a nonce, finds out.
         let (place, is_new) = contacts.entry(source, peer.mapped(), source, now, effects)?;
         contacts.get(place).nonce = trailers.nonce.map_or(0, u32::from_be_bytes);
-        if is_new || contacts.is_asked_back(place, now) {
-            let behind = self.address.map(|own| own.mapped().address);
-            contacts.indirect_bubble(place, (destination, local), behind, now, effects);
+        contacts.hears_port(place, trailers.random_port, local, now);
+        let asks = is_new || contacts.is_asked_back(place, now);
+        if asks {
+            contacts.prepare(place, local);
+        }
+        if proven.is_none() {
+            contacts.predicted_bubble(place, (destination, local), true, now, effects);
+        }
+        if let Some(own) = self.address.filter(|_| asks) {
+            contacts.ask(place, (own, local), now, effects);
         }
         Ok(Next::Absorb)
     }
@@ -283,8 +386,11 @@ impl Client {
         let Datagram { from, source, .. } = datagram;
         let server = self.server().ok_or(DropReason::TeredoUnexpected)?;
         let is_due = contacts.find(source).is_none_or(|place| contacts.may_test_again(place, now));
-        // One that is trusted has a test in two seconds, and takes none of the strangers'.
+        // A trusted peer has one test in two seconds, which does not count for strangers.
         let is_trusted = contacts.find(source).is_some_and(|place| contacts.get(place).is_trusted);
+        if is_due && contacts.find(source).is_none() {
+            contacts.may_enter(from)?;
+        }
         if is_due && (is_trusted || contacts.may_test_for(from, now)) {
             let (place, _) = contacts.entry_of_stranger(source, (server, from), now, effects)?;
             contacts.begin(place, now);

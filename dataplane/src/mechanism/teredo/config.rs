@@ -13,7 +13,7 @@ use sixway_wire::{Endpoint4, IPV6_MIN_MTU, Prefix4, Prefix6};
 pub struct RelayConfig {
     /// The source of its bubbles: an IPv6 address that is routed to this host.
     pub address: Ipv6Addr,
-    /// Whom clients reach through it; empty: anybody but clients.
+    /// Destinations that clients reach through it; empty: all but clients.
     pub serves: Vec<Prefix6>,
 }
 
@@ -50,6 +50,27 @@ impl TeredoConfig {
     }
 }
 
+/// How the ports follow that a symmetric NAT maps to (RFC 6081 §3.3, §3.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortRule {
+    /// The first mapping of a port has its number.
+    Preserved,
+    /// Each new mapping has one of the next numbers, which solicitations to both addresses of the server find out.
+    Sequential {
+        /// The second address of the client's server.
+        secondary: Ipv4Addr,
+    },
+}
+
+/// Data by which a client predicts the ports of its NAT.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prediction {
+    /// How they follow; `None`: no prediction is needed.
+    pub rule: Option<PortRule>,
+    /// Spare UDP ports that are open at the client's address.
+    pub ports: Vec<u16>,
+}
+
 /// A change while the engine runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeredoChange {
@@ -60,6 +81,8 @@ pub enum TeredoChange {
     Client(Option<TeredoAddress>),
     /// A client of the same link, at this endpoint (RFC 4380 §5.2.8).
     LocalPeer(Ipv6Addr, Endpoint4),
+    /// The client's spare ports, and how its NAT maps them (RFC 6081 §5.4, §5.5).
+    Prediction(Prediction),
 }
 
 impl contract::Configured for TeredoConfig {

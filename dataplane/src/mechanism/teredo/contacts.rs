@@ -1,10 +1,12 @@
-//! The peers of a relay or a client, with what waits for them and what may be sent to make them answer.
+//! The peers of a relay or a client, with the packets that wait for them and the limits of bubbles and tests to them.
 
+use super::config::Prediction;
 use super::echo::{self, Nonce};
-use super::peers::{BUBBLE_INTERVAL, Peer, Peers, since, stamp};
+use super::peers::{BUBBLE_INTERVAL, Peer, Peers, Place, since, stamp};
 use super::rates::BubbleRates;
 use super::row::{PeerRow, PeerState, TeredoRow};
 use super::shares::{OWN, Shares};
+use super::spares::{Spares, at_port};
 use super::trailers::BubbleNonce;
 use super::waiting::Waiting;
 use crate::drop_reason::DropReason;
@@ -14,11 +16,10 @@ use crate::instant::Instant;
 use crate::source_check::is_martian4;
 use crate::tunnel::address::{Acceptable, Scope};
 use crate::verdict::{Outer, PolicyId};
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
-use sixway_wire::teredo::{TEREDO_PORT, TeredoAddress, Trailer, bubble, is_global_unicast};
+use sixway_wire::teredo::{TeredoAddress, is_global_unicast};
 use sixway_wire::{Endpoint4, Prefix4};
 
 /// RFC 4380 §5.2.6: bubbles without an answer.
@@ -33,13 +34,8 @@ const ASKED_AGAIN: Duration = Duration::from_secs(300);
 const IDLE: Duration = Duration::from_secs(300);
 /// RFC 6598: addresses between a provider's NAT and its customers.
 const SHARED: Prefix4 = Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10);
-/// Hop limit of bubbles.
-const BUBBLE_HOPS: u8 = 64;
 /// Octets of a held packet that an ICMP error about it can quote.
 const QUOTED: usize = 1_280;
-
-/// Where a peer is in the list.
-pub(super) type Place = u32;
 
 /// All peers of a relay or a client.
 pub(super) struct Contacts {
@@ -49,7 +45,8 @@ pub(super) struct Contacts {
     waiting: Waiting,
     rates: BubbleRates,
     shares: Shares,
-    local: Option<Ipv4Addr>,
+    local: Option<Endpoint4>,
+    pub(super) spares: Spares,
     acceptable: Acceptable,
     subnets: Vec<Prefix4>,
     /// A peer that has answered, and for which packets wait.
@@ -59,7 +56,7 @@ pub(super) struct Contacts {
 }
 
 impl Contacts {
-    /// No peers, and room for this many.
+    /// An empty list for this many peers.
     pub(super) fn new(most: u32, [first, second]: [u64; 2]) -> Self {
         Self {
             key: [first, second],
@@ -68,6 +65,7 @@ impl Contacts {
             rates: BubbleRates::new(first.rotate_left(7) ^ second),
             shares: Shares::new(most, second.rotate_left(29) ^ first),
             local: None,
+            spares: Spares::default(),
             acceptable: Acceptable::new(Scope::Internet, &[]),
             subnets: Vec::new(),
             answered: None,
@@ -78,25 +76,39 @@ impl Contacts {
 
     /// The local end, and the networks that this host is attached to.
     pub(super) fn set_local(&mut self, local: Option<Endpoint4>, subnets: &[Prefix4]) {
-        self.local = local.map(|local| local.address);
+        self.local = local;
         self.acceptable = Acceptable::new(Scope::Internet, subnets);
         self.subnets = subnets.to_vec();
     }
 
     /// Whether an address is that of a host of the Internet (RFC 4380 §5.2.4). It may be this one, which may have a server.
-    fn is_host(&self, address: Ipv4Addr) -> bool {
+    pub(super) fn is_host(&self, address: Ipv4Addr) -> bool {
         is_global_unicast(address) && self.acceptable.check(address).is_ok()
+    }
+
+    /// The service port.
+    pub(super) const fn local(&self) -> Option<Endpoint4> {
+        self.local
+    }
+
+    /// The secret from which nonces follow.
+    pub(super) const fn key(&self) -> [u64; 2] {
+        self.key
+    }
+
+    fn is_own(&self, address: Ipv4Addr) -> bool {
+        self.local.is_some_and(|local| local.address == address)
     }
 
     /// Whether datagrams may go to an endpoint that another node chose.
     pub(super) fn may_send_to(&self, to: Endpoint4) -> bool {
-        to.port != 0 && self.is_host(to.address) && self.local != Some(to.address)
+        to.port != 0 && self.is_host(to.address) && !self.is_own(to.address)
     }
 
     /// Whether an endpoint is that of another host in a local network (RFC 6081 §5.6): private, or of an attached one.
     pub(super) fn is_near(&self, to: Endpoint4) -> bool {
         to.port != 0
-            && self.local != Some(to.address)
+            && !self.is_own(to.address)
             && !is_martian4(to.address)
             && self.acceptable.check(to.address) != Err(DropReason::EmbeddedNotUnicast)
             && (to.address.is_private()
@@ -165,7 +177,7 @@ impl Contacts {
         }
     }
 
-    /// The peer that a packet is for, and whether it is to be greeted now. `server`: that of a client, for native peers.
+    /// The peer that a packet is for, and whether to send it a bubble or test now. `server`: that of a client, for native peers.
     pub(super) fn approach(
         &mut self,
         source: Ipv6Addr,
@@ -179,8 +191,14 @@ impl Contacts {
         if let Some(place) = self.peers.find(destination) {
             let peer = self.peers.get(place);
             match peer.state {
-                // The rate of another sender kept it from being asked.
+                // It was not contacted because of another sender's rate.
                 PeerState::Contacting if peer.is_wanted && peer.bubbles == 0 && peer.creator != creator => {
+                    // The proven endpoint of a peer is kept when the packets that wait for it are dropped.
+                    if peer.is_trusted {
+                        self.drop_waiting(place, effects);
+                        self.adopt(place, creator);
+                        return Ok((place, self.may_refresh(place, now)));
+                    }
                     self.forget(place, effects);
                     return self.approach(source, destination, server, now, effects);
                 }
@@ -240,21 +258,25 @@ impl Contacts {
         peer.bubbles >= BUBBLES && since(peer.bubble, now).is_none_or(|time| time >= BUBBLE_INTERVAL)
     }
 
-    /// Whether a peer has proven another endpoint than this one, and is heard from there: only a bubble moves it.
+    /// Whether a peer has proven another endpoint than this one, and sends from it: then only a bubble changes the endpoint.
     pub(super) fn is_elsewhere(&mut self, place: Place, from: Endpoint4, now: Instant) -> bool {
         let peer = self.peers.get(place);
         peer.is_trusted && peer.endpoint != from && peer.was_heard(VALID, now)
     }
 
-    /// The endpoint that a peer has proven.
-    pub(super) fn proven_endpoint(&mut self, address: Ipv6Addr) -> Option<Endpoint4> {
+    /// The endpoint that a peer has proven, and the own one that it is reached from.
+    pub(super) fn proven_ends(
+        &mut self,
+        address: Ipv6Addr,
+        local: Endpoint4,
+    ) -> Option<(Endpoint4, Endpoint4)> {
         let place = self.peers.find(address)?;
         let peer = self.peers.get(place);
-        peer.is_trusted.then_some(peer.endpoint)
+        peer.is_trusted.then_some((at_port(local, peer.port), peer.endpoint))
     }
 
-    /// Whether a peer that has sent a bubble through the server gets one by its own. One that was trusted and has been silent since may be at another
-    /// endpoint; one that this side does not want is not asked without its own bubbles.
+    /// Whether a peer that has sent a bubble through the server gets one through its own server. A peer that was trusted and has been silent since may
+    /// have another endpoint; a peer that this side does not need gets one only as an answer to its own bubbles.
     pub(super) fn is_asked_back(&mut self, place: Place, now: Instant) -> bool {
         let peer = self.peers.get(place);
         let may = match peer.state {
@@ -286,8 +308,8 @@ impl Contacts {
         self.entry_of(address, endpoint, creator, now, effects)
     }
 
-    /// The same of a native peer that a stranger's datagram names: it counts for the IPv4 address that the datagram came from, which alone is not freely
-    /// chosen.
+    /// The same for a native peer in a datagram of a stranger: it counts for the IPv4 address that the datagram came from, the only one that the
+    /// stranger cannot choose freely.
     pub(super) fn entry_of_stranger(
         &mut self,
         address: Ipv6Addr,
@@ -297,6 +319,15 @@ impl Contacts {
     ) -> Result<(Place, bool), DropReason> {
         let creator = self.shares.creator4(from.address);
         self.entry_of(address, server, creator, now, effects)
+    }
+
+    /// Whether a stranger's datagram may create an entry; checked before its test is counted.
+    pub(super) fn may_enter(&self, from: Endpoint4) -> Result<(), DropReason> {
+        self.shares.check(self.shares.creator4(from.address), None)?;
+        match self.peers.is_full() && self.peers.displaced().is_none() {
+            true => Err(DropReason::TeredoPeersFull),
+            false => Ok(()),
+        }
     }
 
     fn entry_of(
@@ -316,7 +347,8 @@ impl Contacts {
             self.forget(place, effects);
         }
         self.shares.add(creator, mapped(address));
-        Ok((self.peers.insert(address, endpoint, creator, now), true))
+        let port = self.local.map_or(0, |local| local.port);
+        Ok((self.peers.insert(address, endpoint, (creator, port), now), true))
     }
 
     /// Removes a peer; what waits for it is dropped.
@@ -325,7 +357,15 @@ impl Contacts {
         self.answered = self.answered.filter(|answered| *answered != place);
         let peer = self.peers.get(place);
         self.shares.remove(peer.creator, mapped(peer.address), !peer.is_trusted);
+        self.spares.release(place);
         self.peers.remove(place);
+    }
+
+    /// The spare ports are these. A peer whose port is gone is asked again when it is sent to.
+    pub(super) fn set_spares(&mut self, prediction: &Prediction, effects: &mut Effects) {
+        for place in self.spares.set(prediction) {
+            self.forget(place, effects);
+        }
     }
 
     /// Forgets all peers.
@@ -356,7 +396,7 @@ impl Contacts {
         let Some(place) = self.answered.take() else { return };
         let peer = self.peers.get(place);
         peer.waiting = 0;
-        let outer = Outer::Udp4 { source: local, destination: peer.endpoint };
+        let outer = Outer::Udp4 { source: at_port(local, peer.port), destination: peer.endpoint };
         peer.sent = peer.heard;
         for packet in self.waiting.take(place, peer.creator) {
             if effects.has_room() {
@@ -371,7 +411,7 @@ impl Contacts {
         }
     }
 
-    /// The peer does not answer: tells the senders of what waits.
+    /// The peer does not answer: the senders of the packets that wait get ICMP errors.
     fn drop_waiting(&mut self, place: Place, effects: &mut Effects) {
         let peer = self.peers.get(place);
         if core::mem::take(&mut peer.waiting) == 0 {
@@ -384,20 +424,20 @@ impl Contacts {
         }
     }
 
-    /// The next peer that is to be looked at.
+    /// The next peer that is due.
     pub(super) fn due(&self, now: Instant) -> Option<Place> {
         self.peers.due(now)
     }
 
-    /// Looks at a peer whose time has come. Whether it is to be greeted once more.
+    /// Processes a peer that is due. Returns whether to send another bubble or test.
     pub(super) fn look_again(&mut self, place: Place, now: Instant, effects: &mut Effects) -> bool {
         let peer = self.peers.get(place);
         match peer.state {
-            // It was not asked, because of a rate: it may be there.
+            // It was not contacted, because of a rate: it may be reachable.
             PeerState::Contacting if peer.bubbles == 0 && now.since(asked_at(peer)) >= ASKED => {
                 self.forget(place, effects);
             }
-            // A stranger alone wants to be answered: he repeats what he sends, or it is not worth a repetition.
+            // Only a stranger needs the answer: the stranger's own retransmissions repeat the test.
             PeerState::Contacting if !peer.is_wanted && now.since(asked_at(peer)) < ASKED => {
                 self.peers.put(place, PeerState::Contacting, now);
             }
@@ -411,6 +451,11 @@ impl Contacts {
             }
             PeerState::Contacting => {
                 self.drop_waiting(place, effects);
+                let peer = self.peers.get(place);
+                peer.their_port = 0;
+                if !peer.is_trusted {
+                    self.spares.release(place);
+                }
                 self.peers.put(place, PeerState::Unreachable, now);
             }
             PeerState::Trusted | PeerState::Established if peer.is_used(IDLE, now) => {
@@ -439,7 +484,7 @@ impl Contacts {
     }
 
     /// Takes a token for an attempt to make a peer answer, and counts it.
-    fn may_greet(&mut self, place: Place, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
+    pub(super) fn may_greet(&mut self, place: Place, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
         let creator = self.peers.get(place).creator;
         if creator != OWN && !self.rates.admit_sender(creator, now) {
             self.bubbles_limited += 1;
@@ -453,7 +498,7 @@ impl Contacts {
         may
     }
 
-    /// Whether control may hear from an address: it has a rate, so that a flood leaves room for the advertisements of servers.
+    /// Whether an advertisement from an address may be passed to control: rates keep a flood from displacing those of servers.
     pub(super) fn may_tell_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         self.rates.admit_control(from, now)
     }
@@ -473,7 +518,7 @@ impl Contacts {
     }
 
     /// Takes a token for a bubble or a test.
-    fn may_send(&mut self, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
+    pub(super) fn may_send(&mut self, to: Ipv4Addr, now: Instant, effects: &Effects) -> bool {
         let may = effects.has_room() && self.rates.admit(to, now);
         self.bubbles += u64::from(may);
         self.bubbles_limited += u64::from(!may);
@@ -493,146 +538,36 @@ impl Contacts {
     }
 
     /// The nonce of the last bubble to a peer: each bubble has another one (RFC 6081 §5.2.4.1).
-    fn bubble_nonce(&mut self, place: Place) -> BubbleNonce {
+    pub(super) fn bubble_nonce(&mut self, place: Place) -> BubbleNonce {
         let peer = self.peers.get(place);
         let [a, b, c, d, ..] = echo::nonce(self.key, peer.address, peer.bubble.unwrap_or(peer.contacted));
         [a, b, c, d]
     }
 
-    /// A bubble through a peer's server (RFC 4380 §5.2.6), with a nonce (RFC 6081 §5.2.4.1) and, for a peer behind the same NAT, the local endpoint
-    /// (§5.6.4).
-    pub(super) fn indirect_bubble(
-        &mut self,
-        place: Place,
-        (source, local): (Ipv6Addr, Endpoint4),
-        behind: Option<Ipv4Addr>,
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        let address = self.peers.get(place).address;
-        let Some(peer) = TeredoAddress::of(address) else { return };
-        // §5.2.4: who sent a bubble wrote this address.
-        if self.is_host(peer.server) && self.may_greet(place, peer.server, now, effects) {
-            let to = Endpoint4::new(peer.server, TEREDO_PORT);
-            let own = [endpoint_octets(local)];
-            let nonce = Trailer::Nonce(self.bubble_nonce(place));
-            let octets = match behind == Some(peer.mapped().address) {
-                true => with_trailers(source, address, &[nonce, Trailer::AlternateAddresses(&own)]),
-                false => with_trailers(source, address, &[nonce]),
-            };
-            effects.send(Generated::Datagram(local, to, octets));
-        }
-    }
-
-    /// A bubble from one address to another, directly to an endpoint that may be sent to. The nonce is that of the peer's bubble through a server.
-    pub(super) fn direct_bubble(
-        &mut self,
-        (source, destination): (Ipv6Addr, Ipv6Addr),
-        (local, to): (Endpoint4, Endpoint4),
-        trailer: Option<Trailer<'_>>,
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        if self.may_send(to.address, now, effects) {
-            let octets = with_trailers(source, destination, trailer.as_slice());
-            effects.send(Generated::Datagram(local, to, octets));
-        }
-    }
-
-    /// The answer to a peer's bubble.
-    pub(super) fn answer_bubble(
-        &mut self,
-        between: (Ipv6Addr, Ipv6Addr),
-        ends: (Endpoint4, Endpoint4),
-        trailer: Option<Trailer<'_>>,
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        let known = self.find(between.1).map(|place| self.peers.get(place));
-        // Where a trusted peer is, forged bubbles of others do not keep it from its answer.
-        let is_trusted = known.is_some_and(|peer| peer.is_trusted && peer.endpoint == ends.1);
-        if is_trusted || self.may_answer(between.1, now) {
-            self.direct_bubble(between, ends, trailer, now, effects);
-        }
-    }
-
-    /// A direct bubble that asks a trusted peer for one (RFC 6081 §5.7).
-    pub(super) fn solicitation(
-        &mut self,
-        place: Place,
-        (source, local): (Ipv6Addr, Endpoint4),
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        let Peer { address, endpoint, .. } = *self.peers.get(place);
-        if self.may_greet(place, endpoint.address, now, effects) {
-            let octets = with_trailers(source, address, &[Trailer::Solicitation]);
-            effects.send(Generated::Datagram(local, endpoint, octets));
-        }
-    }
-
-    /// The direct bubble that a trusted peer has asked for.
-    pub(super) fn advertisement(
-        &mut self,
-        (source, destination): (Ipv6Addr, Ipv6Addr),
-        (local, to): (Endpoint4, Endpoint4),
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        self.answer_bubble((source, destination), (local, to), Some(Trailer::Advertisement), now, effects);
-    }
-
-    /// A bubble to a peer of the same link, whatever its address is.
-    pub(super) fn local_bubble(
-        &mut self,
-        place: Place,
-        (source, destination): (Ipv6Addr, Ipv6Addr),
-        (local, to): (Endpoint4, Endpoint4),
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        if self.may_greet(place, to.address, now, effects) {
-            effects.send(Generated::Datagram(local, to, with_trailers(source, destination, &[])));
-        }
-    }
-
-    /// Whether a peer may be tested again because a packet came from an endpoint that is not proven. A peer that is trusted stays so meanwhile.
+    /// Whether a peer may be tested again because a packet came from an unproven endpoint. A trusted peer remains trusted meanwhile.
     pub(super) fn may_test_again(&mut self, place: Place, now: Instant) -> bool {
         let peer = self.peers.get(place);
         let may = match peer.state {
             PeerState::Unreachable => false,
-            // It is tested again by its time.
+            // Its own timer repeats the test.
             PeerState::Contacting => !peer.is_wanted,
             PeerState::Trusted | PeerState::Established => true,
         };
         may && self.may_refresh(place, now)
     }
 
-    /// A test of a native peer, through the client's server (RFC 4380 §5.2.9).
-    pub(super) fn test(
-        &mut self,
-        place: Place,
-        (local, server): (Endpoint4, Endpoint4),
-        echo: Box<[u8]>,
-        now: Instant,
-        effects: &mut Effects,
-    ) {
-        if self.may_greet(place, server.address, now, effects) {
-            effects.send(Generated::Datagram(local, server, echo));
-        }
-    }
-
     /// A peer in words.
     pub(super) fn row_of(&self, address: Ipv6Addr, now: Instant) -> Option<PeerRow> {
         let place = self.peers.find(address)?;
         let (mut rows, _) = self.peers.page(place, 1);
-        rows.next().map(|peer| shown(peer, now))
+        let local = self.local;
+        rows.next().map(|peer| shown(peer, local, now))
     }
 
     /// Some peers from a place on, and the next place, if there are more.
     pub(super) fn rows(&self, from: u32, most: usize, now: Instant) -> (Vec<PeerRow>, Option<u32>) {
         let (rows, next) = self.peers.page(from, most);
-        (rows.map(|peer| shown(peer, now)).collect(), next)
+        (rows.map(|peer| shown(peer, self.local, now)).collect(), next)
     }
 
     /// Octets of memory that the peers take, and what is counted for them.
@@ -643,8 +578,8 @@ impl Contacts {
             + self.rates.memory_used()
     }
 
-    /// The whole.
-    pub(super) const fn row(&self) -> TeredoRow {
+    /// The totals.
+    pub(super) fn row(&self) -> TeredoRow {
         let peers = [
             self.peers.count(PeerState::Unreachable),
             self.peers.count(PeerState::Contacting),
@@ -652,25 +587,8 @@ impl Contacts {
             self.peers.count(PeerState::Established),
         ];
         let (bubbles, bubbles_limited) = (self.bubbles, self.bubbles_limited);
-        TeredoRow { peers, waiting: self.waiting.len(), bubbles, bubbles_limited }
+        TeredoRow { peers, waiting: self.waiting.len(), bubbles, bubbles_limited, spares: self.spares.row() }
     }
-}
-
-/// A bubble with these trailers.
-fn with_trailers(source: Ipv6Addr, destination: Ipv6Addr, trailers: &[Trailer<'_>]) -> Box<[u8]> {
-    let mut octets = bubble(source, destination, BUBBLE_HOPS).to_vec();
-    for trailer in trailers {
-        let mut room = [0; 32];
-        let length = trailer.write(&mut room).unwrap_or_default();
-        octets.extend(room.iter().take(length));
-    }
-    octets.into_boxed_slice()
-}
-
-/// An endpoint as [`Trailer::AlternateAddresses`] has it.
-fn endpoint_octets(endpoint: Endpoint4) -> [u8; 6] {
-    let ([a, b, c, d], [high, low]) = (endpoint.address.octets(), endpoint.port.to_be_bytes());
-    [a, b, c, d, high, low]
 }
 
 /// When a peer was asked for the first time since it answered.
@@ -678,12 +596,13 @@ fn asked_at(peer: &Peer) -> Instant {
     Instant(peer.contacted.get() - 1)
 }
 
-fn shown(peer: &Peer, now: Instant) -> PeerRow {
+fn shown(peer: &Peer, local: Option<Endpoint4>, now: Instant) -> PeerRow {
     PeerRow {
         address: peer.address,
         endpoint: peer.endpoint,
         state: peer.state,
         is_local: peer.is_local,
+        port: local.is_some_and(|local| local.port != peer.port).then_some(peer.port),
         heard: since(peer.heard, now),
         sent: since(peer.sent, now),
         bubbles: peer.bubbles,

@@ -1,4 +1,4 @@
-//! A datagram that arrived, with what is in front of the packet and behind it.
+//! A datagram that arrived: its encapsulations, the packet, and its trailers.
 
 use super::trailers::BubbleTrailers;
 use crate::drop_reason::DropReason;
@@ -17,6 +17,8 @@ const ROUTER_ADVERTISEMENT: u8 = 134;
 pub(super) struct Datagram<'a> {
     /// The endpoint that it came from.
     pub(super) from: Endpoint4,
+    /// The port of this host that it came to.
+    pub(super) to_port: u16,
     /// Source and destination of the packet.
     pub(super) source: Ipv6Addr,
     pub(super) destination: Ipv6Addr,
@@ -28,10 +30,10 @@ pub(super) struct Datagram<'a> {
 }
 
 impl<'a> Datagram<'a> {
-    /// Of a packet that came through the tunnel.
+    /// Reads a packet that came through the tunnel.
     #[inline(always)]
     pub(super) fn of(arrival: &Arrival<'a>, inner: &'a Packet) -> Result<Self, DropReason> {
-        let (Addresses::V4 { source: from, .. }, Transport::Ports { source: port, .. }) =
+        let (Addresses::V4 { source: from, .. }, Transport::Ports { source: port, destination: to_port, .. }) =
             (arrival.packet.addresses, arrival.packet.transport)
         else {
             return Err(DropReason::NoTunnel);
@@ -39,7 +41,7 @@ impl<'a> Datagram<'a> {
         let (source, destination) = routed(inner)?;
         let whole = arrival.octets().get(..arrival.packet.length as usize).unwrap_or_default();
         let (from, at) = (Endpoint4::new(from, port), usize::from(arrival.packet.transport_at));
-        Ok(Self { from, source, destination, packet: inner, whole, at })
+        Ok(Self { from, to_port, source, destination, packet: inner, whole, at })
     }
 
     /// Where the data of UDP begin.
@@ -48,13 +50,13 @@ impl<'a> Datagram<'a> {
         self.whole.first().map_or(0, |first| usize::from(first & 0xf) * 4) + UDP_HEADER
     }
 
-    /// Whether something is in front of the packet.
+    /// Whether there are encapsulations (authentication, origin indication) in front of the packet.
     #[inline(always)]
     pub(super) fn has_prologue(&self) -> bool {
         self.data_at() != self.at
     }
 
-    /// What is in front of the packet.
+    /// The encapsulations in front of the packet.
     pub(super) fn prologue(&self) -> &'a [u8] {
         self.whole.get(self.data_at()..self.at).unwrap_or_default()
     }
@@ -76,7 +78,7 @@ impl<'a> Datagram<'a> {
         self.packet.protocol == ICMPV6 && self.message().first() == Some(&ROUTER_ADVERTISEMENT)
     }
 
-    /// What is behind a bubble; nothing is looked for behind other packets.
+    /// The trailers of a bubble; other packets have none.
     pub(super) fn trailers(&self) -> Result<BubbleTrailers<'a>, DropReason> {
         if !self.is_bubble() {
             return Ok(BubbleTrailers::default());

@@ -5,23 +5,26 @@
 //!                     └── bubble ── server ── bubble ──┘
 //! ```
 //!
-//! Neither sends data to an address and port that is written in an IPv6 address alone: a peer is trusted once a packet came from there. A bubble, sent
-//! through the peer's server, makes it send one. Packets wait meanwhile, a few for each peer.
+//! Neither sends data to an address and port only because an IPv6 address contains them: a peer is trusted once a packet has come from there. A bubble,
+//! sent through the peer's server, causes the peer to send one. Packets wait meanwhile, a few for each peer.
 
+mod bubbles;
 mod client;
 mod config;
 mod contacts;
 mod datagram;
 mod echo;
 mod peers;
+mod predicts;
 mod rates;
 mod relay;
 mod row;
 mod shares;
+mod spares;
 mod trailers;
 mod tunnel;
 mod waiting;
 
-pub use config::{RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
-pub use row::{PeerRow, PeerState, TeredoRow};
+pub use config::{PortRule, Prediction, RelayConfig, TeredoChange, TeredoConfig, TeredoRole};
+pub use row::{PeerRow, PeerState, SpareRow, TeredoRow};
 pub use tunnel::Teredo;

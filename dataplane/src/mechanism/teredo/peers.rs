@@ -1,5 +1,5 @@
-//! The list of peers (RFC 4380 §5.2, §5.4): bounded, and without a scan. Each state is a queue in the order of the time at which its peers are looked at
-//! again, which is a fixed time after they were put in.
+//! The list of peers (RFC 4380 §5.2, §5.4): bounded, and without a scan. Each state has a queue. A peer becomes due a fixed time after it entered the
+//! queue, so a queue is in the order of these times.
 
 use super::row::PeerState;
 use super::shares::OWN;
@@ -11,6 +11,9 @@ use foldhash::fast::FixedState;
 use sixway_wire::Endpoint4;
 use std::collections::HashMap;
 
+/// Where a peer is in the list.
+pub(super) type Place = u32;
+
 /// The end of a queue.
 const NONE: u32 = u32::MAX;
 
@@ -18,14 +21,14 @@ const NONE: u32 = u32::MAX;
 pub(super) const BUBBLE_INTERVAL: Duration = Duration::from_secs(2);
 /// The answer to a test is accepted for this time.
 const ANSWERED: Duration = Duration::from_secs(8);
-/// How long a peer that did not answer is left alone: §5.2.6 counts 300 s from the first bubble.
+/// How long a peer that did not answer is not contacted: §5.2.6 counts 300 s from the first bubble.
 const LEFT_ALONE: Duration = Duration::from_secs(292);
-/// How often the others are looked at.
+/// The time after which peers in other states are due.
 const LOOKED_AT: Duration = Duration::from_secs(30);
 /// A new peer may take the place of one of the first few in a queue.
 const EXAMINED: usize = 8;
 
-/// What a peer is known as.
+/// What is known of a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     /// Its IPv6 address.
@@ -45,7 +48,11 @@ pub(super) struct Peer {
     next: u32,
     /// The nonce of its last bubble through a server (RFC 6081 §5.2.4.3); 0: there was none.
     pub(super) nonce: u32,
-    /// Whose packet made it: the share that it counts for.
+    /// This client's own port that it is reached from: the service port, or a spare one (RFC 6081 §5.4.1).
+    pub(super) port: u16,
+    /// The port that it predicts for its own NAT; 0: it sent none.
+    pub(super) their_port: u16,
+    /// The sender whose packet created it, and whose share it counts for.
     pub(super) creator: u16,
     pub(super) state: PeerState,
     /// Whether its endpoint is proven. A test in progress does not change that.
@@ -56,11 +63,11 @@ pub(super) struct Peer {
     pub(super) bubbles: u8,
     /// Packets that wait for it.
     pub(super) waiting: u8,
-    /// Whether this side asked for it, and not a stranger's datagram alone.
+    /// Whether this host's own traffic needs it, and not only a stranger's datagram.
     pub(super) is_wanted: bool,
 }
 
-/// A time in nanoseconds, from 1 on.
+/// A time in nanoseconds, at least 1.
 pub(super) type Stamp = core::num::NonZeroU64;
 
 /// The stamp of a time.
@@ -109,7 +116,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// No peers, and room for this many.
+    /// An empty list for this many peers.
     pub(super) fn new(most: u32, seed: u64) -> Self {
         let most = most as usize;
         Self {
@@ -142,9 +149,9 @@ impl Peers {
         self.index.len() >= self.most
     }
 
-    /// A peer whose place a new one may take: one that did not answer, else one that has not answered yet and that no packet waits for, else one that
-    /// packets do not pass both ways to and from, else another one that has not answered yet; the oldest. Never an established one, and none that was
-    /// one lately or that this host itself asks at the moment.
+    /// The peer that a new one replaces: the oldest that did not answer; otherwise the oldest that has not answered yet and for which no packet waits;
+    /// otherwise the oldest with packets in at most one direction; otherwise the oldest that has not answered yet. Never an established one, one that
+    /// was established recently, or one that this host itself is contacting.
     pub(super) fn displaced(&self) -> Option<u32> {
         let is_unproven = |peer: &Peer| !peer.is_trusted && peer.creator != OWN;
         self.first_of(PeerState::Unreachable, |_| true)
@@ -163,12 +170,12 @@ impl Peers {
         core::iter::successors(first, move |place| next(self.slots[*place as usize].next))
     }
 
-    /// Adds a peer of which nothing is known. There must be room.
+    /// Adds a new peer. The list must not be full.
     pub(super) fn insert(
         &mut self,
         address: Ipv6Addr,
         endpoint: Endpoint4,
-        creator: u16,
+        (creator, port): (u16, u16),
         now: Instant,
     ) -> u32 {
         let peer = Peer {
@@ -182,6 +189,8 @@ impl Peers {
             previous: NONE,
             next: NONE,
             nonce: 0,
+            port,
+            their_port: 0,
             creator,
             state: PeerState::Contacting,
             is_trusted: false,
@@ -208,7 +217,7 @@ impl Peers {
         self.free.push(place);
     }
 
-    /// Puts a peer behind all others of a state: it is looked at again after that state's time.
+    /// Moves a peer to the end of a state's queue: it is due after that state's time.
     pub(super) fn put(&mut self, place: u32, state: PeerState, now: Instant) {
         self.unlink(place);
         self.append(place, state, now);
@@ -219,7 +228,7 @@ impl Peers {
         self.queues.iter().map(|queue| queue.first).find(|first| *first != NONE)
     }
 
-    /// The peer that is to be looked at first, if it is time.
+    /// The peer that is due first, if it is due now.
     pub(super) fn due(&self, now: Instant) -> Option<u32> {
         let firsts = self.queues.iter().map(|queue| queue.first).filter(|first| *first != NONE);
         firsts.into_iter().find(|first| self.slots[*first as usize].due <= now)
@@ -297,7 +306,7 @@ mod tests {
     fn what_did_not_answer_gives_way_first_and_an_established_peer_never() {
         let mut peers = Peers::new(4, 1);
         let places: Vec<u32> =
-            (0..4).map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0))).collect();
+            (0..4).map(|number| peers.insert(at(number), ENDPOINT, (1, 3_544), Instant(0))).collect();
         assert!(peers.is_full());
         peers.put(places[0], PeerState::Established, Instant(0));
         peers.put(places[1], PeerState::Trusted, Instant(0));
@@ -315,7 +324,7 @@ mod tests {
     fn a_peer_that_packets_wait_for_gives_way_after_the_idle_ones_and_one_of_this_host_never() {
         let mut peers = Peers::new(4, 1);
         let [waited, own, idle, asked] =
-            [0, 1, 2, 3].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0)));
+            [0, 1, 2, 3].map(|number| peers.insert(at(number), ENDPOINT, (1, 3_544), Instant(0)));
         peers.get(waited).waiting = 1;
         peers.get(own).creator = OWN;
         peers.put(idle, PeerState::Trusted, Instant(0));
@@ -329,7 +338,7 @@ mod tests {
     #[test]
     fn a_proven_peer_that_is_contacted_again_does_not_give_way() {
         let mut peers = Peers::new(2, 1);
-        let [proven, other] = [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0)));
+        let [proven, other] = [0, 1].map(|number| peers.insert(at(number), ENDPOINT, (1, 3_544), Instant(0)));
         peers.get(proven).is_trusted = true;
         assert_eq!(peers.displaced(), Some(other));
         peers.remove(other);
@@ -339,8 +348,8 @@ mod tests {
     #[test]
     fn peers_are_looked_at_in_the_order_of_their_times_and_no_other_is() {
         let mut peers = Peers::new(9, 1);
-        let [a, b] =
-            [0, 1].map(|number| peers.insert(at(number), ENDPOINT, 1, Instant::from_secs(number.into())));
+        let [a, b] = [0, 1]
+            .map(|number| peers.insert(at(number), ENDPOINT, (1, 3_544), Instant::from_secs(number.into())));
         assert_eq!(peers.due(Instant::from_secs(1)), None);
         assert_eq!(peers.due(Instant::from_secs(2)), Some(a));
         peers.put(a, PeerState::Established, Instant::from_secs(2));
@@ -355,7 +364,7 @@ mod tests {
     fn a_page_has_every_peer_once() {
         let mut peers = Peers::new(100, 1);
         let places: Vec<u32> =
-            (0..100).map(|number| peers.insert(at(number), ENDPOINT, 1, Instant(0))).collect();
+            (0..100).map(|number| peers.insert(at(number), ENDPOINT, (1, 3_544), Instant(0))).collect();
         places.iter().step_by(3).for_each(|place| peers.remove(*place));
         let (mut seen, mut from) = (Vec::new(), Some(0));
         while let Some(place) = from {

@@ -9,15 +9,15 @@ const BUCKETS: usize = 16_384;
 const TO_ADDRESS: Rate = Rate { rate: 500, burst: 1_000 };
 /// The same to all.
 const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
-/// The same because of the packets of one sender: less, so that he does not take the rate of a server from others.
+/// The same because of the packets of one sender: less, so that one sender does not use up the rate of a server.
 const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
-/// What strangers' datagrams make a client send without a packet of its own host: bubbles that answer bubbles.
+/// Bubbles that a client sends only because of strangers' datagrams: answers to their bubbles.
 const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
-/// Tests of native hosts because of a stranger's datagrams, by his IPv4 address, and of all strangers. Servers have a rate for each client, ours of
+/// Tests of native hosts because of a stranger's datagrams, by the stranger's IPv4 address, and of all strangers. Servers have a rate for each client, ours of
 /// 20/s by default: most of it is left for this host's own tests and its qualification.
 const TESTS_OF_STRANGER: Rate = Rate { rate: 2, burst: 4 };
 const TESTS_OF_STRANGERS: Rate = Rate { rate: 5, burst: 10 };
-/// What control may hear from the address of a server.
+/// Advertisements that are passed to control from one address of a server.
 const CONTROL: Rate = Rate { rate: 100, burst: 200 };
 
 /// All of these rates.

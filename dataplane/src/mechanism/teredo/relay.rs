@@ -1,8 +1,9 @@
 //! The rules of a relay (RFC 4380 §5.4).
 
 use super::config::RelayConfig;
-use super::contacts::{Contacts, Place};
+use super::contacts::Contacts;
 use super::datagram::Datagram;
+use super::peers::Place;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -21,7 +22,7 @@ impl Relay {
         Self { config }
     }
 
-    /// What is routed to a client comes from a native host (RFC 6324 §3.2: not from another client, which needs no relay).
+    /// A packet that is routed to a client must come from a native host (RFC 6324 §3.2: not from another client, which needs no relay).
     #[inline(always)]
     pub(super) const fn check_routed(source: Ipv6Addr, destination: Ipv6Addr) -> Result<(), DropReason> {
         if TEREDO_PREFIX.contains(source) {
@@ -81,7 +82,7 @@ impl Relay {
         Ok(Next::Leave)
     }
 
-    /// A packet from an endpoint that is not known to be the client's: whether that is proven.
+    /// A packet from an endpoint that is not proven to be the client's: whether it is the proof.
     #[cold]
     #[inline(never)]
     fn proves(
@@ -101,7 +102,7 @@ impl Relay {
             });
         };
         let is_proven = if is_mapped {
-            // A forged packet does not move it from where it has proven to be.
+            // A forged packet does not change the endpoint that the client has proven.
             datagram.is_bubble() || !contacts.is_elsewhere(place, from, now)
         } else {
             // Behind a symmetric NAT, if it proves that it got the bubble (RFC 6081 §5.2.4.4).

@@ -1,4 +1,4 @@
-//! What is shown of a relay or a client, and of its peers.
+//! The data that `show` has of a relay or a client, and of its peers.
 
 use core::net::Ipv6Addr;
 use core::time::Duration;
@@ -9,9 +9,9 @@ use sixway_wire::Endpoint4;
 pub enum PeerState {
     /// It did not answer.
     Unreachable,
-    /// A bubble is under way.
+    /// A bubble was sent, and is not answered yet.
     Contacting,
-    /// Packets came from where it says it is, none of ours went there lately.
+    /// Packets came from its endpoint; none were sent there lately.
     Trusted,
     /// The same, and packets pass both ways.
     Established,
@@ -40,6 +40,8 @@ pub struct PeerRow {
     pub state: PeerState,
     /// Whether it is on the same link.
     pub is_local: bool,
+    /// The spare port that it is reached from (RFC 6081 §5.4); `None`: the service port.
+    pub port: Option<u16>,
     /// Since the last packet from it; `None`: there was none.
     pub heard: Option<Duration>,
     /// Since the last packet to it.
@@ -48,6 +50,17 @@ pub struct PeerRow {
     pub bubbles: u8,
     /// Packets that wait for its answer.
     pub waiting: u8,
+}
+
+/// The spare ports of a client (RFC 6081 §5.4, §5.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpareRow {
+    /// How many there are.
+    pub open: u32,
+    /// Those that a peer has.
+    pub in_use: u32,
+    /// One that is to be closed and replaced: the NAT has a mapping for it.
+    pub spent: Option<u16>,
 }
 
 /// A relay or a client.
@@ -61,4 +74,6 @@ pub struct TeredoRow {
     pub bubbles: u64,
     /// Bubbles not sent because of a rate.
     pub bubbles_limited: u64,
+    /// Spare ports.
+    pub spares: SpareRow,
 }

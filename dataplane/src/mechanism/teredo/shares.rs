@@ -1,4 +1,4 @@
-//! Who may have how many peers in the list. Counters belong to all addresses with one hash.
+//! How many peers in the list each sender may cause. Addresses with the same hash share a counter.
 
 use crate::drop_reason::DropReason;
 use alloc::vec;
@@ -12,16 +12,16 @@ use sixway_wire::teredo::TeredoAddress;
 const COUNTERS: usize = 1 << 16;
 /// A sender may have this part of the list as peers that have not answered: a site, whose prefix has 48 bits.
 const OF_SENDER: u32 = 64;
-/// Bits of an IPv6 address that are one site's to choose.
+/// Bits of an IPv6 address that a site can choose: those after its /48.
 const SITE: u32 = 128 - 48;
 /// The same of an IPv4 address, behind which many clients may be.
 const OF_ADDRESS: u32 = 64;
-/// The same of one sender's peers with one IPv4 address that have not answered: he leaves room for the peers of others behind it.
+/// The same for one sender's unanswered peers with one IPv4 address, so that other senders can reach peers behind that address.
 const OF_BOTH: u32 = 512;
-/// What everybody may have of a small list.
+/// The share of each sender in a small list.
 const LEAST: u32 = 16;
 
-/// Whose packets have no share: this host itself, at a client.
+/// The sender without a share: this host itself, at a client.
 pub(super) const OWN: u16 = 0;
 
 /// The counters.
@@ -115,7 +115,7 @@ impl Shares {
         }
     }
 
-    /// A peer is gone.
+    /// A peer was removed.
     pub(super) fn remove(&mut self, creator: u16, address: Option<Ipv4Addr>, is_unproven: bool) {
         if is_unproven {
             self.release(creator, address);

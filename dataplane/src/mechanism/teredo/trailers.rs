@@ -1,4 +1,4 @@
-//! What may be behind a bubble (RFC 6081 §4.1).
+//! The trailers of a bubble (RFC 6081 §4.1).
 
 use crate::drop_reason::DropReason;
 use sixway_wire::teredo::{Trailer, Trailers};
@@ -6,7 +6,7 @@ use sixway_wire::teredo::{Trailer, Trailers};
 /// The nonce of a bubble (RFC 6081 §4.2).
 pub(super) type BubbleNonce = [u8; 4];
 
-/// The trailers of a bubble that matter here.
+/// The trailers of a bubble that are used here.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BubbleTrailers<'a> {
     pub(super) nonce: Option<BubbleNonce>,
@@ -14,6 +14,8 @@ pub(super) struct BubbleTrailers<'a> {
     pub(super) alternates: &'a [[u8; 6]],
     /// The sender asks for a direct bubble (§4.4).
     pub(super) solicits: bool,
+    /// The port that the sender predicts its NAT to use (§4.5); 0: none.
+    pub(super) random_port: u16,
 }
 
 impl<'a> BubbleTrailers<'a> {
@@ -25,7 +27,8 @@ impl<'a> BubbleTrailers<'a> {
                 Trailer::Nonce(nonce) => read.nonce = Some(nonce),
                 Trailer::AlternateAddresses(list) => read.alternates = list,
                 Trailer::Solicitation => read.solicits = true,
-                Trailer::Advertisement | Trailer::RandomPort(_) => {}
+                Trailer::RandomPort(port) => read.random_port = port,
+                Trailer::Advertisement => {}
             }
         }
         Ok(read)

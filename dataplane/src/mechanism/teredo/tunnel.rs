@@ -2,10 +2,12 @@
 
 use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};
-use super::contacts::{Contacts, Place, VALID};
+use super::contacts::{Contacts, VALID};
 use super::datagram::Datagram;
+use super::peers::Place;
 use super::relay::Relay;
 use super::row::{PeerRow, TeredoRow};
+use super::spares::at_port;
 use crate::drop_reason::DropReason;
 use crate::effects::Effects;
 use crate::instant::Instant;
@@ -39,9 +41,15 @@ pub struct Teredo {
 }
 
 impl Teredo {
-    /// Where its UDP packets come in.
+    /// The endpoint at which its UDP packets arrive.
     pub const fn local(&self) -> Option<Endpoint4> {
         self.local
+    }
+
+    /// Further ports at which they arrive: a client's spare ports.
+    pub(crate) fn spares(&self) -> impl Iterator<Item = Endpoint4> {
+        let local = self.local;
+        self.contacts.spares.ports().filter_map(move |port| Some(at_port(local?, port)))
     }
 
     /// Its policy.
@@ -53,7 +61,7 @@ impl Teredo {
     pub(crate) fn change(&mut self, change: &TeredoChange, now: Instant, effects: &mut Effects) {
         match (change, &mut self.side) {
             (TeredoChange::Local(local, subnets), _) => {
-                // Peers that were found from one end are not known to be reached from another: their NATs know the old one.
+                // Peers that were reached from the previous endpoint may not be reached from the new one: their NATs only accept the previous one.
                 if core::mem::replace(&mut self.local, *local) != *local {
                     self.contacts.forget_all(effects);
                 }
@@ -67,7 +75,13 @@ impl Teredo {
             (TeredoChange::LocalPeer(address, endpoint), Side::Client(_)) => {
                 self.contacts.learn_local(*address, *endpoint, now, effects);
             }
-            (TeredoChange::Client(_) | TeredoChange::LocalPeer(..), Side::Relay(_)) => {}
+            (TeredoChange::Prediction(prediction), Side::Client(_)) => {
+                self.contacts.set_spares(prediction, effects);
+            }
+            (
+                TeredoChange::Client(_) | TeredoChange::LocalPeer(..) | TeredoChange::Prediction(_),
+                Side::Relay(_),
+            ) => {}
         }
     }
 
@@ -86,8 +100,8 @@ impl Teredo {
         self.contacts.memory_used()
     }
 
-    /// The whole.
-    pub const fn row(&self) -> TeredoRow {
+    /// The totals.
+    pub fn row(&self) -> TeredoRow {
         self.contacts.row()
     }
 
@@ -108,12 +122,12 @@ impl Teredo {
         if let Some(place) = self.contacts.find(destination) {
             let peer = self.contacts.get(place);
             if peer.is_trusted && peer.was_heard(VALID, now) {
-                let endpoint = peer.endpoint;
+                let (source, endpoint) = (at_port(local, peer.port), peer.endpoint);
                 self.contacts.sent(place, now);
                 if !peer_was_heard_lately(&mut self.contacts, place, now) {
                     self.refresh(place, local, now, effects);
                 }
-                let outer = effects.outer(Outer::Udp4 { source: local, destination: endpoint });
+                let outer = effects.outer(Outer::Udp4 { source, destination: endpoint });
                 return Ok(Decision::encap(outer, self.policy));
             }
         }
@@ -176,9 +190,12 @@ impl Teredo {
         let (local, policy) = (self.local.ok_or(DropReason::NoTunnel)?, self.policy);
         let next = match &mut self.side {
             Side::Relay(relay) => relay.receive(&mut self.contacts, datagram, now),
-            Side::Client(client) => client.receive(&mut self.contacts, (datagram, local), now, effects),
+            Side::Client(client) => {
+                let at = at_port(local, datagram.to_port);
+                client.receive(&mut self.contacts, (datagram, at), now, effects)
+            }
         };
-        // Also if the packet itself is refused: it proved where the peer is.
+        // Also if the packet itself is refused: it has proven the peer's endpoint.
         if self.contacts.has_answered() {
             self.contacts.release((local, policy), effects);
         }
@@ -241,8 +258,14 @@ impl Mechanism for Teredo {
     #[inline(never)]
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         let Some(local) = self.local else { return };
+        if let Side::Client(client) = &self.side {
+            client.run_tests(&mut self.contacts, local, now, effects);
+        }
         for _ in 0..budget {
             let Some(place) = self.contacts.due(now) else { return };
+            if let Side::Client(client) = &self.side {
+                client.keeps_mapping(&mut self.contacts, place, local, now, effects);
+            }
             if self.contacts.look_again(place, now, effects) {
                 self.greet(place, local, now, effects);
             }

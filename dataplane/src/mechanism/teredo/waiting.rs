@@ -1,4 +1,4 @@
-//! Packets that wait for a peer's answer: few for each peer, and for each sender a share of what is left.
+//! Packets that wait for a peer's answer: at most four for each peer, and for each sender a share of the units that are left.
 
 use super::shares::OWN;
 use crate::drop_reason::DropReason;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// Packets for one peer.
 const OF_A_PEER: usize = 4;
-/// Units of all together.
+/// Units of all packets together.
 const MOST: u32 = 1_024;
 /// Octets of a unit.
 const UNIT: usize = 1_500;

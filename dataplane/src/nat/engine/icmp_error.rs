@@ -3,7 +3,6 @@
 
 use super::Engine;
 use crate::drop_reason::DropReason;
-use crate::nat::binding_kind::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::SessionState;
@@ -46,7 +45,7 @@ impl<I: InsideKey> Engine<I> {
         let binding = bindings.find_outside(protocol, outside).ok_or(DropReason::NoSessionForError)?;
         let bound = bindings.get(binding);
         let permits = &self.tables.permits;
-        let is_admitted = bound.kind() == BindingKind::Static
+        let is_admitted = self.tables.admits_explicitly(binding, remote) == Some(true)
             || if permits.are_sessions_alone() {
                 let found = self.tables.sessions.find_outside(outside, remote, protocol);
                 found.is_some_and(|slot| {

@@ -1,13 +1,12 @@
 //! From outside to inside (RFC 6146 §3.5.1 to §3.5.3, second halves).
 //!
-//! Filtering does not apply to static bindings: the administrator configured them to be reachable.
+//! Filtering does not apply to static bindings: the administrator configured them to be reachable. Explicit ones have filters of their own or none.
 
 use super::{Arriving, Engine, Mechanism, Probe};
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
-use crate::nat::binding_kind::BindingKind;
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
 use crate::nat::session_state::{Segment, SessionState};
@@ -91,8 +90,11 @@ impl<I: InsideKey> Engine<I> {
         };
         let bound = self.tables.bindings.get(binding);
         let inside = bound.inside;
-        let is_admitted = bound.kind() == BindingKind::Static
-            || self.tables.permits.admits(protocol, outside, remote.address);
+        let is_admitted = match self.tables.admits_explicitly(binding, remote) {
+            Some(true) => true,
+            Some(false) => return Err(DropReason::Filtered),
+            None => self.tables.permits.admits(protocol, outside, remote.address),
+        };
         let state = match protocol {
             NatProtocol::Tcp if is_syn && !is_admitted => {
                 return self.store(Some(binding), arrival, (outside, probe), counters);

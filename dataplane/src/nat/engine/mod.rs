@@ -16,6 +16,7 @@
 mod adoption;
 mod blocks;
 mod contract;
+mod explicit;
 mod icmp_error;
 mod inbound;
 mod operator;

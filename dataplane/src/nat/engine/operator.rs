@@ -85,6 +85,7 @@ impl<I: InsideKey> Engine<I> {
                     inside: binding.inside,
                     outside: binding.outside,
                     is_static: binding.kind() == BindingKind::Static,
+                    is_explicit: binding.is_explicit(),
                     sessions: binding.sessions,
                 });
             }

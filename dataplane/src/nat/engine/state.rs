@@ -71,6 +71,11 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().contains(address)
     }
 
+    /// Whether it is a port that the pool gives, at whichever worker.
+    pub fn gives_port(&self, port: u16) -> bool {
+        self.tables.bindings.pool().may_give(port)
+    }
+
     /// Shares with the other workers which addresses of the pool have bindings.
     pub fn set_in_use(&mut self, in_use: &Arc<AddressesInUse>) {
         self.tables.bindings.pool_mut().set_in_use(in_use.clone());

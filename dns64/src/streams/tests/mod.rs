@@ -1,6 +1,7 @@
 //! Streams on loopback, with real TLS: certificates are made by the tests.
 
 mod certificates;
+mod crowding;
 mod resolver;
 mod secured;
 mod servers;
@@ -11,7 +12,7 @@ pub use resolver::{Resolver, answer, query};
 
 use super::{Bounds, StreamContext, StreamSettings, Streams};
 use sixway_control::dns64::Access;
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -20,13 +21,17 @@ pub fn loopback() -> SocketAddr {
     (Ipv6Addr::LOCALHOST, 0).into()
 }
 
+/// Any port of an IPv4 address of loopback's: clients have their choice of 16 million addresses.
+pub fn loopback4() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
 /// Bounds that a test need not wait for.
 pub fn bounds() -> Bounds {
     Bounds {
-        per_address: 4,
+        connections_per_client: Some(4),
         handshake: Duration::from_millis(300),
         idle: Duration::from_millis(300),
-        idle_when_crowded: Duration::from_millis(50),
         ..Bounds::default()
     }
 }

@@ -18,7 +18,7 @@ impl Resolver {
     }
 
     pub fn posts(&self) -> Posts {
-        Posts::new(vec![self.post.clone()])
+        Posts::new(vec![self.post.clone()], 64)
     }
 }
 

@@ -1,7 +1,10 @@
 //! TLS and HTTPS, both ends.
 
 use super::upstreams::Asker;
-use super::{Authority, Folder, Resolver, answer, around, bounds, everybody, loopback, query, serve};
+use super::{
+    Authority, Folder, Resolver, answer, around, bounds, everybody, loopback, loopback4, query, serve,
+};
+use crate::streams::framing::append;
 use crate::streams::upstream::{UpstreamTransport, client};
 use crate::streams::{
     Bounds, Event, StreamFault, StreamSettings, Streams, TransportSettings, UpstreamSettings,
@@ -13,30 +16,30 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use sixway_control::dns64::Failure;
 use std::fs;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::sleep;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, HandshakeKind};
 
-struct Secured {
-    streams: Streams,
+pub struct Secured {
+    pub streams: Streams,
     authority: Authority,
     folder: Folder,
     _resolver: Resolver,
 }
 
 impl Secured {
-    fn start(bounds: Bounds) -> Self {
+    pub fn start(bounds: Bounds) -> Self {
         let (folder, authority, resolver) = (Folder::new(), Authority::new(), Resolver::start());
         let settings = StreamSettings {
-            tls: vec![loopback()],
+            tls: vec![loopback4()],
             https: vec![loopback()],
             certificate: Some(authority.certify_in(&folder, "dns.example")),
             bounds,
@@ -46,15 +49,15 @@ impl Secured {
         Self { streams: serve(&settings, &resolver), authority, folder, _resolver: resolver }
     }
 
-    fn tls(&self) -> SocketAddr {
+    pub fn tls(&self) -> SocketAddr {
         self.streams.listening()[0]
     }
 
-    fn https(&self) -> SocketAddr {
+    pub fn https(&self) -> SocketAddr {
         self.streams.listening()[1]
     }
 
-    fn transport(&self, name: &str, path: Option<&str>) -> UpstreamTransport {
+    pub fn transport(&self, name: &str, path: Option<&str>) -> UpstreamTransport {
         let (name, ca) = (name.to_owned(), Some(self.folder.file("ca.pem")));
         let way = match path {
             None => TransportSettings::Tls { name, ca },
@@ -64,9 +67,41 @@ impl Secured {
         UpstreamSettings { address, way }.prepare().unwrap().transport
     }
 
-    fn config(&self, is_https: bool) -> Arc<ClientConfig> {
+    pub fn config(&self, is_https: bool) -> Arc<ClientConfig> {
         client(Some(&self.folder.file("ca.pem")), is_https).unwrap()
     }
+}
+
+/// A connection from this address of the loopback interface.
+pub async fn tcp_from(own: Ipv4Addr, address: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((own, 0).into()).unwrap();
+    socket.connect(address).await.unwrap()
+}
+
+/// The same, and TLS.
+pub async fn connect_from(
+    own: Ipv4Addr,
+    address: SocketAddr,
+    config: &Arc<ClientConfig>,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let name = ServerName::try_from("dns.example").unwrap();
+    TlsConnector::from(Arc::clone(config)).connect(name, tcp_from(own, address).await).await
+}
+
+/// Puts a question.
+pub async fn ask(stream: &mut (impl AsyncWrite + Unpin), id: u16, label: &str) {
+    let mut framed = Vec::new();
+    append(&mut framed, &query(id, label));
+    stream.write_all(&framed).await.unwrap();
+}
+
+/// Puts a question and hears its answer.
+pub async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), id: u16, label: &str) {
+    ask(stream, id, label).await;
+    let mut reply = vec![0; stream.read_u16().await.unwrap().into()];
+    stream.read_exact(&mut reply).await.unwrap();
+    assert_eq!(reply, answer(&query(id, label)));
 }
 
 async fn connect(address: SocketAddr, config: &Arc<ClientConfig>) -> std::io::Result<TlsStream<TcpStream>> {
@@ -133,12 +168,7 @@ async fn sessions_are_resumed() {
     let mut kinds = Vec::new();
     for _ in 0..2 {
         let mut stream = connect(secured.tls(), &config).await.unwrap();
-        let question = query(1, "prompt");
-        stream.write_u16(question.len() as u16).await.unwrap();
-        stream.write_all(&question).await.unwrap();
-        let mut reply = vec![0; stream.read_u16().await.unwrap().into()];
-        stream.read_exact(&mut reply).await.unwrap();
-        assert_eq!(reply, answer(&question));
+        exchange(&mut stream, 1, "prompt").await;
         kinds.push(stream.get_ref().1.handshake_kind());
     }
     assert_eq!(kinds, [Some(HandshakeKind::Full), Some(HandshakeKind::Resumed)]);

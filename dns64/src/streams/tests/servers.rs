@@ -154,7 +154,7 @@ async fn beyond_its_share_an_address_is_refused_until_it_closes_a_connection() {
         clients.push(client);
     }
     closed(&mut connect(&streams).await).await;
-    assert_eq!(streams.view().of(Event::AddressLimit), 1);
+    assert_eq!(streams.view().of(Event::ClientLimit), 1);
     clients.pop();
     for _ in 0..100 {
         if streams.view().connections() < 4 {

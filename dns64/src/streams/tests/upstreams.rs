@@ -5,7 +5,7 @@ use crate::streams::framing::{Inbound, append};
 use crate::streams::upstream::{Keeper, StreamUpstream, UpstreamTransport};
 use crate::streams::{Event, StreamCounters, StreamSettings};
 use crate::{Mailbox, Post, ReplyTo, ThreadMessage, UpstreamQuery, mailbox};
-use sixway_control::dns64::{Exchange, Failure};
+use sixway_control::dns64::{Exchange, Failure, Payer};
 use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
@@ -34,9 +34,28 @@ impl Asker {
     }
 
     pub fn put(&mut self, exchange: u64, message: Vec<u8>) {
+        self.put_of_and_wait(Payer::OWN, exchange, message);
+    }
+
+    /// Puts a question of a client, which is waited for as long as what is returned is kept.
+    fn put_of(&mut self, payer: Payer, exchange: u64, message: Vec<u8>) -> oneshot::Sender<()> {
         let (reply, wanted) = ReplyTo::new(Exchange(exchange), self.post.clone());
+        self.queries.try_send(UpstreamQuery { upstream: 0, payer, message, reply }).unwrap();
+        wanted
+    }
+
+    fn put_of_and_wait(&mut self, payer: Payer, exchange: u64, message: Vec<u8>) {
+        let wanted = self.put_of(payer, exchange, message);
         self.wanted.push(wanted);
-        self.queries.try_send(UpstreamQuery { upstream: 0, message, reply }).unwrap();
+    }
+
+    /// What has come.
+    fn replies(&mut self) -> Vec<(u64, Result<Vec<u8>, Failure>)> {
+        std::iter::from_fn(|| match self.mailbox.next()? {
+            ThreadMessage::Reply(exchange, reply) => Some((exchange.0, reply)),
+            other => panic!("{other:?}"),
+        })
+        .collect()
     }
 
     pub async fn reply(&mut self) -> (u64, Result<Vec<u8>, Failure>) {
@@ -56,6 +75,18 @@ impl Asker {
         self.put(7, query(77, label));
         self.reply().await.1
     }
+}
+
+/// Asks by the queries of a thread.
+pub async fn upstream_query(
+    queries: &mpsc::Sender<UpstreamQuery>,
+    upstream: usize,
+    label: &str,
+) -> Result<Vec<u8>, Failure> {
+    let (reply, waiting) = ReplyTo::waiting();
+    let query = UpstreamQuery { upstream, payer: Payer::OWN, message: query(9, label), reply };
+    queries.send(query).await.unwrap();
+    timeout(Duration::from_secs(5), waiting.reply()).await.expect("a reply comes")
 }
 
 /// An upstream that does with its connections, which are numbered, what it likes.
@@ -275,4 +306,102 @@ async fn a_question_that_nobody_waits_for_any_more_is_not_asked() {
             break assert_eq!(reply, Ok(answer(&query(2, "wanted"))));
         }
     }
+}
+
+/// One that answers immediately, but nothing about names that begin with `dead`.
+async fn upstream_without_dead_names() -> SocketAddr {
+    upstream(|_, mut stream| async move {
+        let mut inbound = Inbound::default();
+        loop {
+            let one = queries(&mut stream, &mut inbound, 1).await;
+            match one.first() {
+                None => break,
+                Some(query) if query[13..].starts_with(b"dead") => {}
+                Some(_) => reply(&mut stream, &one).await,
+            }
+        }
+    })
+    .await
+}
+
+/// A client that asks what nobody answers, and one that asks what is answered immediately.
+#[tokio::test]
+async fn silent_questions_of_one_client_over_a_stream_cost_another_none() {
+    let address = upstream_without_dead_names().await;
+    let mut asker = Asker::new(address, UpstreamTransport::Tcp);
+    let of = |number: u8| Payer::of([192, 0, 2, number].into(), 64, false);
+    // As a resolver that gives each question up after a while.
+    let mut dead = std::collections::VecDeque::new();
+    let mut answered = 0;
+    for round in 0..100_u64 {
+        for number in 0..40 {
+            dead.push_back(asker.put_of(of(1), 10_000 + round * 40 + number, query(1, "dead")));
+        }
+        if dead.len() > 2_000 {
+            dead.drain(..40);
+        }
+        asker.put_of_and_wait(of(2), round, query(round as u16, "good"));
+        sleep(Duration::from_millis(5)).await;
+        answered +=
+            asker.replies().into_iter().filter(|(number, reply)| *number < 100 && reply.is_ok()).count();
+    }
+    sleep(Duration::from_millis(100)).await;
+    answered += asker.replies().into_iter().filter(|(number, reply)| *number < 100 && reply.is_ok()).count();
+    assert_eq!(answered, 100);
+}
+
+#[tokio::test]
+async fn a_question_that_is_given_up_makes_room_at_once_and_its_late_reply_goes_to_nobody() {
+    let address = upstream(|_, mut stream| async move {
+        let mut inbound = Inbound::default();
+        let mut all = Vec::new();
+        while all.last().is_none_or(|query: &Vec<u8>| !query[13..].starts_with(b"good")) {
+            all.extend(queries(&mut stream, &mut inbound, 1).await);
+        }
+        assert!(all.len() > 150);
+        reply(&mut stream, &all).await;
+        sleep(Duration::from_secs(2)).await;
+    })
+    .await;
+    let mut asker = Asker::new(address, UpstreamTransport::Tcp);
+    for number in 0..200 {
+        let wanted = asker.put_of(Payer::OWN, number, query(1, "dead"));
+        sleep(Duration::from_millis(1)).await;
+        drop(wanted);
+    }
+    assert_eq!(asker.ask("good").await, Ok(answer(&query(77, "good"))));
+    assert_eq!(asker.counters.of(Event::UpstreamOpened), 1);
+}
+
+#[tokio::test]
+async fn a_connection_with_dead_names_only_costs_the_next_question_nothing() {
+    let address = upstream_without_dead_names().await;
+    let mut asker = Asker::new(address, UpstreamTransport::Tcp);
+    asker.put(1, query(1, "dead"));
+    // The connection is closed after four seconds.
+    sleep(Duration::from_millis(4_100)).await;
+    asker.put(2, query(2, "good"));
+    loop {
+        if let (2, reply) = asker.reply().await {
+            assert_eq!(reply, Ok(answer(&query(2, "good"))));
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_that_was_given_up_long_ago_does_not_close_an_idle_connection() {
+    let address = upstream_without_dead_names().await;
+    let mut asker = Asker::new(address, UpstreamTransport::Tcp);
+    let wanted = asker.put_of(Payer::OWN, 1, query(1, "dead"));
+    sleep(Duration::from_millis(50)).await;
+    drop(wanted);
+    // A reply to it is expected for ten seconds, and as long a connection without replies is closed after four.
+    for _ in 0..3 {
+        sleep(Duration::from_millis(3_400)).await;
+        assert_eq!(asker.ask("good").await, Ok(answer(&query(77, "good"))));
+    }
+    sleep(Duration::from_millis(4_600)).await;
+    assert_eq!(asker.ask("good").await, Ok(answer(&query(77, "good"))));
+    assert_eq!(asker.counters.of(Event::UpstreamOpened), 1);
 }

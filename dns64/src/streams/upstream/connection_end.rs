@@ -14,10 +14,12 @@ pub(super) struct ConnectionEnd {
     pub(super) fault: Option<Fault>,
     /// Whether the connection was established.
     pub(super) was_open: bool,
+    /// It was closed here, since nothing was heard for a time: names without servers do that, whatever the upstream is like.
+    pub(super) was_silent: bool,
 }
 
 impl ConnectionEnd {
     pub(super) fn before_use(fault: Fault) -> Self {
-        Self { unanswered: Vec::new(), answered: 0, fault: Some(fault), was_open: false }
+        Self { unanswered: Vec::new(), answered: 0, fault: Some(fault), was_open: false, was_silent: false }
     }
 }

@@ -77,7 +77,9 @@ async fn converse(
             if flying.is_empty() && sender.is_closed() {
                 break;
             }
-            backlog.pass_on();
+            if flying.len() >= backlog.at_a_time() {
+                backlog.pass_on();
+            }
             tokio::select! {
                 ended = connection.as_mut() => {
                     fault = ended.err().map(|error| Fault::new(Failure::Closed, words(&error)));
@@ -85,16 +87,22 @@ async fn converse(
                 }
                 Some((waiting, reply)) = flying.next() => {
                     last = Instant::now();
+                    let Some(reply) = reply else {
+                        waiting.into_reply().forget();
+                        continue;
+                    };
                     answered += usize::from(reply.is_ok());
                     match reply {
                         // It closed, or is about to: another connection can be tried.
                         Err(Fault { failure: Failure::Closed, .. }) if sender.is_closed() => unanswered.push(waiting),
                         Err(told) => {
-                            waiting.query.reply.give(Err(told.failure));
+                            waiting.into_reply().give(Err(told.failure));
                             fault = Some(told);
                         }
                         Ok(reply) => {
-                            waiting.query.reply.give(Ok(reply));
+                            // What was wrong before is not what ends it.
+                            fault = None;
+                            waiting.into_reply().give(Ok(reply));
                             backlog.has_answered(answered);
                         }
                     }
@@ -108,34 +116,48 @@ async fn converse(
     while let Some((waiting, _)) = flying.next().await {
         unanswered.push(waiting);
     }
-    ConnectionEnd { unanswered, answered, fault, was_open: true }
+    ConnectionEnd { unanswered, answered, fault, was_open: true, was_silent: false }
 }
 
-/// Puts one question. Its ID is 0 on the way (RFC 8484 §4.1), and the resolver's in the reply.
+/// Puts one question until nobody waits for its reply any more: its HTTP/2 stream is reset then, and the reply is `None`.
 async fn ask(
-    mut sender: SendRequest<Full<Bytes>>,
-    waiting: Waiting,
+    sender: SendRequest<Full<Bytes>>,
+    mut waiting: Waiting,
     resource: &Resource,
-) -> (Waiting, Result<Vec<u8>, Fault>) {
-    let mut message = waiting.query.message.clone();
+) -> (Waiting, Option<Result<Vec<u8>, Fault>>) {
+    let Some(mut cancelled) = waiting.query.reply.watch() else { return (waiting, None) };
+    let reply = tokio::select! {
+        reply = put(sender, &waiting.query.message, resource) => Some(reply),
+        () = &mut cancelled => None,
+    };
+    waiting.query.reply.give_back(cancelled);
+    (waiting, reply)
+}
+
+/// Its ID is 0 on the way (RFC 8484 §4.1), and the resolver's in the reply.
+async fn put(
+    mut sender: SendRequest<Full<Bytes>>,
+    message: &[u8],
+    resource: &Resource,
+) -> Result<Vec<u8>, Fault> {
+    let mut message = message.to_vec();
     let id = message.first_chunk_mut::<2>().map(std::mem::take).unwrap_or_default();
     let request = Request::post(resource.uri.clone())
         .header(CONTENT_TYPE, MESSAGE)
         .header(ACCEPT, MESSAGE)
         .body(Full::new(Bytes::from(message)));
     let Ok(request) = request else {
-        return (waiting, Err(Fault::new(Failure::Malformed, "its path is invalid")));
+        return Err(Fault::new(Failure::Malformed, "its path is invalid"));
     };
     let reply = timeout(SILENCE, replied(&mut sender, request)).await;
     let reply = reply.unwrap_or_else(|_| Err(Fault::new(Failure::Closed, "no response came in time")));
-    let reply = reply.and_then(|mut reply| match reply.first_chunk_mut() {
+    reply.and_then(|mut reply| match reply.first_chunk_mut() {
         Some(first) => {
             *first = id;
             Ok(reply)
         }
         None => Err(Fault::new(Failure::Malformed, "its response is empty")),
-    });
-    (waiting, reply)
+    })
 }
 
 async fn replied(

@@ -4,6 +4,7 @@ use super::backlog::Backlog;
 use super::connect::{self, Fault};
 use super::connection_end::ConnectionEnd;
 use super::https::{self, Resource};
+use super::limits::CONNECTIONS;
 use super::pipeline;
 use super::stream_upstream::{StreamUpstream, UpstreamTransport};
 use crate::UpstreamQuery;
@@ -17,8 +18,6 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-/// Connections to one upstream.
-const CONNECTIONS: usize = 4;
 /// Delay before the next attempt after a failed connection; queries meanwhile get the same failure.
 const BREATH: Duration = Duration::from_millis(250);
 
@@ -55,6 +54,7 @@ impl Keeper {
                     Some(query) => self.take(query),
                     None => return,
                 },
+                () = self.backlog.has_retired() => self.open_if_needed(),
                 Some(ended) = self.connections.join_next() => {
                     // A connection that panicked has dropped its questions, and so told them.
                     if let Ok(ended) = ended {
@@ -75,16 +75,17 @@ impl Keeper {
         }
         match self.backlog.put(query) {
             Ok(()) => self.open_if_needed(),
-            Err(query) => query.reply.give(Err(Failure::Unreachable)),
+            Err(reply) => reply.give(Err(Failure::NoRoom)),
         }
     }
 
-    /// One connection for whatever waits; a further one while those that are there cannot take what waits.
+    /// One connection for whatever waits; a further one while those that are there cannot take what waits. Those that take nothing more do not count.
     fn open_if_needed(&mut self) {
-        let (open, opening) = (self.connections.len(), self.opening.load(Ordering::Relaxed));
-        let is_needed = match open {
+        let opening = self.opening.load(Ordering::Relaxed);
+        let retired = self.backlog.retired().min(CONNECTIONS);
+        let is_needed = match self.connections.len().saturating_sub(retired) {
             0 => self.backlog.len() > 0,
-            1..CONNECTIONS => opening == 0 && self.backlog.len() > self.backlog.at_a_time(),
+            1..CONNECTIONS => opening == 0 && self.backlog.ready() > self.backlog.at_a_time(),
             _ => false,
         };
         if !is_needed {
@@ -105,17 +106,20 @@ impl Keeper {
             self.counters.count(Event::UpstreamFailed);
         } else if !ended.unanswered.is_empty() {
             self.counters.count(Event::UpstreamClosed);
-            self.backlog.was_closed_after(ended.answered);
+            if !ended.was_silent {
+                self.backlog.was_closed_after(ended.answered);
+            }
         }
         let was_of_use = ended.answered > 0;
         for waiting in ended.unanswered {
-            let refused = if was_of_use { self.backlog.put_back(waiting).err() } else { Some(waiting) };
-            if let Some(waiting) = refused {
-                waiting.query.reply.give(Err(failure));
+            let refused =
+                if was_of_use { self.backlog.put_back(waiting).err() } else { Some(waiting.into_reply()) };
+            if let Some(reply) = refused {
+                reply.give(Err(failure));
             }
         }
         match ended.fault {
-            Some(fault) if !was_of_use => self.tell_failing(fault),
+            Some(fault) if !was_of_use && !ended.was_silent => self.tell_failing(fault),
             Some(_) | None => {
                 if self.failing.take().is_some() {
                     info!("connected to upstream {} again", self.upstream.address);
@@ -131,8 +135,8 @@ impl Keeper {
             warn!("upstream {}: {}", self.upstream.address, fault.why);
         }
         if self.connections.is_empty() {
-            while let Some(waiting) = self.backlog.take() {
-                waiting.query.reply.give(Err(fault.failure));
+            for reply in self.backlog.take_all() {
+                reply.give(Err(fault.failure));
             }
         }
         self.failing = Some((Instant::now(), fault));

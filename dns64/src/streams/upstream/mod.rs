@@ -12,6 +12,8 @@ mod https;
 mod keeper;
 mod limits;
 mod pipeline;
+mod quarantine;
+mod slots;
 mod stream_upstream;
 mod trust;
 

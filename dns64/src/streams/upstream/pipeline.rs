@@ -1,19 +1,24 @@
 //! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each under an ID of the connection's own, and
-//! replies in any order.
+//! replies in any order. A question that nobody waits for any more makes room immediately; its ID does not for a while.
 
-use super::backlog::{Backlog, Waiting};
+use super::backlog::{Backlog, Retired, Waiting};
 use super::connect::Fault;
 use super::connection_end::ConnectionEnd;
-use super::limits::{IDLE, SILENCE};
+use super::limits::{IDLE, IN_FLIGHT, SILENCE};
+use super::quarantine::Quarantine;
+use crate::Cancelled;
 use crate::streams::framing::{Inbound, append};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use sixway_control::dns64::Failure;
 use std::collections::HashMap;
-use std::time::Duration;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// A question that no one waits for any more makes room after this time.
-const FORGOTTEN: Duration = Duration::from_secs(10);
+/// Questions without a reply, whether waited for or not, after which a connection accepts no further ones.
+const OUTSTANDING: usize = 4 * IN_FLIGHT;
 /// Octets of a header (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
 
@@ -21,15 +26,39 @@ struct Flying {
     waiting: Waiting,
     /// The resolver's.
     id: [u8; 2],
-    since: Instant,
+    /// Which question of the connection it is.
+    number: u64,
+}
+
+/// Says when nobody waits for a question any more.
+struct Watch {
+    cancelled: Cancelled,
+    id: u16,
+    number: u64,
+}
+
+impl Future for Watch {
+    type Output = (u16, u64);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        ready!(Pin::new(&mut self.cancelled).poll(context));
+        Poll::Ready((self.id, self.number))
+    }
 }
 
 /// Questions under way on a connection.
 #[derive(Default)]
 struct Pipeline {
     flying: HashMap<u16, Flying>,
+    watches: FuturesUnordered<Watch>,
+    quarantine: Quarantine,
     next_id: u16,
+    next_number: u64,
     answered: usize,
+    /// It ends since nothing was heard for a time.
+    was_silent: bool,
+    /// It accepts no further questions.
+    retired: Option<Retired>,
 }
 
 /// Asks what waits at the backlog until the connection ends, or has been idle.
@@ -39,11 +68,19 @@ where
 {
     let mut pipeline = Pipeline::default();
     let fault = pipeline.converse(&mut stream, backlog).await.err();
+    for Watch { cancelled, id, number } in std::mem::take(&mut pipeline.watches) {
+        if let Some(flying) = pipeline.flying.get_mut(&id)
+            && flying.number == number
+        {
+            flying.waiting.query.reply.give_back(cancelled);
+        }
+    }
     let unanswered = pipeline.flying.into_values().map(|mut flying| {
         flying.restore();
         flying.waiting
     });
-    ConnectionEnd { unanswered: unanswered.collect(), answered: pipeline.answered, fault, was_open: true }
+    let (answered, was_silent) = (pipeline.answered, pipeline.was_silent);
+    ConnectionEnd { unanswered: unanswered.collect(), answered, fault, was_open: true, was_silent }
 }
 
 impl Flying {
@@ -65,17 +102,26 @@ impl Pipeline {
         // Since the upstream was last heard, or first had something to say.
         let mut quiet = Instant::now();
         loop {
-            if self.flying.is_empty() {
+            // After its time, an ID is not expected to have a reply.
+            self.quarantine.pass(Instant::now());
+            if self.outstanding() == 0 {
                 quiet = Instant::now();
+            }
+            if self.retired.is_none() && self.outstanding() >= OUTSTANDING {
+                self.retired = Some(backlog.retire());
             }
             self.take_up(backlog, &mut outbound);
             write(stream, &mut outbound).await?;
-            let is_idle = self.flying.is_empty();
+            if self.retired.is_some() && self.flying.is_empty() {
+                return Ok(());
+            }
+            let is_idle = self.outstanding() == 0;
+            let next_free = self.quarantine.next_end();
             tokio::select! {
                 read = inbound.fill(stream) => {
                     let read = read.map_err(|error| Fault::new(Failure::Closed, error.to_string()))?;
                     if read == 0 {
-                        return if is_idle { Ok(()) } else { Err(self.cut_off(inbound.is_within())) };
+                        return if self.flying.is_empty() { Ok(()) } else { Err(self.cut_off(inbound.is_within())) };
                     }
                     quiet = Instant::now();
                     // No length is too long: its field has 16 bits.
@@ -84,12 +130,24 @@ impl Pipeline {
                     }
                     backlog.has_answered(self.answered);
                 }
-                () = backlog.arrived(), if self.flying.len() < backlog.at_a_time() => {}
+                Some((id, number)) = self.watches.next() => self.cancel(id, number),
+                () = backlog.arrived(), if self.has_room(backlog) => {}
+                () = sleep_until(next_free.unwrap_or(quiet)), if next_free.is_some() => {}
                 () = sleep_until(quiet + if is_idle { IDLE } else { SILENCE }) => {
+                    self.was_silent = !is_idle;
                     return if is_idle { Ok(()) } else { Err(Fault::new(Failure::Closed, "no reply on the connection for too long")) };
                 }
             }
         }
+    }
+
+    /// Questions that a reply may come to.
+    fn outstanding(&self) -> usize {
+        self.flying.len() + self.quarantine.len()
+    }
+
+    fn has_room(&self, backlog: &Backlog) -> bool {
+        self.retired.is_none() && self.flying.len() < backlog.at_a_time()
     }
 
     /// The upstream ended the connection while questions waited.
@@ -102,24 +160,39 @@ impl Pipeline {
 
     /// As many questions as there is room for.
     fn take_up(&mut self, backlog: &Backlog, outbound: &mut Vec<u8>) {
-        if self.flying.len() >= backlog.at_a_time() {
-            self.flying.retain(|_, flying| {
-                flying.since.elapsed() < FORGOTTEN || !flying.waiting.query.reply.is_cancelled()
-            });
-        }
-        while self.flying.len() < backlog.at_a_time() {
+        while self.has_room(backlog) {
             let Some(mut waiting) = backlog.take() else { return };
             // A query without a header gets no reply.
             let Some(id) = waiting.query.message.first_chunk_mut::<2>() else { continue };
-            while self.flying.contains_key(&self.next_id) {
+            while self.flying.contains_key(&self.next_id) || self.quarantine.holds(self.next_id) {
                 self.next_id = self.next_id.wrapping_add(1);
             }
             let theirs = std::mem::replace(id, self.next_id.to_be_bytes());
             append(outbound, &waiting.query.message);
-            self.flying.insert(self.next_id, Flying { waiting, id: theirs, since: Instant::now() });
-            self.next_id = self.next_id.wrapping_add(1);
+            self.fly(waiting, theirs);
         }
         backlog.pass_on();
+    }
+
+    fn fly(&mut self, mut waiting: Waiting, theirs: [u8; 2]) {
+        let (id, number) = (self.next_id, self.next_number);
+        if let Some(cancelled) = waiting.query.reply.watch() {
+            self.watches.push(Watch { cancelled, id, number });
+        }
+        self.flying.insert(id, Flying { waiting, id: theirs, number });
+        (self.next_id, self.next_number) = (id.wrapping_add(1), number + 1);
+    }
+
+    /// Nobody waits for a question any more: the next can be asked. An upstream that leaves many unanswered on one connection gets another.
+    fn cancel(&mut self, id: u16, number: u64) {
+        if self.flying.get(&id).is_some_and(|flying| flying.number == number)
+            && let Some(flying) = self.flying.remove(&id)
+        {
+            flying.waiting.into_reply().forget();
+            let now = Instant::now();
+            self.quarantine.pass(now);
+            self.quarantine.add(now, id);
+        }
     }
 
     /// A reply goes to whom it is for. An unsolicited one is ignored.
@@ -127,14 +200,18 @@ impl Pipeline {
         let Some(id) = reply.first_chunk_mut::<2>() else {
             return Err(Fault::new(Failure::Malformed, "it does not speak DNS"));
         };
-        let Some(flying) = self.flying.remove(&u16::from_be_bytes(*id)) else { return Ok(()) };
+        let number = u16::from_be_bytes(*id);
+        let Some(flying) = self.flying.remove(&number) else {
+            self.answered += usize::from(self.quarantine.answered(number));
+            return Ok(());
+        };
         *id = flying.id;
         if reply.len() < HEADER {
-            flying.waiting.query.reply.give(Err(Failure::Malformed));
+            flying.waiting.into_reply().give(Err(Failure::Malformed));
             return Err(Fault::new(Failure::Malformed, "its reply has an incomplete header"));
         }
         self.answered += 1;
-        flying.waiting.query.reply.give(Ok(reply));
+        flying.waiting.into_reply().give(Ok(reply));
         Ok(())
     }
 }

@@ -1,8 +1,9 @@
 use super::*;
 use sixway_control::dns64::AnchorKey;
-use sixway_control::dns64::trust_anchor::root;
+use sixway_dnssec::trust_anchor::root;
 
 #[path = "../../../tests/dns64/signed_keys.rs"]
+#[allow(dead_code, reason = "another test needs the rest")]
 mod signed_keys;
 use signed_keys::{ZONE, dnskey, reply, tag};
 
@@ -58,7 +59,7 @@ enum Manner {
 /// Upstreams that are made up; the number of questions that each has had comes at the end.
 async fn answer(mut questions: mpsc::Receiver<UpstreamQuery>, manners: Vec<Manner>) -> Vec<usize> {
     let mut asked = vec![0; manners.len()];
-    while let Some(UpstreamQuery { upstream, message, reply: to }) = questions.recv().await {
+    while let Some(UpstreamQuery { upstream, message, reply: to, .. }) = questions.recv().await {
         asked[upstream] += 1;
         match manners[upstream] {
             Manner::Signs(seeds) => to.give(Ok(reply(&message, seeds, true))),

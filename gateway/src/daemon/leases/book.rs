@@ -3,12 +3,14 @@
 use super::concentrator::{Concentrator, Pending};
 use super::disk::Disk;
 use super::file::Line;
+use super::file_state::LeaseFiles;
+use super::trouble::LeaseTrouble;
 use super::untold::Untold;
 use crate::config::Config;
 use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
 use crate::worker::Clock;
-use sixway_control::dhcp4o6::{Asker, Refusal, SERVER_PORT};
+use sixway_control::dhcp4o6::{Asker, Refusal, SERVER_PORT, ServerCounters};
 use sixway_control::dns64::LeasedAddress;
 use sixway_dataplane::engine::Engine;
 use sixway_link::udp::{Arrivals, Path};
@@ -72,6 +74,7 @@ impl LeaseBook {
             }
             disk.append(&self.take_unwritten(place), wall);
             disk.tidy(|last| self.page(place, last), wall);
+            self.note_state(place, disk);
         }
     }
 
@@ -80,7 +83,37 @@ impl LeaseBook {
         let wall = self.clock.wall();
         for (place, disk) in self.disks().iter_mut().enumerate() {
             disk.append(&self.take_unwritten(place), wall);
+            self.note_state(place, disk);
         }
+    }
+
+    /// Takes note of what a disk refused, for those who must not wait for it.
+    fn note_state(&self, place: usize, disk: &Disk) {
+        if let Some(one) = self.all().get_mut(place)
+            && one.files != *disk.state()
+        {
+            one.files = disk.state().clone();
+        }
+    }
+
+    /// How the files of all concentrators are.
+    pub(in crate::daemon) fn files(&self) -> Vec<LeaseFiles> {
+        self.all().iter().map(|one| one.files.clone()).collect()
+    }
+
+    /// What the operator must be told.
+    pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
+        self.all().iter().filter_map(Concentrator::trouble).collect()
+    }
+
+    /// What became of queries, by concentrator.
+    pub(in crate::daemon) fn queries(&self) -> Vec<(String, ServerCounters)> {
+        self.all().iter().filter_map(Concentrator::queries).collect()
+    }
+
+    /// How each is, in few words.
+    pub(in crate::daemon) fn states(&self) -> Vec<(String, String)> {
+        self.all().iter().map(Concentrator::state).collect()
     }
 
     fn take_unwritten(&self, place: usize) -> Vec<Line> {
@@ -155,6 +188,7 @@ impl LeaseBook {
                     Refusal::Malformed(_)
                     | Refusal::NotAQuery
                     | Refusal::NotAClient
+                    | Refusal::NotARelay
                     | Refusal::RateLimit
                     | Refusal::Share
                     | Refusal::PoolEmpty

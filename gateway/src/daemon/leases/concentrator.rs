@@ -2,11 +2,15 @@
 
 use super::disk::Disk;
 use super::file::{Line, unix};
+use super::file_state::LeaseFiles;
 use super::kea::KeaBindings;
+use super::refused::{Strangers, refused};
+use super::trouble::{LeaseTrouble, queries};
 use crate::config::{Concentrator as Section, FourOverSix};
 use crate::event_log::LeaseNotice;
+use crate::show::count;
 use crate::view::LeaseRow;
-use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerSettings};
+use sixway_control::dhcp4o6::{Change, Lease, LeaseState, Server, ServerCounters, ServerSettings};
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
@@ -47,6 +51,9 @@ pub(super) struct Concentrator {
     known: BTreeMap<Prefix4, Ipv6Addr>,
     /// What the event log does not know yet.
     pub(super) notices: Vec<LeaseNotice>,
+    /// How its files are.
+    pub(super) files: LeaseFiles,
+    strangers: Strangers,
 }
 
 impl Concentrator {
@@ -84,6 +91,8 @@ impl Concentrator {
             unwritten: Vec::new(),
             known: BTreeMap::new(),
             notices: Vec::new(),
+            files: disk.state().clone(),
+            strangers: Strangers::default(),
         };
         made.take_changes(wall);
         // The file has them.
@@ -177,6 +186,27 @@ impl Concentrator {
     pub(super) fn tick(&mut self, wall: WallClock) {
         self.server.expire(wall.now);
         self.take_changes(wall);
+        self.strangers.note(&self.name, wall.now, &self.server.counters);
+    }
+
+    /// What the operator must be told of its queries.
+    pub(super) fn trouble(&self) -> Option<LeaseTrouble> {
+        self.strangers.trouble(&self.name, &self.server.counters, self.server.bound())
+    }
+
+    /// Its name, and what became of queries; `None`: Kea has them.
+    pub(super) fn queries(&self) -> Option<(String, ServerCounters)> {
+        (!self.listen.is_empty()).then(|| (self.name.clone(), self.server.counters))
+    }
+
+    /// How it is, in few words.
+    pub(super) fn state(&self) -> (String, String) {
+        let (bindings, most) = self.counts();
+        let refused = match refused(&self.server.counters) {
+            0 => String::new(),
+            number => format!(" · {} refused", queries(number)),
+        };
+        (self.name.clone(), format!("{} of {} leases{refused}", count(bindings), count(most)))
     }
 
     /// What Kea has leased; `None`: its file has not changed.
@@ -257,6 +287,7 @@ fn settings(section: &FourOverSix, concentrator: &Section) -> ServerSettings {
         fixed: single.map(|fixed| (fixed.host, fixed.ipv4.address())).collect(),
         reserved: wide.map(|fixed| fixed.ipv4).collect(),
         clients: concentrator.clients.clone(),
+        relays: concentrator.relays.clone(),
         client_bits: concentrator.client_prefix,
         leases_per_client: concentrator.leases_per_client,
         max_leases: concentrator.max_leases.saturating_sub(section.fixed.len() as u32),

@@ -1,6 +1,7 @@
 //! What a concentrator has on disk: its own leases, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
 
 use super::file::{LeaseFile, Line};
+use super::file_state::LeaseFiles;
 use super::kea::{self, KeaBindings, KeaFile};
 use crate::config::{Concentrator, FourOverSix};
 use sixway_dataplane::mechanism::siit::dynamic_pool::WallClock;
@@ -11,12 +12,11 @@ use std::net::Ipv4Addr;
 /// The files of a concentrator.
 #[derive(Debug)]
 pub(super) struct Disk {
-    name: String,
     file: LeaseFile,
     kea: Option<KeaFile>,
     clients: Vec<Prefix6>,
     /// What failed, so that it is logged once.
-    failing: [bool; 2],
+    state: LeaseFiles,
 }
 
 impl Disk {
@@ -36,11 +36,10 @@ impl Disk {
             tracing::warn!("{}: {faults} invalid lines", path.display());
         }
         let disk = Self {
-            name: section.name.clone(),
             file,
             kea: concentrator.kea_leases.as_deref().map(KeaFile::new),
             clients: concentrator.clients.clone(),
-            failing: [false; 2],
+            state: LeaseFiles::of(&section.name),
         };
         Ok((disk, leases))
     }
@@ -70,17 +69,19 @@ impl Disk {
     }
 
     fn tell(&mut self, outcome: io::Result<()>) {
-        let path = self.file.path().display();
-        match outcome {
-            Ok(()) if self.failing[0] => tracing::info!("{}: {path} is whole again", self.name),
-            Err(error) if !self.failing[0] => {
-                tracing::error!("{}: {path}: {error}; leases would not survive a restart", self.name);
-                self.failing[0] = true;
-                return;
-            }
-            Ok(()) | Err(_) => return,
+        let (path, name) = (self.file.path().display(), &self.state.mechanism);
+        let trouble = outcome.err().map(|error| format!("{path}: {error}"));
+        match (&trouble, &self.state.unwritten) {
+            (None, Some(_)) => tracing::info!("{name}: {path} is whole again"),
+            (Some(what), None) => tracing::error!("{name}: {what}; leases would not survive a restart"),
+            (Some(_), Some(_)) | (None, None) => {}
         }
-        self.failing[0] = false;
+        self.state.unwritten = trouble;
+    }
+
+    /// What cannot be written or read.
+    pub(super) const fn state(&self) -> &LeaseFiles {
+        &self.state
     }
 
     /// What Kea has leased; `None`: as before.
@@ -88,14 +89,15 @@ impl Disk {
         let file = self.kea.as_mut()?;
         match file.changed() {
             Ok(text) => {
-                self.failing[1] = false;
+                self.state.unread = None;
                 text.map(|text| kea::bindings(&text, &self.clients, wall.unix_seconds))
             }
             Err(error) => {
-                if !self.failing[1] {
-                    tracing::error!("{}: {error}; bindings stay as they are", file.path().display());
-                    self.failing[1] = true;
+                let trouble = format!("{}: {error}", file.path().display());
+                if self.state.unread.is_none() {
+                    tracing::error!("{trouble}; bindings stay as they are");
                 }
+                self.state.unread = Some(trouble);
                 None
             }
         }

@@ -4,14 +4,16 @@
 //! the device, so that programs have a source address; it is requested again, which takes one round trip.
 
 use super::file::{instant, unix};
+use super::file_state::LeaseFiles;
 use super::finished::finished;
 use super::known_servers::KnownServers;
 use super::query_sockets::QuerySockets;
+use super::trouble::{LeaseTrouble, NoLease};
 use crate::config::{Config, FourOverSix, HostEnd, HostLease};
 use crate::view::LeaseRow;
 use crate::worker::Clock;
 use sixway_control::Instant;
-use sixway_control::dhcp4o6::{Client, ClientEvent, ClientSettings, ClientState, Held};
+use sixway_control::dhcp4o6::{Client, ClientEvent, ClientSettings, ClientState, Held, may_answer};
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_link::PacketSender;
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the socket is looked at while an answer is awaited.
 const AWAITING: Duration = Duration::from_millis(5);
 
+/// From when on a server that was asked is silent: two queries are lost by then.
+const SILENCE: Duration = Duration::from_secs(10);
+
 /// All of this host's leases.
 pub(in crate::daemon) struct LeaseHosts {
     clock: Clock,
@@ -42,9 +47,16 @@ struct Host {
     name: String,
     client: Client,
     tunnel: Ipv6Addr,
+    concentrator: Ipv6Addr,
     servers: KnownServers,
     idle: Option<Duration>,
     file: PathBuf,
+    /// How it is.
+    state: LeaseFiles,
+    /// When the first query was sent of those that have had no answer since.
+    asked: Option<Instant>,
+    /// Whether that was logged.
+    told_silence: bool,
     /// When a packet passed last.
     used: Instant,
     waiting: VecDeque<(Instant, Vec<u8>)>,
@@ -85,7 +97,11 @@ impl LeaseHosts {
             while !servers.is_empty()
                 && let Some(message) = host.client.poll_transmit(now)
             {
-                servers.iter().for_each(|server| self.sockets.send(*server, &message));
+                servers.iter().for_each(|server| self.sockets.send(*server, host.concentrator, &message));
+                // A release has no answer.
+                if host.awaits() {
+                    host.asked.get_or_insert(now);
+                }
             }
             if servers.is_empty() {
                 host.client.expire(now);
@@ -99,7 +115,12 @@ impl LeaseHosts {
                     let lease = HostLease { ipv4, is_held: host.client.held().is_some() };
                     self.leases.insert(host.name.clone(), lease);
                 }
-                None => drop(self.leases.remove(&host.name)),
+                // It stays on the device until another one is leased: programs keep a source, and the kernel its IPv4 routes.
+                None => {
+                    if let Some(lease) = self.leases.get_mut(&host.name) {
+                        lease.is_held = false;
+                    }
+                }
             }
         }
         if !self.hosts.iter().any(Host::awaits) {
@@ -125,9 +146,10 @@ impl LeaseHosts {
     fn hear(&mut self, now: Instant) {
         let hosts = &mut self.hosts;
         self.sockets.hear(|source, octets| {
-            for host in hosts.iter_mut().filter(|host| host.servers.now().contains(&source)) {
-                if let Err(why) = host.client.handle_response(now, octets) {
-                    tracing::debug!("{}: response of {source} ignored: {why:?}", host.name);
+            for host in hosts.iter_mut().filter(|host| may_answer(host.servers.now(), source)) {
+                match host.client.handle_response(now, octets) {
+                    Ok(()) => host.note_answer(),
+                    Err(why) => tracing::debug!("{}: response of {source} ignored: {why:?}", host.name),
                 }
             }
         });
@@ -188,12 +210,16 @@ impl LeaseHosts {
                 // RFC 7341 §9: the option is gone, perhaps since before the start. The release goes to the servers that were known.
                 host.client.release(now);
                 while let Some(message) = host.client.poll_transmit(now) {
-                    before.iter().for_each(|server| self.sockets.send(*server, &message));
+                    before.iter().for_each(|server| self.sockets.send(*server, host.concentrator, &message));
                 }
             }
             if is_used {
                 host.used = now;
             }
+            if host.state.unwritten.is_some() {
+                host.write_down(self.clock);
+            }
+            host.note_silence(now);
             let Some(idle) = host.idle else {
                 host.client.want(now);
                 continue;
@@ -233,6 +259,27 @@ impl LeaseHosts {
         self.hosts.iter().filter_map(row).collect()
     }
 
+    /// What keeps them from their leases.
+    pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
+        let now = self.clock.now();
+        self.hosts.iter().filter_map(|host| host.trouble(now)).collect()
+    }
+
+    /// How each is, in few words.
+    pub(in crate::daemon) fn states(&self) -> Vec<(String, String)> {
+        let state = |host: &Host| match (host.client.held(), host.client.remembered()) {
+            (Some(held), _) => format!("{} leased", held.ipv4),
+            (None, Some(ipv4)) => format!("{ipv4} remembered"),
+            (None, None) => "no lease".into(),
+        };
+        self.hosts.iter().map(|host| (host.name.clone(), state(host))).collect()
+    }
+
+    /// How their files are.
+    pub(in crate::daemon) fn files(&self) -> Vec<LeaseFiles> {
+        self.hosts.iter().map(|host| host.state.clone()).collect()
+    }
+
     /// At the end: leases are returned.
     pub(in crate::daemon) fn finish(&mut self) {
         let now = self.clock.now();
@@ -257,9 +304,13 @@ impl Host {
             name: section.name.clone(),
             client,
             tunnel: end.local,
+            concentrator: end.concentrator,
             servers: KnownServers::new(end),
             idle: end.idle,
             file,
+            state: LeaseFiles::of(&section.name),
+            asked: None,
+            told_silence: false,
             used: now,
             waiting: VecDeque::new(),
         }
@@ -277,17 +328,66 @@ impl Host {
         }
     }
 
+    /// A server has answered.
+    fn note_answer(&mut self) {
+        self.asked = None;
+        if std::mem::take(&mut self.told_silence) {
+            tracing::info!("{}: a DHCP 4o6 server answers", self.name);
+        }
+    }
+
+    /// Logs once that nobody answers.
+    fn note_silence(&mut self, now: Instant) {
+        if !self.awaits() {
+            // Nothing is wanted: what was asked before is no longer awaited.
+            (self.asked, self.told_silence) = (None, false);
+        }
+        if let (false, Some(trouble)) = (self.told_silence, self.trouble(now))
+            && trouble.why.is_silence()
+        {
+            tracing::warn!("{}", trouble.text());
+            self.told_silence = true;
+        }
+    }
+
+    /// What keeps it from its lease, or its packets from passing.
+    fn trouble(&self, now: Instant) -> Option<LeaseTrouble> {
+        let held = self.client.held().map(|held| held.ipv4);
+        let why = match (self.client.bound_elsewhere(), held, self.asked) {
+            (Some(end), Some(ipv4), _) => NoLease::BoundElsewhere { ipv4, end, local: self.tunnel },
+            (_, _, _) if self.servers.now().is_empty() && self.awaits() => NoLease::NoServer,
+            (_, _, Some(asked)) if self.awaits() && now.since(asked) >= SILENCE => {
+                let servers = self.servers.now().to_vec();
+                NoLease::NoAnswer { held, servers, seconds: now.since(asked).as_secs() }
+            }
+            (_, _, _) => return None,
+        };
+        Some(LeaseTrouble { mechanism: self.name.clone(), why })
+    }
+
     fn note(&mut self, event: ClientEvent, clock: Clock) {
         match event {
             ClientEvent::Bound(ipv4, until) => {
                 let left = until.since(clock.now()).as_secs();
                 tracing::info!("{}: {ipv4} leased for {left} s", self.name);
+                if self.client.bound_elsewhere().is_some()
+                    && let Some(trouble) = self.trouble(clock.now())
+                {
+                    tracing::warn!("{}", trouble.text());
+                }
             }
             ClientEvent::Lost => tracing::info!("{}: no lease", self.name),
         }
-        if let Err(error) = self.write(clock) {
-            tracing::error!("{}: {error}", self.file.display());
+        self.write_down(clock);
+    }
+
+    /// Writes the lease to the file. What fails is tried again each second, and logged once.
+    fn write_down(&mut self, clock: Clock) {
+        let trouble = self.write(clock).err().map(|error| format!("{}: {error}", self.file.display()));
+        if let (Some(what), None) = (&trouble, &self.state.unwritten) {
+            tracing::error!("{}: {what}; the lease would not survive a restart", self.name);
         }
+        self.state.unwritten = trouble;
     }
 
     fn write(&self, clock: Clock) -> io::Result<()> {
@@ -342,6 +442,16 @@ fn client_id(name: &str, tunnel: Ipv6Addr) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    /// Type 255, an IAID of four octets, and a DUID of type 4 (RFC 6355) with 16 octets.
+    #[test]
+    fn a_client_identifier_has_the_form_of_rfc_4361_and_each_tunnel_has_another() {
+        let tunnel = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0x46);
+        let (one, other) = (client_id("one", tunnel), client_id("other", tunnel));
+        assert_eq!((one.len(), one[0], &one[5..7]), (23, 255, &[0, 4][..]));
+        assert_eq!(one[5..], other[5..], "one machine");
+        assert_ne!(one[1..5], other[1..5], "two tunnels");
+    }
+
     /// A host whose lease, of an earlier process, lasts this long, and whose DHCPv6 client wrote this.
     fn restarted(name: &str, seconds: u64, option: Option<&str>) -> LeaseHosts {
         let directory = std::env::temp_dir().join(format!("sixway-host-{name}-{}", std::process::id()));
@@ -356,9 +466,12 @@ mod tests {
         let text = format!(
             "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nserver_lease_file = {servers:?}\nlease_file = {lease:?}\n"
         );
-        let hosts = LeaseHosts::new(&crate::sample::config(&text), clock, 7).unwrap();
-        fs::remove_dir_all(&directory).unwrap();
-        hosts
+        LeaseHosts::new(&crate::sample::config(&text), clock, 7).unwrap()
+    }
+
+    fn forget(name: &str) {
+        let directory = std::env::temp_dir().join(format!("sixway-host-{name}-{}", std::process::id()));
+        fs::remove_dir_all(directory).unwrap();
     }
 
     fn holds(hosts: &mut LeaseHosts) -> bool {
@@ -376,6 +489,7 @@ mod tests {
         let mut there = restarted("there", 3_600, Some("2001:db8::547\n"));
         there.each_second(true);
         assert!(holds(&mut there));
+        ["gone", "there"].into_iter().for_each(forget);
     }
 
     #[test]
@@ -386,5 +500,6 @@ mod tests {
         assert!(unknown.idle().is_some_and(|time| time <= Duration::from_secs(2)));
         std::thread::sleep(Duration::from_millis(2_100));
         assert!(!holds(&mut unknown));
+        forget("unknown");
     }
 }

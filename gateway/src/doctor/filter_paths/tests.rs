@@ -392,4 +392,23 @@ fn queries_for_leases_are_tried() {
         names(&paths).iter().position(|name| *name == "DHCP queries from wan0 to 2001:db8:c::1").unwrap();
     assert_eq!(paths[at].nft, "iifname \"wan0\" ip6 daddr 2001:db8:c::1 udp dport 547 accept");
     assert_eq!(plan.packets[at].service.as_deref(), Some("[2001:db8:c::1]:547"));
+    // By default the server listens at all addresses.
+    let (_, paths) = tried(&hub.replace("listen = \"2001:db8:c::1\"\n", ""), &it);
+    let of_any = paths.iter().find(|path| path.name.starts_with("DHCP queries from wan0 to ")).unwrap();
+    assert_eq!(of_any.nft, "iifname \"wan0\" udp dport 547 accept");
+    assert_eq!(of_any.iptables, "-i wan0 -p udp --dport 547 -j ACCEPT");
+}
+
+#[test]
+fn answers_with_leases_are_tried() {
+    let host = "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nservers = \"2001:db8:77::547\"\n";
+    let mut it = facts();
+    it.softwires = vec![softwire("2001:db8:b::1", "2001:db8:c::1")];
+    let (server, own) = ("2001:db8:77::547".parse().unwrap(), "2001:db8:9::2".parse().unwrap());
+    it.lease_servers = vec![crate::doctor::lease_servers::LeaseServer { server, own, link: "wan0".into() }];
+    let (plan, paths) = tried(host, &it);
+    let at =
+        names(&paths).iter().position(|name| *name == "DHCP answers from wan0 to 2001:db8:9::2").unwrap();
+    assert_eq!(paths[at].nft, "iifname \"wan0\" ip6 daddr 2001:db8:9::2 udp dport 546 accept");
+    assert_eq!(plan.packets[at].service.as_deref(), Some("[2001:db8:9::2]:546"));
 }

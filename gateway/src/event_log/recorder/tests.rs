@@ -184,7 +184,7 @@ fn sinks_that_take_nothing_do_not_delay_the_engine() {
     let rows = log.rows();
     assert_eq!(rows.iter().map(|row| &*row.name).next(), Some("workers"));
     let away = rows[1].reason.as_deref();
-    assert_eq!(away, Some("log.file: /dev/full: not a regular file; write another path"));
+    assert_eq!(away, Some("log.file: /dev/full: not a regular file; set another path in the configuration"));
     assert_eq!(rows[2].name, format!("syslog tcp {server}"));
     let before = std::time::Instant::now();
     log.end();
@@ -499,7 +499,10 @@ fn a_second_gateway_does_not_write_into_the_file_of_the_first() {
     let other = start(&config, &mut others);
     list(&other, &mut others);
     let reason = other.rows()[1].reason.clone().unwrap();
-    assert!(reason.ends_with("another process writes it; end that, or write another path"), "{reason}");
+    assert!(
+        reason.ends_with("another process writes it; end that, or set another path in the configuration"),
+        "{reason}"
+    );
     one.end();
     let until = std::time::Instant::now() + Duration::from_secs(20);
     while other.rows()[1].away_seconds.is_some() && std::time::Instant::now() < until {

@@ -18,7 +18,7 @@ pub(super) fn at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u
     let began = log.last_until(STARTED, at)?.map_or(0, |record| record.micros);
     let mut found = None;
     each(log, at, began, |micros, mapping| {
-        let holds = mapping.holds(outside.address);
+        let holds = mapping.holds(outside);
         // Whose pool has the address is not known if the list is cut.
         if holds || mapping.is_cut && found.is_none() {
             found = Some((micros, mapping));

@@ -229,6 +229,26 @@ fn a_deterministic_mapping_says_who_had_a_port_at_each_time() {
 }
 
 #[test]
+fn of_an_address_of_two_translators_the_port_says_whose_mapping_holds() {
+    let mut log = Written::new("one-address", 1 << 20);
+    log.write(10, Event::Started);
+    log.write(10, Event::Mapping(PortMapping { ports: vec![1_024..=32_767], ..mapping(true) }));
+    let other = crate::inside_endpoint::side("10.1.0.0/24").unwrap().0;
+    let second = PortMapping {
+        translator: "red".into(),
+        inside: vec![other],
+        ports: vec![40_960..=65_535],
+        ..mapping(true)
+    };
+    log.write(11, Event::Mapping(second));
+    assert_eq!(log.who("192.0.2.0:1600", 100).0.as_deref(), Some("10.0.0.1"));
+    assert_eq!(log.who("192.0.2.0:41000", 100).0.as_deref(), Some("10.1.0.0"));
+    let answer = log.asked("192.0.2.0:41000", 100);
+    assert_eq!(answer.translator.as_deref(), Some("red"));
+    assert_eq!(log.who("192.0.2.0:40000", 100), (None, None, None), "nobody's");
+}
+
+#[test]
 fn a_deterministic_answer_says_since_when_its_mapping_holds_and_whether_events_are_missing() {
     let mut log = Written::new("mapping", 1 << 20);
     log.write(10, Event::Started);

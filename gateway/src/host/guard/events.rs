@@ -106,7 +106,7 @@ impl Events {
         let lost = drain(filter, &mut self.buffer, |Message { kind, body, .. }| {
             let deletes = kind >> 8 == NFTABLES && DELETIONS.contains(&(kind & 0xff));
             let is_own = || body.windows(name.len()).any(|part| part == name);
-            if kind >> 8 == NFTABLES && RULES.contains(&(kind & 0xff)) {
+            if is_of_rules(kind) {
                 match is_own() {
                     true => changed |= deletes,
                     false => others = true,
@@ -115,6 +115,36 @@ impl Events {
         });
         (changed || lost, others || lost)
     }
+}
+
+/// Notifications of changes of the packet filter's rules alone, for a gateway that has nothing else to restore.
+#[derive(Debug)]
+pub struct RuleEvents {
+    filter: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl RuleEvents {
+    /// From now on.
+    ///
+    /// # Errors
+    /// The kernel's, such as that it has no nftables.
+    pub fn open() -> io::Result<Self> {
+        let filter = listen(SockProtocol::NetlinkNetFilter, FILTER_GROUPS)?;
+        Ok(Self { filter, buffer: vec![0; 64 << 10] })
+    }
+
+    /// Whether rules changed since the last call.
+    pub fn read(&mut self) -> bool {
+        let mut changed = false;
+        let lost = drain(&self.filter, &mut self.buffer, |Message { kind, .. }| changed |= is_of_rules(kind));
+        changed || lost
+    }
+}
+
+/// Whether a message tells of a table, a chain or a rule.
+fn is_of_rules(kind: u16) -> bool {
+    kind >> 8 == NFTABLES && RULES.contains(&(kind & 0xff))
 }
 
 /// A message of netlink.

@@ -7,6 +7,7 @@ mod restored;
 mod restraint;
 mod tc_filters;
 
+pub use events::RuleEvents;
 pub use guarded::Suspicion;
 pub(super) use guarded::{Guard, HostParts};
 pub use restored::{Restored, Watched};

@@ -211,3 +211,34 @@ fn nothing_unsolicited_comes_to_a_teredo_client_and_its_packets_stay_tracked() {
     let open = text("gw", &device, &Untracked { guards_client: false, ..with_fast_path });
     assert!(!open.contains("counter drop"), "{open}");
 }
+
+#[test]
+fn what_comes_out_of_tunnels_stays_tracked_next_to_a_shared_pool_unless_the_fast_path_carries_it() {
+    let pool =
+        "[[pool]]\nname = \"own\"\naddresses = [\"203.0.113.1\"]\nshared = true\nports = \"61000-65535\"\n";
+    let nat64 = "[nat64]\nprefix = \"2001:db8:64::/96\"\npool = \"own\"\n";
+    let tunnel = "[tunnel]\nlocal = \"203.0.113.1\"\nremote = \"203.0.113.2\"\nprefixes = [\"::/0\"]\n";
+    let own = HostAddress { interface: "out0".into(), address: "203.0.113.1".parse().unwrap(), length: 24 };
+    let host = HostFacts { addresses: vec![own], cpus: 1, ..HostFacts::default() };
+    let written = format!(
+        "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n{pool}{nat64}{tunnel}"
+    );
+    let mut none = |_: &std::path::Path| Err(std::io::Error::other("no files"));
+    let (config, _) =
+        Config::parse("sixway.toml", &written, &host, &mut none).unwrap_or_else(|f| panic!("{f}"));
+    let text_with = |offloads| {
+        let untracked = config.untracked(offloads, &Surroundings::of(&host.addresses)).unwrap();
+        text("gw", &Device::of("sixway0", 7), &untracked)
+    };
+    let others = "{ 2001:db8::fe/128, 2001:db8:64::/96 }";
+    let without = text_with(false);
+    for (rule, before) in [
+        (format!("iifname \"sixway0\" meta nfproto ipv6 ip6 saddr != {others} accept"), FROM),
+        (format!("oifname \"sixway0\" meta nfproto ipv6 ip6 daddr != {others} accept"), INTO),
+    ] {
+        assert!(without.find(&rule).unwrap() < without.find(before).unwrap(), "{rule}\nin\n{without}");
+    }
+    assert!(!without.contains("meta nfproto ipv6 fib"), "{without}");
+    let with = text_with(true);
+    assert!(!with.contains("addr !=") && with.contains("meta nfproto ipv6 fib daddr oifname"), "{with}");
+}

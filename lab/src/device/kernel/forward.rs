@@ -32,13 +32,17 @@ impl Device for KernelForwarding {
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {
         task.forward(CARD.name)?;
         place.network.forwards(place.host)?;
-        Ok(Box::new(Forwarding { core: place.core, place: place.clone() }))
+        let sysctl = "sysctl net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1".to_owned();
+        Ok(Box::new(Forwarding { place: place.clone(), commands: vec![sysctl] }))
     }
 }
 
-struct Forwarding {
-    core: Option<usize>,
-    place: Place,
+/// A host whose kernel forwards, with what it was configured by.
+pub struct Forwarding {
+    /// Where it is.
+    pub place: Place,
+    /// Commands.
+    pub commands: Vec<String>,
 }
 
 impl Running for Forwarding {
@@ -51,7 +55,7 @@ impl Running for Forwarding {
     }
 
     fn cpu(&self) -> Result<CpuReading> {
-        let CoreTime { interrupts, .. } = core_time(self.core)?;
+        let CoreTime { interrupts, .. } = core_time(self.place.core)?;
         Ok(CpuReading { spent: interrupts, source: CpuSource::Interrupts })
     }
 
@@ -60,6 +64,6 @@ impl Running for Forwarding {
     }
 
     fn commands(&self) -> Vec<String> {
-        vec!["sysctl net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1".to_owned()]
+        self.commands.clone()
     }
 }

@@ -1,5 +1,9 @@
 //! This machine's own kernel.
 
+mod connections;
 mod forward;
+mod masquerade;
 
+pub use connections::delete_connections;
 pub use forward::KernelForwarding;
+pub use masquerade::{KernelMasquerade, Masquerade, connections};

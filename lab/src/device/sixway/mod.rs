@@ -1,6 +1,9 @@
 //! Sixway, by each of its data paths.
 
 mod configuration;
-mod tun;
+mod device;
+mod stateless;
 
-pub use tun::SixwayOnTun;
+pub use configuration::configuration;
+pub use device::{AT_TC, AT_XDP, ON_TUN};
+pub use stateless::StatelessAndMasquerade;

@@ -6,7 +6,7 @@ use crate::load::{EchoSweep, From, Load as _, Outcome, Pace, Until};
 use crate::measure::Cores;
 use crate::probe::cpu::pin_thread;
 use crate::topology::Network;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The hosts' roles in the network.
 pub const HOSTS: [&str; 10] =
@@ -30,9 +30,9 @@ pub fn host_address(host: usize) -> Ipv4Addr {
 }
 
 /// 10.x.b.c under the /104.
-fn target(x: usize, b: usize, c: usize) -> Ipv6Addr {
+fn target(x: usize, b: usize, c: usize) -> IpAddr {
     let pair = |high: usize, low: usize| (high << 8 | low) as u16;
-    Ipv6Addr::new(0x2001, 0x738, 0x2c01, 0x8001, 0xffff, 0, pair(10, x), pair(b, c))
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0x738, 0x2c01, 0x8001, 0xffff, 0, pair(10, x), pair(b, c)))
 }
 
 /// What host `i` sends at a scale: each flow visits this share of its addresses, but one at least.

@@ -1,10 +1,13 @@
 //! What is measured, and what it is about.
 
+use super::anycast::Anycast;
 use super::findings::findings;
 use super::published::PUBLISHED;
+use super::puzzle;
+use super::real_hosts::{RealHost, time};
 use super::stage::Relay;
-use super::topology::DRAWING;
-use crate::analyse::{About, Column, Finding, Table};
+use super::topology::{DRAWING, DRAWN};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table, Today};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::failure::Result;
@@ -13,6 +16,24 @@ use std::collections::BTreeMap;
 
 /// The experiment.
 pub struct Relay2013;
+
+const COLUMNS: &[Column] = &[
+    Column { value: "loss", title: "loss" },
+    Column { value: "response", title: "response" },
+    Column { value: "requests", title: "requests" },
+    Column { value: "packets-both-ways", title: "packets both ways" },
+    Column { value: "cpu", title: "CPU" },
+    Column { value: "cpu-per-packet", title: "CPU a packet" },
+    Column { value: "memory", title: "memory" },
+    Column { value: "late", title: "late" },
+];
+
+const REAL: &[Column] = &[
+    Column { value: "loss", title: "loss" },
+    Column { value: "response", title: "response" },
+    Column { value: "cpu", title: "CPU" },
+    Column { value: "host-cpu", title: "the host's CPU" },
+];
 
 const ABOUT: About = About {
     name: "relay-2013",
@@ -30,23 +51,91 @@ const ABOUT: About = About {
          received packets, in ticks of 10 ms.",
         "The paper's memory is the change of the whole machine's; ours is the resident memory of the process.",
     ],
-    tables: &[Table {
-        title: "Two responders",
-        series: "icmp",
-        axes: &["hosts"],
-        columns: &[
-            Column { value: "loss", title: "loss" },
-            Column { value: "response", title: "response" },
-            Column { value: "requests", title: "requests" },
-            Column { value: "packets-both-ways", title: "packets both ways" },
-            Column { value: "cpu", title: "CPU" },
-            Column { value: "cpu-per-packet", title: "CPU a packet" },
-            Column { value: "memory", title: "memory" },
-            Column { value: "late", title: "late" },
-        ],
-    }],
+    tables: &[
+        Table { title: "Two responders", series: "icmp", axes: &["hosts"], columns: COLUMNS },
+        Table { title: "One responder", series: "one-responder", axes: &["hosts"], columns: COLUMNS },
+        Table {
+            title: "Larger packets, which the authors left for later: octets of the IPv6 packet",
+            series: "sizes",
+            axes: &["octets", "hosts"],
+            columns: COLUMNS,
+        },
+        Table {
+            title: "ping from a real 6to4 host: octets of the IPv6 packet",
+            series: "ping6",
+            axes: &["octets"],
+            columns: REAL,
+        },
+        Table {
+            title: "UDP from a real 6to4 host, 2,000 round trips a second",
+            series: "udp",
+            axes: &["octets"],
+            columns: REAL,
+        },
+        Table {
+            title: "TCP from a real 6to4 host: octets of a write",
+            series: "tcp",
+            axes: &["octets"],
+            columns: &[
+                Column { value: "bits", title: "arrived" },
+                Column { value: "cpu", title: "CPU" },
+                Column { value: "host-cpu", title: "the host's CPU" },
+            ],
+        },
+        Table {
+            title: "There by one relay with the anycast address, back by another one",
+            series: "anycast",
+            axes: &["hosts"],
+            columns: &[
+                Column { value: "loss", title: "loss" },
+                Column { value: "response", title: "response" },
+                Column { value: "requests", title: "requests" },
+                Column { value: "there", title: "sent by the first" },
+                Column { value: "back", title: "sent by the second" },
+                Column { value: "cpu-there", title: "CPU of the first" },
+                Column { value: "cpu-back", title: "CPU of the second" },
+            ],
+        },
+    ],
     published: PUBLISHED,
 };
+
+/// The values of the paper's figures.
+const FIGURES: [(&str, &str); 6] = [
+    ("response", "response time"),
+    ("requests", "requests"),
+    ("cpu", "CPU"),
+    ("loss", "loss"),
+    ("cpu-per-packet", "CPU a packet"),
+    ("memory", "memory"),
+];
+
+const fn figure(value: &'static str, title: &'static str) -> Figure {
+    Figure {
+        group: "",
+        title,
+        series: "icmp",
+        axis: "hosts",
+        axis_title: "hosts",
+        value,
+        kind: Kind::Lines,
+        at: &[],
+        logarithmic: false,
+    }
+}
+
+const HEADLINES: &[Headline] = &[
+    Headline {
+        statement: "Linux sit over FreeBSD stf: requests a second with ten hosts",
+        published: 3.52,
+        today: Today::Nothing("FreeBSD does not run here"),
+    },
+    Headline {
+        statement: "Linux sit over NetBSD stf: requests a second with ten hosts",
+        published: 2.22,
+        today: Today::Nothing("NetBSD does not run here"),
+    },
+];
 
 const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Relay6to4, usual: &["sixway"] },
@@ -55,6 +144,12 @@ const LINEUP: &[Entry] = &[
 
 const ALL: [f64; 10] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
 const QUICK: [f64; 4] = [1.0, 4.0, 7.0, 10.0];
+
+const SERIES: [&str; 7] = ["icmp", "one-responder", "sizes", "ping6", "udp", "tcp", "anycast"];
+/// The paper's numbers of hosts with one responder.
+const ONE_RESPONDER: [f64; 5] = [1.0, 4.0, 5.0, 8.0, 10.0];
+/// The tunnel's MTU is 1,480.
+const OCTETS: [f64; 4] = [104.0, 512.0, 1_024.0, 1_480.0];
 
 impl Experiment for Relay2013 {
     fn about(&self) -> &About {
@@ -69,31 +164,82 @@ impl Experiment for Relay2013 {
         LINEUP
     }
 
+    /// A quick run has two responders only; `--set series=icmp,one-responder,sizes` chooses.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let hosts = asked.numbers("hosts", if asked.quick { &QUICK } else { &ALL })?;
         if let Some(wrong) = hosts.iter().find(|hosts| !ALL.contains(hosts)) {
             return Err(format!("--set hosts: {wrong} is not a number of hosts from 1 to 10"));
         }
-        let cell = |device: &str, hosts: f64| Cell {
+        let wanted: Vec<&str> = match asked.set.get("series") {
+            Some(text) => text.split(',').collect(),
+            None if asked.quick => SERIES[..1].to_vec(),
+            None => SERIES.to_vec(),
+        };
+        let mut places = Vec::new();
+        let named = |hosts: f64| BTreeMap::from([("hosts".to_owned(), hosts)]);
+        for series in wanted {
+            match series {
+                "icmp" => places.extend(hosts.iter().map(|hosts| (series, named(*hosts)))),
+                "one-responder" => {
+                    let hosts = asked.numbers("hosts", &ONE_RESPONDER)?;
+                    places.extend(hosts.into_iter().map(|hosts| (series, named(hosts))));
+                }
+                "ping6" | "udp" | "tcp" => places.extend(
+                    asked
+                        .numbers("octets", &OCTETS)?
+                        .into_iter()
+                        .map(|octets| (series, BTreeMap::from([("octets".to_owned(), octets)]))),
+                ),
+                "anycast" => places.push((series, named(1.0))),
+                "sizes" => places.extend(asked.numbers("octets", &OCTETS)?.into_iter().map(|octets| {
+                    let mut point = named(10.0);
+                    point.insert("octets".to_owned(), octets);
+                    (series, point)
+                })),
+                other => return Err(format!("--set series: {other} is not one of {}", SERIES.join(", "))),
+            }
+        }
+        let cell = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| Cell {
             experiment: ABOUT.name.to_owned(),
-            series: "icmp".to_owned(),
+            series: (*series).to_owned(),
             device: device.to_owned(),
-            point: BTreeMap::from([("hosts".to_owned(), hosts)]),
+            point: point.clone(),
             repeat: 0,
         };
-        Ok(hosts.iter().flat_map(|hosts| devices.iter().map(move |device| cell(device, *hosts))).collect())
+        Ok(places.iter().flat_map(|place| devices.iter().map(move |device| cell(device, place))).collect())
     }
 
     /// At scale 1 a flow makes 16,384 visits of about 10 ms; from four hosts on, a device of 65,000 requests a second is the limit.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        if ["ping6", "udp", "tcp"].contains(&cell.series.as_str()) {
+            return 2.0 + time(asked.scale).as_secs_f64();
+        }
         2.0 + asked.scale * f64::max(160.0, cell.at("hosts") * 1_441_792.0 / 65_000.0)
     }
 
-    fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
-        Ok(Box::new(Relay::build(line)?))
+    fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        match cell.series.as_str() {
+            "ping6" | "udp" | "tcp" => return Ok(Box::new(RealHost::build(line)?)),
+            "anycast" => return Ok(Box::new(Anycast::build(line)?)),
+            _ => {}
+        }
+        let responders = if cell.series == "one-responder" { 1 } else { 2 };
+        Ok(Box::new(Relay::build(responders, line)?))
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        FIGURES.map(|(value, title)| figure(value, title)).to_vec()
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
-        findings(results)
+        findings(results).into_iter().chain(puzzle::findings(results)).collect()
     }
 }

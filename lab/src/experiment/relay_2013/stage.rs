@@ -38,11 +38,11 @@ pub struct Relay {
 
 impl Relay {
     /// Builds the network, starts the device as the first task that it can do, and measures its capacity.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
+    pub fn build(responders: usize, line: &Line<'_>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Relay6to4);
         let task =
             if native { Task::Forward(Forward) } else { Task::Relay6to4(Relay6to4 { address: RELAY }) };
-        let network = Arc::new(network(native, line.cores)?);
+        let network = Arc::new(network(native, responders, line.cores)?);
         let place = Place {
             network: Arc::clone(&network),
             host: "relay",
@@ -58,12 +58,18 @@ impl Relay {
         let (cores, scale) = (line.cores, line.asked.scale);
         let mut relay =
             Self { running, network, native, cores, scale, octets, capacity: 0.0, pause: Duration::ZERO };
-        relay.warm_up()?;
-        let flat_out = relay.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?;
-        relay.capacity = per_second(&flat_out);
-        let visit = FLOWS as f64 * f64::from(EACH);
-        relay.pause = Duration::from_secs_f64(visit / (SHARE * relay.capacity.max(1.0)));
+        relay.calibrate()?;
         Ok(relay)
+    }
+
+    /// Measures the capacity without any pause, from which the pause follows.
+    fn calibrate(&mut self) -> Result<()> {
+        self.warm_up()?;
+        self.pause = Duration::ZERO;
+        self.capacity = per_second(&self.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?);
+        let visit = FLOWS as f64 * f64::from(EACH);
+        self.pause = Duration::from_secs_f64(visit / (SHARE * self.capacity.max(1.0)));
+        Ok(())
     }
 
     fn load(&self, hosts: usize, scale: f64, until: Until) -> Result<Outcome> {
@@ -83,9 +89,16 @@ impl Relay {
 impl Stage for Relay {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         self.running.restart()?;
-        self.warm_up()?;
+        match cell.point.get("octets") {
+            // The capacity depends on the size.
+            Some(octets) if *octets as usize != self.octets => {
+                self.octets = *octets as usize;
+                self.calibrate()?;
+            }
+            Some(_) | None => self.warm_up()?,
+        }
         let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
-        let cpu = self.running.cpu()?;
+        let (cpu, ticks) = (self.running.cpu()?, self.guest_ticks()?);
         let start = Instant::now();
         let outcome = self.load(cell.at("hosts") as usize, self.scale, Until::Done)?;
         let took = start.elapsed();
@@ -101,6 +114,11 @@ impl Stage for Relay {
         sheet.value("requests", per_second(&outcome), Unit::PerSecond);
         sheet.value("packets-both-ways", 2.0 * per_second(&outcome), Unit::PerSecond);
         sheet.value("cpu", cores, Unit::Cores);
+        if let (Some(before), Some(after)) = (ticks, self.guest_ticks()?) {
+            // A tick of user space is a hundredth of a second.
+            let busy = after.saturating_sub(before) as f64 / 100.0;
+            sheet.value("guest-ticks", busy / took.as_secs_f64(), Unit::Cores);
+        }
         let packets = 2.0 * outcome.answered.max(1) as f64;
         sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);
         if let Some(memory) = self.running.memory()? {
@@ -114,6 +132,12 @@ impl Stage for Relay {
 }
 
 impl Relay {
+    /// CPU time of a guest by its own ticks, in hundredths of a second.
+    fn guest_ticks(&self) -> Result<Option<u64>> {
+        let counters = self.running.counters()?;
+        Ok(counters.into_iter().find(|(name, _)| name == "guest_busy_ticks").map(|(_, ticks)| ticks))
+    }
+
     fn cost(
         &self,
         outcome: &Outcome,

@@ -1,6 +1,7 @@
 //! The network: a switch of hosts, the relay, a switch of responders.
 
 use super::load::{HOSTS, RELAY, host_address};
+use crate::analyse::{Drawing, Node, Part, Wire};
 use crate::failure::Result;
 use crate::measure::Cores;
 use crate::packet::six_to_four;
@@ -12,14 +13,57 @@ host1 80.64.79.1 ┐                                                   ┌ respo
   …              ├ switch ─ 80.64.79.254  relay  2a02:a50::1 ─ switch ┤
 host10           ┘          2002:5040:4ffe::1                         └ responder2 2a02:a50::3   …:a80::/105";
 
+/// The same with boxes and links.
+pub const DRAWN: Drawing = Drawing {
+    nodes: &[
+        Node {
+            name: "host1 … host10",
+            lines: &["80.64.79.1 … .10", "2002:5040:4f01::1 …"],
+            column: 0,
+            row: 0,
+            part: Part::Ends,
+        },
+        Node { name: "switch", lines: &[], column: 1, row: 0, part: Part::Between },
+        Node {
+            name: "relay",
+            lines: &["80.64.79.254", "2002:5040:4ffe::1", "2a02:a50::1"],
+            column: 2,
+            row: 0,
+            part: Part::Device,
+        },
+        Node { name: "switch", lines: &[], column: 3, row: 0, part: Part::Between },
+        Node {
+            name: "responder1",
+            lines: &["2a02:a50::2", "all of …:a00:0/105"],
+            column: 4,
+            row: 0,
+            part: Part::End,
+        },
+        Node {
+            name: "responder2",
+            lines: &["2a02:a50::3", "all of …:a80:0/105"],
+            column: 4,
+            row: 1,
+            part: Part::End,
+        },
+    ],
+    links: &[
+        Wire { ends: (0, 1), label: "", is_tunnel: true },
+        Wire { ends: (1, 2), label: "IPv6 in IPv4", is_tunnel: true },
+        Wire { ends: (2, 3), label: "IPv6", is_tunnel: false },
+        Wire { ends: (3, 4), label: "", is_tunnel: false },
+        Wire { ends: (3, 5), label: "", is_tunnel: false },
+    ],
+};
+
 /// The relay's link to the hosts.
 pub const INSIDE: &str = "out0";
 /// The relay's link to the responders.
 pub const OUTSIDE: &str = "in0";
 
 /// Builds it. Hosts have IPv4 addresses; if it is `native`, they have their 6to4 addresses as IPv6 addresses, too, and the relay is their
-/// router.
-pub fn network(native: bool, cores: Cores) -> Result<Network> {
+/// router. With one responder it has both halves.
+pub fn network(native: bool, responders: usize, cores: Cores) -> Result<Network> {
     let others = ["switch", "relay", "responder1", "responder2"];
     let network = Network::new(&[&HOSTS[..], &others[..]].concat())?;
     let switch = network.host("switch")?;
@@ -41,13 +85,15 @@ pub fn network(native: bool, cores: Cores) -> Result<Network> {
         join(host, "up0", "four")?;
         network.address(host, "up0", &format!("{}/24", host_address(number + 1)))?;
     }
-    for (responder, address, half) in [
-        ("responder1", "2a02:a50::2", "2001:738:2c01:8001:ffff:0:a00:0/105"),
-        ("responder2", "2a02:a50::3", "2001:738:2c01:8001:ffff:0:a80:0/105"),
-    ] {
+    let of_responders = [("responder1", "2a02:a50::2"), ("responder2", "2a02:a50::3")];
+    for (responder, address) in of_responders {
         join(responder, "up0", "six")?;
         network.address(responder, "up0", &format!("{address}/64"))?;
         network.route(responder, "default via 2a02:a50::1")?;
+    }
+    let halves = ["2001:738:2c01:8001:ffff:0:a00:0/105", "2001:738:2c01:8001:ffff:0:a80:0/105"];
+    for (number, half) in halves.into_iter().enumerate() {
+        let (responder, address) = of_responders[number.min(responders.saturating_sub(1))];
         network.route(responder, &format!("local {half} dev lo"))?;
         network.route("relay", &format!("{half} via {address}"))?;
     }

@@ -1,7 +1,7 @@
 //! One flow of a sweep: requests to one address after the other, as `ping -i 0 -c N` sends them. It is pure: time is an argument.
 
 use super::super::outcome::{LOST_AFTER, Outcome};
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// How a flow sends.
@@ -19,7 +19,7 @@ pub(super) struct Habit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     /// To send this request now, and to be asked again.
-    Send { target: Ipv6Addr, sequence: u16 },
+    Send { target: IpAddr, sequence: u16 },
     /// To be asked again at this time, or after an answer.
     Wait(Instant),
     /// Nothing: all its addresses are done.
@@ -28,7 +28,7 @@ pub(super) enum Want {
 
 /// A flow.
 pub(super) struct Flow<'a> {
-    targets: &'a [Ipv6Addr],
+    targets: &'a [IpAddr],
     habit: Habit,
     /// The address that is visited, and the time at which it may begin.
     at: usize,
@@ -40,7 +40,7 @@ pub(super) struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    pub(super) fn new(targets: &'a [Ipv6Addr], habit: Habit, begins: Instant) -> Self {
+    pub(super) fn new(targets: &'a [IpAddr], habit: Habit, begins: Instant) -> Self {
         Self { targets, habit, at: 0, begins, requests: Vec::new(), highest: 0 }
     }
 
@@ -97,7 +97,7 @@ impl<'a> Flow<'a> {
         self.highest = self.highest.max(number);
     }
 
-    fn send(&mut self, target: Ipv6Addr, now: Instant, outcome: &mut Outcome) -> Want {
+    fn send(&mut self, target: IpAddr, now: Instant, outcome: &mut Outcome) -> Want {
         self.requests.push((now, false));
         outcome.sent += 1;
         Want::Send { target, sequence: self.requests.len() as u16 }
@@ -107,11 +107,12 @@ impl<'a> Flow<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const MS: Duration = Duration::from_millis(1);
     const HABIT: Habit =
         Habit { each: 2, resend: Duration::from_millis(10), pause: Duration::from_millis(5) };
-    const TARGETS: [Ipv6Addr; 2] = [Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED];
+    const TARGETS: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)];
 
     fn sends(want: Want, to: usize, number: u16) -> bool {
         want == Want::Send { target: TARGETS[to], sequence: number }

@@ -2,7 +2,9 @@
 
 mod flow;
 mod link;
+mod open_loop;
 mod sweep;
+mod targets;
 
 pub use link::From;
-pub use sweep::EchoSweep;
+pub use targets::EchoSweep;

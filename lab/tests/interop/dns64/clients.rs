@@ -34,6 +34,7 @@ pub const TESTS: &[Interop] = &[
 const DNS64: &str = r#"
 [dns64]
 listen = ["[2001:db8:1::1]:53"]
+special_names = "upstream"
 
 [[dns64.upstream]]
 address = "203.0.113.2"

@@ -1,6 +1,7 @@
 //! DNS64: Sixway and its peers before the same zones, each held to what is written of it.
 
 mod clients;
+mod crowding;
 mod differential;
 mod generated;
 mod table;
@@ -17,7 +18,8 @@ const SEED: u64 = 6_147;
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    [table::TESTS, differential::TESTS, generated::TESTS, clients::TESTS, upstreams::TESTS].concat()
+    [table::TESTS, differential::TESTS, generated::TESTS, clients::TESTS, upstreams::TESTS, crowding::TESTS]
+        .concat()
 }
 
 /// Programs that every test here needs, and the resolver's.

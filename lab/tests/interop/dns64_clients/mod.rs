@@ -1,8 +1,11 @@
 //! Programs of others that ask Sixway's DNS64 over every transport, and hosts that learn of it by router advertisements.
 
 mod announced;
+mod connections;
+mod designated;
 mod discovery;
 mod places;
+mod private;
 mod rude;
 mod secured;
 mod strict;
@@ -16,7 +19,18 @@ use std::net::{Ipv6Addr, SocketAddr};
 
 /// All tests.
 pub fn tests() -> Vec<Interop> {
-    [secured::TESTS, discovery::TESTS, announced::TESTS, strict::TESTS, rude::TESTS, places::TESTS].concat()
+    [
+        connections::TESTS,
+        secured::TESTS,
+        discovery::TESTS,
+        designated::TESTS,
+        announced::TESTS,
+        strict::TESTS,
+        rude::TESTS,
+        places::TESTS,
+        private::TESTS,
+    ]
+    .concat()
 }
 
 /// What the zone `example` has.

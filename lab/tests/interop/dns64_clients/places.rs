@@ -88,7 +88,7 @@ fn rate() -> Result<()> {
     let asking = || "asking".to_owned();
     let mapped = SocketAddr::new(Ipv4Addr::new(203, 0, 113, 1).to_ipv6_mapped().into(), 53);
     let other = || Asker::open(network.host("server")?, mapped)?.ask("shop.example", "AAAA", Flags::NONE);
-    // What is in the cache is answered first. Else REFUSED is, and of 256 of them the client's socket is full.
+    // What is in the cache is answered first. Else only TC is, and of 256 such answers the client's socket is full.
     other()?;
     let socket = network.host("client")?.enter(|| UdpSocket::bind("[::]:0"))?.asking(asking)?;
     socket.connect((RESOLVER, 53)).asking(asking)?;
@@ -96,7 +96,7 @@ fn rate() -> Result<()> {
     for number in 0..400 {
         socket.send(&query(number, "shop.example")).asking(asking)?;
     }
-    // Every query has an answer, most of them REFUSED; under load the first may take a while.
+    // Every query has an answer, most of them without records and with TC; under load the first may take a while.
     socket.set_read_timeout(Some(Duration::from_secs(3))).asking(asking)?;
     let (mut room, mut records) = ([0; 2_048], 0);
     for _ in 0..400 {

@@ -33,6 +33,7 @@ pub const TESTS: &[Interop] = &[
 const DNS64: &str = r#"
 [dns64]
 listen = ["2001:db8:1::1"]
+special_names = "upstream"
 listen_tls = ["2001:db8:1::1"]
 listen_https = ["2001:db8:1::1"]
 certificate = "CERTIFICATE"
@@ -43,13 +44,18 @@ address = "203.0.113.2"
 "#;
 
 /// A network whose gateway proves to be dns.example and its own address.
-struct Secured {
-    network: Network,
-    certificate: PathBuf,
+pub(super) struct Secured {
+    pub(super) network: Network,
+    pub(super) certificate: PathBuf,
 }
 
 impl Secured {
     fn start() -> Result<Self> {
+        Self::with("", &format!("DNS:dns.example,IP:{RESOLVER}"))
+    }
+
+    /// With more lines of `[dns64]`, and a certificate for these names and addresses.
+    pub(super) fn with(lines: &str, names: &str) -> Result<Self> {
         let network = client_gateway_server()?;
         serve(&network, RECORDS)?;
         let at = |name: &str| network.folder().join(name);
@@ -57,12 +63,13 @@ impl Secured {
         let mut openssl = command("openssl")?;
         openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
         openssl.args(["-days", "2", "-subj", "/CN=dns.example", "-addext"]);
-        openssl.arg(format!("subjectAltName=DNS:dns.example,IP:{RESOLVER}"));
+        openssl.arg(format!("subjectAltName={names}"));
         openssl.arg("-out").arg(&certificate).arg("-keyout").arg(&key);
         network.host("gateway")?.run(openssl, Duration::from_secs(20))?.succeeded()?;
         let sections = DNS64
             .replace("CERTIFICATE", &certificate.display().to_string())
-            .replace("KEY", &key.display().to_string());
+            .replace("KEY", &key.display().to_string())
+            .replace("special_names = \"upstream\"", &format!("special_names = \"upstream\"\n{lines}"));
         run_sixway(&network, &format!("{NAT64}{sections}"))?;
         Ok(Self { network, certificate })
     }

@@ -58,7 +58,7 @@ impl Scene {
     fn with(manners: &[Manner], lines: &str, each: &str) -> Result<Self> {
         let network = client_gateway_server()?;
         let mut configuration = format!(
-            "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n{lines}\n"
+            "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\nspecial_names = \"upstream\"\n{lines}\n"
         );
         let mut upstreams = Vec::new();
         for (number, manner) in manners.iter().enumerate() {

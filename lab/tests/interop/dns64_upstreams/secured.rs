@@ -93,7 +93,7 @@ fn certificate(network: &Network, name: &str) -> Result<PathBuf> {
 
 fn run(network: &Network, upstream: &str) -> Result<u32> {
     let configuration = format!(
-        "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\n\
+        "[gateway]\n[dns64]\nlisten = [\"{RESOLVER}\"]\nprefix = \"{PREFIX}\"\ntranslated_elsewhere = true\nspecial_names = \"upstream\"\n\
          [[dns64.upstream]]\n{upstream}\n"
     );
     run_sixway(network, &configuration)

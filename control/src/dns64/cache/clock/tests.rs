@@ -1,4 +1,4 @@
-use super::Cache;
+use super::{Cache, NEW, PROVEN, Place};
 use crate::Instant;
 use crate::dns64::Security;
 use crate::dns64::answer::{Answer, Bounds, ExtendedError, Part};
@@ -6,7 +6,7 @@ use crate::dns64::key::Key;
 
 const NOW: Instant = Instant::from_secs(1_000);
 const BOUNDS: Bounds =
-    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5 };
+    Bounds { dnssec_ok: false, longest_ttl: 86_400, longest_negative_ttl: 10_800, failure_ttl: 5, zone: 1 };
 
 fn name(number: usize) -> Vec<u8> {
     let label = format!("host{number}");
@@ -37,10 +37,12 @@ fn filled(octets: usize, entries: usize) -> Cache {
 
 /// What the cache ought to know of itself.
 fn check(cache: &Cache) {
-    assert_eq!(cache.held, cache.slots.iter().map(|slot| slot.answer.allocated()).sum::<usize>());
-    assert_eq!(cache.index.len(), cache.slots.len());
-    for (place, slot) in cache.slots.iter().enumerate() {
-        assert_eq!(cache.place(&slot.answer.key()), Some(place));
+    assert_eq!(cache.index.len(), cache.len());
+    for (number, region) in cache.regions.iter().enumerate() {
+        assert_eq!(region.held, region.slots.iter().map(|slot| slot.answer.allocated()).sum::<usize>());
+        for (at, slot) in region.slots.iter().enumerate() {
+            assert_eq!(cache.place(&slot.answer.key()), Place::new(number, at));
+        }
     }
 }
 
@@ -96,6 +98,66 @@ fn what_is_queried_again_and_again_outlives_any_number_of_others() {
     assert!(cache.peek(&key(10)).is_none(), "asked for once");
 }
 
+/// Names that are used again every 1,000 insertions, a hundred of them in turn: how many of these looks find them, in percent, while others are queried
+/// once each, this number in between.
+fn found_again(others: usize) -> usize {
+    let mut cache = Cache::new(200_000, 7);
+    let (mut looks, mut found, mut other) = (0, 0, 1_000);
+    for round in 0..12 {
+        for often in 0..100 {
+            for _ in 0..others {
+                other += 1;
+                cache.insert(&key(other), answer(&key(other), 1));
+            }
+            let hit = cache.get(&key(often)).is_some();
+            if round >= 4 {
+                (looks, found) = (looks + 1, found + usize::from(hit));
+            }
+            if !hit {
+                cache.insert(&key(often), answer(&key(often), 1));
+                // A second client asks shortly after.
+                let _ = cache.get(&key(often));
+            }
+        }
+    }
+    check(&cache);
+    100 * found / looks
+}
+
+#[test]
+fn names_that_are_queried_once_at_any_rate_displace_none_that_are_queried_again() {
+    assert_eq!(found_again(0), 100);
+    for others in [1, 10, 100] {
+        assert!(found_again(others) >= 99, "{}% with {others} others", found_again(others));
+    }
+}
+
+#[test]
+fn those_on_probation_have_all_of_the_room_as_long_as_nobody_else_needs_it() {
+    let mut cache = filled(200_000, 5_000);
+    assert!(cache.regions[PROVEN].slots.is_empty() && cache.regions[NEW].slots.len() > 500);
+    let kept: Vec<usize> = (0..5_000).filter(|number| cache.peek(&key(*number)).is_some()).collect();
+    assert!(kept.iter().all(|number| cache.get(&key(*number)).is_some()));
+    for number in 10_000..20_000 {
+        cache.insert(&key(number), answer(&key(number), 1));
+        assert!(cache.octets() <= 200_000);
+    }
+    check(&cache);
+    let still = kept.iter().filter(|number| cache.peek(&key(**number)).is_some()).count();
+    assert!(10 * still > 8 * kept.len(), "{still} of {}", kept.len());
+    let new = cache.regions[NEW].octets();
+    assert!((10_000..30_000).contains(&new), "{new}");
+}
+
+#[test]
+fn a_look_of_who_waited_for_it_is_not_a_use() {
+    let mut cache = filled(1 << 20, 1);
+    assert!(cache.get_since(&key(0), NOW).is_some());
+    assert!(!*cache.regions[NEW].slots[0].used.get_mut());
+    assert!(cache.get_since(&key(0), Instant::from_secs(1_001)).is_some());
+    assert!(*cache.regions[NEW].slots[0].used.get_mut());
+}
+
 #[test]
 fn a_look_without_a_trace_saves_nothing() {
     let mut cache = Cache::new(60_000, 7);
@@ -130,7 +192,7 @@ fn a_verdict_is_kept_with_its_entry_and_counted() {
     cache.set_security(&key(1), Security::Bogus, Some(error));
     let entry = cache.get(&key(1)).unwrap();
     assert_eq!(entry.security(), Security::Bogus);
-    assert_eq!(entry.extended_error(), Some((6, "no DNSKEY matches")));
+    assert_eq!(entry.own_error(), Some((6, "no DNSKEY matches")));
     assert!(cache.octets() > before);
     cache.limit_lifetime(&key(1), NOW, 30);
     assert_eq!(cache.get(&key(1)).unwrap().lifetime(), 30);

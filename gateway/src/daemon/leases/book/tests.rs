@@ -125,7 +125,11 @@ fn a_full_disk_costs_no_query_and_what_it_lacks_is_written_later() {
     }
     tell(&book);
     assert_eq!(book.rows(99).len(), 8);
+    let failing = || book.files().pop().and_then(|files| files.unwritten);
+    assert!(failing().unwrap().contains("a.leases: "), "{:?}", failing());
     std::fs::remove_file(&site.directory).unwrap();
     book.finish();
     assert_eq!(site.file().unwrap().lines().count(), 8);
+    book.tick();
+    assert_eq!(failing(), None);
 }

@@ -1,0 +1,128 @@
+//! RFC 6886: NAT-PMP.
+
+use super::*;
+use sixway_control::pcp::{ExistingKind, Refusal, Transport};
+
+fn map(opcode: u8, port: u16, suggested: u16, lifetime: u32) -> Vec<u8> {
+    let mut octets = vec![0, opcode, 0, 0];
+    octets.extend(port.to_be_bytes());
+    octets.extend(suggested.to_be_bytes());
+    octets.extend(lifetime.to_be_bytes());
+    octets
+}
+
+impl Bench {
+    /// The opcode, result, inside port, external port and lifetime of an answer.
+    fn nat_pmp(&mut self, client: &str, octets: &[u8]) -> (u8, u16, u16, u16, u32) {
+        let reply = self.send(client, octets).unwrap().remove(0).0;
+        assert_eq!((reply[0], reply.len()), (0, 16));
+        let at = |at: usize| u16::from_be_bytes([reply[at], reply[at + 1]]);
+        (reply[1], at(2), at(8), at(10), u32::from_be_bytes(reply[12..].try_into().unwrap()))
+    }
+}
+
+#[test]
+fn the_external_address_is_told_with_the_seconds_since_the_start() {
+    let mut bench = Bench::new();
+    bench.pass(77);
+    assert_eq!(bench.send(ALICE, &[0, 0]).unwrap()[0].0, [0, 128, 0, 0, 0, 0, 0, 77, 192, 0, 2, 1]);
+    bench.nat.has_address = false;
+    assert_eq!(bench.send(ALICE, &[0, 0]).unwrap()[0].0, [0, 128, 0, 3, 0, 0, 0, 77, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_mapping_is_made_renewed_and_deleted() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 8_080, 7_200)), (130, 0, 80, 8_080, 7_200));
+    assert!(bench.nat.of(Transport::Udp, ALICE, 80).is_none());
+    bench.pass(7_000);
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 9_999, 7_200)), (130, 0, 80, 8_080, 7_200));
+    bench.pass(7_000);
+    assert_eq!(bench.nat.bindings.len(), 1);
+    for _ in 0..2 {
+        assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 0)), (130, 0, 80, 0, 0));
+        assert!(bench.nat.bindings.is_empty());
+    }
+}
+
+#[test]
+fn no_lifetime_is_longer_than_what_was_asked_for() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 0, 5)).4, 5);
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 0, u32::MAX)).4, 86_400);
+}
+
+#[test]
+fn all_mappings_of_a_protocol_are_deleted_together() {
+    let mut bench = Bench::new();
+    for port in [80, 81, 82] {
+        bench.nat_pmp(ALICE, &map(2, port, 0, 7_200));
+    }
+    bench.nat_pmp(ALICE, &map(1, 80, 0, 7_200));
+    bench.nat_pmp(BOB, &map(2, 80, 0, 7_200));
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 0, 0, 0)), (130, 0, 0, 0, 0));
+    assert_eq!(bench.nat.bindings.len(), 2);
+    // What PCP protects by a nonce stays, and the answer says so.
+    bench.ask(&Ask::map(ALICE, UDP, 90));
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 0, 0, 0)), (129, 2, 0, 0, 0));
+    assert!(bench.nat.of(Transport::Udp, ALICE, 80).is_none());
+    assert!(bench.nat.of(Transport::Udp, ALICE, 90).is_some());
+}
+
+#[test]
+fn a_static_binding_is_told_and_not_deleted() {
+    let mut bench = Bench::new();
+    bench.nat.add(Transport::Tcp, ALICE, 80, 8_080, ExistingKind::Static);
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200)), (130, 0, 80, 8_080, 7_200));
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 0)), (130, 2, 80, 0, 0));
+}
+
+#[test]
+fn a_mapping_with_a_nonce_is_refused_and_one_without_is_taken_over_by_pcp() {
+    let mut bench = Bench::new();
+    bench.ask(&Ask::map(ALICE, TCP, 80));
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200)).1, 2);
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 0)).1, 2);
+    let (_, _, _, external, _) = bench.nat_pmp(ALICE, &map(1, 80, 0, 7_200));
+    assert_eq!(bench.ask(&Ask::map(ALICE, UDP, 80)).port(), external);
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 0, 0)).1, 2, "it has a nonce now");
+}
+
+#[test]
+fn the_companion_port_of_another_clients_mapping_is_not_given() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 8_080, 7_200)).3, 8_080);
+    assert_ne!(bench.nat_pmp(BOB, &map(1, 80, 8_080, 7_200)).3, 8_080);
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 8_080, 7_200)).3, 8_080);
+}
+
+#[test]
+fn an_opcode_that_is_not_known_is_returned_with_the_whole_request() {
+    let mut bench = Bench::new();
+    let replies = bench.send(ALICE, &[0, 9, 0, 0, 1, 2, 3]).unwrap();
+    assert_eq!(replies[0].0, [0, 137, 0, 5, 1, 2, 3]);
+    assert_eq!(bench.send(ALICE, &[0, 128, 0, 0]).unwrap_err(), Ignored::NotRequest);
+}
+
+#[test]
+fn what_is_refused_has_the_port_that_was_asked_for() {
+    let mut bench = Bench::new();
+    for (refusal, result) in [(Refusal::Full, 4), (Refusal::NoExternal, 3), (Refusal::SubscriberLimit, 4)] {
+        bench.nat.refuses = Some(refusal);
+        assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200)), (130, result, 80, 0, 0));
+    }
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 0, 0, 7_200)).1, 2);
+    let mut off = Bench::with(|settings| settings.map = false);
+    assert_eq!(off.nat_pmp(ALICE, &map(2, 80, 0, 7_200)).1, 2);
+}
+
+#[test]
+fn a_request_that_is_cut_is_not_answered_and_ipv6_hosts_are_told_of_pcp() {
+    let mut bench = Bench::new();
+    let request = map(2, 80, 0, 7_200);
+    for length in 2..request.len() {
+        assert_eq!(bench.send(ALICE, &request[..length]).unwrap_err(), Ignored::Short, "{length}");
+    }
+    let replies = bench.send("2001:db8::7", &request).unwrap();
+    assert_eq!(replies[0].result(), ResultCode::UnsuppVersion);
+}

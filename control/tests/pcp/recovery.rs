@@ -1,0 +1,212 @@
+//! RFC 6887 §8.5, §14.2: what survives a restart, and mapping updates.
+
+use super::*;
+use sixway_control::pcp::{Announced, ExistingKind, KeptMapping, Restored, Transport, kept};
+
+/// The next server, with what the last one kept.
+fn restart(bench: &Bench, kept: Vec<KeptMapping>, nat: SimpleNat) -> (Bench, Restored) {
+    let epoch = bench.server.epoch(bench.now);
+    let mut next = Bench { server: Server::new(Settings::default(), epoch, 8, NOW), nat, now: NOW };
+    let restored = next.server.restore(kept, &mut next.nat, NOW);
+    (next, restored)
+}
+
+fn bench() -> Bench {
+    let mut bench = Bench::new();
+    bench.ask(&Ask::map(ALICE, TCP, 80).filter("198.51.100.1", 128, 0));
+    bench.ask(&Ask::map(BOB, UDP, 5_000).port_set(3));
+    bench.pass(100);
+    bench
+}
+
+#[test]
+fn mappings_and_the_epoch_survive_a_restart() {
+    let bench = bench();
+    let (mut next, restored) = restart(&bench, bench.server.kept(bench.now), SimpleNat::new());
+    assert_eq!(restored, Restored { same: 2, moved: 0, lost: 0 });
+    assert_eq!(next.nat.bindings.len(), 4);
+    assert_eq!(next.nat.of(Transport::Tcp, ALICE, 80).unwrap().filters.len(), 1);
+    assert_eq!(next.ask(&Ask::announce(ALICE)).epoch(), 100, "clients see no loss");
+    let before: Vec<_> = bench.server.mappings().map(|it| (it.internal, it.external, it.nonce)).collect();
+    let after: Vec<_> = next.server.mappings().map(|it| (it.internal, it.external, it.nonce)).collect();
+    assert_eq!(before, after);
+    // What was left of the lifetime is left.
+    next.pass(3_499);
+    assert_eq!(next.nat.bindings.len(), 4);
+    next.pass(2);
+    assert!(next.nat.bindings.is_empty());
+}
+
+#[test]
+fn what_is_written_to_a_file_is_read_again_and_ages_meanwhile() {
+    let mut bench = bench();
+    bench.send(ALICE, &[0, 1, 0, 0, 0, 90, 0, 0, 0, 0, 28, 32]).unwrap();
+    let kept = bench.server.kept(bench.now);
+    let text = kept::write(5_000, 100, &kept);
+    let without_time = |kept: &KeptMapping| {
+        let mut mapping = kept.mapping.clone();
+        mapping.expires = Instant::default();
+        (mapping, kept.remaining)
+    };
+    let (epoch, read) = kept::read(&text, 5_000).unwrap();
+    assert_eq!(epoch, 100);
+    assert_eq!(
+        read.iter().map(without_time).collect::<Vec<_>>(),
+        kept.iter().map(without_time).collect::<Vec<_>>()
+    );
+    let (epoch, later) = kept::read(&text, 5_030).unwrap();
+    assert_eq!((epoch, later[0].remaining), (130, kept[0].remaining - 30));
+    assert!(kept::read(&text, 90_000).unwrap().1.is_empty());
+    assert!(kept::read("sixway-pcp 2 1 1\n", 1).is_none());
+    // Whatever is cut or changed, the other lines are read.
+    let broken = text.replacen("tcp", "sctp", 1);
+    assert_eq!(kept::read(&broken, 5_000).unwrap().1.len(), kept.len() - 1);
+}
+
+#[test]
+fn a_mapping_that_is_lost_begins_the_epoch_again() {
+    let bench = bench();
+    let mut nat = SimpleNat::new();
+    nat.has_address = false;
+    let (mut next, restored) = restart(&bench, bench.server.kept(bench.now), nat);
+    assert_eq!(restored, Restored { same: 0, moved: 0, lost: 2 });
+    assert_eq!(next.ask(&Ask::announce(ALICE)).epoch(), 0);
+}
+
+#[test]
+fn clients_whose_external_address_has_changed_get_three_updates() {
+    let mut bench = bench();
+    bench.nat.address = [203, 0, 113, 5].into();
+    let now = bench.now;
+    // Until the announcements of the start are over.
+    while bench.server.poll_transmit(now).is_some() {}
+    assert_eq!(bench.server.reopen(&mut bench.nat, now), Restored { same: 0, moved: 2, lost: 0 });
+    let (mut updates, end) = (Vec::new(), Instant(now.0 + 2_000_000_000));
+    while let Some(next) = bench.server.poll_timeout().filter(|next| *next <= end) {
+        bench.now = bench.now.max(next);
+        while let Some(sent) = bench.server.poll_transmit(bench.now) {
+            if let Announced::Client(client) = sent.to {
+                updates.push((
+                    (bench.now.0 - now.0) / 1_000_000,
+                    client.ip().to_string(),
+                    Reply(sent.octets),
+                ));
+            }
+        }
+    }
+    let of_alice: Vec<_> = updates.iter().filter(|it| it.1 == ALICE).collect();
+    assert_eq!(of_alice.iter().map(|it| it.0).collect::<Vec<_>>(), [0, 250, 750]);
+    let update = &of_alice[0].2;
+    assert_eq!((update.result(), update.internal_port()), (ResultCode::Success, 80));
+    assert_eq!(update.external().0.to_string(), "203.0.113.5");
+    assert_eq!(update.map_options()[0].0, 3, "the filters move with the mapping");
+    assert_eq!(update.0[24..36], [b'2'; 12], "the nonce");
+    assert_eq!(updates.len(), 6);
+}
+
+#[test]
+fn a_client_that_asks_meanwhile_gets_no_further_updates() {
+    let mut bench = bench();
+    bench.nat.address = [203, 0, 113, 5].into();
+    bench.server.reopen(&mut bench.nat, bench.now);
+    while bench.server.poll_transmit(bench.now).is_some() {}
+    bench.ask(&Ask::map(ALICE, TCP, 80));
+    bench.ask(&Ask::map(BOB, UDP, 5_000).port_set(3));
+    bench.pass(1);
+    while let Some(sent) = bench.server.poll_transmit(bench.now) {
+        assert!(!matches!(sent.to, Announced::Client(_)));
+    }
+}
+
+#[test]
+fn what_was_kept_is_bounded_like_what_is_asked_for() {
+    let bench = bench();
+    let mut kept = bench.server.kept(bench.now);
+    kept[0].remaining = u32::MAX;
+    let twice = kept.iter().chain(&kept).cloned().collect();
+    let (mut next, restored) = restart(&bench, twice, SimpleNat::new());
+    assert_eq!(restored, Restored { same: 2, moved: 0, lost: 2 });
+    next.pass(86_401);
+    assert!(next.nat.bindings.is_empty());
+}
+
+/// RFC 6887 §8.5: what the server does not know any more is a loss of state, also if it is the file that is damaged.
+#[test]
+fn a_damaged_file_begins_the_epoch_again() {
+    let bench = bench();
+    let text = kept::write(5_000, 100, &bench.server.kept(bench.now));
+    assert_eq!(kept::read(&text, 5_000).unwrap().0, 100);
+    let (epoch, read) = kept::read(&text.replacen("tcp", "sctp", 1), 5_000).unwrap();
+    assert_eq!((epoch, read.len()), (0, 1));
+    // A line that was cut off is not read: of a filter's port 53 it might have kept the 5.
+    for length in text.find('\n').unwrap() + 2..text.len() {
+        let (epoch, read) = kept::read(&text[..length], 5_000).unwrap();
+        let whole = text[..length].ends_with('\n');
+        assert!(whole || epoch == 0, "{length}");
+        assert_eq!(read.len(), text[..length].matches('\n').count() - 1, "{length}");
+    }
+}
+
+#[test]
+fn what_may_no_longer_be_asked_for_is_not_kept() {
+    let allows = |settings: &mut Settings| settings.third_party = vec![(BOB.parse().unwrap(), 32)];
+    let mut bench = Bench::with(allows);
+    bench.ask(&Ask::map(BOB, TCP, 80).third_party(ALICE));
+    bench.ask(&Ask::map(BOB, TCP, 81));
+    bench.send(ALICE, &[0, 1, 0, 0, 0, 90, 0, 0, 0, 0, 28, 32]).unwrap();
+    let kept = bench.server.kept(bench.now);
+    type Change = fn(&mut Settings);
+    let changes: [(Change, usize); 4] = [
+        (|_| {}, 3),
+        (|settings| settings.third_party.clear(), 2),
+        (|settings| settings.nat_pmp = false, 2),
+        (|settings| settings.map = false, 0),
+    ];
+    for (change, expected) in changes {
+        let mut next = Bench::with(|settings| {
+            allows(settings);
+            change(settings);
+        });
+        let restored = next.server.restore(kept.clone(), &mut next.nat, NOW);
+        assert_eq!((restored.same, restored.lost), (expected, 3 - expected));
+        assert_eq!(next.nat.bindings.len(), expected);
+    }
+}
+
+/// Who asks about nothing does not have the file written.
+#[test]
+fn only_what_is_kept_counts_as_a_change() {
+    let mut bench = Bench::new();
+    let before = bench.server.changes();
+    bench.ask(&Ask::announce(ALICE));
+    bench.ask(&Ask::peer(ALICE, TCP, 500, ("198.51.100.1", 80)));
+    bench.ask(&Ask::map(ALICE, TCP, 90).lifetime(0));
+    bench.send(ALICE, &[0, 0]).unwrap();
+    assert_eq!(bench.server.changes(), before);
+    bench.ask(&Ask::map(ALICE, TCP, 80));
+    let made = bench.server.changes();
+    bench.pass(100);
+    bench.ask(&Ask::map(ALICE, TCP, 80));
+    let renewed = bench.server.changes();
+    bench.pass(4_000);
+    let ended = bench.server.changes();
+    bench.server.reset_epoch(bench.now);
+    assert!(before < made && made < renewed && renewed < ended && ended < bench.server.changes());
+}
+
+/// A binding that an operator has removed, or whose address has left the pool.
+#[test]
+fn a_mapping_whose_endpoint_is_anothers_now_is_made_again() {
+    let mut bench = Bench::new();
+    let ask = Ask::map(ALICE, TCP, 80);
+    let port = bench.ask(&ask).port();
+    bench.nat.bindings.clear();
+    bench.nat.add(Transport::Tcp, BOB, 80, port, ExistingKind::Dynamic);
+    let ask = ask.suggest("192.0.2.1", port);
+    let reply = bench.ask(&ask);
+    assert_eq!((reply.result(), reply.lifetime()), (ResultCode::NoResources, 30));
+    assert_eq!(bench.server.sizes(), (0, 0, 0));
+    let again = bench.ask(&ask);
+    assert_eq!(again.result(), ResultCode::Success);
+    assert_ne!(again.port(), port);
+}

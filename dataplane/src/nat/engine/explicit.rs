@@ -1,0 +1,166 @@
+//! Explicit bindings made and released, and sessions that are opened by request (RFC 6887 §11.3, §12.3).
+
+use super::{Engine, Mechanism};
+use crate::counters::Counters;
+use crate::drop_reason::DropReason;
+use crate::instant::Instant;
+use crate::nat::binding_kind::BindingKind;
+use crate::nat::explicit_binding::{BoundEndpoint, ExplicitBinding, NotBound, WantedOutside};
+use crate::nat::inside_key::InsideKey;
+use crate::nat::protocol::NatProtocol;
+use crate::nat::session_state::SessionState;
+use crate::nat::sides::{Inside, Outside};
+use sixway_wire::Endpoint4;
+
+impl<I: InsideKey> Engine<I> {
+    /// Keeps the binding of an inside endpoint until it is released; makes one if there is none.
+    ///
+    /// # Errors
+    /// Why there is none as wanted; then nothing has changed.
+    pub fn keep_explicit(
+        &mut self,
+        binding: &ExplicitBinding<I>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
+        self.clock.set(now);
+        let ExplicitBinding { protocol, inside, wanted, .. } = *binding;
+        let slot = match self.tables.bindings.find_inside(protocol, inside) {
+            Some(slot) => {
+                let outside = self.tables.bindings.get(slot).outside.0;
+                let is_other = wanted.port != 0 && wanted.port != outside.port
+                    || wanted.address.is_some_and(|address| address != outside.address);
+                if wanted.exactly && is_other {
+                    return Err(NotBound::OutsideInUse);
+                }
+                slot
+            }
+            None => self.bind_as_wanted(protocol, inside, wanted, counters)?,
+        };
+        self.tables.keep_explicit(slot, &binding.filters);
+        Ok(self.bound(slot))
+    }
+
+    /// Makes a dynamic binding: with the wanted outside endpoint if that is free, else with another if that will do.
+    fn bind_as_wanted(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        wanted: WantedOutside,
+        counters: &mut Counters,
+    ) -> Result<u32, NotBound> {
+        let outside = self.wanted_endpoint(inside, wanted);
+        let outside = outside.filter(|outside| !self.ownership.is_static(protocol, *outside));
+        if outside.is_none() && wanted.exactly {
+            return Err(NotBound::OutsideInUse);
+        }
+        let bound =
+            self.tables.bind_by_request(protocol, inside, (outside, wanted.exactly), self.clock, counters);
+        bound.map_err(|reason| match reason {
+            DropReason::SubscriberLimit | DropReason::SubscriberShare => NotBound::SubscriberLimit,
+            _ if wanted.exactly => NotBound::OutsideInUse,
+            _ => NotBound::Full,
+        })
+    }
+
+    /// The outside endpoint that is wanted, where it is one that the host may have: all its bindings have one address (RFC 4787 REQ-2).
+    fn wanted_endpoint(&self, inside: Inside<I>, wanted: WantedOutside) -> Option<Outside<Endpoint4>> {
+        let pool = self.tables.bindings.pool();
+        let paired = self.paired_address(inside.0.host()).or_else(|| pool.only_address());
+        let address = match (paired, wanted.address) {
+            (Some(paired), None) => paired,
+            (Some(paired), Some(address)) if address != paired => return None,
+            (_, address) => address?,
+        };
+        let is_given = wanted.port != 0 && pool.contains(address);
+        is_given.then_some(Outside(Endpoint4::new(address, wanted.port)))
+    }
+
+    /// The outside address that the bindings of a host have, or the only one that they can have.
+    pub fn outside_address(&self, host: I::Host) -> Option<core::net::Ipv4Addr> {
+        self.paired_address(host).or_else(|| self.tables.bindings.pool().only_address())
+    }
+
+    /// Releases the explicit binding of an inside endpoint; sessions keep it as they keep any other. Seconds for which they do if no packet comes;
+    /// `None`: there is no such binding.
+    pub fn release_explicit(
+        &mut self,
+        protocol: NatProtocol,
+        inside: Inside<I>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32> {
+        self.clock.set(now);
+        let slot = self.tables.bindings.find_inside(protocol, inside)?;
+        if !self.tables.bindings.get(slot).is_explicit() {
+            return None;
+        }
+        let used_for = self.tables.used_for(slot, self.clock);
+        self.tables.release_explicit(slot, self.clock, counters);
+        Some(used_for)
+    }
+
+    /// The binding of an inside endpoint.
+    pub fn bound_endpoint(&self, protocol: NatProtocol, inside: Inside<I>) -> Option<BoundEndpoint> {
+        self.tables.bindings.find_inside(protocol, inside).map(|slot| self.bound(slot))
+    }
+
+    fn bound(&self, slot: u32) -> BoundEndpoint {
+        let binding = self.tables.bindings.get(slot);
+        BoundEndpoint {
+            outside: binding.outside,
+            is_static: binding.kind() == BindingKind::Static,
+            is_explicit: binding.is_explicit(),
+            used_for: self.tables.used_for(slot, self.clock),
+        }
+    }
+
+    /// Opens a session as a packet from inside would, or finds the one that there is. Its outside endpoint, and for how many seconds it lives if no
+    /// packet comes. A binding that exists keeps its outside endpoint; else a wanted one is given or none.
+    ///
+    /// # Errors
+    /// Why there is none; then nothing has changed.
+    pub fn open_by_request<M: Mechanism<I>>(
+        &mut self,
+        (protocol, inside, remote): (NatProtocol, Inside<I>, Endpoint4),
+        wanted: WantedOutside,
+        mechanism: &M,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<(Outside<Endpoint4>, u32), NotBound> {
+        self.clock.set(now);
+        if let Some(slot) = self.tables.sessions.find_inside(inside, remote, protocol)
+            && self.tables.settle(slot, self.clock, counters)
+        {
+            return Ok(self.session_lives(slot));
+        }
+        mechanism.may_go_out(inside, remote.address).map_err(|_| NotBound::RemoteRefused)?;
+        let is_wanted = wanted.port != 0 || wanted.address.is_some();
+        let is_new = is_wanted && self.tables.bindings.find_inside(protocol, inside).is_none();
+        if is_new {
+            let slot =
+                self.bind_as_wanted(protocol, inside, WantedOutside { exactly: true, ..wanted }, counters)?;
+            // Until the session keeps it.
+            self.tables.keep_explicit(slot, &[]);
+        }
+        let state = match protocol {
+            NatProtocol::Tcp => SessionState::InsideInit,
+            NatProtocol::Udp => SessionState::Udp,
+            NatProtocol::Icmp => SessionState::Icmp,
+        };
+        let opened = self.tables.open_from_inside(protocol, inside, (remote, state), self.clock, counters);
+        if is_new && let Some(slot) = self.tables.bindings.find_inside(protocol, inside) {
+            self.tables.release_explicit(slot, self.clock, counters);
+        }
+        match opened {
+            Ok(slot) => Ok(self.session_lives(slot)),
+            Err(DropReason::SubscriberLimit | DropReason::SubscriberShare) => Err(NotBound::SubscriberLimit),
+            Err(_) => Err(NotBound::Full),
+        }
+    }
+
+    fn session_lives(&self, slot: u32) -> (Outside<Endpoint4>, u32) {
+        let session = self.tables.sessions.get(slot);
+        (session.outside, self.tables.sessions.closes(session).saturating_sub(self.clock.floor))
+    }
+}

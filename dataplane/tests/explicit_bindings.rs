@@ -1,0 +1,240 @@
+//! Bindings that inside hosts ask for (RFC 6887): kept without sessions, given back to what packets made, and filtered.
+
+use crate::support;
+use crate::support::{Gateway, v4, v6};
+use sixway_dataplane::mechanism::nat44::Nat44Config;
+use sixway_dataplane::nat::{
+    BindingRow, BoundEndpoint, ExplicitBinding, Filtering, Inside, Named, NatProtocol, NotBound,
+    RemoteFilter, Selection, WantedOutside,
+};
+use sixway_dataplane::{DropReason, Verdict};
+use sixway_wire::{Endpoint4, Endpoint6};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+const HOST: &str = "10.0.0.1";
+const OTHER: &str = "10.0.0.2";
+const SERVER: &str = "203.0.113.1";
+const SYN: u8 = 2;
+const POOL: &str = "192.0.2.1";
+
+fn gateway(edit: impl FnOnce(&mut Nat44Config)) -> Gateway {
+    support::gateway(|config| {
+        let mut nat44 = support::nat44();
+        nat44.pool.addresses = vec!["192.0.2.1/32".parse().unwrap()];
+        edit(&mut nat44);
+        config.nat44.push(nat44);
+    })
+}
+
+fn named(host: &str, port: u16) -> Named {
+    let address = match host.parse().unwrap() {
+        std::net::IpAddr::V4(address) => address.to_ipv6_mapped(),
+        std::net::IpAddr::V6(address) => address,
+    };
+    Named { softwire: None, inside: Inside(Endpoint6::new(address, port)) }
+}
+
+fn wanted(protocol: NatProtocol, host: &str, port: u16, outside: u16) -> ExplicitBinding {
+    let Named { softwire, inside } = named(host, port);
+    let wanted = WantedOutside { address: None, port: outside, exactly: false };
+    ExplicitBinding { protocol, softwire, inside, wanted, filters: Vec::new() }
+}
+
+fn keep(gateway: &mut Gateway, binding: &ExplicitBinding) -> Result<BoundEndpoint, NotBound> {
+    let now = gateway.now;
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    translator.keep_explicit(binding, now, counters)
+}
+
+fn release(gateway: &mut Gateway, protocol: NatProtocol, host: &str, port: u16) -> Option<u32> {
+    let now = gateway.now;
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    translator.release_explicit(protocol, named(host, port), now, counters)
+}
+
+fn rows(gateway: &mut Gateway) -> Vec<BindingRow> {
+    let mut rows = Vec::new();
+    gateway.engine.stateful_at(0).unwrap().0.bindings(0, u32::MAX, &Selection::default(), &mut rows);
+    rows
+}
+
+/// A packet is dropped for this reason; its sender may be told.
+#[track_caller]
+fn refuses(gateway: &mut Gateway, packet: impl Into<Vec<u8>>, reason: DropReason) {
+    assert!(!gateway.passes(packet));
+    assert_eq!(gateway.last, Verdict::Dropped(reason));
+}
+
+fn port(bound: Result<BoundEndpoint, NotBound>) -> u16 {
+    let outside = bound.unwrap().outside.0;
+    assert_eq!(outside.address, POOL.parse::<Ipv4Addr>().unwrap());
+    outside.port
+}
+
+#[test]
+fn anybody_reaches_an_explicit_binding_without_a_packet_from_inside_whatever_is_filtered() {
+    for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
+        let mut gateway = gateway(|nat44| nat44.filtering = filtering);
+        let tcp = port(keep(&mut gateway, &wanted(NatProtocol::Tcp, HOST, 80, 8_080)));
+        let udp = port(keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 53, 0)));
+        assert_eq!(tcp, 8_080);
+        gateway.waits(Duration::from_secs(10_000));
+        gateway.receives(v4(SERVER, POOL).tcp(4_001, tcp, SYN, b""));
+        gateway.sends(v4(SERVER, HOST).hops(63).tcp(4_001, 80, SYN, b""));
+        gateway.receives(v4("198.51.100.7", POOL).udp(4_001, udp, b"hello"));
+        gateway.sends(v4("198.51.100.7", HOST).hops(63).udp(4_001, 53, b"hello"));
+        // From inside the same binding is used (RFC 6887 §11).
+        gateway.receives(v4(HOST, "198.51.100.9").udp(53, 9, b"out"));
+        gateway.sends(v4(POOL, "198.51.100.9").hops(63).udp(udp, 9, b"out"));
+        assert!(rows(&mut gateway).iter().all(|row| row.is_explicit && !row.is_static));
+    }
+}
+
+#[test]
+fn a_binding_ends_with_its_release_or_with_the_sessions_that_keep_it() {
+    let mut gateway = gateway(|_| {});
+    keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 53, 0)).unwrap();
+    assert_eq!(release(&mut gateway, NatProtocol::Udp, HOST, 53), Some(0));
+    assert_eq!((rows(&mut gateway).len(), release(&mut gateway, NatProtocol::Udp, HOST, 53)), (0, None));
+
+    // What packets made keeps its outside endpoint, and goes on as it was.
+    gateway.receives(v4(HOST, SERVER).udp(5_000, 53, b""));
+    gateway.sent();
+    let before = rows(&mut gateway)[0].outside.0;
+    let bound = keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 5_000, 9_999)).unwrap();
+    assert_eq!((bound.outside.0, bound.used_for > 200), (before, true));
+    let left = release(&mut gateway, NatProtocol::Udp, HOST, 5_000).unwrap();
+    assert!((200..=300).contains(&left), "{left}");
+    assert_eq!(rows(&mut gateway).len(), 1);
+    gateway.waits(Duration::from_secs(400));
+    assert_eq!(rows(&mut gateway).len(), 0);
+}
+
+#[test]
+fn the_wanted_endpoint_is_given_if_it_is_free_and_nobody_elses() {
+    let mut gateway = gateway(|_| {});
+    let exactly = |host, port, outside| {
+        let mut binding = wanted(NatProtocol::Tcp, host, port, outside);
+        binding.wanted.exactly = true;
+        binding
+    };
+    assert_eq!(port(keep(&mut gateway, &exactly(HOST, 80, 8_080))), 8_080);
+    assert_eq!(keep(&mut gateway, &exactly(OTHER, 80, 8_080)), Err(NotBound::OutsideInUse));
+    assert_ne!(port(keep(&mut gateway, &wanted(NatProtocol::Tcp, OTHER, 80, 8_080))), 8_080);
+    assert_eq!(keep(&mut gateway, &exactly(HOST, 80, 8_081)), Err(NotBound::OutsideInUse));
+    let mut elsewhere = exactly(HOST, 81, 8_082);
+    elsewhere.wanted.address = Some("192.0.2.99".parse().unwrap());
+    assert_eq!(keep(&mut gateway, &elsewhere), Err(NotBound::OutsideInUse));
+    assert_eq!(keep(&mut gateway, &exactly("172.16.0.1", 80, 8_090)), Err(NotBound::NotInside));
+    assert_eq!(rows(&mut gateway).len(), 2);
+}
+
+#[test]
+fn a_port_that_was_released_rests_and_its_owner_may_have_it_again() {
+    let mut gateway = gateway(|_| {});
+    for protocol in [NatProtocol::Tcp, NatProtocol::Udp] {
+        let mut binding = wanted(protocol, HOST, 80, 8_080);
+        binding.wanted.exactly = true;
+        keep(&mut gateway, &binding).unwrap();
+        release(&mut gateway, protocol, HOST, 80);
+        let mut thief = wanted(protocol, OTHER, 80, 8_080);
+        thief.wanted.exactly = true;
+        assert_eq!(keep(&mut gateway, &thief), Err(NotBound::OutsideInUse), "RFC 6887 §15");
+        assert_eq!(port(keep(&mut gateway, &binding)), 8_080);
+        release(&mut gateway, protocol, HOST, 80);
+        gateway.waits(Duration::from_secs(500));
+        assert_eq!(port(keep(&mut gateway, &thief)), 8_080);
+    }
+}
+
+#[test]
+fn explicit_bindings_count_to_the_limits_of_their_subscriber() {
+    let mut gateway = gateway(|nat44| nat44.limits.of_subscriber.bindings = 3);
+    for inside in 1..=3 {
+        keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, inside, 0)).unwrap();
+    }
+    assert_eq!(keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 4, 0)), Err(NotBound::SubscriberLimit));
+    assert_eq!(keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 4, 9_000)), Err(NotBound::SubscriberLimit));
+    refuses(&mut gateway, v4(HOST, SERVER).udp(9, 53, b""), DropReason::SubscriberLimit);
+    keep(&mut gateway, &wanted(NatProtocol::Udp, OTHER, 4, 0)).unwrap();
+    // To keep one that there is takes nothing more.
+    keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 3, 0)).unwrap();
+}
+
+#[test]
+fn filters_say_who_may_send_until_they_are_removed() {
+    for filtering in [Filtering::EndpointIndependent, Filtering::AddressDependent] {
+        let mut gateway = gateway(|nat44| nat44.filtering = filtering);
+        let mut binding = wanted(NatProtocol::Udp, HOST, 53, 0);
+        binding.filters = vec![
+            RemoteFilter { remote: "203.0.113.0/24".parse().unwrap(), port: 0 },
+            RemoteFilter { remote: "198.51.100.7/32".parse().unwrap(), port: 7 },
+        ];
+        let udp = port(keep(&mut gateway, &binding));
+        assert!(gateway.passes(v4(SERVER, POOL).udp(4_001, udp, b"hello")));
+        assert!(gateway.passes(v4("198.51.100.7", POOL).udp(7, udp, b"hello")));
+        refuses(&mut gateway, v4("198.51.100.7", POOL).udp(8, udp, b"hello"), DropReason::Filtered);
+        refuses(&mut gateway, v4("198.51.100.8", POOL).udp(7, udp, b"hello"), DropReason::Filtered);
+        binding.filters.clear();
+        keep(&mut gateway, &binding).unwrap();
+        assert!(gateway.passes(v4("198.51.100.8", POOL).udp(7, udp, b"hello")));
+    }
+}
+
+#[test]
+fn a_session_is_opened_by_request_as_by_a_packet() {
+    let mut gateway = gateway(|nat44| nat44.filtering = Filtering::AddressDependent);
+    let remote = Endpoint4::new(SERVER.parse().unwrap(), 53);
+    let now = gateway.now;
+    let open = |gateway: &mut Gateway, host, outside| {
+        let wanted = WantedOutside { address: None, port: outside, exactly: true };
+        let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+        translator.open_by_request((NatProtocol::Udp, named(host, 5_000), remote), wanted, now, counters)
+    };
+    let (outside, lives) = open(&mut gateway, HOST, 9_000).unwrap();
+    assert_eq!((outside.0.port, lives), (9_000, 300));
+    assert_eq!(open(&mut gateway, HOST, 0).unwrap().0, outside, "it is there");
+    assert_eq!(open(&mut gateway, OTHER, 9_000), Err(NotBound::OutsideInUse));
+    let row = rows(&mut gateway)[0];
+    assert!(!row.is_explicit && row.sessions == 1);
+    gateway.receives(v4(SERVER, POOL).udp(53, 9_000, b"answer"));
+    gateway.sends(v4(SERVER, HOST).hops(63).udp(53, 5_000, b"answer"));
+    refuses(&mut gateway, v4("198.51.100.8", POOL).udp(53, 9_000, b"answer"), DropReason::Filtered);
+}
+
+#[test]
+fn a_host_of_a_nat64_has_explicit_bindings_too() {
+    let mut gateway = support::gateway(|config| config.nat64.push(support::nat64()));
+    let bound = keep(&mut gateway, &wanted(NatProtocol::Tcp, "2001:db8:1::1", 80, 0)).unwrap();
+    let outside = bound.outside.0;
+    gateway.receives(v4("203.0.113.2", &outside.address.to_string()).tcp(4_001, outside.port, SYN, b""));
+    gateway.sends(v6("64:ff9b::203.0.113.2", "2001:db8:1::1").hops(63).tcp(4_001, 80, SYN, b""));
+}
+
+#[test]
+fn a_binding_that_the_operator_ends_is_gone_with_its_filters() {
+    let mut gateway = gateway(|_| {});
+    let mut binding = wanted(NatProtocol::Udp, HOST, 53, 9_000);
+    binding.filters = vec![RemoteFilter { remote: "203.0.113.0/24".parse().unwrap(), port: 0 }];
+    let outside = keep(&mut gateway, &binding).unwrap().outside;
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    assert_eq!(translator.end_binding(NatProtocol::Udp, outside, 16, counters), Some(true));
+    assert_eq!(release(&mut gateway, NatProtocol::Udp, HOST, 53), None);
+    // Whoever has its place in the table has no filters.
+    let other = port(keep(&mut gateway, &wanted(NatProtocol::Udp, OTHER, 53, 0)));
+    assert!(gateway.passes(v4("198.51.100.8", POOL).udp(7, other, b"hello")));
+}
+
+/// RFC 6888 REQ-4: who asks for certain ports has no larger share of them than who takes any.
+#[test]
+fn who_wants_certain_ports_leaves_some_for_others() {
+    let mut gateway = gateway(|nat44| nat44.pool.ports = vec![2_000..=2_999]);
+    let is_kept = |port: &u16| keep(&mut gateway, &wanted(NatProtocol::Tcp, HOST, *port, *port)).is_ok();
+    let taken = (2_000..3_000).filter(is_kept).count();
+    assert!((880..=900).contains(&taken), "{taken}");
+    for port in 3_001..=3_020 {
+        let bound = keep(&mut gateway, &wanted(NatProtocol::Tcp, OTHER, port, 0));
+        assert!(bound.is_ok(), "{port}: {bound:?}");
+    }
+}

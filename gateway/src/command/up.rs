@@ -1,0 +1,159 @@
+//! `sixway up`: makes this box the gateway of a site, from a few options and what the host is.
+
+use super::failure::Failure;
+use super::output::say;
+use super::run_directory::RUN_DIRECTORY;
+use super::run_gateway;
+use crate::config::Sources;
+use crate::site::{Nat64Option, Site, SiteOptions, SixRdDomain, Standing, Watch};
+use crate::{daemon, host};
+use clap::Args;
+use nix::sys::signal::{SigSet, Signal};
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// The name of a site's gateway.
+pub(super) const NAME: &str = "site";
+
+/// What `sixway up` takes.
+#[derive(Debug, Args)]
+pub(super) struct UpArguments {
+    /// An interface to inside hosts, which has an IPv4 address; may be repeated.
+    #[arg(long, value_name = "INTERFACE", required = true)]
+    lan: Vec<String>,
+    /// The interface to the provider [default: that of the default route].
+    #[arg(long, value_name = "INTERFACE")]
+    wan: Option<String>,
+    /// No table of the packet filter: this host has rules of its own.
+    #[arg(long)]
+    no_firewall: bool,
+    /// Forward established sessions in the kernel.
+    #[arg(long)]
+    fast_path: bool,
+    /// NAT64 for IPv6-only hosts: if it can be (auto), in any case and with the DNS64 announced to all hosts (dns64, or without a
+    /// value), or none (no).
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "auto",
+        default_missing_value = "dns64"
+    )]
+    nat64: Nat64Option,
+    /// Hosts of the LAN cannot ask for mappings by PCP and NAT-PMP.
+    #[arg(long)]
+    no_pcp: bool,
+    /// DHCPv4 for the LAN, by dnsmasq.
+    #[arg(long)]
+    dhcp: bool,
+    /// With --dhcp: announce the DNS64, and ask hosts that can do without IPv4 to do so (RFC 8925).
+    #[arg(long, requires = "dhcp")]
+    ipv6_mostly: bool,
+    /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1.
+    #[arg(long = "6rd", value_name = "PREFIX,LENGTH,RELAY")]
+    six_rd: Option<SixRdDomain>,
+    /// IPv6 by 6to4, with this relay.
+    #[arg(long = "6to4", value_name = "RELAY")]
+    six_to_four: Option<Ipv4Addr>,
+    /// The gateway's name; several sites on one host have different ones.
+    #[arg(long, default_value = NAME)]
+    name: String,
+    /// Print the configuration, which `sixway run` takes, and change nothing.
+    #[arg(long, conflicts_with = "dry_run")]
+    print_config: bool,
+    /// Say what would be done, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl UpArguments {
+    fn options(&self) -> SiteOptions {
+        SiteOptions {
+            name: self.name.clone(),
+            lans: self.lan.clone(),
+            wan: self.wan.clone(),
+            firewall: !self.no_firewall,
+            fast_path: self.fast_path,
+            nat64: self.nat64,
+            pcp: !self.no_pcp,
+            dhcp: self.dhcp,
+            ipv6_mostly: self.ipv6_mostly,
+            six_rd: self.six_rd.clone(),
+            six_to_four: self.six_to_four,
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
+    let standing = Standing::of(Path::new(RUN_DIRECTORY), &arguments.name);
+    // After a reload this process continues with what is there.
+    if daemon::Previous::of_this_process().is_none() {
+        let site = plan(arguments, &standing)?;
+        let file = standing.configuration_file();
+        check(&site, &file)?;
+        if arguments.print_config {
+            say(site.configuration().trim_end());
+            return Ok(());
+        }
+        say(&site.summary(&file));
+        if arguments.dry_run {
+            say("Nothing was changed.");
+            return Ok(());
+        }
+        demand(arguments)?;
+        standing.raise(&site).map_err(|error| {
+            // What was made before it failed.
+            let _ = standing.take_back();
+            Failure::Failed(error)
+        })?;
+    }
+    live(arguments, &standing)
+}
+
+fn plan(arguments: &UpArguments, standing: &Standing) -> Result<Site, Failure> {
+    let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
+    let planned = Site::plan(&arguments.options(), &standing.facts(runs));
+    planned.map_err(|faults| Failure::Wrong(faults.join("\n")))
+}
+
+/// The configuration must be one that `sixway run` takes.
+fn check(site: &Site, file: &Path) -> Result<(), Failure> {
+    let sources = Sources { file: file.into(), text: site.configuration(), others: Vec::new() };
+    let checked = sources.config(&host::host_facts()).map(drop);
+    checked.map_err(|faults| Failure::Wrong(faults.to_string().trim_end().to_owned()))
+}
+
+/// Before anything is changed.
+fn demand(arguments: &UpArguments) -> Result<(), Failure> {
+    if !host::has_capability(host::CAP_NET_ADMIN) {
+        return Err(Failure::Failed("sixway up needs CAP_NET_ADMIN; run it as root".into()));
+    }
+    let Some(running) = host::running(Path::new(RUN_DIRECTORY), &arguments.name) else { return Ok(()) };
+    let process = running.process.map(|process| format!(" (process {process})")).unwrap_or_default();
+    let what = format!("{} is already running{process}", arguments.name);
+    Err(Failure::Failed(format!("{what}; end it with sixway down --name {}", arguments.name)))
+}
+
+/// From here on a signal waits for the gateway, which ends in order; then the rest is removed.
+fn live(arguments: &UpArguments, standing: &Standing) -> Result<(), Failure> {
+    let waiting: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
+    waiting.thread_block().map_err(|error| Failure::Failed(format!("signals: {error}")))?;
+    let watch = Watch::start(standing, arguments.options());
+    let watch = watch.map_err(|error| Failure::Failed(format!("thread: {error}")));
+    let ended = watch.and_then(|watch| {
+        let ended = run_gateway::run(&standing.configuration_file(), false);
+        watch.end();
+        ended
+    });
+    // Another process may have taken over: then all stays.
+    if host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_none() {
+        match standing.take_back() {
+            Ok(taken_back) => say(&format!("{}: {taken_back}", arguments.name)),
+            Err(error) => say(&format!("{}: {error}", arguments.name)),
+        }
+    }
+    ended
+}

@@ -1,0 +1,400 @@
+//! The PCP server of a gateway: a thread with its sockets, which asks the workers for bindings.
+
+use super::error::RunError;
+use super::pcp_kept::KeptFile;
+use super::pcp_nat::{Workers, WorkersNat};
+use super::pcp_sockets::Listener;
+use super::pcp_view::PcpView;
+use super::threads::confine;
+use crate::config::{Config, Pcp as Section, Pool, Route};
+use crate::show::plural;
+use crate::worker::{Clock, Post};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sixway_control::pcp::{Arrival, Lifetimes, Restored, SERVER_PORT, Server, Settings};
+use sixway_dataplane::Instant;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::rates::Rate;
+use sixway_link::udp::Arrivals;
+use sixway_link::{Duty, Wake};
+use std::io;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often interfaces are looked at, and what has changed is written to the file.
+const LOOK: Duration = Duration::from_secs(1);
+/// Batches of one socket that are handled before the next one's.
+const BATCHES: usize = 4;
+
+/// The PCP server before the workers run.
+#[derive(Debug)]
+pub(super) struct ReadyServer {
+    server: Server,
+    file: KeptFile,
+}
+
+impl ReadyServer {
+    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports.
+    pub(super) fn restore(
+        (config, section): (&Config, &Section),
+        engines: &mut [Engine],
+        now: Instant,
+        seed: u64,
+    ) -> Self {
+        Self::restore_from(KeptFile::of(&config.gateway.name), (config, section), engines, now, seed)
+    }
+
+    fn restore_from(
+        file: KeptFile,
+        (config, section): (&Config, &Section),
+        engines: &mut [Engine],
+        now: Instant,
+        seed: u64,
+    ) -> Self {
+        let (epoch, kept) = file.read().unwrap_or_default();
+        let mut server = Server::new(settings(config, section), epoch, seed, now);
+        if !kept.is_empty() {
+            let mut nat = WorkersNat::new(config, Workers::Waiting(engines, now));
+            report(server.restore(kept, &mut nat, now));
+        }
+        Self { server, file }
+    }
+}
+
+/// The PCP server while the gateway runs. Dropping it ends the thread, and leaves the bindings to the workers.
+#[derive(Debug)]
+pub(super) struct PcpServer {
+    view: Arc<PcpView>,
+    end: Arc<AtomicBool>,
+    wake: Wake,
+    thread: Option<JoinHandle<()>>,
+    ended: oneshot::Receiver<String>,
+}
+
+impl PcpServer {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// Another program has the port, or the kernel has no thread left.
+    pub(super) fn start(
+        (config, section): (&Config, &Section),
+        ReadyServer { server, file }: ReadyServer,
+        posts: Vec<Post>,
+        clock: Clock,
+    ) -> Result<Self, RunError> {
+        let failed = |error: io::Error| RunError::Pcp(format!("pcp: {error}"));
+        let mut listeners = listeners(config, section);
+        for listener in &mut listeners {
+            if let Err(error) = listener.look() {
+                let mend = format!("stop the program that has this port: ss -lunp sport = :{SERVER_PORT}");
+                let at = &listener.interface;
+                return Err(RunError::Pcp(format!("pcp: UDP port {SERVER_PORT} on {at}: {error}; {mend}")));
+            }
+        }
+        let most = max_mappings(config, section);
+        let nat = WorkersNat::new(config, Workers::Running(posts));
+        let (end, wake) = (Arc::new(AtomicBool::new(false)), Wake::new().map_err(failed)?);
+        let view = Arc::new(PcpView::default());
+        let (said, ended) = oneshot::channel();
+        let shared = (Arc::clone(&view), Arc::clone(&end), wake.clone());
+        let run = move || {
+            confine(Duty::Queries);
+            let why = match catch_unwind(AssertUnwindSafe(|| {
+                let (view, end, wake) = shared;
+                let mut task =
+                    Task { server, nat, listeners, file, kept: None, clock, most, view, end, wake };
+                task.run()
+            })) {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "its thread panicked; this is a defect of sixway, please report it".into(),
+            };
+            // Nothing listens at the end.
+            let _ = said.send(format!("pcp: {why}"));
+        };
+        let thread = Builder::new().name("pcp".into()).spawn(run).map_err(failed)?;
+        Ok(Self { view, end, wake, thread: Some(thread), ended })
+    }
+
+    /// What the admin API sees.
+    pub(super) fn view(&self) -> Arc<PcpView> {
+        Arc::clone(&self.view)
+    }
+
+    /// Runs until the thread fails; returns why.
+    pub(super) async fn keep(&mut self) -> String {
+        match (&mut self.ended).await {
+            Ok(why) => why,
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for PcpServer {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Release);
+        self.wake.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic was reported already.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn report(Restored { same, moved, lost }: Restored) {
+    let all = plural((same + moved + lost) as u64, "mapping");
+    match (moved, lost) {
+        (0, 0) => tracing::info!("pcp: kept {all}"),
+        (_, _) => {
+            tracing::warn!(
+                "pcp: of {all}, {moved} have other external ports and {lost} are lost; clients are notified"
+            );
+        }
+    }
+}
+
+fn listeners(config: &Config, section: &Section) -> Vec<Listener> {
+    let families = [(true, config.nat44.is_some()), (false, !config.nat64.is_empty())];
+    let families = families.into_iter().filter(|(_, is_served)| *is_served).map(|(is_ipv4, _)| is_ipv4);
+    let both =
+        families.flat_map(|is_ipv4| section.interfaces.iter().map(move |name| Listener::new(name, is_ipv4)));
+    both.collect()
+}
+
+fn settings(config: &Config, section: &Section) -> Settings {
+    let network = |route: &Route| match route {
+        Route::V4(prefix) => (IpAddr::V4(prefix.address()), prefix.length()),
+        Route::V6(prefix) => (IpAddr::V6(prefix.address()), prefix.length()),
+    };
+    let pool = config.nat44.as_ref().and_then(|nat44| config.pool(&nat44.pool));
+    let only = pool.and_then(|pool| match &pool.addresses[..] {
+        [prefix] if prefix.length() == 32 => Some(prefix.address()),
+        _ => None,
+    });
+    let rate = section.requests_per_second;
+    Settings {
+        map: section.map,
+        peer: section.peer,
+        nat_pmp: section.nat_pmp,
+        third_party: section.third_party.iter().map(network).collect(),
+        lifetimes: Lifetimes { least: section.min_lifetime, most: section.max_lifetime },
+        max_mappings: max_mappings(config, section),
+        mappings_per_subscriber: section.mappings_per_subscriber,
+        max_port_set: section.max_port_set,
+        subscriber_bits: section.subscriber_bits,
+        rate: Rate { rate, burst: rate.saturating_mul(3) },
+        prefixes64: config.nat64.iter().map(|nat64| nat64.prefix).collect(),
+        external_address: only,
+        ..Settings::default()
+    }
+}
+
+/// Mappings keep their ports without a packet: half of the smallest pool is left for what inside hosts do without asking.
+fn max_mappings(config: &Config, section: &Section) -> u32 {
+    let nat44 = config.nat44.iter().map(|nat44| &nat44.pool);
+    let names = nat44.chain(config.nat64.iter().map(|nat64| &nat64.pool));
+    let smallest = names.filter_map(|name| config.pool(name)).map(ports_of).min();
+    section.max_mappings.min(smallest.map_or(u32::MAX, |ports| ports / 2))
+}
+
+/// Ports of a pool, of one protocol. One that follows an interface has one address.
+fn ports_of(pool: &Pool) -> u32 {
+    let addresses: u64 = pool.addresses.iter().map(|prefix| 1_u64 << (32 - prefix.length().min(32))).sum();
+    u32::try_from(addresses.max(1).saturating_mul(pool.ports.count().into())).unwrap_or(u32::MAX)
+}
+
+/// What the thread has.
+struct Task {
+    server: Server,
+    nat: WorkersNat<'static>,
+    listeners: Vec<Listener>,
+    file: KeptFile,
+    /// Changes until it was written.
+    kept: Option<u64>,
+    clock: Clock,
+    most: u32,
+    view: Arc<PcpView>,
+    end: Arc<AtomicBool>,
+    wake: Wake,
+}
+
+impl Task {
+    fn run(&mut self) -> io::Result<()> {
+        let mut arrivals = Arrivals::new();
+        let mut look = self.clock.now();
+        while !self.end.load(Ordering::Acquire) {
+            let now = self.clock.now();
+            if now >= look {
+                self.look(now);
+                look = now + LOOK;
+            }
+            self.server.handle_timeout(&mut self.nat, now);
+            self.announce(now);
+            let due = self.server.poll_timeout().map_or(look, |due| due.min(look));
+            self.wait(due.since(self.clock.now()))?;
+            for at in 0..self.listeners.len() {
+                self.serve(at, &mut arrivals);
+            }
+        }
+        self.keep();
+        Ok(())
+    }
+
+    /// Writes the mappings, if there are others than at the last time.
+    fn keep(&mut self) {
+        let changes = self.server.changes();
+        if self.kept == Some(changes) {
+            return;
+        }
+        self.kept = Some(changes);
+        let now = self.clock.now();
+        self.file.write(self.server.epoch(now), &self.server.kept(now));
+    }
+
+    fn announce(&mut self, now: Instant) {
+        while let Some(transmit) = self.server.poll_transmit(now) {
+            for listener in &mut self.listeners {
+                listener.announce(&transmit.octets, transmit.to);
+            }
+        }
+        self.listeners.iter_mut().for_each(Listener::send);
+    }
+
+    /// Waits for datagrams, for this long at most.
+    fn wait(&self, longest: Duration) -> io::Result<()> {
+        let sockets = self.listeners.iter().filter_map(|it| it.socket.as_ref());
+        let mut waits: Vec<PollFd<'_>> =
+            sockets.map(|socket| PollFd::new(socket.poll_fd(), PollFlags::POLLIN)).collect();
+        waits.push(PollFd::new(self.wake.fd(), PollFlags::POLLIN));
+        let milliseconds = u16::try_from(longest.as_millis() + 1).unwrap_or(u16::MAX);
+        match poll(&mut waits, PollTimeout::from(milliseconds)) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Handles what waits at a socket.
+    fn serve(&mut self, at: usize, arrivals: &mut Arrivals) {
+        for _batch in 0..BATCHES {
+            let Some(listener) = self.listeners.get_mut(at) else { return };
+            let Some(socket) = &mut listener.socket else { return };
+            match socket.receive(arrivals) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::warn!("pcp: {}: {error}; the socket is opened again", listener.interface);
+                    listener.close();
+                    return;
+                }
+            }
+            for (path, payload) in arrivals.iter() {
+                let arrival = Arrival { from: path.peer, payload };
+                let answers = self.server.handle(&arrival, &mut self.nat, self.clock.now());
+                for octets in answers.unwrap_or_default() {
+                    listener.answer(&octets, *path);
+                }
+            }
+            listener.send();
+        }
+    }
+
+    /// Looks at the interfaces, writes the file, and shows what was counted.
+    fn look(&mut self, now: Instant) {
+        for listener in &mut self.listeners {
+            let before = listener.trouble.clone();
+            let _ = listener.look();
+            if let (Some(what), true) = (&listener.trouble, listener.trouble != before) {
+                tracing::warn!("pcp: {}: {what}; it is tried again each second", listener.interface);
+            }
+        }
+        self.keep();
+        let (open, closed): (Vec<_>, Vec<_>) = self.listeners.iter().partition(|it| it.socket.is_some());
+        let family = |listener: &Listener| if listener.is_ipv4 { "IPv4" } else { "IPv6" };
+        let open = open.into_iter().map(|it| format!("{} {}", it.interface, family(it)));
+        let closed = closed.into_iter().map(|it| {
+            format!("{} {}: {}", it.interface, family(it), it.trouble.as_deref().unwrap_or("closed"))
+        });
+        self.view.note(&self.server, self.most, (open.collect(), closed.collect()), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::daemon::engines;
+    use sixway_dataplane::nat::Selection;
+    use std::path::Path;
+
+    const TEXT: &str = "[gateway]\nipv4_address = \"192.0.2.254\"\nworkers = 2\n[[pool]]\nname = \"public\"\naddresses = [\"192.0.2.1\"]\n[nat44]\ninside = [\"192.168.0.0/16\"]\npool = \"public\"\n[pcp]\ninterfaces = [\"eth1\"]\n";
+
+    /// A MAP request of five minutes for TCP port 80 (RFC 6887 §7.1, §11.1).
+    fn map(client: std::net::Ipv4Addr) -> Vec<u8> {
+        let mut request = vec![2, 1, 0, 0, 0, 0, 1, 44];
+        request.extend(client.to_ipv6_mapped().octets());
+        request.extend([7; 12]);
+        request.extend([6, 0, 0, 0, 0, 80, 0, 0]);
+        request.extend(std::net::Ipv4Addr::UNSPECIFIED.to_ipv6_mapped().octets());
+        request
+    }
+
+    #[test]
+    fn mappings_are_made_again_before_the_workers_run() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-ready-{}", std::process::id()));
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", TEXT, &Default::default(), &mut no_file).unwrap().0;
+        let both = (&config, config.pcp.as_ref().unwrap());
+        let now = Instant::from_secs(10);
+        let fresh = || engines::engines(&config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+        let file = || KeptFile::new(&directory, "sixway");
+        let explicit = |engines: &mut [Engine]| {
+            let mut rows = Vec::new();
+            for engine in engines {
+                let (translator, _) = engine.stateful_at(0).unwrap();
+                translator.bindings(0, u32::MAX, &Selection::default(), &mut rows);
+            }
+            let explicit = rows.iter().filter(|row| row.is_explicit);
+            explicit.map(|row| (row.inside, row.outside)).collect::<Vec<_>>()
+        };
+
+        let mut before = fresh();
+        let mut first = ReadyServer::restore_from(file(), both, &mut before, now, 1);
+        for host in 1..=20 {
+            let client = std::net::Ipv4Addr::new(192, 168, 1, host);
+            let (from, payload) = ((client, 40_000).into(), map(client));
+            let mut nat = WorkersNat::new(&config, Workers::Waiting(&mut before, now));
+            first.server.handle(&Arrival { from, payload: &payload }, &mut nat, now).unwrap();
+        }
+        first.file.write(first.server.epoch(now), &first.server.kept(now));
+
+        let mut after = fresh();
+        ReadyServer::restore_from(file(), both, &mut after, now, 1);
+        let (mut before, mut after) = (explicit(&mut before), explicit(&mut after));
+        before.sort();
+        after.sort();
+        assert_eq!((before.len(), &before), (20, &after));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    fn most(pool: &str, written: &str) -> u32 {
+        let text = format!(
+            "[gateway]\nipv4_address = \"198.51.100.254\"\n[[pool]]\nname = \"p\"\n{pool}\n[nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"p\"\n[pcp]\ninterfaces = [\"eth1\"]\n{written}"
+        );
+        let mut none = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", &text, &Default::default(), &mut none).unwrap().0;
+        settings(&config, config.pcp.as_ref().unwrap()).max_mappings
+    }
+
+    /// Whoever maps all that it can leaves ports for what the others do.
+    #[test]
+    fn half_of_the_pools_ports_are_left_by_mappings() {
+        let one = "addresses = [\"192.0.2.1/32\"]\nports = \"20000-29999\"";
+        assert_eq!(most(one, ""), 5_000);
+        assert_eq!(most(one, "max_mappings = 100"), 100);
+        let many = "addresses = [\"192.0.2.0/24\"]\nports = \"1024-65535\"";
+        assert_eq!(most(many, "max_mappings = 70000"), 70_000);
+    }
+}

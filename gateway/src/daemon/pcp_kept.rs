@@ -1,0 +1,103 @@
+//! The mappings of the PCP server and its Epoch Time, for its next start: after a reload, an upgrade, a sudden end or a restart of the host.
+
+use sixway_control::pcp::{KeptMapping, kept};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Where it survives a restart of this host.
+const DIRECTORY: &str = "/var/lib/sixway";
+/// Octets that are read at most: far more than the mappings of the largest table.
+const LONGEST: u64 = 512 * 1024 * 1024;
+
+/// The file.
+#[derive(Debug)]
+pub(super) struct KeptFile {
+    path: PathBuf,
+    /// Whether the last attempt to write it failed.
+    failed: bool,
+}
+
+impl KeptFile {
+    /// That of a gateway of this name.
+    pub(super) fn of(gateway: &str) -> Self {
+        Self::new(Path::new(DIRECTORY), gateway)
+    }
+
+    /// That of a gateway of this name, in this directory.
+    pub(super) fn new(directory: &Path, gateway: &str) -> Self {
+        Self { path: directory.join(format!("{gateway}.pcp")), failed: false }
+    }
+
+    /// What the last server left: its Epoch Time as it is now, and mappings. `None`: nothing.
+    pub(super) fn read(&self) -> Option<(u32, Vec<KeptMapping>)> {
+        let length = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?.len();
+        if length > LONGEST {
+            return None;
+        }
+        kept::read(&fs::read_to_string(&self.path).ok()?, seconds())
+    }
+
+    /// Writes it. A failure costs mappings and the Epoch Time at the next start.
+    pub(super) fn write(&mut self, epoch: u32, kept: &[KeptMapping]) {
+        let written = self.replace(&kept::write(seconds(), epoch, kept));
+        if let (Err(error), false) = (&written, self.failed) {
+            let path = self.path.display();
+            tracing::warn!(
+                "{path}: {error}: mappings by PCP are lost at the next start; make the directory writable"
+            );
+        }
+        self.failed = written.is_err();
+    }
+
+    fn replace(&self, text: &str) -> io::Result<()> {
+        self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let fresh = self.path.with_extension("pcp.new");
+        // An earlier process may have left it, with other permissions.
+        let _ = fs::remove_file(&fresh);
+        // Who reads a nonce may change its mapping.
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&fresh, &self.path)
+    }
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn nobody_else_reads_the_nonces() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-mode-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("gateway.pcp");
+        for left in [path.clone(), directory.join("gateway.pcp.new")] {
+            fs::write(&left, "of an earlier process").unwrap();
+            fs::set_permissions(&left, fs::Permissions::from_mode(0o666)).unwrap();
+        }
+        KeptFile::new(&directory, "gateway").write(77, &[]);
+        let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        let entries = fs::read_dir(&directory).unwrap().count();
+        fs::remove_dir_all(directory).unwrap();
+        assert_eq!((mode, entries), (0o600, 1));
+    }
+
+    #[test]
+    fn the_epoch_goes_on_and_a_file_that_is_not_ours_keeps_nothing() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-{}", std::process::id()));
+        let mut file = KeptFile::new(&directory, "gateway");
+        assert!(file.read().is_none());
+        file.write(77, &[]);
+        assert!((77..=79).contains(&file.read().unwrap().0));
+        fs::write(directory.join("gateway.pcp"), "something else\n").unwrap();
+        assert!(file.read().is_none());
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,202 @@
+//! The translators that the PCP server controls: by commands to the workers, or in their engines before they run.
+
+use crate::config::Config;
+use crate::worker::{Command, ExplicitAnswer, ExplicitRequest, Post, Translator as _};
+use sixway_control::pcp::{
+    Closed, ControlledNat, Existing, ExistingKind, Filter, Internal, Opened, Refusal, Transport, Wanted,
+    WantedPeer,
+};
+use sixway_dataplane::Instant;
+use sixway_dataplane::engine::Engine;
+use sixway_dataplane::nat::{
+    BoundEndpoint, ExplicitBinding, Inside, Named, NatProtocol, NotBound, RemoteFilter, WantedOutside,
+};
+use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often a busy worker is asked to release a binding, …
+const RELEASES: usize = 5;
+/// … and the pause before the next time.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The workers.
+pub(super) enum Workers<'e> {
+    /// They run.
+    Running(Vec<Post>),
+    /// Their engines at this time, before they run.
+    Waiting(&'e mut [Engine], Instant),
+}
+
+impl Workers<'_> {
+    const fn count(&self) -> usize {
+        match self {
+            Self::Running(posts) => posts.len(),
+            Self::Waiting(engines, _) => engines.len(),
+        }
+    }
+
+    /// The answer of a worker; `None`: it is busy, or has ended.
+    fn ask(&mut self, worker: usize, translator: u16, request: &ExplicitRequest) -> Option<ExplicitAnswer> {
+        match self {
+            Self::Running(posts) => {
+                let (answer, answered) = oneshot::channel();
+                let command = Command::Explicit(translator, Box::new(request.clone()), answer);
+                posts.get(worker)?.send(command).ok()?;
+                answered.blocking_recv().ok()
+            }
+            Self::Waiting(engines, now) => Some(engines.get_mut(worker)?.explicit(translator, request, *now)),
+        }
+    }
+}
+
+/// The translators, each with its number and its inside hosts.
+pub(super) struct WorkersNat<'e> {
+    workers: Workers<'e>,
+    nat64: Vec<(u16, Vec<Prefix6>)>,
+    nat44: Option<(u16, Vec<Prefix4>)>,
+}
+
+impl<'e> WorkersNat<'e> {
+    /// Those of a configuration: the workers number them in its order.
+    pub(super) fn new(config: &Config, workers: Workers<'e>) -> Self {
+        let nat64 = config.nat64.iter().zip(0..).map(|(nat64, number)| (number, nat64.inside.clone()));
+        let nat64: Vec<_> = nat64.collect();
+        let next = nat64.len() as u16;
+        Self { workers, nat44: config.nat44.as_ref().map(|nat44| (next, nat44.inside.clone())), nat64 }
+    }
+
+    /// The translator of a host.
+    fn translator(&self, host: IpAddr) -> Option<u16> {
+        match host {
+            IpAddr::V4(host) => {
+                let (number, inside) = self.nat44.as_ref()?;
+                inside.iter().any(|prefix| prefix.contains(host)).then_some(*number)
+            }
+            IpAddr::V6(host) => {
+                let is_of = |inside: &[Prefix6]| {
+                    inside.is_empty() && is_global(host) || inside.iter().any(|prefix| prefix.contains(host))
+                };
+                self.nat64.iter().find(|(_, inside)| is_of(inside)).map(|(number, _)| *number)
+            }
+        }
+    }
+
+    /// The answer of the host's worker: the others say that it is not theirs.
+    fn ask_owner(&mut self, host: IpAddr, request: &ExplicitRequest) -> Result<ExplicitAnswer, Refusal> {
+        let translator = self.translator(host).ok_or(Refusal::NotServed)?;
+        for worker in 0..self.workers.count() {
+            match self.workers.ask(worker, translator, request) {
+                Some(ExplicitAnswer::NotBound(NotBound::OtherWorker) | ExplicitAnswer::Found(None)) => {}
+                Some(ExplicitAnswer::Released(None) | ExplicitAnswer::Address(None)) => {}
+                Some(ExplicitAnswer::NotBound(reason)) => return Err(refusal(reason)),
+                Some(answer) => return Ok(answer),
+                None => return Err(Refusal::Full),
+            }
+        }
+        Err(Refusal::NotServed)
+    }
+}
+
+impl ControlledNat for WorkersNat<'_> {
+    fn serves(&self, host: IpAddr) -> bool {
+        self.translator(host).is_some()
+    }
+
+    fn open(&mut self, wanted: &Wanted<'_>) -> Result<Opened, Refusal> {
+        let filter = |filter: &Filter| RemoteFilter { remote: filter.remote, port: filter.port };
+        let Named { softwire, inside } = named(wanted.internal);
+        let request = ExplicitRequest::Keep(ExplicitBinding {
+            protocol: protocol(wanted.transport),
+            softwire,
+            inside,
+            wanted: WantedOutside { address: wanted.address, port: wanted.port, exactly: wanted.exactly },
+            filters: wanted.filters.iter().map(filter).collect(),
+        });
+        match self.ask_owner(wanted.internal.address, &request)? {
+            ExplicitAnswer::Bound(BoundEndpoint { outside, is_static, used_for, .. }) => {
+                Ok(Opened { external: outside.0, is_static, used_for })
+            }
+            _ => Err(Refusal::Full),
+        }
+    }
+
+    fn close(&mut self, transport: Transport, internal: Internal) -> Closed {
+        let request = ExplicitRequest::Release(protocol(transport), named(internal));
+        for _ in 0..RELEASES {
+            match self.ask_owner(internal.address, &request) {
+                Ok(ExplicitAnswer::Released(Some(used_for))) => return Closed { used_for },
+                // Nobody else would release it later.
+                Err(Refusal::Full) => std::thread::sleep(PAUSE),
+                Ok(_) | Err(_) => break,
+            }
+        }
+        Closed::default()
+    }
+
+    fn find(&mut self, transport: Transport, internal: Internal) -> Option<Existing> {
+        let request = ExplicitRequest::Find(protocol(transport), named(internal));
+        let Ok(ExplicitAnswer::Found(Some(bound))) = self.ask_owner(internal.address, &request) else {
+            return None;
+        };
+        let kind = match (bound.is_static, bound.is_explicit) {
+            (true, _) => ExistingKind::Static,
+            (false, true) => ExistingKind::Explicit,
+            (false, false) => ExistingKind::Dynamic,
+        };
+        Some(Existing { external: bound.outside.0, kind })
+    }
+
+    fn peer(&mut self, wanted: &WantedPeer) -> Result<(Endpoint4, u32), Refusal> {
+        let outside = WantedOutside { address: wanted.address, port: wanted.port, exactly: true };
+        let (protocol, inside) = (protocol(wanted.transport), named(wanted.internal));
+        let request = ExplicitRequest::Open(protocol, inside, wanted.remote, outside);
+        match self.ask_owner(wanted.internal.address, &request)? {
+            ExplicitAnswer::Opened(outside, lives) => Ok((outside.0, lives)),
+            _ => Err(Refusal::Full),
+        }
+    }
+
+    fn external_address(&mut self, host: IpAddr) -> Option<Ipv4Addr> {
+        let mapped = named(Internal { address: host, port: 0 }).inside.0.address;
+        match self.ask_owner(host, &ExplicitRequest::Address(mapped)) {
+            Ok(ExplicitAnswer::Address(address)) => address,
+            Ok(_) | Err(_) => None,
+        }
+    }
+}
+
+/// An inside endpoint as workers know it.
+fn named(internal: Internal) -> Named {
+    let address = match internal.address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    };
+    Named { softwire: None, inside: Inside(Endpoint6::new(address, internal.port)) }
+}
+
+const fn protocol(transport: Transport) -> NatProtocol {
+    match transport {
+        Transport::Tcp => NatProtocol::Tcp,
+        Transport::Udp => NatProtocol::Udp,
+    }
+}
+
+const fn refusal(reason: NotBound) -> Refusal {
+    match reason {
+        NotBound::OtherWorker | NotBound::NotInside => Refusal::NotServed,
+        NotBound::SubscriberLimit => Refusal::SubscriberLimit,
+        NotBound::Full => Refusal::Full,
+        NotBound::OutsideInUse => Refusal::ExternalTaken,
+        NotBound::RemoteRefused => Refusal::RemoteInvalid,
+    }
+}
+
+/// Whether an address is that of one host, on any link.
+const fn is_global(address: Ipv6Addr) -> bool {
+    !(address.is_multicast()
+        || address.is_unspecified()
+        || address.is_loopback()
+        || address.is_unicast_link_local())
+}

@@ -1,0 +1,22 @@
+//! What needs the operator's attention, in plain words and with what to do: from what the gateway knows already, so that asking costs little.
+//! Each check is a function of what was seen.
+
+mod dns64;
+mod event_log;
+mod fast_path;
+mod host;
+mod reload;
+mod softwires;
+mod teredo;
+#[cfg(test)]
+mod tests;
+mod translators;
+
+pub(super) use dns64::dns64;
+pub(super) use event_log::event_log;
+pub(super) use fast_path::fast_path;
+pub(super) use host::{awaited, host, packet_filter, routers, vrfs};
+pub(super) use reload::reload;
+pub(super) use softwires::{lease_files, silent_aftrs, waiting_b4s};
+pub(super) use teredo::{teredo, teredo_server};
+pub(super) use translators::{one_direction, pools, tables};

@@ -1,0 +1,98 @@
+//! The plan as a table of the packet filter.
+//!
+//! ```text
+//!     from the provider or a tunnel, with a source of the LAN        ▶ drop   (before connection tracking)
+//!     from the LAN, with a source that is not routed back there      ▶ drop   (BCP 38)
+//!     IPv4 from the LAN to the provider that nothing translated      ▶ drop
+//!     from the provider or a tunnel: what inside hosts asked for     ▶ accept
+//!                                    what a translator has let in    ▶ accept
+//!                                    ICMPv6 (RFC 4890 §4.3.1)        ▶ accept, at a limited rate
+//!                                    the rest                        ▶ drop
+//! ```
+//!
+//! What is addressed to this host itself is not filtered, but for forged sources.
+
+use super::configuration::NAT64_PREFIX;
+use super::plan::Site;
+use std::fmt::Write as _;
+
+/// The table's name. It does not begin as the gateway's own table does (`sixway-NAME`).
+pub(super) fn table_name(gateway: &str) -> String {
+    format!("sixway_filter_{gateway}")
+}
+
+impl Site {
+    /// The commands that make the table, or replace it.
+    pub(super) fn filter(&self) -> String {
+        let name = table_name(&self.name);
+        let (wan, device) = (&self.wan, &self.device);
+        let lans =
+            self.lans.iter().map(|lan| format!("\"{}\"", lan.interface)).collect::<Vec<_>>().join(", ");
+        let mut text = format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n");
+        let mut chain = |name: &str, hook: &str, rules: &[String]| {
+            let _ = writeln!(text, "\tchain {name} {{");
+            if !hook.is_empty() {
+                let _ = writeln!(text, "\t\ttype filter hook {hook}; policy accept;");
+            }
+            rules.iter().for_each(|rule| {
+                let _ = writeln!(text, "\t\t{rule}");
+            });
+            text.push_str("\t}\n");
+        };
+        let forged =
+            format!("iifname {{ \"{wan}\", \"{device}\" }} fib saddr oifname {{ {lans} }} counter drop");
+        chain("forged", "prerouting priority -310", &[forged]);
+        let translated = format!("iifname \"{device}\" ip6 saddr {NAT64_PREFIX} accept");
+        let mut outside = vec![
+            format!("iifname \"{device}\" meta nfproto ipv4 accept"),
+            "ct state established,related accept".into(),
+            // What this host's own rules forward to a service behind it.
+            "ct status dnat accept".into(),
+            // RFC 4890 §4.3.1. Errors of tracked flows are related to these; the gateway's own are about what it forwards.
+            format!("iifname \"{device}\" icmpv6 type {{ {ERRORS} }} limit rate 1000/second accept"),
+            "icmpv6 type echo-request limit rate 100/second burst 100 packets accept".into(),
+            "counter drop".into(),
+        ];
+        if self.translates_ipv6() {
+            outside.insert(1, translated);
+        }
+        chain("from_outside", "", &outside);
+        let mss = "tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu";
+        let forward = [
+            format!("iifname {{ {lans} }} fib saddr . iif oif missing counter drop"),
+            format!("iifname {{ {lans} }} oifname \"{wan}\" meta nfproto ipv4 counter drop"),
+            format!("iifname \"{wan}\" meta nfproto ipv6 {mss}"),
+            format!("oifname \"{wan}\" meta nfproto ipv6 {mss}"),
+            format!("iifname {{ \"{wan}\", \"{device}\" }} jump from_outside"),
+        ];
+        chain("forward", "forward priority 0", &forward);
+        text.push_str("}\n");
+        text
+    }
+}
+
+/// ICMPv6 errors.
+const ERRORS: &str = "destination-unreachable, packet-too-big, time-exceeded, parameter-problem";
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::{facts, options};
+    use super::*;
+
+    #[test]
+    fn the_table_drops_what_nobody_asked_for_and_names_the_interfaces() {
+        let text = Site::plan(&options(), &facts()).unwrap().filter();
+        assert!(
+            text.starts_with("table inet sixway_filter_site\ndelete table inet sixway_filter_site\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("iifname { \"eth0\", \"sixway0\" } fib saddr oifname { \"eth1\" } counter drop"),
+            "{text}"
+        );
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\nin\n{text}"));
+        assert!(at("ct state established,related accept") < at("echo-request limit rate"));
+        assert!(at("echo-request limit rate") < at("\t\tcounter drop"));
+        assert!(!text.contains("hook input"), "the box's own services are not filtered: {text}");
+    }
+}

@@ -1,0 +1,404 @@
+//! What was asked for and what the host is, together: the plan of a site, or everything that is missing for it.
+
+use super::facts::{PCP, SiteFacts};
+use super::nat64::{self, Nat64};
+use super::options::{DEVICE, SiteOptions, SixRdDomain};
+use super::ports;
+use crate::config::Surroundings;
+use sixway_wire::{Prefix4, Prefix6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
+
+/// The smallest MTU that IPv6 passes (RFC 8200 §5).
+const LEAST_MTU: u32 = 1_280;
+/// The MTU of Ethernet.
+const ETHERNET: u32 = 1_500;
+/// Smaller networks have no room for leases.
+const LONGEST_PREFIX: u8 = 29;
+/// RFC 7335: addresses that translators may have, which nobody routes.
+const SERVICE_ADDRESSES: RangeInclusive<u8> = 2..=6;
+
+/// An interface to inside hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lan {
+    /// Its name.
+    pub interface: String,
+    /// Its IPv4 networks.
+    pub networks: Vec<Prefix4>,
+    /// This host's address in each of them.
+    pub own: Vec<Ipv4Addr>,
+    /// Its IPv6 networks with addresses that are not link-local.
+    pub prefixes: Vec<Prefix6>,
+    /// This host's addresses in them.
+    pub addresses: Vec<Ipv6Addr>,
+}
+
+/// How inside hosts have IPv6.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ipv6 {
+    /// By a prefix that the provider routes here, which is on the LAN's interface.
+    Native,
+    /// By the provider's 6rd domain.
+    SixRd(SixRdDomain),
+    /// By 6to4, and this relay.
+    SixToFour(Ipv4Addr),
+    /// Not at all, and why.
+    None(&'static str),
+}
+
+impl Ipv6 {
+    /// Whether it comes through a tunnel of this gateway.
+    pub const fn is_tunnelled(&self) -> bool {
+        match self {
+            Self::SixRd(_) | Self::SixToFour(_) => true,
+            Self::Native | Self::None(_) => false,
+        }
+    }
+}
+
+/// How inside hosts get IPv4 addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dhcp {
+    /// Whether dnsmasq also answers DNS queries at this host's addresses; else another program does.
+    pub answers_dns: bool,
+    /// Whether hosts that can do without IPv4 are asked to (RFC 8925).
+    pub ipv6_mostly: bool,
+}
+
+/// The plan of a site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The gateway's name.
+    pub name: String,
+    /// The gateway's device.
+    pub device: String,
+    /// The interface to the provider.
+    pub wan: String,
+    /// Its IPv4 address at the moment.
+    pub public: Option<Ipv4Addr>,
+    /// Its MTU, if that is smaller than Ethernet's (PPPoE: 1492).
+    pub small_mtu: Option<u32>,
+    /// The interfaces to inside hosts.
+    pub lans: Vec<Lan>,
+    /// Source of the gateway's ICMP errors.
+    pub own: Ipv4Addr,
+    /// Ports of the public address that are the NAT44's.
+    pub ports: Vec<RangeInclusive<u16>>,
+    /// How inside hosts have IPv6.
+    pub ipv6: Ipv6,
+    /// How IPv6-only hosts reach IPv4, or why they do not; `None`: they are not to.
+    pub nat64: Option<Result<Nat64, String>>,
+    /// Whether hosts may ask for mappings by PCP and NAT-PMP.
+    pub pcp: bool,
+    /// How they get IPv4 addresses; `None`: from somebody else.
+    pub dhcp: Option<Dhcp>,
+    /// DNS servers for inside hosts' IPv6.
+    pub dns: Vec<Ipv6Addr>,
+    /// Whether there is a table of the packet filter.
+    pub firewall: bool,
+    /// Whether sessions are forwarded in the kernel.
+    pub fast_path: bool,
+}
+
+impl Site {
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// Everything that is missing, and what to do about it.
+    pub fn plan(options: &SiteOptions, facts: &SiteFacts) -> Result<Self, Vec<String>> {
+        let mut faults = Vec::new();
+        let wan = wan(options, facts, &mut faults);
+        let lans = lans(options, facts, wan.as_deref(), &mut faults);
+        let (ports, others) = ports::free(facts.host.local_ports.as_ref(), &facts.listening);
+        if ports.is_empty() {
+            let what = "no ports are left for the NAT44: net.ipv4.ip_local_port_range has all of them";
+            faults.push(format!("{what}; sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\""));
+        }
+        let own = own(facts);
+        if own.is_none() {
+            faults.push("this host has all of 192.0.0.2 to 192.0.0.6; free one of them".into());
+        }
+        if options.six_rd.is_some() && options.six_to_four.is_some() {
+            faults.push("--6rd and --6to4 exclude each other; choose one".into());
+        }
+        let ipv6 = ipv6(options, &lans);
+        if ipv6.is_tunnelled() && facts.reaches_ipv6 {
+            faults.push(
+                "this host reaches the IPv6 Internet without a tunnel; leave out --6rd and --6to4".into(),
+            );
+        }
+        if options.fast_path && options.firewall && ipv6.is_tunnelled() {
+            let what = "--fast-path would forward packets of the tunnel past the packet filter";
+            faults.push(format!("{what}; leave it out, or add --no-firewall"));
+        }
+        let nat64 = nat64::planned(options, &native(&lans, &ipv6), others, facts, &mut faults);
+        let dhcp = options.dhcp.then(|| dhcp(options, &lans, facts, &mut faults));
+        match (wan, own) {
+            (Some(wan), Some(own)) if faults.is_empty() => Ok(Self {
+                name: options.name.clone(),
+                device: DEVICE.into(),
+                public: Surroundings::of(&facts.host.addresses).ipv4_of(&wan),
+                small_mtu: facts.mtus.get(&wan).copied().filter(|mtu| *mtu < ETHERNET),
+                wan,
+                lans,
+                own,
+                ports,
+                ipv6,
+                nat64,
+                pcp: options.pcp && !facts.listening.contains(&PCP),
+                dhcp,
+                dns: dns(facts),
+                firewall: options.firewall,
+                fast_path: options.fast_path,
+            }),
+            _ => Err(faults),
+        }
+    }
+}
+
+/// The interface to the provider: as written, else that of the default route.
+fn wan(options: &SiteOptions, facts: &SiteFacts, faults: &mut Vec<String>) -> Option<String> {
+    let Some(written) = &options.wan else {
+        let is_other = |name: &&String| !options.lans.contains(name);
+        let found = facts.defaults.iter().find(is_other).cloned();
+        if found.is_none() {
+            faults.push(
+                "there is no default route of IPv4 to tell the interface to the provider; write --wan".into(),
+            );
+        }
+        return found;
+    };
+    if options.lans.contains(written) {
+        faults.push(format!("{written} is --lan and --wan; they are two interfaces"));
+    }
+    is_usable(written, "--wan", facts, faults).then(|| written.clone())
+}
+
+fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mut Vec<String>) -> Vec<Lan> {
+    let mut lans: Vec<Lan> = Vec::new();
+    for name in &options.lans {
+        if lans.iter().any(|lan| lan.interface == *name) || !is_usable(name, "--lan", facts, faults) {
+            continue;
+        }
+        let lan = lan(name, facts);
+        if lan.networks.is_empty() {
+            let what = "has no IPv4 address for inside hosts to reach";
+            faults.push(format!("{name} {what}; ip address add 192.168.1.1/24 dev {name}"));
+        }
+        lans.push(lan);
+    }
+    let outside: Vec<Prefix4> = wan.map(|wan| lan(wan, facts).networks).unwrap_or_default();
+    for lan in &lans {
+        if lan.networks.iter().any(|network| outside.iter().any(|other| network.overlaps(*other))) {
+            let what = "have addresses of the same network";
+            let name = &lan.interface;
+            faults.push(format!("{name} and the interface to the provider {what}; use others at {name}"));
+        }
+    }
+    lans
+}
+
+fn lan(name: &str, facts: &SiteFacts) -> Lan {
+    let mut lan = Lan {
+        interface: name.into(),
+        networks: Vec::new(),
+        own: Vec::new(),
+        prefixes: Vec::new(),
+        addresses: Vec::new(),
+    };
+    for own in facts.host.addresses.iter().filter(|own| own.interface == name) {
+        match own.address {
+            IpAddr::V4(address) => {
+                let network = Prefix4::holding(address, own.length);
+                if own.length < 32 && !lan.networks.contains(&network) {
+                    lan.networks.push(network);
+                    lan.own.push(address);
+                }
+            }
+            IpAddr::V6(address) => {
+                let prefix = Prefix6::holding(address, own.length);
+                if own.length == 64 && !address.is_unicast_link_local() && !lan.prefixes.contains(&prefix) {
+                    lan.prefixes.push(prefix);
+                    lan.addresses.push(address);
+                }
+            }
+        }
+    }
+    lan
+}
+
+/// Whether there is such an interface, of a name that nft can read.
+fn is_usable(name: &str, option: &str, facts: &SiteFacts, faults: &mut Vec<String>) -> bool {
+    let is_plain = name.bytes().all(|octet| octet.is_ascii_graphic() && !b"\"\\*".contains(&octet));
+    let is_there = facts.host.interfaces.iter().any(|there| there == name);
+    if !is_plain {
+        faults
+            .push(format!("{option}: the packet filter cannot read the name {name:?}; rename the interface"));
+    } else if !is_there {
+        let others = facts.host.interfaces.iter().filter(|other| *other != "lo");
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        faults.push(format!("{option}: there is no interface {name}; there are {}", others.join(", ")));
+    } else if name == "lo" {
+        faults.push(format!("{option}: lo leads nowhere"));
+    }
+    is_plain && is_there && name != "lo"
+}
+
+fn own(facts: &SiteFacts) -> Option<Ipv4Addr> {
+    let candidates = SERVICE_ADDRESSES.map(|last| Ipv4Addr::new(192, 0, 0, last));
+    let is_free = |one: &Ipv4Addr| !facts.host.addresses.iter().any(|own| own.address == IpAddr::V4(*one));
+    candidates.into_iter().find(is_free)
+}
+
+fn ipv6(options: &SiteOptions, lans: &[Lan]) -> Ipv6 {
+    let is_global = |prefix: &Prefix6| prefix.address().to_bits() >> 125 == 1;
+    let is_native = lans.iter().flat_map(|lan| &lan.prefixes).any(is_global);
+    match (&options.six_rd, options.six_to_four) {
+        (Some(domain), _) => Ipv6::SixRd(domain.clone()),
+        (None, Some(relay)) => Ipv6::SixToFour(relay),
+        (None, None) if is_native => Ipv6::Native,
+        (None, None) => Ipv6::None("no interface of the LAN has a global IPv6 address with a /64"),
+    }
+}
+
+/// The LAN's native prefixes, with this host's address in each.
+fn native(lans: &[Lan], ipv6: &Ipv6) -> Vec<(Prefix6, Ipv6Addr)> {
+    let all = lans.iter().flat_map(|lan| lan.prefixes.iter().copied().zip(lan.addresses.iter().copied()));
+    all.filter(|_| *ipv6 == Ipv6::Native).collect()
+}
+
+fn dhcp(options: &SiteOptions, lans: &[Lan], facts: &SiteFacts, faults: &mut Vec<String>) -> Dhcp {
+    for network in lans.iter().flat_map(|lan| &lan.networks).filter(|it| it.length() > LONGEST_PREFIX) {
+        faults.push(format!(
+            "{network} has no room for leases of --dhcp; use a /{LONGEST_PREFIX} or a shorter prefix"
+        ));
+    }
+    Dhcp { answers_dns: !facts.dns4, ipv6_mostly: options.ipv6_mostly }
+}
+
+/// Those of this host that inside hosts reach as well.
+fn dns(facts: &SiteFacts) -> Vec<Ipv6Addr> {
+    let all = facts.host.resolvers.iter().filter(|server| server.port() == 53);
+    let all = all.filter_map(|server| match server.ip() {
+        IpAddr::V6(address) => Some(address),
+        IpAddr::V4(_) => None,
+    });
+    all.filter(|address| !address.is_loopback() && !address.is_unicast_link_local()).take(3).collect()
+}
+
+/// What the device's MTU is to be.
+pub(super) fn device_mtu(site: &Site) -> Option<u32> {
+    site.small_mtu.map(|mtu| mtu.max(LEAST_MTU))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::options::Nat64Option;
+    use super::*;
+    use crate::config::{HostAddress, HostFacts};
+
+    pub(crate) fn options() -> SiteOptions {
+        SiteOptions {
+            name: "site".into(),
+            lans: vec!["eth1".into()],
+            wan: Some("eth0".into()),
+            firewall: true,
+            fast_path: false,
+            nat64: Nat64Option::Auto,
+            pcp: true,
+            dhcp: false,
+            ipv6_mostly: false,
+            six_rd: None,
+            six_to_four: None,
+        }
+    }
+
+    pub(crate) fn facts() -> SiteFacts {
+        let own = |interface: &str, address: &str, length| HostAddress {
+            interface: interface.into(),
+            address: address.parse().unwrap(),
+            length,
+        };
+        let addresses = vec![
+            own("lo", "127.0.0.1", 8),
+            own("eth0", "203.0.113.1", 24),
+            own("eth1", "192.168.1.1", 24),
+            own("eth1", "2001:db8:1::1", 64),
+            own("eth1", "fe80::1", 64),
+        ];
+        let interfaces = ["lo", "eth0", "eth1"].map(String::from).to_vec();
+        let host =
+            HostFacts { addresses, interfaces, local_ports: Some(32_768..=60_999), ..HostFacts::default() };
+        let mtus = [("eth0".to_owned(), 1_500), ("eth1".to_owned(), 1_500)].into();
+        SiteFacts { host, mtus, defaults: vec!["eth0".into()], ..SiteFacts::default() }
+    }
+
+    fn faults(options: &SiteOptions, facts: &SiteFacts) -> String {
+        Site::plan(options, facts).unwrap_err().join("\n")
+    }
+
+    #[test]
+    fn the_interface_of_the_default_route_leads_to_the_provider() {
+        let site = Site::plan(&SiteOptions { wan: None, ..options() }, &facts()).unwrap();
+        assert_eq!((site.wan.as_str(), site.public), ("eth0", Some(Ipv4Addr::new(203, 0, 113, 1))));
+        assert_eq!((site.small_mtu, site.ipv6), (None, Ipv6::Native));
+        let without = SiteFacts { defaults: Vec::new(), ..facts() };
+        assert!(faults(&SiteOptions { wan: None, ..options() }, &without).contains("write --wan"));
+        // The LAN's own default route is not the provider's.
+        let only_lan = SiteFacts { defaults: vec!["eth1".into()], ..facts() };
+        assert!(faults(&SiteOptions { wan: None, ..options() }, &only_lan).contains("write --wan"));
+    }
+
+    #[test]
+    fn a_link_of_pppoe_is_known_by_its_mtu() {
+        let mut facts = facts();
+        facts.mtus.insert("eth0".into(), 1_492);
+        let site = Site::plan(&options(), &facts).unwrap();
+        assert_eq!((site.small_mtu, device_mtu(&site)), (Some(1_492), Some(1_492)));
+        facts.mtus.insert("eth0".into(), 576);
+        assert_eq!(device_mtu(&Site::plan(&options(), &facts).unwrap()), Some(1_280));
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_told_at_once() {
+        let bad =
+            SiteOptions { lans: vec!["eth2".into(), "a\"b".into()], wan: Some("eth9".into()), ..options() };
+        let said = faults(&bad, &facts());
+        for part in ["no interface eth9; there are eth0, eth1", "no interface eth2", "cannot read the name"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let mut bare = facts();
+        bare.host.addresses.retain(|own| own.interface != "eth1");
+        assert!(faults(&options(), &bare).contains("ip address add 192.168.1.1/24 dev eth1"));
+        let mut same = facts();
+        same.host.addresses[1].address = "192.168.1.7".parse().unwrap();
+        assert!(faults(&options(), &same).contains("addresses of the same network"));
+        let both = SiteOptions { lans: vec!["eth0".into()], ..options() };
+        assert!(faults(&both, &facts()).contains("they are two interfaces"));
+    }
+
+    #[test]
+    fn a_fast_path_past_the_filter_is_refused() {
+        let tunnelled = SiteOptions { six_to_four: Some(Ipv4Addr::new(192, 88, 99, 1)), ..options() };
+        assert!(Site::plan(&tunnelled, &facts()).is_ok());
+        let fast = SiteOptions { fast_path: true, ..tunnelled };
+        assert!(faults(&fast, &facts()).contains("past the packet filter"));
+        assert!(Site::plan(&SiteOptions { firewall: false, ..fast }, &facts()).is_ok());
+        assert!(Site::plan(&SiteOptions { fast_path: true, ..options() }, &facts()).is_ok());
+    }
+
+    #[test]
+    fn a_tunnel_next_to_native_ipv6_is_refused() {
+        let tunnelled = SiteOptions { six_to_four: Some(Ipv4Addr::new(192, 88, 99, 1)), ..options() };
+        let native = SiteFacts { reaches_ipv6: true, ..facts() };
+        assert!(faults(&tunnelled, &native).contains("without a tunnel"));
+        assert!(Site::plan(&options(), &native).is_ok());
+    }
+
+    #[test]
+    fn an_address_of_the_host_is_not_the_gateways() {
+        let mut facts = facts();
+        facts.host.addresses[0].address = "192.0.0.2".parse().unwrap();
+        assert_eq!(Site::plan(&options(), &facts).unwrap().own, Ipv4Addr::new(192, 0, 0, 3));
+    }
+}

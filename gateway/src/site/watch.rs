@@ -1,0 +1,160 @@
+//! What changes while a site runs. Other programs may remove the table, as a reload of the packet filter does (`flush ruleset`): it is
+//! made again. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and reloaded.
+
+use super::dnsmasq::Dnsmasq;
+use super::options::SiteOptions;
+use super::plan::Site;
+use super::standing::Standing;
+use crate::host::RuleEvents;
+use crate::host::nft::{self, NftError};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long the LAN may be open.
+const STEP: Duration = Duration::from_millis(100);
+/// Without notifications of the kernel, and after a failure, the table is looked at this often.
+const LOOK: Duration = Duration::from_secs(10);
+/// Against a program that removes it again and again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the host is looked at.
+const FOLLOW: Duration = Duration::from_secs(3);
+
+/// A thread that watches.
+#[derive(Debug)]
+pub struct Watch {
+    ends: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Watch {
+    /// Watches a site from now on. Signals are to be blocked before, so that this thread takes none.
+    ///
+    /// # Errors
+    /// The kernel grants no thread.
+    pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (standing, told) = (standing.clone(), Arc::clone(&ends));
+        let thread = Builder::new().name("site".into()).spawn(move || {
+            let listing = standing.listing().ok();
+            let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
+            let plan = Plan { options, trouble: None, dnsmasq };
+            Table { standing, listing }.keep(plan, &told);
+        })?;
+        Ok(Self { ends, thread })
+    }
+
+    /// Ends it.
+    pub fn end(self) {
+        self.ends.store(true, Ordering::Relaxed);
+        // One that panicked has ended as well.
+        let _ = self.thread.join();
+    }
+}
+
+/// The plan, which follows the host.
+struct Plan {
+    options: SiteOptions,
+    /// What is missing, so that it is logged once.
+    trouble: Option<String>,
+    dnsmasq: Dnsmasq,
+}
+
+impl Plan {
+    /// Derives the configuration again; the process reloads another one. Whether it is another one.
+    fn follow(&mut self, standing: &Standing) -> bool {
+        let Some(before) = standing.configuration() else { return false };
+        let site = match Site::plan(&self.options, &standing.facts(true)) {
+            Ok(site) => site.with_ports_of(&before),
+            Err(faults) => {
+                let trouble = faults.join("; ");
+                if self.trouble.as_ref() != Some(&trouble) {
+                    tracing::warn!("the site stays as it was: {trouble}");
+                }
+                self.trouble = Some(trouble);
+                return false;
+            }
+        };
+        if self.trouble.take().is_some() {
+            tracing::info!("nothing is missing for the site any more");
+        }
+        if site.configuration() == before {
+            return false;
+        }
+        match standing.raise(&site) {
+            Ok(()) => {
+                // It reads its configuration at its start alone.
+                self.dnsmasq.end();
+                tracing::info!(
+                    "addresses, prefixes or routes of this host changed: the site's configuration is reloaded"
+                );
+                // What is pending is read by the gateway.
+                let _ = kill(Pid::this(), Signal::SIGHUP);
+            }
+            Err(error) => tracing::error!("the site cannot follow this host: {error}"),
+        }
+        true
+    }
+}
+
+struct Table {
+    standing: Standing,
+    listing: Option<String>,
+}
+
+impl Table {
+    fn keep(&mut self, mut plan: Plan, ends: &AtomicBool) {
+        let mut events = RuleEvents::open().ok();
+        let (mut look_at, mut follow_at) = (Instant::now(), Instant::now() + FOLLOW);
+        plan.dnsmasq.keep();
+        while !ends.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            if now >= follow_at {
+                plan.dnsmasq.keep();
+                follow_at = now + FOLLOW;
+                if plan.follow(&self.standing) {
+                    plan.dnsmasq.keep();
+                    self.listing = self.standing.listing().ok();
+                }
+            }
+            let changed = events.as_mut().is_some_and(RuleEvents::read);
+            if changed || now >= look_at {
+                look_at = now + LOOK;
+                if self.restore() {
+                    std::thread::sleep(PAUSE);
+                }
+            }
+            std::thread::sleep(STEP);
+        }
+        plan.dnsmasq.end();
+    }
+
+    /// Whether it was made again.
+    fn restore(&mut self) -> bool {
+        // Without commands there is to be none.
+        let Some(script) = self.standing.script() else { return false };
+        match self.standing.listing() {
+            Ok(listed) if self.listing.as_ref().is_none_or(|listing| *listing == listed) => return false,
+            Ok(_) | Err(NftError::Refused(_)) => {}
+            // It is not known.
+            Err(NftError::Missing | NftError::Io(_)) => return false,
+        }
+        match nft::execute(&script) {
+            Ok(()) => {
+                tracing::warn!(
+                    "the packet filter: the site's table was removed or changed, and was made again"
+                );
+                self.listing = self.standing.listing().ok();
+            }
+            Err(error) => {
+                tracing::error!("the packet filter: the site's table is missing and cannot be made: {error}");
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,69 @@
+//! What a PCP server wants of a worker's translators (RFC 6887).
+
+use sixway_dataplane::nat::{
+    BoundEndpoint, ExplicitBinding, Named, NatProtocol, NotBound, Outside, WantedOutside,
+};
+use sixway_dataplane::stateful::Stateful;
+use sixway_dataplane::{Counters, Instant};
+use sixway_wire::Endpoint4;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExplicitRequest {
+    /// Keep a binding until it is released.
+    Keep(ExplicitBinding),
+    /// Release it.
+    Release(NatProtocol, Named),
+    /// The binding of an inside endpoint.
+    Find(NatProtocol, Named),
+    /// Open a session, as a packet from inside would.
+    Open(NatProtocol, Named, Endpoint4, WantedOutside),
+    /// The outside address of a host.
+    Address(Ipv6Addr),
+}
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExplicitAnswer {
+    /// The binding.
+    Bound(BoundEndpoint),
+    /// It was released: seconds for which sessions keep it.
+    Released(Option<u32>),
+    /// The binding, if there is one.
+    Found(Option<BoundEndpoint>),
+    /// The session's outside endpoint, and for how many seconds it lives.
+    Opened(Outside<Endpoint4>, u32),
+    /// The address.
+    Address(Option<Ipv4Addr>),
+    /// Why not.
+    NotBound(NotBound),
+}
+
+/// Does what is wanted.
+pub(super) fn answer(
+    translator: &mut dyn Stateful,
+    request: &ExplicitRequest,
+    now: Instant,
+    counters: &mut Counters,
+) -> ExplicitAnswer {
+    match request {
+        ExplicitRequest::Keep(binding) => match translator.keep_explicit(binding, now, counters) {
+            Ok(bound) => ExplicitAnswer::Bound(bound),
+            Err(reason) => ExplicitAnswer::NotBound(reason),
+        },
+        ExplicitRequest::Release(protocol, named) => {
+            ExplicitAnswer::Released(translator.release_explicit(*protocol, *named, now, counters))
+        }
+        ExplicitRequest::Find(protocol, named) => {
+            ExplicitAnswer::Found(translator.bound_endpoint(*protocol, *named))
+        }
+        ExplicitRequest::Open(protocol, named, remote, wanted) => {
+            match translator.open_by_request((*protocol, *named, *remote), *wanted, now, counters) {
+                Ok((outside, lives)) => ExplicitAnswer::Opened(outside, lives),
+                Err(reason) => ExplicitAnswer::NotBound(reason),
+            }
+        }
+        ExplicitRequest::Address(host) => ExplicitAnswer::Address(translator.outside_address(*host)),
+    }
+}

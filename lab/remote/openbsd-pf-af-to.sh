@@ -1,0 +1,79 @@
+# OpenBSD's PF as a NAT64 (af-to): the device of the paper of 2014, which had at most 40,000 states (STATES=40000). Root's shell is there.
+
+about() {
+    echo "what=OpenBSD PF, af-to"
+    echo "tasks=forwarder,nat64"
+}
+
+why_not() {
+    [ "$(uname -s)" = OpenBSD ] || { echo "why=it is $(uname -s) there, not OpenBSD"; return; }
+    [ "$(id -u)" = 0 ] || echo "why=the recipe does not run as root there"
+}
+
+version() {
+    echo "version=OpenBSD $(uname -r)"
+}
+
+family() {
+    case $1 in *:*) echo inet6 ;; *) echo inet ;; esac
+}
+
+rules() {
+    echo "set limit states ${STATES:-1000000}"
+    echo "pass"
+    [ "$TASK" != nat64 ] ||
+        echo "pass in quick on $INSIDE inet6 from any to $PREFIX af-to inet from ${POOL:-($OUTSIDE)}"
+}
+
+start() {
+    set -e
+    sysctl -q net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1
+    for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" alias "$address"; done
+    for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" alias "$address"; done
+    ifconfig "$INSIDE" up
+    ifconfig "$OUTSIDE" up
+    for route in $ROUTES; do
+        route -q add "-$(family "${route%,*}")" "${route%,*}" "${route#*,}"
+    done
+    rules | pfctl -q -f -
+    pfctl -q -e 2>/dev/null || true
+}
+
+stop() {
+    pfctl -q -F states
+    pfctl -q -f /etc/pf.conf
+    for route in $ROUTES; do
+        route -q delete "-$(family "${route%,*}")" "${route%,*}" "${route#*,}"
+    done
+    for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" delete "${address%/*}"; done
+    for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" delete "${address%/*}"; done
+    sysctl -q net.inet.ip.forwarding=0 net.inet6.ip6.forwarding=0
+}
+
+restart() {
+    pfctl -q -F states
+}
+
+# User, nice, system, spinning, interrupts, idle: in hundredths of a second.
+cpu() {
+    sysctl -n kern.cp_time | awk -F, '{ printf "busy_ns=%.0f\n", ($1 + $2 + $3 + $4 + $5) * 1e7 }'
+}
+
+memory() {
+    vmstat -s | awk '/bytes per page/ { page = $1 } /pages wired/ { wired = $1 } END { printf "octets=%.0f\n", page * wired }'
+}
+
+clock() {
+    now=$(date +%s%N)
+    case $now in
+    # A date without nanoseconds.
+    *[!0-9]*) printf 'ns=%s000000000\nwithin_ns=1000000000\n' "$(date +%s)" ;;
+    *) echo "ns=$now" ;;
+    esac
+}
+
+counters() {
+    pfctl -s info | awk '/current entries/ { print "states=" $3 } /state-limit|memory / { print $1 "=" $2 }'
+}
+
+"$1"

@@ -1,0 +1,174 @@
+//! Ratios and comparisons, from samples that are made up.
+
+use super::{Bearing, Headline, Today, View, compare, noise};
+use crate::results::{
+    Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
+};
+use std::collections::BTreeMap;
+
+fn device(name: &str, realm: &str, is_plain: bool) -> DeviceEntry {
+    DeviceEntry {
+        name: name.to_owned(),
+        realm: realm.to_owned(),
+        version: "1".to_owned(),
+        cannot_run: None,
+        is_plain,
+    }
+}
+
+fn sample(device: &str, repeat: u32, values: &[(&str, f64, Unit)], verdict: &Verdict) -> Sample {
+    let cell = Cell {
+        experiment: "x".to_owned(),
+        series: "s".to_owned(),
+        device: device.to_owned(),
+        point: BTreeMap::from([("hosts".to_owned(), 4.0)]),
+        repeat,
+    };
+    let value = |(name, value, unit): &(&str, f64, Unit)| ((*name).to_owned(), Value::one(*value, *unit));
+    Sample {
+        cell,
+        started: String::new(),
+        took: 1.0,
+        values: values.iter().map(value).collect(),
+        verdict: verdict.clone(),
+        tester: TesterCost::default(),
+        // 1 % of noise.
+        control: Some(3.0 + 0.03 * f64::from(repeat % 3)),
+        commands: Vec::new(),
+        raw: Vec::new(),
+        failed: None,
+    }
+}
+
+fn results(samples: Vec<Sample>) -> Results {
+    let header = Header {
+        schema: SCHEMA,
+        started: String::new(),
+        lab: String::new(),
+        commit: None,
+        asked: Asked { experiments: vec!["x".to_owned()], repeats: 3, ..Asked::default() },
+        licence: String::new(),
+        machine: Machine { cpu: "A".to_owned(), cpus: 2, ..Machine::default() },
+        devices: vec![
+            device("sixway", "here", false),
+            device("kernel", "here", true),
+            device("sit", "uml", false),
+            device("guest-plain", "uml", true),
+        ],
+        minutes: None,
+        plan: samples.iter().map(|sample| sample.cell.key()).collect(),
+    };
+    Results { header, samples }
+}
+
+/// Three rounds of each device, whose response time is this many milliseconds.
+fn rounds(devices: &[(&str, f64)]) -> Vec<Sample> {
+    let of_round = |repeat: u32| {
+        devices.iter().map(move |(device, time)| {
+            let time = time * (1.0 + 0.01 * f64::from(repeat));
+            sample(device, repeat, &[("time", time, Unit::Milliseconds)], &Verdict::DeviceBound)
+        })
+    };
+    (0..3).flat_map(of_round).collect()
+}
+
+fn bearing(results: &Results, over: &str, under: &str, value: &str) -> Bearing {
+    let view = View::of(results, "x");
+    let point = BTreeMap::from([("hosts".to_owned(), 4.0)]);
+    let group = |device| view.group("s", device, &point).unwrap();
+    view.ratio(group(over), group(under), value)
+}
+
+#[test]
+fn what_all_rounds_have_in_common_is_not_in_a_ratio() {
+    let results = results(rounds(&[("sixway", 2.0), ("kernel", 1.0)]));
+    let ratio = bearing(&results, "sixway", "kernel", "time").number().unwrap();
+    assert!((ratio.value - 2.0).abs() < 1e-9 && ratio.interval.1 - ratio.interval.0 < 1e-9, "{ratio:?}");
+}
+
+#[test]
+fn a_ratio_of_two_realms_is_refused() {
+    let without_plain = results(rounds(&[("sixway", 2.0), ("sit", 30.0), ("kernel", 1.0)]));
+    let said = bearing(&without_plain, "sixway", "sit", "time").explained();
+    assert_eq!(said, "sixway and sit run in different realms, and there is no plain forwarding in both");
+    // With plain forwarding in both, two times as much here and three times as much there meet.
+    let both = results(rounds(&[("sixway", 2.0), ("sit", 30.0), ("kernel", 1.0), ("guest-plain", 10.0)]));
+    let ratio = bearing(&both, "sit", "sixway", "time").number().unwrap();
+    assert!((ratio.value - 1.5).abs() < 1e-9, "{ratio:?}");
+}
+
+#[test]
+fn a_tester_at_its_limit_bears_nothing_but_the_cost_of_a_packet() {
+    let verdict = Verdict::TesterBound { why: "it was busy".to_owned() };
+    let of = |device: &str, factor: f64| {
+        let values = [
+            ("rate", 1e3 * factor, Unit::PerSecond),
+            ("time", factor, Unit::Milliseconds),
+            ("cost", 100.0 * factor, Unit::NanosecondsPerPacket),
+        ];
+        (0..3).map(|repeat| sample(device, repeat, &values, &verdict)).collect::<Vec<_>>()
+    };
+    let results = results([of("sixway", 2.0), of("kernel", 1.0)].concat());
+    let said = |value| bearing(&results, "sixway", "kernel", value).explained();
+    assert_eq!(said("rate"), "the tester was at its limit with sixway");
+    assert_eq!(said("time"), "the tester was at its limit with sixway");
+    assert!(bearing(&results, "sixway", "kernel", "cost").number().is_some());
+}
+
+#[test]
+fn a_headline_is_divided_as_the_paper_did() {
+    let results = results(rounds(&[("sixway", 2.0), ("kernel", 8.0)]));
+    let today =
+        Today::Ratio { series: "s", point: &[("hosts", 4.0)], value: "time", devices: ("kernel", "sixway") };
+    let headline = Headline { statement: "old over new", published: 3.52, today };
+    let view = View::of(&results, "x");
+    assert_eq!(headline.today(&view).text(), "4.00 ×");
+    let today = Today::Ratio { series: "s", point: &[], value: "time", devices: ("kernel", "sixway") };
+    assert_eq!(Headline { today, ..headline }.today(&view).explained(), "kernel was not measured");
+}
+
+#[test]
+fn noise_is_that_of_the_control_and_one_slow_measurement_does_not_count() {
+    let mut samples = rounds(&[("sixway", 1.0), ("kernel", 1.0)]);
+    let quiet = noise(&samples).unwrap();
+    assert!(quiet > 0.005 && quiet < 0.02, "{quiet}");
+    samples[0].control = Some(300.0);
+    assert!(noise(&samples).unwrap() < 0.03);
+    assert_eq!(noise(&samples[..2]), None);
+}
+
+#[test]
+fn two_runs_are_compared_value_by_value() {
+    let before = results(rounds(&[("sixway", 2.0), ("kernel", 1.0)]));
+    let after = results(rounds(&[("sixway", 3.0), ("kernel", 1.0)]));
+    let comparison = compare(&before, &after);
+    assert_eq!(comparison.by_ratio, None);
+    let worse: Vec<_> = comparison.changes.iter().map(super::Change::worse_by).collect();
+    assert_eq!(worse.len(), 2);
+    assert!((worse[0].unwrap() - 1.5).abs() < 1e-9, "{comparison:?}");
+    assert_eq!(worse[1], None, "the kernel's is the same");
+    let less = results(rounds(&[("kernel", 1.0)]));
+    assert_eq!(compare(&before, &less).unmatched, ["x/s/sixway/hosts=4 is in the first run only"]);
+}
+
+#[test]
+fn two_machines_are_compared_by_their_plain_forwarding() {
+    let before = results(rounds(&[("sixway", 2.0), ("kernel", 1.0)]));
+    let mut after = results(rounds(&[("sixway", 6.0), ("kernel", 3.0)]));
+    after.header.machine.cpu = "B".to_owned();
+    let comparison = compare(&before, &after);
+    assert_eq!(comparison.by_ratio.as_deref(), Some("the machines differ (2 × A; 2 × B)"));
+    assert!(comparison.changes.iter().all(|change| change.worse_by().is_none()), "{comparison:?}");
+}
+
+#[test]
+fn loss_that_appears_is_worse_though_nothing_is_divided() {
+    let with = |loss: f64| {
+        let values = [("loss", loss, Unit::Lost)];
+        let samples = (0..3).map(|repeat| sample("sixway", repeat, &values, &Verdict::DeviceBound));
+        results(samples.collect())
+    };
+    assert_eq!(compare(&with(0.0), &with(0.01)).changes[0].worse_by(), Some(f64::INFINITY));
+    assert_eq!(compare(&with(0.01), &with(0.0)).changes[0].worse_by(), None);
+    assert_eq!(compare(&with(0.0), &with(0.0)).changes[0].worse_by(), None);
+}

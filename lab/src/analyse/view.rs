@@ -1,0 +1,107 @@
+//! Results as experiments and reports look at them: repetitions grouped, with the realm of each device and the noise of the run.
+
+use super::noise::noise;
+use super::ratio::{Bearing, Ratio};
+use super::series::{Group, groups};
+use crate::results::{DeviceEntry, Results, Unit, Verdict};
+use std::collections::BTreeMap;
+
+/// The results of one experiment.
+pub struct View<'a> {
+    /// All repetitions of each cell.
+    pub groups: Vec<Group<'a>>,
+    /// The run's noise as a share; unknown for very short runs.
+    pub noise: Option<f64>,
+    devices: &'a [DeviceEntry],
+}
+
+impl<'a> View<'a> {
+    /// An experiment's part of a run.
+    pub fn of(results: &'a Results, experiment: &str) -> Self {
+        let all = groups(&results.samples).into_iter();
+        Self {
+            groups: all.filter(|group| group.cell.experiment == experiment).collect(),
+            noise: noise(&results.samples),
+            devices: &results.header.devices,
+        }
+    }
+
+    /// The realm of a device.
+    pub fn realm(&self, device: &str) -> &str {
+        self.devices.iter().find(|entry| entry.name == device).map_or("here", |entry| &entry.realm)
+    }
+
+    /// The group of a series and device at this place.
+    pub fn group(&self, series: &str, device: &str, point: &BTreeMap<String, f64>) -> Option<&Group<'a>> {
+        self.groups.iter().find(|group| {
+            group.cell.series == series && group.cell.device == device && group.cell.point == *point
+        })
+    }
+
+    /// Plain forwarding in the realm of this group, at the same place.
+    pub fn plain(&self, group: &Group<'_>) -> Option<&Group<'a>> {
+        let realm = self.realm(&group.cell.device);
+        let plain = self.devices.iter().filter(|entry| entry.is_plain && entry.realm == realm);
+        plain.filter_map(|entry| self.group(&group.cell.series, &entry.name, &group.cell.point)).next()
+    }
+
+    /// What may be said of a value of one group over that of another. Those of two realms never meet but as ratios, each to plain forwarding in its own.
+    pub fn ratio(&self, over: &Group<'_>, under: &Group<'_>, value: &str) -> Bearing {
+        if let Some(why) = not_comparable(over, value).or_else(|| not_comparable(under, value)) {
+            return Bearing::Nothing(why);
+        }
+        let same_realm = self.realm(&over.cell.device) == self.realm(&under.cell.device);
+        let logarithms = match same_realm {
+            true => difference(&logarithms(over, value), &logarithms(under, value)),
+            false => match (self.to_plain(over, value), self.to_plain(under, value)) {
+                (Some(over), Some(under)) => difference(&over, &under),
+                _ => {
+                    return Bearing::Nothing(format!(
+                        "{} and {} run in different realms, and there is no plain forwarding in both",
+                        over.cell.device, under.cell.device
+                    ));
+                }
+            },
+        };
+        let logarithms: Vec<f64> = logarithms.into_values().collect();
+        match (Ratio::of_logarithms(&logarithms), self.noise) {
+            (Some(ratio), Some(noise)) => ratio.bearing(noise),
+            (Some(_), None) => Bearing::Nothing("the noise of this run is not known".to_owned()),
+            (None, _) => Bearing::Nothing("there are fewer than two rounds with both".to_owned()),
+        }
+    }
+
+    /// The logarithms of a group's rounds over those of plain forwarding.
+    pub(super) fn to_plain(&self, group: &Group<'_>, value: &str) -> Option<BTreeMap<u32, f64>> {
+        let plain = self.plain(group)?;
+        not_comparable(plain, value)
+            .is_none()
+            .then(|| difference(&logarithms(group, value), &logarithms(plain, value)))
+    }
+}
+
+/// Why a value says nothing about the device, by the verdict of its group.
+pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
+    let Some((_, unit)) = group.value(value) else {
+        return Some(format!("{} has no {value}", group.cell.device));
+    };
+    let device = &group.cell.device;
+    match group.verdict() {
+        Verdict::TesterBound { .. } if !unit.is_cost() && unit != Unit::Octets => {
+            Some(format!("the tester was at its limit with {device}"))
+        }
+        Verdict::NotLoaded if unit.is_rate() => Some(format!("{device} was not at its limit")),
+        Verdict::Failed => Some(format!("{device} was not measured")),
+        Verdict::DeviceBound | Verdict::LinkBound | Verdict::TesterBound { .. } | Verdict::NotLoaded => None,
+    }
+}
+
+pub(super) fn logarithms(group: &Group<'_>, value: &str) -> BTreeMap<u32, f64> {
+    let positive = group.rounds(value).into_iter().filter(|(_, value)| *value > 0.0);
+    positive.map(|(round, value)| (round, value.ln())).collect()
+}
+
+/// The rounds that both have.
+fn difference(over: &BTreeMap<u32, f64>, under: &BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
+    over.iter().filter_map(|(round, value)| Some((*round, value - under.get(round)?))).collect()
+}

@@ -1,0 +1,100 @@
+//! A guest that has taken the place of a host: its links, addresses and routes.
+
+use super::kind::Kind;
+use super::settings::settings;
+use crate::device::contract::Running;
+use crate::device::place::Place;
+use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
+use crate::failure::Result;
+use crate::kernel_peer::{Console, Tap, plug};
+use crate::probe::cpu::{family_cpu, pin_process};
+use crate::process::Process;
+use std::time::Duration;
+
+/// How long the guest may take to configure itself.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A guest in the place of a host.
+pub struct Hosted {
+    place: Place,
+    taps: Vec<Tap>,
+    modules: &'static [&'static str],
+    script: String,
+    console: Console,
+}
+
+impl Hosted {
+    /// Starts it with these modules of its kernel. The script runs when links, addresses and routes are set.
+    ///
+    /// # Errors
+    /// It does not boot, or the script fails.
+    pub fn start(place: &Place, modules: &'static [&'static str], script: &str) -> Result<Self> {
+        let script = settings(place)? + script;
+        let host = place.network.host(place.host)?;
+        place.links().try_for_each(|link| host.ip(&format!("address flush dev {link}")).map(drop))?;
+        let taps = place.links().map(|link| plug(&place.network, place.host, link));
+        let taps = taps.collect::<Result<Vec<_>>>()?;
+        let console = booted(place, &taps, modules, &script)?;
+        Ok(Self { place: place.clone(), taps, modules, script, console })
+    }
+}
+
+fn booted(place: &Place, taps: &[Tap], modules: &[&'static str], script: &str) -> Result<Console> {
+    let console = Kind::chosen().boot(place, taps, modules)?;
+    if let Some(core) = place.core {
+        pin_process(console.process(), core)?;
+    }
+    console.run_script(&place.network, script, PATIENCE)?.succeeded()?;
+    Ok(console)
+}
+
+impl Running for Hosted {
+    /// It boots again, with the same link-layer addresses.
+    fn restart(&mut self) -> Result<()> {
+        self.place.network.with_process(self.console.process(), Process::stop)?;
+        self.console = booted(&self.place, &self.taps, self.modules, &self.script)?;
+        Ok(())
+    }
+
+    /// Of the emulated machine: its kernel and its programs.
+    fn cpu(&self) -> Result<CpuReading> {
+        Ok(CpuReading { spent: family_cpu(self.console.process())?, source: CpuSource::Process })
+    }
+
+    /// Unknown: the emulator's memory is the guest's RAM.
+    fn memory(&self) -> Result<Option<MemoryReading>> {
+        Ok(None)
+    }
+
+    /// CPU time by the guest's own ticks, idle and waiting time not counted.
+    fn counters(&self) -> Result<Vec<(String, u64)>> {
+        let said = self.console.run_script(&self.place.network, "cat /proc/stat", PATIENCE)?.succeeded()?;
+        Ok(vec![("guest_busy_ticks".to_owned(), busy(&said.stdout))])
+    }
+
+    fn commands(&self) -> Vec<String> {
+        vec![self.script.clone()]
+    }
+}
+
+/// The first line has ticks of all CPUs: user, nice, system, idle, waiting, interrupts, work of interrupts.
+fn busy(text: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or_default();
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    [0, 1, 2, 5, 6].iter().filter_map(|at| ticks.get(*at)).sum()
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        self.place.network.with_process(self.console.process(), Process::stop).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn idle_and_waiting_time_is_not_busy() {
+        assert_eq!(super::busy("cpu  1 2 4 800 1600 32 64 128 0 0\ncpu0 9 9 9 9\n"), 103);
+        assert_eq!(super::busy(""), 0);
+    }
+}

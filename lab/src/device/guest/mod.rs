@@ -1,0 +1,20 @@
+//! Devices in a guest: an emulated machine with a Linux kernel of its own, in the place of a host. Its figures are compared with plain
+//! forwarding in the same kind of guest, and with nothing else.
+
+mod hosted;
+mod ip6tnl;
+mod isatapd;
+mod kind;
+mod plain;
+mod settings;
+mod sit;
+mod site_gateway;
+mod sixway_inside;
+
+pub use ip6tnl::GuestIp6tnl;
+pub use isatapd::GuestIsatapd;
+pub use kind::Kind as GuestKind;
+pub use plain::GuestForwarding;
+pub use sit::GuestSit;
+pub use site_gateway::GuestSiteGateway;
+pub use sixway_inside::GuestSixway;

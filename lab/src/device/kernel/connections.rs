@@ -1,0 +1,55 @@
+//! Deletes the kernel's table of connections, as `conntrack -F` does.
+
+use crate::device::place::Place;
+use crate::failure::{Asking as _, Failure, Result};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
+};
+use std::os::fd::AsRawFd as _;
+
+/// A request of ctnetlink to delete all: length 20, type 0x0102 (delete, of ctnetlink), a request that is acknowledged (5), number 1; then family,
+/// version and resource of nfnetlink, all zero.
+fn request() -> Vec<u8> {
+    let (length, kind, flags, number, port) = (20_u32, 0x0102_u16, 5_u16, 1_u32, 0_u32);
+    [
+        &length.to_ne_bytes()[..],
+        &kind.to_ne_bytes(),
+        &flags.to_ne_bytes(),
+        &number.to_ne_bytes(),
+        &port.to_ne_bytes(),
+        &[0; 4],
+    ]
+    .concat()
+}
+
+/// Deletes the connections of a device's host.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn delete_connections(place: &Place) -> Result<()> {
+    place.network.host(place.host)?.enter(|| {
+        let what = || "deleting connections (ctnetlink)".to_owned();
+        let (family, protocol) = (AddressFamily::Netlink, SockProtocol::NetlinkNetFilter);
+        let netlink = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol).asking(what)?;
+        let descriptor = netlink.as_raw_fd();
+        bind(descriptor, &NetlinkAddr::new(0, 0)).asking(what)?;
+        sendto(descriptor, &request(), &NetlinkAddr::new(0, 0), MsgFlags::empty()).asking(what)?;
+        let mut answer = [0; 256];
+        let count = recv(descriptor, &mut answer, MsgFlags::empty()).asking(what)?;
+        // An acknowledgement is an error (type 2) with the number 0 behind the header.
+        match answer.get(16..20) {
+            Some([0, 0, 0, 0]) if count >= 20 => Ok(()),
+            _ => Err(Failure::Unexpected("the kernel deletes no connections".to_owned())),
+        }
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_request_is_as_long_as_it_says() {
+        let request = super::request();
+        assert_eq!(request.len(), 20);
+        assert_eq!(request[..4], 20_u32.to_ne_bytes());
+    }
+}

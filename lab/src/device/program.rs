@@ -1,0 +1,110 @@
+//! A running device that is a process on the device's core.
+
+use super::contract::Running;
+use super::place::Place;
+use super::reading::{CpuReading, CpuSource, MemoryReading};
+use crate::failure::{Asking as _, Failure, Result};
+use crate::probe::cpu::{family_cpu, pin_process};
+use crate::process::Process;
+
+/// What starts the process and waits until it is at work; its process id.
+pub type Launch = Box<dyn Fn(&Place) -> Result<u32>>;
+
+/// A process, and how it was started.
+pub struct Program {
+    place: Place,
+    launch: Launch,
+    commands: Vec<String>,
+    process: u32,
+    counters: Option<Counters>,
+    forget: Option<Forget>,
+}
+
+/// What deletes the connections of what works next to it.
+pub type Forget = fn(&Place) -> Result<()>;
+
+/// What reads counters of the host.
+pub type Counters = fn(&Place) -> Result<Vec<(String, u64)>>;
+
+impl Program {
+    /// Starts it. `commands` say how, for the results.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start(place: &Place, commands: Vec<String>, launch: Launch) -> Result<Self> {
+        let process = pinned(place, &launch)?;
+        Ok(Self { place: place.clone(), launch, commands, process, counters: None, forget: None })
+    }
+
+    /// The same with counters of what works next to it.
+    #[must_use]
+    pub fn counting(mut self, counters: Counters) -> Self {
+        self.counters = Some(counters);
+        self
+    }
+}
+
+impl Program {
+    /// The same with connections of what works next to it, which are deleted without a restart.
+    #[must_use]
+    pub fn forgetting(mut self, forget: Forget) -> Self {
+        self.forget = Some(forget);
+        self
+    }
+}
+
+fn pinned(place: &Place, launch: &Launch) -> Result<u32> {
+    let process = launch(place)?;
+    if let Some(core) = place.core {
+        pin_process(process, core)?;
+    }
+    Ok(process)
+}
+
+impl Running for Program {
+    fn restart(&mut self) -> Result<()> {
+        self.place.network.with_process(self.process, Process::stop)?;
+        self.process = pinned(&self.place, &self.launch)?;
+        Ok(())
+    }
+
+    fn forget(&mut self) -> Result<()> {
+        match self.forget {
+            Some(forget) => forget(&self.place),
+            None => self.restart(),
+        }
+    }
+
+    fn cpu(&self) -> Result<CpuReading> {
+        Ok(CpuReading { spent: family_cpu(self.process)?, source: CpuSource::Process })
+    }
+
+    fn memory(&self) -> Result<Option<MemoryReading>> {
+        resident(self.process).map(|octets| Some(MemoryReading { octets, exact: true }))
+    }
+
+    fn counters(&self) -> Result<Vec<(String, u64)>> {
+        self.counters.map_or_else(|| Ok(Vec::new()), |counters| counters(&self.place))
+    }
+
+    fn commands(&self) -> Vec<String> {
+        self.commands.clone()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.place.network.with_process(self.process, Process::stop).ok();
+    }
+}
+
+/// Resident memory of a process, in octets.
+fn resident(process: u32) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let said = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
+    let kibibytes =
+        said.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
+    kibibytes
+        .map(|kibibytes: u64| kibibytes * 1_024)
+        .ok_or_else(|| Failure::Unexpected(format!("{path} has no VmRSS")))
+}

@@ -1,0 +1,128 @@
+//! A task and a place as a recipe's environment.
+
+use super::recipe::Environment;
+use crate::device::place::Place;
+use crate::device::task::Task;
+use crate::failure::Result;
+
+/// Everything that a recipe may want to know.
+///
+/// | Name | Value |
+/// |---|---|
+/// | `TASK` | the task's name with hyphens |
+/// | `INSIDE`, `OUTSIDE` | the device's own interfaces |
+/// | `INSIDE_ADDRESSES`, `OUTSIDE_ADDRESSES` | addresses with prefix lengths, separated by spaces |
+/// | `ROUTES` | a destination and its gateway with a comma between them, separated by spaces |
+/// | others | the task's data, each under its name in capitals; lists are separated by spaces |
+///
+/// # Errors
+/// The host's addresses cannot be read.
+pub fn environment(place: &Place, task: &Task, there: &[String; 2]) -> Result<Environment> {
+    let mut all = data(task);
+    all.insert("TASK".to_owned(), task.kind().key());
+    let sides = [("INSIDE", &place.inside, &there[0]), ("OUTSIDE", &place.outside, &there[1])];
+    let host = place.network.host(place.host)?;
+    let said = host.ip("-o address show scope global")?;
+    for (name, links, own) in sides {
+        let addresses = said.lines().filter_map(|line| {
+            let words: Vec<_> = line.split_whitespace().collect();
+            links.contains(words.get(1)?).then(|| words.get(3).map(|address| (*address).to_owned()))?
+        });
+        all.insert(format!("{name}_ADDRESSES"), addresses.collect::<Vec<_>>().join(" "));
+        all.insert(name.to_owned(), own.clone());
+    }
+    let mut routes = Vec::new();
+    for family in ["-4", "-6"] {
+        for line in host.ip(&format!("{family} route show"))?.lines() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            if let [destination, "via", gateway, ..] = words[..] {
+                routes.push(format!("{destination},{gateway}"));
+            }
+        }
+    }
+    all.insert("ROUTES".to_owned(), routes.join(" "));
+    Ok(all)
+}
+
+fn data(task: &Task) -> Environment {
+    let of = |pairs: &[(&str, String)]| {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Environment>()
+    };
+    let maybe = |value: Option<std::net::Ipv4Addr>| value.map_or_else(String::new, |it| it.to_string());
+    match task {
+        Task::Forward(_) => Environment::new(),
+        Task::Nat64(task) => of(&[("PREFIX", task.prefix.clone()), ("POOL", task.pool.join(" "))]),
+        Task::Siit(task) => {
+            let hosts: Vec<_> = task.hosts.iter().map(|(four, six)| format!("{four},{six}")).collect();
+            let pool = task.dynamic_pool.clone().unwrap_or_default();
+            of(&[("PREFIX", task.prefix.clone()), ("HOSTS", hosts.join(" ")), ("POOL", pool)])
+        }
+        Task::Nat44(task) => of(&[("NETWORKS", task.inside.join(" ")), ("POOL", task.pool.join(" "))]),
+        Task::Nat46(task) => {
+            let servers: Vec<_> = task.servers.iter().map(|(four, six)| format!("{four},{six}")).collect();
+            of(&[
+                ("CLIENTS", task.clients.clone()),
+                ("POOL", task.pool.clone()),
+                ("PREFIX", task.prefix.clone()),
+                ("SERVERS", servers.join(" ")),
+            ])
+        }
+        Task::Dns64(task) => of(&[
+            ("LISTEN", task.listen.to_string()),
+            ("AUTHORITY", task.authority.to_string()),
+            ("PREFIX", task.prefix.clone()),
+        ]),
+        Task::Relay6to4(task) => of(&[("ADDRESS", task.address.to_string())]),
+        Task::Router6to4(task) => of(&[
+            ("ADDRESS", task.address.to_string()),
+            ("RELAY", task.relay.to_string()),
+            ("NAT", maybe(task.nat)),
+        ]),
+        Task::Host6to4(task) => {
+            of(&[("ADDRESS", task.address.to_string()), ("RELAY", task.relay.to_string())])
+        }
+        Task::Configured(task) => of(&[
+            ("LOCAL", task.local.to_string()),
+            ("REMOTE", task.remote.to_string()),
+            ("PREFIXES", task.prefixes.join(" ")),
+        ]),
+        Task::IpInIp(task) => of(&[
+            ("LOCAL", task.local.to_string()),
+            ("REMOTE", task.remote.to_string()),
+            ("PREFIXES", task.prefixes.join(" ")),
+        ]),
+        Task::IsatapRouter(task) => {
+            of(&[("ADDRESS", task.address.to_string()), ("PREFIX", task.prefix.clone())])
+        }
+        Task::IsatapHost(task) => {
+            of(&[("ADDRESS", task.address.to_string()), ("ROUTER", task.router.to_string())])
+        }
+        Task::SiteGateway(task) => of(&[
+            ("ADDRESS", task.address.to_string()),
+            ("RELAY", task.relay.to_string()),
+            ("NETWORKS", task.inside.join(" ")),
+            ("NAT", task.nat.map_or_else(String::new, |nat| nat.to_string())),
+        ]),
+        Task::Aftr(task) => of(&[
+            ("ADDRESS", task.address.to_string()),
+            ("CLIENTS", task.clients.clone()),
+            ("POOL", task.pool.join(" ")),
+        ]),
+        Task::B4(task) => of(&[("AFTR", task.aftr.to_string())]),
+        Task::Concentrator(task) => of(&[
+            ("ADDRESS", task.address.to_string()),
+            ("CLIENTS", task.clients.clone()),
+            ("POOL", task.pool.join(" ")),
+        ]),
+        Task::LeasingHost(task) => of(&[
+            ("LOCAL", task.local.to_string()),
+            ("CONCENTRATOR", task.concentrator.to_string()),
+            ("SERVER", task.server.to_string()),
+        ]),
+        Task::TeredoRelay(task) => {
+            of(&[("ADDRESS", task.address.to_string()), ("ADDRESS6", task.address6.to_string())])
+        }
+        Task::TeredoServer(task) => of(&[("ADDRESS", task.address.to_string())]),
+        Task::TeredoClient(task) => of(&[("SERVER", task.server.to_string())]),
+    }
+}

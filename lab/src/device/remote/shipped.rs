@@ -1,0 +1,158 @@
+//! The recipes that come with the lab: parsed, and run with programs that only write down how they were called.
+
+use super::recipe::{ACTIONS, Environment, Recipe, Transport};
+use crate::device::task::TaskKind;
+use crate::programs::make_executable;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn shipped() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote");
+    let files = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "sh")).collect()
+}
+
+#[test]
+fn recipes_define_every_action() {
+    let files = shipped();
+    assert!(files.len() >= 6, "{files:?}");
+    for file in files {
+        let parsed = Command::new("sh").arg("-n").arg(&file).output().unwrap();
+        assert!(parsed.status.success(), "{}: {parsed:?}", file.display());
+        let text = std::fs::read_to_string(&file).unwrap();
+        for action in ACTIONS {
+            assert!(text.contains(&format!("\n{action}() {{")), "{} has no {action}", file.display());
+        }
+        assert!(text.ends_with("\n\"$1\"\n"), "{} does not call its action", file.display());
+    }
+}
+
+#[test]
+fn every_recipe_says_what_it_is_and_which_tasks_it_can_do() {
+    for file in shipped() {
+        let recipe = Recipe { transport: Transport::Local, file: file.clone() };
+        let about = recipe.run("about", &Environment::new()).unwrap();
+        assert!(!about["what"].is_empty(), "{}", file.display());
+        for task in about["tasks"].split(',') {
+            assert!(TaskKind::ALL.iter().any(|kind| kind.key() == task), "{}: {task}", file.display());
+        }
+        // This machine has another system.
+        let why = recipe.run("why_not", &Environment::new()).unwrap();
+        let is_linux = file.ends_with("linux.sh");
+        assert!(is_linux || why["why"].len() > 5, "{}: {why:?}", file.display());
+    }
+}
+
+/// What a recipe calls at its start, with these programs, and what they are given.
+fn calls(name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
+    let folder = std::env::temp_dir().join(format!("sixway-recipe-{}-{name}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for program in programs {
+        let path = folder.join(program);
+        let read = if ["pfctl", "ssh"].contains(program) { "cat >>\"$LOG\"\n" } else { "" };
+        let text = format!("#!/bin/sh\necho \"{program} $*\" >>\"$LOG\"\n{read}");
+        std::fs::write(&path, text).unwrap();
+        make_executable(&path).unwrap();
+    }
+    let log = folder.join("log");
+    let mut environment: Environment =
+        given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    environment.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", folder.display()));
+    environment.insert("LOG".to_owned(), log.display().to_string());
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote").join(name);
+    Recipe { transport: Transport::Local, file }.run("start", &environment).unwrap();
+    let lines = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
+    std::fs::remove_dir_all(&folder).unwrap();
+    lines
+}
+
+const RELAY: &[(&str, &str)] = &[
+    ("TASK", "6to4-relay"),
+    ("ADDRESS", "80.64.79.254"),
+    ("INSIDE", "em0"),
+    ("OUTSIDE", "em1"),
+    ("INSIDE_ADDRESSES", "80.64.79.254/24"),
+    ("OUTSIDE_ADDRESSES", "2a02:a50::1/64"),
+    ("ROUTES", "2001:738:2c01:8001:ffff:0:a00:0/105,2a02:a50::2"),
+];
+
+#[test]
+fn freebsd_becomes_the_relay_of_the_paper() {
+    let expected = [
+        "sysctl net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1",
+        "ifconfig em0 inet 80.64.79.254/24 alias",
+        "ifconfig em1 inet6 2a02:a50::1/64 alias",
+        "ifconfig em0 up",
+        "ifconfig em1 up",
+        "route add -inet6 2001:738:2c01:8001:ffff:0:a00:0/105 2a02:a50::2",
+        "ifconfig stf0 create",
+        "ifconfig stf0 inet6 2002:5040:4ffe::1 prefixlen 16 alias",
+        "ifconfig stf0 up",
+    ];
+    assert_eq!(calls("freebsd-stf.sh", &["sysctl", "ifconfig", "route"], RELAY), expected);
+}
+
+#[test]
+fn netbsd_becomes_the_relay_of_the_paper() {
+    let said = calls("netbsd-stf.sh", &["sysctl", "ifconfig", "route"], RELAY);
+    assert_eq!(said.first().unwrap(), "sysctl -q -w net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1");
+    assert_eq!(said.last().unwrap(), "ifconfig stf0 inet6 2002:5040:4ffe::1 prefixlen 16 alias");
+    assert_eq!(said.len(), 8, "{said:#?}");
+}
+
+#[test]
+fn pf_translates_as_in_the_papers() {
+    let programs = ["sysctl", "ifconfig", "route", "pfctl"];
+    let common = [("INSIDE", "em0"), ("OUTSIDE", "em1")];
+    let nat64 = [("TASK", "nat64"), ("PREFIX", "fdb9:a0ab:af17:ffff:ffff:ffff::/96"), ("STATES", "40000")];
+    let said = calls("openbsd-pf-af-to.sh", &programs, &[&common[..], &nat64].concat());
+    let rules = [
+        "pfctl -q -f -",
+        "set limit states 40000",
+        "pass",
+        "pass in quick on em0 inet6 from any to fdb9:a0ab:af17:ffff:ffff:ffff::/96 af-to inet from (em1)",
+    ];
+    assert!(said.windows(rules.len()).any(|lines| lines == rules), "{said:#?}");
+    let nat44 = [("TASK", "nat44"), ("NETWORKS", "192.168.1.0/24"), ("TUNNEL_END", "192.168.1.2")];
+    let said = calls("openbsd-pf-rdr-to.sh", &programs, &[&common[..], &nat44].concat());
+    let rules = [
+        "match out on em1 inet from 192.168.1.0/24 nat-to (em1)",
+        "pass in quick on em1 inet proto ipv6 to (em1) rdr-to 192.168.1.2",
+    ];
+    assert!(said.windows(rules.len()).any(|lines| lines == rules), "{said:#?}");
+}
+
+#[test]
+fn ios_gets_the_commands_of_a_6to4_router() {
+    let router = [
+        ("TASK", "6to4-router"),
+        ("ADDRESS", "192.0.2.1"),
+        ("RELAY", "192.0.2.9"),
+        ("INSIDE", "Gi0/0"),
+        ("OUTSIDE", "Gi0/1"),
+        ("INSIDE_ADDRESSES", "2002:c000:201:1::1/64"),
+        ("OUTSIDE_ADDRESSES", "192.0.2.1/25"),
+        ("ROUTES", "10.0.0.0/8,192.0.2.3"),
+        ("IOS_HOST", "admin@192.0.2.200"),
+    ];
+    let expected = [
+        "ssh -o BatchMode=yes -o ConnectTimeout=10 admin@192.0.2.200",
+        "configure terminal",
+        "ipv6 unicast-routing",
+        "interface Gi0/0",
+        " ipv6 address 2002:c000:201:1::1/64",
+        " no shutdown",
+        "interface Gi0/1",
+        " ip address 192.0.2.1 255.255.255.128",
+        " no shutdown",
+        "ip route 10.0.0.0 255.0.0.0 192.0.2.3",
+        "interface Tunnel2002",
+        " ipv6 address 2002:c000:0201::1/128",
+        " tunnel source Gi0/1",
+        " tunnel mode ipv6ip 6to4",
+        "ipv6 route 2002::/16 Tunnel2002",
+        "ipv6 route ::/0 2002:c000:0209::1",
+        "end",
+    ];
+    assert_eq!(calls("ios-6to4.sh", &["ssh"], &router), expected);
+}

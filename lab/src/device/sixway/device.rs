@@ -1,0 +1,98 @@
+//! Sixway with one worker on the device's core: on a TUN device alone, or with the fast path at one of its hooks.
+
+use super::configuration::{FAST, TASKS, configuration};
+use crate::device::card::{Card, Realm};
+use crate::device::contract::{Device, Running};
+use crate::device::needs::Needs;
+use crate::device::place::Place;
+use crate::device::program::Program;
+use crate::device::task::{Task, TaskKind};
+use crate::failure::{Asking as _, Result};
+use crate::fast_path::{Hook, make_ready_for_xdp};
+use crate::gateway::run_sixway_on;
+use crate::results::Machine;
+use crate::sixway::sixway;
+use std::process::Command;
+
+/// Sixway by one of its data paths.
+pub struct Sixway {
+    card: Card,
+    hook: Option<Hook>,
+}
+
+/// On a TUN device.
+pub const ON_TUN: Sixway = Sixway {
+    card: Card {
+        name: "sixway",
+        what: "Sixway on a TUN device, one worker",
+        realm: Realm::Here,
+        needs: Needs::NAMESPACE,
+    },
+    hook: None,
+};
+
+/// With the fast path at tc ingress.
+pub const AT_TC: Sixway = Sixway {
+    card: Card {
+        name: "sixway-tc",
+        what: "Sixway, fast path at tc ingress",
+        realm: Realm::Here,
+        needs: Needs { bpf: true, ..Needs::NAMESPACE },
+    },
+    hook: Some(Hook::Tc),
+};
+
+/// With the fast path in the driver.
+pub const AT_XDP: Sixway = Sixway {
+    card: Card {
+        name: "sixway-xdp",
+        what: "Sixway, fast path in the driver (XDP)",
+        realm: Realm::Here,
+        needs: Needs { bpf: true, programs: &["ip", "ethtool"], ..Needs::NAMESPACE },
+    },
+    hook: Some(Hook::Xdp),
+};
+
+/// Room for this number of flows: that of an experiment with a million sessions.
+const FLOWS: u32 = 1 << 20;
+
+impl Device for Sixway {
+    fn card(&self) -> &Card {
+        &self.card
+    }
+
+    fn tasks(&self) -> &[TaskKind] {
+        if self.hook.is_some() { FAST } else { TASKS }
+    }
+
+    fn cannot_run(&self, here: &Machine) -> Option<String> {
+        self.card.needs.lacking(here).or_else(|| sixway().err().map(|failure| failure.to_string()))
+    }
+
+    fn version(&self) -> Result<String> {
+        let said =
+            Command::new(sixway()?).arg("--version").output().asking(|| "sixway --version".to_owned())?;
+        Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+    }
+
+    fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {
+        let configuration = configuration(place, task)? + &self.fast_path(place);
+        place.network.forwards(place.host)?;
+        // A shared pool has the other ports of this host's address.
+        place.network.host(place.host)?.sysctl("ipv4/ip_local_port_range", "1024 4999")?;
+        if self.hook == Some(Hook::Xdp) {
+            make_ready_for_xdp(&place.network, place.host)?;
+        }
+        let commands = vec![format!("sixway run -c - <<END\n{configuration}END")];
+        let launch = move |place: &Place| run_sixway_on(&place.network, place.host, &configuration);
+        Ok(Box::new(Program::start(place, commands, Box::new(launch))?))
+    }
+}
+
+impl Sixway {
+    fn fast_path(&self, place: &Place) -> String {
+        let Some(hook) = self.hook else { return String::new() };
+        let links: Vec<_> = place.links().collect();
+        format!("\n[fastpath]\nmode = \"{}\"\ninterfaces = {links:?}\nflows = {FLOWS}\n", hook.name())
+    }
+}

@@ -1,0 +1,184 @@
+//! Which boxes a site has, and who does what on them.
+
+use crate::device::{Device, Forward, Nat44, Realm, Router6to4, SiteGateway, Task, TaskKind, find};
+use std::net::Ipv4Addr;
+
+/// The gateway's own address towards the IPv4 network.
+pub const OWN: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// The far site's router.
+pub const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+/// The NAT's outside address, which is routed to the gateway.
+pub const NAT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
+/// The gateway towards the site.
+pub const LAN: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
+/// The inner box towards the NAT.
+pub const BETWEEN: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 1);
+/// A relay that nobody is: nothing leaves for native IPv6.
+const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
+/// IPv4 hosts of the site, the inner box included.
+const INSIDE: &str = "192.168.0.0/16";
+
+/// The boxes of a site. The number is its place on the axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// 6to4 and NAT on one box; the tunnel's packets leave with the box's own address.
+    CoLocated = 1,
+    /// Two boxes: 6to4 behind a NAT that forwards protocol 41, both by the device.
+    Decoupled,
+    /// 6to4 and NAT on one box, and the tunnel's packets pass the NAT.
+    CoLocatedThrough,
+    /// Two boxes: the NAT is Linux', 6to4 the device's.
+    LinuxNat,
+    /// Two boxes: the NAT is the device's, 6to4 Linux', which takes a guest.
+    LinuxSix,
+}
+
+/// What a box does.
+pub struct Part {
+    /// The host.
+    pub host: &'static str,
+    /// Who does it.
+    pub device: &'static dyn Device,
+    /// What.
+    pub task: Task,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::CoLocated, Self::Decoupled, Self::CoLocatedThrough, Self::LinuxNat, Self::LinuxSix];
+
+    /// The one with this number.
+    pub fn of(number: f64) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| f64::from(*form as u8) == number)
+    }
+
+    /// Whether the site has a second box, behind the gateway.
+    pub const fn has_two(self) -> bool {
+        match self {
+            Self::CoLocated | Self::CoLocatedThrough => false,
+            Self::Decoupled | Self::LinuxNat | Self::LinuxSix => true,
+        }
+    }
+
+    /// The outer address of the site's tunnel as others see it.
+    pub const fn seen(self) -> Ipv4Addr {
+        match self {
+            Self::CoLocated => OWN,
+            Self::Decoupled | Self::CoLocatedThrough | Self::LinuxNat | Self::LinuxSix => NAT,
+        }
+    }
+
+    /// What a device does on the boxes and at the far site, in the order in which it is started; `None` if it cannot.
+    pub fn parts(self, device: &'static dyn Device) -> Option<Vec<Part>> {
+        if plays(device, TaskKind::Forward) {
+            return self.plain(device);
+        }
+        let gateway = |device, task| Part { host: "gateway", device, task };
+        let nat = |device| gateway(device, nat());
+        if !has_tunnel(device) {
+            let is_own = matches!(self, Self::CoLocated | Self::Decoupled);
+            return (is_own && plays(device, TaskKind::Nat44)).then(|| vec![nat(device)]);
+        }
+        let (six, linux_nat) = (router_of(device)?, linux(device, TaskKind::Nat44)?);
+        let far = Part { host: "far", device: six, task: router(FAR, NOBODY, None) };
+        let inner = |device| Part { host: "inner", device, task: router(BETWEEN, FAR, Some(NAT)) };
+        let own_nat = plays(device, TaskKind::Nat44).then_some(device);
+        let is_linux = device.card().name == LINUX;
+        Some(match self {
+            Self::CoLocated => vec![far, gateway(device, site(device, None)?)],
+            Self::CoLocatedThrough => vec![far, gateway(device, site(device, Some(NAT))?)],
+            Self::Decoupled => vec![far, nat(own_nat?), inner(six)],
+            Self::LinuxNat if !is_linux => vec![far, nat(linux_nat), inner(six)],
+            Self::LinuxSix if !is_linux => {
+                vec![far, nat(own_nat?), inner(linux(device, TaskKind::Router6to4)?)]
+            }
+            Self::LinuxNat | Self::LinuxSix => return None,
+        })
+    }
+
+    /// Forwarding by one box or two.
+    fn plain(self, device: &'static dyn Device) -> Option<Vec<Part>> {
+        let hosts: &[&str] = match self {
+            Self::CoLocated => &["far", "gateway"],
+            Self::Decoupled => &["far", "gateway", "inner"],
+            Self::CoLocatedThrough | Self::LinuxNat | Self::LinuxSix => return None,
+        };
+        Some(hosts.iter().map(|host| Part { host, device, task: Task::Forward(Forward) }).collect())
+    }
+}
+
+/// The name of Linux' whole gateway.
+const LINUX: &str = "linux-site-gateway";
+
+/// Whether a device has a tunnel; else only what needs none passes it.
+pub fn has_tunnel(device: &dyn Device) -> bool {
+    plays(device, TaskKind::SiteGateway)
+}
+
+fn plays(device: &dyn Device, task: TaskKind) -> bool {
+    device.tasks().contains(&task)
+}
+
+/// Who is a 6to4 router for this device: itself, or the tunnel that Linux' gateway has.
+fn router_of(device: &'static dyn Device) -> Option<&'static dyn Device> {
+    if plays(device, TaskKind::Router6to4) { Some(device) } else { linux(device, TaskKind::Router6to4) }
+}
+
+/// Who does it on Linux in the realm of this device: this kernel has NAT, but no 6to4.
+fn linux(device: &dyn Device, task: TaskKind) -> Option<&'static dyn Device> {
+    let name = match (device.card().realm, task) {
+        (Realm::Guest(_), TaskKind::Router6to4) => "linux-sit",
+        (Realm::Guest(_), _) => LINUX,
+        (Realm::Here | Realm::Remote | Realm::Published, TaskKind::Nat44) => "kernel-masquerade",
+        (Realm::Here | Realm::Remote | Realm::Published, _) => return None,
+    };
+    find(name).filter(|found| plays(*found, task))
+}
+
+fn nat() -> Task {
+    Task::Nat44(Nat44 { inside: vec![INSIDE.to_owned()], pool: vec![NAT.to_string()] })
+}
+
+fn router(address: Ipv4Addr, relay: Ipv4Addr, nat: Option<Ipv4Addr>) -> Task {
+    Task::Router6to4(Router6to4 { address, relay, nat })
+}
+
+fn site(device: &dyn Device, nat: Option<Ipv4Addr>) -> Option<Task> {
+    let address = if nat.is_some() { LAN } else { OWN };
+    let task = SiteGateway { address, relay: FAR, inside: vec![INSIDE.to_owned()], nat };
+    plays(device, TaskKind::SiteGateway).then_some(Task::SiteGateway(task))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(device: &str, form: Form) -> Vec<(&'static str, &'static str)> {
+        let parts = find(device).and_then(|device| form.parts(device)).unwrap_or_default();
+        parts.iter().map(|part| (part.host, part.device.card().name)).collect()
+    }
+
+    #[test]
+    fn each_part_is_a_task_that_its_device_can_do() {
+        for device in crate::device::all() {
+            for part in Form::ALL.iter().filter_map(|form| form.parts(device)).flatten() {
+                assert!(plays(part.device, part.task.kind()), "{}", device.card().name);
+            }
+        }
+    }
+
+    #[test]
+    fn pairings_that_need_linux_6to4_run_wholly_in_guests() {
+        assert_eq!(hosts("sixway", Form::CoLocated), [("far", "sixway"), ("gateway", "sixway")]);
+        let masqueraded = [("far", "sixway"), ("gateway", "kernel-masquerade"), ("inner", "sixway")];
+        assert_eq!(hosts("sixway", Form::LinuxNat), masqueraded);
+        assert_eq!(hosts("sixway", Form::LinuxSix), []);
+        let guests = [("far", "sixway-in-guest"), ("gateway", "sixway-in-guest"), ("inner", "linux-sit")];
+        assert_eq!(hosts("sixway-in-guest", Form::LinuxSix), guests);
+        let linux = [("far", "linux-sit"), ("gateway", LINUX), ("inner", "linux-sit")];
+        assert_eq!(hosts(LINUX, Form::Decoupled), linux);
+        assert_eq!(hosts("kernel-masquerade", Form::CoLocated), [("gateway", "kernel-masquerade")]);
+        assert_eq!(hosts("kernel", Form::Decoupled).len(), 3);
+    }
+}

@@ -1,0 +1,12 @@
+//! gateway-2012: a site's 6to4 gateway with NAT on one box against two boxes in a row.
+
+mod findings;
+mod form;
+mod measures;
+mod plan;
+mod published;
+mod scene;
+mod stage;
+mod topology;
+
+pub use plan::Gateway2012;

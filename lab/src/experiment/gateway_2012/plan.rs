@@ -1,0 +1,334 @@
+//! What is measured, and what it is about.
+
+use super::findings::findings;
+use super::form::{Form, has_tunnel};
+use super::published::{HEADLINES, PUBLISHED};
+use super::scene::UNSHAPED;
+use super::stage::Site;
+use super::topology::{DRAWING, DRAWN};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table};
+use crate::device::{Device, Needs, TaskKind, find};
+use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::failure::Result;
+use crate::results::{Asked, Cell, Results};
+use std::collections::BTreeMap;
+
+/// The experiment.
+pub struct Gateway2012;
+
+const fn column(value: &'static str, title: &'static str) -> Column {
+    Column { value, title }
+}
+
+const CPU: Column = column("cpu", "CPU of the boxes");
+const PAYLOAD: Column = column("background-payload", "background, payload");
+const WIRE: Column = column("background-wire", "background, on the wire");
+
+const ABOUT: About = About {
+    name: "gateway-2012",
+    question: "What does a site gain if its 6to4 gateway and its NAT are one box, and how far is it from plain forwarding?",
+    source: "S. Tsetse, A. Wijesinha, R. Karne, A. Loukili: A 6to4 gateway with co-located NAT, 2012",
+    topology: DRAWING,
+    notes: &[
+        "Forms: 1 co-located, the tunnel's packets leave past the NAT; 2 decoupled: 6to4 in a box behind the NAT, which forwards protocol 41; 3 co-located, the tunnel's packets pass the NAT of the same box; 4 decoupled, with Linux' NAT and the device's 6to4; 5 decoupled, with the device's NAT and Linux' 6to4.",
+        "Percentages are slower / faster − 1, as in the paper: 1.72 ms against 0.98 ms are 76 %.",
+        "Version 6 is IPv6 through the tunnel, version 4 is IPv4 through the NAT. The kernel's masquerade has no tunnel, so background traffic passes it as native IPv6; plain forwarding has neither.",
+        "Links: 100 Mbit/s, with a bucket of one frame; or 0, which is no limit. No host sends frames of several segments. Each measure is taken by a bare wire between client and server, too, with the same limit and the same background; what the boxes add is the difference of the means.",
+        "Background is IPv6 from client to server at a constant rate of IP packets; payload and wire rate are printed, the latter with the tunnel's header, Ethernet's, preamble and gap.",
+        "Times of connections, of web servers and of calls are those of captures: at the client's link from SYN to the ACK that completes the connection, from GET to the first octets of 200, from INVITE to 200 OK.",
+        "A page is a text of 4,000 octets and images of 25,000 at most, all over one connection.",
+        "Over IPv4 the caller's messages carry its private address, so audio to it does not arrive.",
+        "The far site's router is the same program, on the tester's CPU. Sixway with the fast path in the driver takes the place of the bare PC's program; it still has a kernel. Pairings with Linux' 6to4 run wholly in guests, with --devices linux-site-gateway,sixway-in-guest,guest-plain.",
+    ],
+    tables: &[
+        Table {
+            title: "TCP connection time",
+            series: "connection",
+            axes: &["form", "version", "link", "background", "packet"],
+            columns: &[
+                column("connection", "connection"),
+                column("connection-wire", "by the bare wire"),
+                column("connection-net", "difference"),
+                column("connection-at-server", "at the server's link"),
+                CPU,
+                PAYLOAD,
+                WIRE,
+            ],
+        },
+        Table {
+            title: "Web pages",
+            series: "web",
+            axes: &["form", "version", "link", "background", "page"],
+            columns: &[
+                column("response", "GET to 200"),
+                column("response-wire", "by the bare wire"),
+                column("response-net", "difference"),
+                column("page-time", "whole page"),
+                column("page-time-net", "whole page, difference"),
+                CPU,
+                WIRE,
+            ],
+        },
+        Table {
+            title: "Calls",
+            series: "call",
+            axes: &["form", "version", "link", "background"],
+            columns: &[
+                column("setup", "INVITE to 200"),
+                column("setup-net", "difference to the bare wire"),
+                column("jitter", "jitter"),
+                column("jitter-wire", "jitter by the bare wire"),
+                column("throughput", "throughput"),
+                column("loss", "loss"),
+                column("loss-back", "loss to the caller"),
+                CPU,
+                WIRE,
+            ],
+        },
+        Table {
+            title: "Round-trip time of 1,400 octets",
+            series: "rtt",
+            axes: &["form", "version", "link", "background"],
+            columns: &[
+                column("response", "response"),
+                column("response-wire", "by the bare wire"),
+                column("response-net", "difference"),
+                column("by-ping", "by ping"),
+                column("loss", "loss"),
+                WIRE,
+            ],
+        },
+        Table {
+            title: "CPU by offered rate, links without a limit",
+            series: "cpu",
+            axes: &["form", "version", "background", "packet"],
+            columns: &[CPU, PAYLOAD, WIRE, column("background-lost", "lost")],
+        },
+        Table {
+            title: "Outer packets of five requests, in front of the far router",
+            series: "outer",
+            axes: &["form"],
+            columns: &[
+                column("answered", "answered"),
+                column("own-address", "from the gateway's own address"),
+                column("nat-address", "from the NAT's"),
+                column("back", "back"),
+            ],
+        },
+    ],
+    published: PUBLISHED,
+};
+
+const LINEUP: &[Entry] = &[
+    Entry { task: TaskKind::SiteGateway, usual: &["sixway"] },
+    Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+];
+
+/// The series in the order of measurement.
+const SERIES: [&str; 6] = ["outer", "connection", "web", "call", "rtt", "cpu"];
+const PACKETS: [f64; 4] = [200.0, 500.0, 1_000.0, 1_400.0];
+/// A packet of background where its size is not the question.
+const PACKET: f64 = 1_000.0;
+const FAST: f64 = 100.0;
+
+/// Numbers of the command line, with those of a full and of a quick run.
+struct Sweep {
+    forms: Vec<f64>,
+    versions: Vec<f64>,
+    links: Vec<f64>,
+    packets: Vec<f64>,
+    pages: Vec<f64>,
+    background: Option<Vec<f64>>,
+    is_quick: bool,
+}
+
+impl Sweep {
+    fn of(asked: &Asked) -> std::result::Result<Self, String> {
+        let numbers = |key: &str, full: &[f64], quick: &[f64]| {
+            asked.numbers(key, if asked.quick { quick } else { full })
+        };
+        let forms = numbers("forms", &[1.0, 2.0, 3.0, 4.0, 5.0], &[1.0, 2.0])?;
+        let versions = numbers("versions", &[6.0, 4.0], &[6.0, 4.0])?;
+        if let Some(wrong) = forms.iter().find(|form| Form::of(**form).is_none()) {
+            return Err(format!("--set forms: there is no form {wrong}; they are 1 to 5"));
+        }
+        if let Some(wrong) = versions.iter().find(|version| ![4.0, 6.0].contains(*version)) {
+            return Err(format!("--set versions: {wrong} is neither 4 nor 6"));
+        }
+        Ok(Self {
+            forms,
+            versions,
+            links: numbers("links", &[FAST, UNSHAPED], &[FAST])?,
+            packets: numbers("packets", &PACKETS, &[PACKET])?,
+            pages: numbers("pages", &[4e3, 10e3, 25e3, 50e3, 100e3, 150e3], &[25e3])?,
+            background: asked
+                .set
+                .contains_key("background")
+                .then(|| numbers("background", &[], &[]))
+                .transpose()?,
+            is_quick: asked.quick,
+        })
+    }
+
+    /// Mbit/s of background in a series.
+    fn background(&self, series: &str) -> Vec<f64> {
+        let usual: &[f64] = match (series, self.is_quick) {
+            ("connection" | "web", _) => &[50.0],
+            ("call", false) => &[0.0, 10.0, 30.0, 50.0, 70.0, 90.0],
+            ("call", true) => &[50.0],
+            ("rtt", false) => &[10.0, 30.0, 50.0, 70.0, 90.0],
+            ("rtt", true) => &[50.0],
+            ("cpu", false) => &[10.0, 50.0, 90.0, 150.0, 200.0],
+            ("cpu", true) => &[90.0],
+            _ => &[0.0],
+        };
+        self.background.clone().unwrap_or_else(|| usual.to_vec())
+    }
+
+    /// The places of a series at a form.
+    fn points(&self, series: &str, form: f64) -> Vec<BTreeMap<String, f64>> {
+        if series == "outer" {
+            return vec![point(&[("form", form)])];
+        }
+        let mut all = Vec::new();
+        for version in &self.versions {
+            for link in if series == "cpu" { &[UNSHAPED][..] } else { &self.links } {
+                for background in self.background(series) {
+                    let at =
+                        [("form", form), ("version", *version), ("link", *link), ("background", background)];
+                    match series {
+                        "connection" | "cpu" => all.extend(self.packets.iter().map(|packet| {
+                            let mut at = point(&at);
+                            at.insert("packet".to_owned(), *packet);
+                            at
+                        })),
+                        "web" => all.extend(self.pages.iter().map(|page| {
+                            let mut at = point(&at);
+                            at.insert("page".to_owned(), *page);
+                            at.insert("packet".to_owned(), PACKET);
+                            at
+                        })),
+                        _ => {
+                            let mut at = point(&at);
+                            at.insert("packet".to_owned(), PACKET);
+                            all.push(at);
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+}
+
+fn point(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
+    of.iter().map(|(axis, at)| ((*axis).to_owned(), *at)).collect()
+}
+
+/// Devices whose outer packets no capture sees: a program in the driver forwards them.
+const UNSEEN: &[&str] = &["sixway-xdp"];
+
+/// Whether a device has something to do at this place: only a tunnel has outer packets, and only translators and tunnels have more than plain forwarding's
+/// forms. What has no tunnel is measured with what needs none; plain forwarding with both.
+fn plays(device: &'static dyn Device, series: &str, at: &BTreeMap<String, f64>) -> bool {
+    let number = |axis: &str| at.get(axis).copied().unwrap_or(0.0);
+    let has_part = Form::of(number("form")).is_some_and(|form| form.parts(device).is_some());
+    let needs_tunnel = series == "outer" || (number("version") == 6.0 && !device.is_plain());
+    let is_unseen = series == "outer" && (device.is_plain() || UNSEEN.contains(&device.card().name));
+    has_part && (has_tunnel(device) || !needs_tunnel) && !is_unseen
+}
+
+impl Experiment for Gateway2012 {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { programs: &["ip", "tc", "ethtool", "ping", "tcpdump"], ..Needs::NAMESPACE }
+    }
+
+    fn lineup(&self) -> &[Entry] {
+        LINEUP
+    }
+
+    fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
+        let sweep = Sweep::of(asked)?;
+        let wanted = asked.set.get("series").map(|names| names.split(',').collect::<Vec<_>>());
+        if let Some(wrong) = wanted.iter().flatten().find(|name| !SERIES.contains(name)) {
+            return Err(format!("--set series: there is no series {wrong}; they are {}", SERIES.join(", ")));
+        }
+        let mut cells = Vec::new();
+        for series in SERIES.into_iter().filter(|name| wanted.as_ref().is_none_or(|all| all.contains(name))) {
+            for point in sweep.forms.iter().flat_map(|form| sweep.points(series, *form)) {
+                let able = devices.iter().filter_map(|name| find(name));
+                cells.extend(able.filter(|device| plays(*device, series, &point)).map(|device| Cell {
+                    experiment: ABOUT.name.to_owned(),
+                    series: series.to_owned(),
+                    device: device.card().name.to_owned(),
+                    point: point.clone(),
+                    repeat: 0,
+                }));
+            }
+        }
+        Ok(cells)
+    }
+
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let load = match cell.series.as_str() {
+            "outer" => 0.2,
+            "call" => 2.0 * (180.0 * asked.scale).clamp(0.3, 180.0) + 1.0,
+            "cpu" => (60.0 * asked.scale).clamp(0.2, 60.0),
+            "connection" | "web" => 1.0 + 60.0 * asked.scale,
+            _ => 2.0 + 4.0 * asked.scale.min(0.02) * 50.0,
+        };
+        load + 1.5
+    }
+
+    fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        Ok(Box::new(Site::new(line)?))
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let figure = |(title, series, value, form)| Figure {
+            group: if form == 1.0 { "Co-located" } else { "Decoupled" },
+            title,
+            series,
+            axis: "background",
+            axis_title: "background, Mbit/s",
+            value,
+            kind: Kind::Lines,
+            at: if form == 1.0 { &CO_LOCATED } else { &DECOUPLED },
+            logarithmic: false,
+        };
+        [1.0, 2.0]
+            .into_iter()
+            .flat_map(|form| {
+                [
+                    ("Call set-up", "call", "setup", form),
+                    ("Jitter", "call", "jitter", form),
+                    ("Throughput of audio", "call", "throughput", form),
+                    ("Loss of audio", "call", "loss", form),
+                    ("Round-trip time", "rtt", "response", form),
+                ]
+            })
+            .map(figure)
+            .collect()
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Finding> {
+        findings(results)
+    }
+}
+
+/// Places of figures: IPv6 over links of the paper's rate.
+const CO_LOCATED: [(&str, f64); 3] = [("form", 1.0), ("version", 6.0), ("link", FAST)];
+const DECOUPLED: [(&str, f64); 3] = [("form", 2.0), ("version", 6.0), ("link", FAST)];

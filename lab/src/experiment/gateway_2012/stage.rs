@@ -1,0 +1,238 @@
+//! One measurement: through the boxes with background traffic, and by the bare wire with the same right after it.
+
+use super::form::Form;
+use super::measures::{calls, connections, echoes, outer, pages, pings, some};
+use super::scene::{Offered, Scene, any};
+use super::topology::{Path, bare};
+use crate::device::Device;
+use crate::experiment::contract::{Line, Stage};
+use crate::experiment::sheet::Sheet;
+use crate::failure::{Failure, Result};
+use crate::interrupt;
+use crate::load::{BackgroundReport, CallReport, Histogram, Outcome};
+use crate::measure::{Cores, Meter, Reading};
+use crate::results::{Asked, Cell, Unit};
+use std::time::{Duration, Instant};
+
+/// The paper's audio.
+const AUDIO: f64 = 180.0;
+/// Readings of the CPU time at each rate.
+const READINGS: u32 = 10;
+/// Octets that a tunnel's header adds.
+const TUNNEL: f64 = 20.0;
+/// Octets of a frame that are counted by no IP packet: Ethernet's header and check sequence, preamble and gap.
+const ETHERNET: f64 = 38.0;
+
+/// A site's boxes, built for one form at a time.
+pub struct Site {
+    scene: Option<Scene>,
+    device: &'static dyn Device,
+    cores: Cores,
+    asked: Asked,
+}
+
+impl Site {
+    /// Nothing is built before the first cell, which says for which form.
+    pub fn new(line: &Line<'_>) -> Result<Self> {
+        let name = line.device.card().name;
+        let device = crate::device::find(name);
+        let device = device.ok_or_else(|| Failure::Unexpected(format!("no device is named {name}")))?;
+        Ok(Self { scene: None, device, cores: line.cores, asked: line.asked.clone() })
+    }
+
+    fn scene(&mut self, cell: &Cell) -> Result<&mut Scene> {
+        let form = Form::of(cell.at("form"));
+        let form = form.ok_or_else(|| Failure::Unexpected("no form has this number".to_owned()))?;
+        if self.scene.as_ref().is_none_or(|scene| scene.form() != form) {
+            // The old one ends before.
+            self.scene = None;
+            let line = Line { device: self.device, cores: self.cores, asked: &self.asked };
+            self.scene = Some(Scene::build(form, self.device, &line)?);
+        }
+        let scene = self.scene.as_mut();
+        let scene = scene.ok_or_else(|| Failure::Unexpected("there is no scene".to_owned()))?;
+        scene.limit(cell.at("link"))?;
+        Ok(scene)
+    }
+}
+
+impl Stage for Site {
+    fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
+        let scale = self.asked.scale;
+        let scene = self.scene(cell)?;
+        let offered =
+            Offered { megabits: cell.at("background"), octets: cell.at("packet").max(200.0) as usize };
+        let is_six = cell.at("version") != 4.0;
+        let run = Run { scene, offered, is_six, link: cell.at("link") };
+        match cell.series.as_str() {
+            "connection" => run.connection(count(10_000.0, scale), sheet)?,
+            "web" => run.web(cell.at("page") as usize, count(2_000.0, scale), sheet)?,
+            "call" => {
+                let talk = Duration::from_secs_f64((AUDIO * scale).clamp(0.3, AUDIO));
+                run.call(count(1_000.0, scale).min(50) as u32, talk, sheet)?;
+            }
+            "rtt" => run.rtt((5_000.0 * scale).clamp(10.0, 100.0) as u16, sheet)?,
+            "outer" => run.outer(5, sheet)?,
+            _ => run.cpu(Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0)), sheet)?,
+        }
+        scene.commands().into_iter().for_each(|line| sheet.command(line));
+        Ok(())
+    }
+}
+
+fn count(at_one: f64, scale: f64) -> u64 {
+    (at_one * scale).clamp(10.0, at_one) as u64
+}
+
+struct Run<'a> {
+    scene: &'a Scene,
+    offered: Offered,
+    is_six: bool,
+    link: f64,
+}
+
+impl Run<'_> {
+    /// The load through the boxes, and by the bare wire, both with the background; the verdict is that of the first one.
+    fn both<T>(
+        &self,
+        sheet: &mut Sheet,
+        load: impl Fn(&Path) -> Result<T>,
+        outcome: impl Fn(&T) -> &Outcome,
+    ) -> Result<[T; 2]> {
+        let with_background = |path: Path, background: Path| -> Result<(T, Option<BackgroundReport>)> {
+            let background = self.scene.background(&background, self.offered)?;
+            let done = load(&path)?;
+            Ok((done, background.map(|background| background.end()).transpose()?))
+        };
+        let (before, start) = (self.scene.spent()?, Instant::now());
+        let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
+        let (through, background) = with_background(self.scene.path(self.is_six), self.scene.path(true))?;
+        let spent = self.scene.spent()?.saturating_sub(before);
+        let mut all = outcome(&through).clone();
+        if let Some(background) = &background {
+            all.cost.cpu += background.outcome.cost.cpu;
+        }
+        sheet.tester(meter.end(&all, spent)?);
+        sheet.value("cpu", spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9), Unit::Cores);
+        if let Some(report) = &background {
+            self.note(report, sheet);
+        }
+        let (wire, _) = with_background(bare(self.is_six), bare(true))?;
+        Ok([through, wire])
+    }
+
+    /// What the background was, with the tunnel's header on the wire.
+    fn note(&self, report: &BackgroundReport, sheet: &mut Sheet) {
+        let octets = self.offered.octets as f64;
+        let wire = report.packet_bits * (octets + TUNNEL + ETHERNET) / octets;
+        sheet.value("background-payload", report.payload_bits, Unit::BitsPerSecond);
+        sheet.value("background-wire", wire, Unit::BitsPerSecond);
+        sheet.value("background-lost", report.outcome.loss(), Unit::Lost);
+        if self.link > 0.0 && wire >= self.link * 1e6 * 0.95 {
+            sheet.link_was_full();
+        }
+    }
+
+    fn connection(&self, count: u64, sheet: &mut Sheet) -> Result<()> {
+        let load = |path: &Path| connections(self.scene, path, count);
+        let [(through, seen), (_, wire)] = self.both(sheet, load, |(outcome, _)| outcome)?;
+        some(&seen.client, "a connection")?;
+        sheet.value("made", through.answered as f64, Unit::Count);
+        sheet.value("failed", through.lost as f64, Unit::Count);
+        sheet.times("connection-at-server", &seen.server)?;
+        less_wire("connection", &seen.client, &wire.client, sheet)
+    }
+
+    fn web(&self, octets: usize, count: u64, sheet: &mut Sheet) -> Result<()> {
+        let load = |path: &Path| pages(self.scene, path, octets, count);
+        let [(through, seen), (wire, wire_seen)] = self.both(sheet, load, |(outcome, _)| outcome)?;
+        some(&seen.client, "an answer of the web server")?;
+        sheet.value("pages", through.answered as f64, Unit::Count);
+        sheet.value("failed", through.lost as f64, Unit::Count);
+        sheet.times("response-at-server", &seen.server)?;
+        less_wire("response", &seen.client, &wire_seen.client, sheet)?;
+        less_wire("page-time", &through.latency, &wire.latency, sheet)
+    }
+
+    /// Messages carry the caller's own address: behind a NAT of IPv4 that does not change them, audio to the caller does not arrive.
+    fn call(&self, count: u32, talk: Duration, sheet: &mut Sheet) -> Result<()> {
+        let load = |path: &Path| calls(self.scene, path, count, talk);
+        let [(through, seen), (wire, wire_seen)] = self.both(sheet, load, |(report, _)| &report.up)?;
+        some(&seen.client, "an answer to a call")?;
+        sheet.value("made", through.made as f64, Unit::Count);
+        sheet.value("failed", through.failed as f64, Unit::Count);
+        sheet.times("setup-at-server", &seen.server)?;
+        less_wire("setup", &seen.client, &wire_seen.client, sheet)?;
+        let jitter = |report: &CallReport| report.up.jitter.unwrap_or(0.0) / 1e6;
+        sheet.value("jitter", jitter(&through), Unit::Milliseconds);
+        sheet.value("jitter-wire", jitter(&wire), Unit::Milliseconds);
+        let each = through.up.octets as f64 / through.up.sent.max(1) as f64;
+        sheet.value("throughput", through.up.per_second() * each * 8.0, Unit::BitsPerSecond);
+        sheet.value("sent", through.up.sent as f64, Unit::Count);
+        sheet.value("arrived", through.up.answered as f64, Unit::Count);
+        sheet.value("loss", through.up.loss(), Unit::Lost);
+        let lost_back = through.down.sent + through.down.refused - through.down.answered;
+        let back = lost_back as f64 / (through.down.sent + through.down.refused).max(1) as f64;
+        sheet.value("loss-back", back, Unit::Share);
+        Ok(())
+    }
+
+    fn rtt(&self, count: u16, sheet: &mut Sheet) -> Result<()> {
+        let load = |path: &Path| -> Result<_> {
+            Ok((echoes(self.scene, path, count)?, pings(self.scene, path, count)?))
+        };
+        let [(through, by_ping), (wire, _)] = self.both(sheet, load, |(outcome, _)| outcome)?;
+        some(&through.latency, "an echo reply")?;
+        less_wire("response", &through.latency, &wire.latency, sheet)?;
+        sheet.value("loss", through.loss(), Unit::Lost);
+        sheet.value("answered", through.answered as f64, Unit::Count);
+        let mean = by_ping.milliseconds.iter().sum::<f64>() / by_ping.milliseconds.len().max(1) as f64;
+        sheet.value("by-ping", mean, Unit::Milliseconds);
+        sheet.value("answered-ping", f64::from(by_ping.answered), Unit::Count);
+        Ok(())
+    }
+
+    fn outer(&self, count: u16, sheet: &mut Sheet) -> Result<()> {
+        let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
+        let (answered, [own, nat], back) = outer(self.scene, &self.scene.path(true), count)?;
+        sheet.tester(meter.end(&Outcome::default(), Duration::ZERO)?);
+        sheet.value("answered", answered as f64, Unit::Count);
+        sheet.value("own-address", own as f64, Unit::Count);
+        sheet.value("nat-address", nat as f64, Unit::Count);
+        sheet.value("back", back as f64, Unit::Count);
+        Ok(())
+    }
+
+    /// The CPU time of the boxes in each of several intervals. IPv4 is offered as datagrams of the same size.
+    fn cpu(&self, time: Duration, sheet: &mut Sheet) -> Result<()> {
+        let path = self.scene.path(self.is_six);
+        let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
+        let begun = self.scene.spent()?;
+        let background = self.scene.background(&path, self.offered)?;
+        let background = background
+            .ok_or_else(|| Failure::Unexpected(format!("nothing is offered to {:?}", any(path.server))))?;
+        let mut shares = Vec::new();
+        for _ in 0..READINGS {
+            let (start, before) = (Instant::now(), self.scene.spent()?);
+            interrupt::pause(time / READINGS)?;
+            let spent = self.scene.spent()?.saturating_sub(before);
+            shares.push(spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9));
+        }
+        let report = background.end()?;
+        sheet.tester(meter.end(&report.outcome, self.scene.spent()?.saturating_sub(begun))?);
+        sheet.spread("cpu", &shares, Unit::Cores);
+        sheet.value("sent", report.outcome.sent as f64, Unit::Count);
+        sheet.value("arrived", report.outcome.answered as f64, Unit::Count);
+        self.note(&report, sheet);
+        Ok(())
+    }
+}
+
+/// Times through the boxes, by the bare wire, and the difference of their means.
+fn less_wire(name: &str, through: &Histogram, wire: &Histogram, sheet: &mut Sheet) -> Result<()> {
+    sheet.times(name, through)?;
+    sheet.times(&format!("{name}-wire"), wire)?;
+    let more = (through.mean() - wire.mean()) / 1e6;
+    sheet.value(&format!("{name}-net"), more, Unit::Milliseconds);
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Frames that the kernel makes, through a device: above the rate that sockets reach, so that it is the device that is measured.
+//!
+//! What the device's links receive is worked on by threads on the device's core, and what the tester's links receive by threads on the tester's:
+//! else the kernel lets the CPU that sends a frame do all that follows.
+
+use crate::affinity::pin_thread;
+use crate::device::{CpuReading, CpuSource, MemoryReading, Running};
+use crate::failure::{Failure, Result};
+use crate::load::{
+    FlowState, FrameEnds, FrameStream, Load, Outcome, Pace, StampedFrames, StampedSink, Trip, Until,
+    XdpResponder, compile_stamped, link_address,
+};
+use crate::measure::{Cores, ReceivingThreads};
+use crate::results::Machine;
+use crate::topology::Network;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A host and its link.
+pub type End = (&'static str, &'static str);
+
+/// A way through a device for frames.
+pub struct Live {
+    network: Arc<Network>,
+    cores: Cores,
+    near: End,
+    far: End,
+    /// The device's link to the far end.
+    outside: End,
+    object: PathBuf,
+    threads: ReceivingThreads,
+    _tester: [ReceivingThreads; 2],
+    /// The link address of the device's link to the near end.
+    door: [u8; 6],
+}
+
+impl Live {
+    /// From the near end's link to the far end's, through a host with these links.
+    ///
+    /// # Errors
+    /// This machine loads no programs of BPF.
+    pub fn new(
+        network: &Arc<Network>,
+        cores: Cores,
+        (near, far): (End, End),
+        (host, [inside, outside]): (&'static str, [&'static str; 2]),
+        is_process: bool,
+    ) -> Result<Self> {
+        if !Machine::here().bpf {
+            return Err(Failure::Unexpected(
+                "frames made in the kernel need permission to load BPF programs".to_owned(),
+            ));
+        }
+        let object = compile_stamped(network.folder())?;
+        // The kernel's own forwarding has nobody to share its core with; others would only make it wait.
+        let start = if is_process { ReceivingThreads::start_as_equals } else { ReceivingThreads::start };
+        let threads = start(network, host, &[inside, outside], cores.device)?;
+        let of_tester = |(host, link): End| ReceivingThreads::start(network, host, &[link], cores.tester);
+        let tester = [of_tester(near)?, of_tester(far)?];
+        let door = link_address(network.host(host)?, inside)?;
+        let network = Arc::clone(network);
+        Ok(Self {
+            network,
+            cores,
+            near,
+            far,
+            outside: (host, outside),
+            object,
+            threads,
+            _tester: tester,
+            door,
+        })
+    }
+
+    /// The link address to which the near end sends.
+    pub const fn door(&self) -> [u8; 6] {
+        self.door
+    }
+
+    /// Does something with a sender at the near end, and a sink at the far one; or at the near one, with a responder at the far one.
+    ///
+    /// # Errors
+    /// The kernel refuses a program, or `work` fails.
+    pub fn with<T>(
+        &self,
+        ends: &FrameEnds,
+        trip: Trip,
+        work: impl FnOnce(&Stream<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
+        let (_responder, sink) = match trip {
+            Trip::OneWay => (None, StampedSink::attach(&self.object, far, self.far.1)?),
+            Trip::Round => {
+                let (host, link) = (self.network.host(self.outside.0)?, self.outside.1);
+                let has_program = host.ip(&format!("link show {link}"))?.contains("prog/xdp");
+                let other_end = (!has_program).then_some((host, link));
+                let responder = XdpResponder::attach(&self.object, (far, self.far.1), other_end)?;
+                (Some(responder), StampedSink::attach(&self.object, near, self.near.1)?)
+            }
+        };
+        let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
+        work(&Stream { frames: FrameStream { sender: &sender, sink: &sink }, core: self.cores.tester })
+    }
+
+    /// The first phase of RFC 9693 (§4.2): one frame of each flow from the near end, which establishes its connection; and what the far end's state table
+    /// has then.
+    ///
+    /// # Errors
+    /// The kernel refuses a program.
+    pub fn establish(&self, ends: &FrameEnds, pace: Pace) -> Result<(Outcome, Vec<FlowState>)> {
+        let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
+        let sink = StampedSink::attach_noting(&self.object, (far, self.far.1), ends.flows)?;
+        let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
+        let frames = FrameStream { sender: &sender, sink: &sink };
+        let outcome =
+            Stream { frames, core: self.cores.tester }.run(pace, Until::Count(ends.flows.into()))?;
+        Ok((outcome, sink.states()?))
+    }
+
+    /// Sends a frame to each of these states from the far end, which is this address and port: a connection that exists lets it through.
+    ///
+    /// # Errors
+    /// The kernel refuses a program.
+    pub fn validate(&self, from: (IpAddr, u16), states: &[FlowState], pace: Pace) -> Result<Outcome> {
+        let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
+        let sink = StampedSink::attach(&self.object, near, self.near.1)?;
+        let to = link_address(self.network.host(self.outside.0)?, self.outside.1)?;
+        let (source, port) = from;
+        let flows = states.len() as u32;
+        let ends = FrameEnds { to, source, destination: source, port, flows, octets: 0 };
+        let sender = StampedFrames::replies(&self.object, &ends, states, (far, self.far.1))?;
+        let frames = FrameStream { sender: &sender, sink: &sink };
+        Stream { frames, core: self.cores.tester }.run(pace, Until::Count(states.len() as u64))
+    }
+
+    /// The device with the CPU time of the threads that receive for it.
+    pub fn counting<'a>(&'a self, running: &'a dyn Running) -> impl Running + 'a {
+        WithThreads { running, threads: &self.threads }
+    }
+}
+
+/// Frames that are sent by the tester's core.
+pub struct Stream<'a> {
+    /// The frames.
+    pub frames: FrameStream<'a>,
+    /// That core.
+    pub core: Option<usize>,
+}
+
+impl Load for Stream<'_> {
+    fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                self.core.map_or(Ok(()), pin_thread)?;
+                self.frames.run(pace, until)
+            });
+            running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// A device, and the threads that receive for it.
+struct WithThreads<'a> {
+    running: &'a dyn Running,
+    threads: &'a ReceivingThreads,
+}
+
+impl Running for WithThreads<'_> {
+    fn restart(&mut self) -> Result<()> {
+        Err(Failure::Unexpected("a device is not restarted while it is measured".to_owned()))
+    }
+
+    /// The kernel's own forwarding is all in its threads.
+    fn cpu(&self) -> Result<CpuReading> {
+        let (own, threads) = (self.running.cpu()?, self.threads.cpu()?);
+        Ok(match own.source {
+            CpuSource::Interrupts => CpuReading { spent: threads, source: CpuSource::KernelThreads },
+            CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => {
+                CpuReading { spent: own.spent + threads, source: own.source }
+            }
+        })
+    }
+
+    fn memory(&self) -> Result<Option<MemoryReading>> {
+        self.running.memory()
+    }
+
+    fn counters(&self) -> Result<Vec<(String, u64)>> {
+        self.running.counters()
+    }
+
+    fn commands(&self) -> Vec<String> {
+        self.running.commands()
+    }
+}

@@ -1,0 +1,59 @@
+//! One measurement of a device under a load: what every experiment writes about it, whatever the load.
+
+use super::sheet::Sheet;
+use crate::device::{CpuSource, Running};
+use crate::failure::Result;
+use crate::load::Outcome;
+use crate::measure::{Cores, Meter, Reading};
+use crate::results::Unit;
+use std::time::{Duration, Instant};
+
+/// A load that has run, and what it cost the device.
+pub struct Measured {
+    /// What the load has seen.
+    pub outcome: Outcome,
+    /// CPU time of the device.
+    pub spent: Duration,
+}
+
+impl Measured {
+    /// The device's CPU time for each of `count` packets, files or transactions.
+    pub fn nanoseconds_each(&self, count: f64) -> f64 {
+        self.spent.as_nanos() as f64 / count.max(1.0)
+    }
+
+    /// How many of `count` the device does in a second of CPU time.
+    pub fn per_cpu_second(&self, count: f64) -> f64 {
+        count / self.spent.as_secs_f64().max(1e-9)
+    }
+}
+
+/// Runs a load, and writes on the sheet what it cost, what the device used and how its counters rose.
+pub fn measure(
+    running: &dyn Running,
+    (cores, reading): (Cores, Reading),
+    sheet: &mut Sheet,
+    load: impl FnOnce() -> Result<Outcome>,
+) -> Result<Measured> {
+    let (counters, cpu) = (running.counters()?, running.cpu()?);
+    let (meter, start) = (Meter::begin(cores, reading)?, Instant::now());
+    let outcome = load()?;
+    let took = start.elapsed();
+    let after = running.cpu()?;
+    let spent = after.spent.saturating_sub(cpu.spent);
+    // Interrupts are the core's, which the meter reads itself.
+    let own = if after.source == CpuSource::Interrupts { Duration::ZERO } else { spent };
+    sheet.tester(meter.end(&outcome, own)?);
+    sheet.value("cpu", spent.as_secs_f64() / took.as_secs_f64().max(1e-9), Unit::Cores);
+    if let Some(memory) = running.memory()? {
+        sheet.value("memory", memory.octets as f64 / 1_024.0, Unit::Kibibytes);
+    }
+    for (name, value) in running.counters()? {
+        let before = counters.iter().find(|(other, _)| *other == name).map_or(0, |(_, before)| *before);
+        // The size of a table is not a sum.
+        let rise = if name == "connections" { value } else { value.saturating_sub(before) };
+        sheet.value(&name.replace('_', "-"), rise as f64, Unit::Count);
+    }
+    running.commands().into_iter().for_each(|line| sheet.command(line));
+    Ok(Measured { outcome, spent })
+}

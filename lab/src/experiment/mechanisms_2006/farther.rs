@@ -1,0 +1,152 @@
+//! The mechanisms over more hops, over a narrower second link, with background, and when nobody uses them.
+
+use super::stage::Kind;
+use crate::device::{Device, find};
+use crate::experiment::contract::{Line, Stage};
+use crate::experiment::sheet::Sheet;
+use crate::experiment::three_routers::{AtWork, Stream, Target, Terrain, Way, bits_per_second};
+use crate::failure::{Failure, Result};
+use crate::load::Outcome;
+use crate::measure::{Capture, Cores};
+use crate::namespace::command;
+use crate::results::{Asked, Cell, Unit};
+use std::time::{Duration, Instant};
+
+/// Half of the paper's links, in bits a second.
+const HALF: f64 = 50e6;
+/// Octets of a packet of background.
+const PACKET: usize = 1_400;
+/// The MTU of the narrower link.
+pub const NARROW: u32 = 1_400;
+/// Echo requests over the narrower link; the first ones find the path's MTU.
+const REQUESTS: u32 = 6;
+
+/// A mechanism in one terrain at a time.
+pub struct Farther {
+    at_work: Option<(Way, Terrain, AtWork)>,
+    device: &'static dyn Device,
+    cores: Cores,
+    asked: Asked,
+}
+
+impl Farther {
+    /// Nothing is built before the first cell, which says which mechanism, and where.
+    pub fn new(line: &Line<'_>) -> Result<Self> {
+        let name = line.device.card().name;
+        let device = find(name);
+        let device = device.ok_or_else(|| Failure::Unexpected(format!("no device is named {name}")))?;
+        Ok(Self { at_work: None, device, cores: line.cores, asked: line.asked.clone() })
+    }
+
+    fn at_work(&mut self, cell: &Cell) -> Result<&AtWork> {
+        let number = cell.at("way") as usize;
+        let way = Way::ALL.get(number.wrapping_sub(1)).copied();
+        let way = way.ok_or_else(|| Failure::Unexpected(format!("no mechanism has the number {number}")))?;
+        let mtu = if cell.series == "narrow" { NARROW } else { Terrain::DRAWN.mtu };
+        let terrain = Terrain { hops: (cell.at("hops") as usize).max(1), mtu };
+        if self.at_work.as_ref().is_none_or(|(of, at, _)| (*of, *at) != (way, terrain)) {
+            // The old one ends before.
+            self.at_work = None;
+            let line = Line { device: self.device, cores: self.cores, asked: &self.asked };
+            self.at_work = Some((way, terrain, AtWork::build(way, terrain, &line)?));
+        }
+        let at_work = self.at_work.as_ref().map(|(.., at_work)| at_work);
+        at_work.ok_or_else(|| Failure::Unexpected("no mechanism is at work".to_owned()))
+    }
+}
+
+impl Stage for Farther {
+    fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
+        let scale = self.asked.scale;
+        let at_work = self.at_work(cell)?;
+        match cell.series.as_str() {
+            "hops" => hops(at_work, cell, scale, sheet)?,
+            "narrow" => narrow(at_work, cell, sheet)?,
+            _ => control(at_work, Duration::from_secs_f64((60.0 * scale).clamp(1.0, 60.0)), sheet)?,
+        }
+        at_work.commands().into_iter().for_each(|line| sheet.command(line));
+        Ok(())
+    }
+}
+
+/// Response time and throughput over TCP, with background or without, through the mechanism and natively.
+fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<()> {
+    let [target, native] = [at_work.way().target(), at_work.way().native()];
+    let is_ping = cell.at("load") == f64::from(Kind::Ping as u8);
+    let load = |target: Target| -> Result<Outcome> {
+        at_work.is_reached(target, 512)?;
+        let has_background = cell.at("background") > 0.0;
+        let background = has_background.then(|| at_work.background(target, PACKET, HALF)).transpose()?;
+        let outcome = match is_ping {
+            true => at_work.echo(target, 512, (10_000.0 * scale).clamp(20.0, 10_000.0) as u16)?,
+            false => {
+                let stream = Stream { write: 1_024, no_delay: false, segment: None };
+                at_work.tcp(target, stream, Duration::from_secs_f64((60.0 * scale).clamp(0.1, 60.0)))?
+            }
+        };
+        background.map_or(Ok(()), |background| background.end().map(drop))?;
+        Ok(outcome)
+    };
+    let (through, cost, _) = at_work.metered(|| load(target))?;
+    let past = load(native)?;
+    sheet.tester(cost);
+    if is_ping {
+        sheet.times("response", &through.latency)?;
+        sheet.times("native-response", &past.latency)?;
+        sheet.value("answered", through.answered as f64, Unit::Count);
+        sheet.value("loss", through.loss(), Unit::Lost);
+    } else {
+        sheet.value("throughput", bits_per_second(through.octets, &through), Unit::BitsPerSecond);
+        sheet.value("native-throughput", bits_per_second(past.octets, &past), Unit::BitsPerSecond);
+    }
+    Ok(())
+}
+
+/// Pings that the sender may split on its way, or must not: how many were answered.
+fn narrow(at_work: &AtWork, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
+    let octets = cell.at("octets") as u32;
+    let discover = if cell.at("df") > 0.0 { "do" } else { "dont" };
+    let client = at_work.network().host("client")?;
+    let answered = |target: Target, sheet: &mut Sheet| -> Result<f64> {
+        let mut ping = command("ping")?;
+        ping.args(["-n", "-c", &REQUESTS.to_string(), "-i", "0.05", "-W", "0.5", "-M", discover]);
+        ping.args(["-s", &octets.to_string(), &target.address.to_string()]);
+        let finished = client.run(ping, Duration::from_secs(20))?;
+        sheet.command(finished.typed.clone());
+        Ok(finished.stdout.matches(" bytes from ").count() as f64)
+    };
+    let [target, native] = [at_work.way().target(), at_work.way().native()];
+    let mut through = 0.0;
+    let (_, cost, _) = at_work.metered(|| {
+        through = answered(target, sheet)?;
+        Ok(Outcome::default())
+    })?;
+    sheet.tester(cost);
+    sheet.value("sent", f64::from(REQUESTS), Unit::Count);
+    sheet.value("answered", through, Unit::Count);
+    let natively = answered(native, sheet)?;
+    sheet.value("answered-natively", natively, Unit::Count);
+    Ok(())
+}
+
+/// What a mechanism sends when nobody uses it, and its CPU time then. Neighbour discovery of the links is not counted.
+fn control(at_work: &AtWork, idle: Duration, sheet: &mut Sheet) -> Result<()> {
+    let (host, link) = match at_work.way() {
+        Way::Teredo => ("middle", "down0"),
+        _ => ("b", "in0"),
+    };
+    let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;
+    sheet.tester(cost);
+    let capture = Capture::start(at_work.network(), host, link, "ip or (ip6 and not icmp6)")?;
+    let (start, before) = (Instant::now(), at_work.spent()?);
+    std::thread::sleep(idle);
+    let spent = at_work.spent()?.saturating_sub(before);
+    let took = start.elapsed().as_secs_f64().max(1e-9);
+    let packets = capture.end()?;
+    sheet.value("idle", took * 1e3, Unit::Milliseconds);
+    sheet.value("packets", packets.len() as f64, Unit::Count);
+    let octets: usize = packets.iter().map(|seen| seen.packet.len()).sum();
+    sheet.value("octets", octets as f64, Unit::Octets);
+    sheet.value("cpu", spent.as_secs_f64() / took, Unit::Cores);
+    Ok(())
+}

@@ -1,0 +1,273 @@
+//! What is measured, and what it is about.
+
+use super::farther::Farther;
+use super::findings::findings;
+use super::overhead::Form;
+use super::published::PUBLISHED;
+use super::stage::{Headers, Kind, Mechanism};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind as Shape, Table};
+use crate::device::{Needs, TaskKind, find};
+use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
+use crate::failure::Result;
+use crate::results::{Asked, Cell, Results};
+use std::collections::BTreeMap;
+
+/// The experiment.
+pub struct Mechanisms2006;
+
+const COLUMNS: &[Column] = &[
+    Column { value: "response", title: "response" },
+    Column { value: "native-response", title: "native response" },
+    Column { value: "throughput", title: "throughput" },
+    Column { value: "native-throughput", title: "native throughput" },
+    Column { value: "transactions", title: "transactions" },
+    Column { value: "native-transactions", title: "native transactions" },
+    Column { value: "cpu", title: "CPU of both ends" },
+];
+
+const fn table(title: &'static str, way: Way) -> Table {
+    Table { title, series: way.name(), axes: &["load", "octets"], columns: COLUMNS }
+}
+
+const ABOUT: About = About {
+    name: "mechanisms-2006",
+    question: "What do seven mechanisms cost against native IPv4 and IPv6 by the same routers?",
+    source: "M. Shin, H. Kim, D. Santay, D. Montgomery: An empirical analysis of IPv6 transition mechanisms, 2006",
+    topology: DRAWING,
+    notes: &[
+        "Forms of headers: 1 IPv4, 2 IPv6, 3 IPv6 in IPv4, 4 IPv4 in IPv6, 5 IPv6 in UDP in IPv4. They are computed from packets that our encoders write, in a frame of 1,514 octets, as a share of the data; the paper truncates, and its 4.25 % is a misprint of 4.22 %.",
+        "Loads: 1 echo requests, 2 TCP, 3 UDP, 4 transactions over UDP, 5 over a TCP connection, 6 over a TCP connection each, 7 TCP with a segment for each write, 8 TCP with segments of that size at most. Transactions have 16 octets each way.",
+        "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell; the verdict is that of the load through the mechanism.",
+        "Configured tunnels and 6to4 are between routers a and c, ISATAP between the client and router c, NAT64 stands for NAT-PT, DS-Lite for DSTM: both translate or tunnel what the papers' did, with a state of another kind.",
+        "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
+        "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
+        "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
+        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not; the first requests find the path's MTU.",
+        "The control plane is what passes router b, or the NAT's link, while nobody uses the mechanism.",
+        "The published CPU figures are increases on the paper's routers, averages over its sizes.",
+    ],
+    tables: &[
+        Table {
+            title: "Headers in a frame of 1,514 octets",
+            series: "overhead",
+            axes: &["form"],
+            columns: &[
+                Column { value: "data-tcp", title: "data with TCP" },
+                Column { value: "overhead-tcp", title: "overhead with TCP" },
+                Column { value: "data-udp", title: "data with UDP" },
+                Column { value: "overhead-udp", title: "overhead with UDP" },
+            ],
+        },
+        table("Configured tunnel", Way::Configured),
+        table("6to4", Way::SixToFour),
+        table("ISATAP", Way::Isatap),
+        table("NAT64", Way::Nat64),
+        table("NAT46", Way::Nat46),
+        table("DS-Lite", Way::DsLite),
+        table("Teredo", Way::Teredo),
+        Table {
+            title: "Over hops, with background and without",
+            series: "hops",
+            axes: &["way", "hops", "load", "background"],
+            columns: &[
+                Column { value: "response", title: "response" },
+                Column { value: "native-response", title: "native response" },
+                Column { value: "throughput", title: "throughput" },
+                Column { value: "native-throughput", title: "native throughput" },
+                Column { value: "loss", title: "loss" },
+            ],
+        },
+        Table {
+            title: "Pings over a narrower second link",
+            series: "narrow",
+            axes: &["way", "octets", "df"],
+            columns: &[
+                Column { value: "sent", title: "sent" },
+                Column { value: "answered", title: "answered" },
+                Column { value: "answered-natively", title: "answered natively" },
+            ],
+        },
+        Table {
+            title: "Control plane of an idle mechanism",
+            series: "control",
+            axes: &["way"],
+            columns: &[
+                Column { value: "idle", title: "time" },
+                Column { value: "packets", title: "packets" },
+                Column { value: "octets", title: "captured octets" },
+                Column { value: "cpu", title: "CPU of all ends" },
+            ],
+        },
+    ],
+    published: PUBLISHED,
+};
+
+const USUAL: &[&str] = &["sixway"];
+const LINEUP: &[Entry] = &[
+    Entry { task: TaskKind::Configured, usual: USUAL },
+    Entry { task: TaskKind::Router6to4, usual: USUAL },
+    Entry { task: TaskKind::IsatapRouter, usual: USUAL },
+    Entry { task: TaskKind::IsatapHost, usual: USUAL },
+    Entry { task: TaskKind::Nat64, usual: USUAL },
+    Entry { task: TaskKind::Nat46, usual: USUAL },
+    Entry { task: TaskKind::Aftr, usual: USUAL },
+    Entry { task: TaskKind::B4, usual: USUAL },
+    Entry { task: TaskKind::TeredoRelay, usual: USUAL },
+];
+
+/// From the smallest to the greatest of the paper.
+const SIZES: [f64; 8] = [64.0, 128.0, 256.0, 512.0, 1_024.0, 1_400.0, 2_048.0, 3_072.0];
+const QUICK: [f64; 3] = [64.0, 1_024.0, 3_072.0];
+
+fn cell(series: &str, device: &str, point: &[(&str, f64)]) -> Cell {
+    let point = point.iter().map(|(axis, at)| ((*axis).to_owned(), *at)).collect::<BTreeMap<_, _>>();
+    Cell {
+        experiment: ABOUT.name.to_owned(),
+        series: series.to_owned(),
+        device: device.to_owned(),
+        point,
+        repeat: 0,
+    }
+}
+
+/// Whether a device can be both ends of a mechanism.
+fn plays(device: &str, way: Way) -> bool {
+    let tasks = find(device).map_or(&[][..], |device| device.tasks());
+    way.kinds().iter().all(|kind| tasks.contains(kind))
+}
+
+/// What may be chosen by `--set series`.
+const SERIES: [&str; 5] = ["overhead", "loads", "hops", "narrow", "control"];
+
+/// Places of a mechanism over hops, over the narrower link, and idle. Its own network has no hops to add.
+#[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
+fn far_points(
+    way: Way,
+    asked: &Asked,
+) -> std::result::Result<Vec<(&'static str, Vec<(&'static str, f64)>)>, String> {
+    let number = ("way", f64::from(way as u8) + 1.0);
+    let mut all = Vec::new();
+    if way != Way::Teredo {
+        let hops = asked.numbers("hops", if asked.quick { &[8.0] } else { &[1.0, 4.0, 8.0] })?;
+        let background = asked.numbers("background", if asked.quick { &[0.0] } else { &[0.0, 50.0] })?;
+        for hops in hops {
+            for background in &background {
+                for load in [Kind::Ping, Kind::Tcp] {
+                    let load = ("load", f64::from(load as u8));
+                    all.push(("hops", vec![number, ("hops", hops), load, ("background", *background)]));
+                }
+            }
+        }
+        let octets =
+            if asked.quick { &[1_500.0][..] } else { &[1_300.0, 1_360.0, 1_440.0, 1_500.0, 3_072.0] };
+        for octets in octets {
+            all.extend([0.0, 1.0].map(|df| ("narrow", vec![number, ("octets", *octets), ("df", df)])));
+        }
+    }
+    all.push(("control", vec![number]));
+    Ok(all)
+}
+
+impl Experiment for Mechanisms2006 {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NAMESPACE
+    }
+
+    fn lineup(&self) -> &[Entry] {
+        LINEUP
+    }
+
+    fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
+        let sizes = asked.numbers("sizes", if asked.quick { &QUICK } else { &SIZES })?;
+        let every: Vec<f64> = Kind::ALL.iter().map(|kind| f64::from(*kind as u8)).collect();
+        let loads = asked.numbers("loads", &every)?;
+        if let Some(wrong) = sizes.iter().find(|size| !(16.0..=60_000.0).contains(*size)) {
+            return Err(format!("--set sizes: {wrong} is not a size from 16 to 60000"));
+        }
+        let every_way: Vec<f64> = (1..=Way::ALL.len()).map(|number| number as f64).collect();
+        let ways = asked.numbers("ways", &every_way)?;
+        let is_wanted = |way: Way| ways.contains(&(f64::from(way as u8) + 1.0));
+        BadPath::of(asked)?;
+        let wanted = asked.set.get("series").map(|names| names.split(',').collect::<Vec<_>>());
+        if let Some(wrong) = wanted.iter().flatten().find(|name| !SERIES.contains(name)) {
+            return Err(format!("--set series: there is no series {wrong}; they are {}", SERIES.join(", ")));
+        }
+        let has = |series: &str| wanted.as_ref().is_none_or(|all| all.contains(&series));
+        // Headers are the same whoever sends them.
+        let mut cells: Vec<Cell> = devices
+            .first()
+            .filter(|_| has("overhead"))
+            .into_iter()
+            .flat_map(|device| {
+                (1..=Form::ALL.len()).map(|form| cell("overhead", device, &[("form", form as f64)]))
+            })
+            .collect();
+        for way in Way::ALL.into_iter().filter(|way| has("loads") && is_wanted(*way)) {
+            for device in devices.iter().filter(|device| plays(device, way)) {
+                for kind in Kind::ALL.into_iter().filter(|kind| loads.contains(&f64::from(*kind as u8))) {
+                    let load = ("load", f64::from(kind as u8));
+                    if kind.transaction().is_some() {
+                        cells.push(cell(way.name(), device, &[load]));
+                    }
+                    let sizes = sizes.iter().filter(|size| kind.has(**size));
+                    cells.extend(sizes.map(|size| cell(way.name(), device, &[load, ("octets", *size)])));
+                }
+            }
+        }
+        for way in Way::ALL.into_iter().filter(|way| is_wanted(*way)) {
+            for device in devices.iter().filter(|device| plays(device, way)) {
+                for (series, point) in far_points(way, asked)?.into_iter().filter(|(series, _)| has(series)) {
+                    cells.push(cell(series, device, &point));
+                }
+            }
+        }
+        Ok(cells)
+    }
+
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        match (cell.series.as_str(), cell.at("load")) {
+            ("overhead", _) => 0.1,
+            ("narrow", _) => 4.0,
+            ("control", _) => 3.0 + (60.0 * asked.scale).clamp(1.0, 60.0),
+            (_, 1.0) => 1.0 + 5.0 * asked.scale,
+            _ => 1.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+        }
+    }
+
+    fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        match Way::ALL.into_iter().find(|way| way.name() == cell.series) {
+            Some(way) => Ok(Box::new(Mechanism::build(way, line)?)),
+            None if cell.series == "overhead" => Ok(Box::new(Headers)),
+            None => Ok(Box::new(Farther::new(line)?)),
+        }
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let titles = ["Configured tunnel", "6to4", "ISATAP", "NAT64", "NAT46", "DS-Lite", "Teredo"];
+        let figure = |(way, title): (Way, &'static str)| Figure {
+            group: "",
+            title,
+            series: way.name(),
+            axis: "octets",
+            axis_title: "octets",
+            value: "response",
+            kind: Shape::Lines,
+            at: &[("load", 1.0)],
+            logarithmic: false,
+        };
+        Way::ALL.into_iter().zip(titles).map(figure).collect()
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Finding> {
+        findings(results)
+    }
+}

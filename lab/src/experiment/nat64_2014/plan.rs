@@ -1,0 +1,220 @@
+//! What is measured, and what it is about.
+
+use super::findings::findings;
+use super::http::Http;
+use super::icmp::Icmp;
+use super::published::PUBLISHED;
+use super::topology::{ADDRESSES, DRAWING, DRAWN};
+use super::udp::{Udp, time};
+use super::vpn::Vpn;
+use crate::analyse::{About, Column, Drawing, Finding, Headline, Table, Today};
+use crate::device::{Needs, TaskKind};
+use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::failure::Result;
+use crate::results::{Asked, Cell, Results};
+use std::collections::BTreeMap;
+
+/// The experiment.
+pub struct Nat642014;
+
+const HTTP: &[Column] = &[
+    Column { value: "files", title: "files" },
+    Column { value: "response", title: "response" },
+    Column { value: "time-of-256", title: "time of 256 files" },
+    Column { value: "cpu", title: "CPU" },
+    Column { value: "cpu-per-file", title: "CPU a file" },
+    Column { value: "files-per-cpu-second", title: "files" },
+    Column { value: "loss", title: "loss" },
+];
+
+const fn http(title: &'static str, series: &'static str) -> Table {
+    Table { title, series, axes: &["octets"], columns: HTTP }
+}
+
+const ABOUT: About = About {
+    name: "nat64-2014",
+    question: "What do translators from IPv6 to IPv4 lose, and how long do packets and files take, with one to eight clients?",
+    source: "S. Répás, P. Farnadi, G. Lencse: Performance and stability analysis of free NAT64 implementations with different protocols, 2014",
+    topology: DRAWING,
+    notes: &[
+        "Requests are counted once, as in the paper; packets both ways are twice as many.",
+        "The translation prefix is the paper's but for its bits 64 to 71, which have to be zero (RFC 6052 §2.2).",
+        "Each visit of an address has an identifier of its own, and a session is kept for a minute: so the stateful translator has nine \
+         addresses. Masquerade has one, as in the paper; its identifiers need to be distinct for each destination only.",
+        "Each flow pauses between two addresses so that one client offers at most a quarter of the device's capacity, which is measured \
+         first with eight clients that do not pause.",
+        "A closed loop does not overload a device, so no statement is made on the shape of the response time.",
+        "The device restarts before each row; the kernel's table of connections stays, and its size and what it refused are in the data.",
+        "UDP is sent as fast as the kernel makes frames, on flows that exist before: forwarded is what arrived. What the device's links \
+         receive is worked on by threads on the device's core.",
+        "In the tunnel `wget` fetches over a connection that stays where the server lets it; the translator sees one long UDP flow. OpenVPN \
+         and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",
+        "The kernel's row is native IPv6 forwarding in the same network; its CPU time is that of its core on received packets.",
+        "At scale 1 a row has 655,360 echo requests or 65,536 files for each client.",
+    ],
+    tables: &[
+        Table {
+            title: "ICMP",
+            series: "icmp",
+            axes: &["clients"],
+            columns: &[
+                Column { value: "loss", title: "loss" },
+                Column { value: "response", title: "response" },
+                Column { value: "response-max", title: "longest" },
+                Column { value: "requests", title: "requests" },
+                Column { value: "packets-both-ways", title: "packets both ways" },
+                Column { value: "cpu", title: "CPU" },
+                Column { value: "cpu-per-packet", title: "CPU a packet" },
+                Column { value: "memory", title: "memory" },
+                Column { value: "late", title: "late" },
+                Column { value: "connections", title: "tracked" },
+                Column { value: "insert-failed", title: "not tracked" },
+            ],
+        },
+        Table {
+            title: "UDP in frames that the kernel makes, far more than can be forwarded (not in the paper)",
+            series: "udp",
+            axes: &["flows"],
+            columns: &[
+                Column { value: "offered", title: "offered" },
+                Column { value: "forwarded", title: "forwarded" },
+                Column { value: "cpu-per-packet", title: "CPU a packet" },
+                Column { value: "packets-per-cpu-second", title: "packets" },
+                Column { value: "loss", title: "loss" },
+            ],
+        },
+        http("wget through a tunnel of OpenVPN over UDP, one client", "vpn"),
+        http("HTTP, one client", "http-1"),
+        http("HTTP, two clients", "http-2"),
+        http("HTTP, four clients", "http-4"),
+        http("HTTP, eight clients", "http-8"),
+    ],
+    published: PUBLISHED,
+};
+
+const HEADLINES: &[Headline] = &[
+    Headline {
+        statement: "PF over TAYGA: requests a second with eight clients",
+        published: 4.35,
+        today: Today::Ratio {
+            series: "icmp",
+            point: &[("clients", 8.0)],
+            value: "requests",
+            devices: ("sixway", "tayga-masquerade"),
+        },
+    },
+    Headline {
+        statement: "TAYGA over PF: response time with eight clients",
+        published: 8.9,
+        today: Today::Ratio {
+            series: "icmp",
+            point: &[("clients", 8.0)],
+            value: "response",
+            devices: ("tayga-masquerade", "sixway"),
+        },
+    },
+    Headline {
+        statement: "PF over TAYGA: download time of files of 12,800 octets (here: files for each second of CPU time)",
+        published: 3.5,
+        today: Today::Ratio {
+            series: "http-8",
+            point: &[("octets", 12_800.0)],
+            value: "files-per-cpu-second",
+            devices: ("sixway", "tayga-masquerade"),
+        },
+    },
+];
+
+const LINEUP: &[Entry] = &[
+    Entry { task: TaskKind::Nat64, usual: &["sixway", "sixway-xdp", "sixway-stateless", "tayga-masquerade"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+];
+
+const ALL: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+const QUICK: [f64; 2] = [1.0, 8.0];
+const SIZES: [f64; 8] = [100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 12_800.0];
+/// Those of one client and of eight, each a session.
+const FLOWS: [f64; 2] = [8.0, 64.0];
+const QUICK_SIZES: [f64; 2] = [100.0, 12_800.0];
+
+impl Experiment for Nat642014 {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NAMESPACE
+    }
+
+    fn lineup(&self) -> &[Entry] {
+        LINEUP
+    }
+
+    /// `--set protocols=icmp,udp,http,vpn` chooses.
+    fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
+        let clients = asked.numbers("clients", if asked.quick { &QUICK } else { &ALL })?;
+        if let Some(wrong) = clients.iter().find(|clients| !ALL.contains(clients)) {
+            return Err(format!("--set clients: {wrong} is not 1, 2, 4 or 8"));
+        }
+        let octets = asked.numbers("octets", if asked.quick { &QUICK_SIZES } else { &SIZES })?;
+        let protocols = asked.set.get("protocols").map_or("icmp,udp,http,vpn", String::as_str);
+        let mut places: Vec<(String, &str, f64)> = Vec::new();
+        for protocol in protocols.split(',') {
+            match protocol {
+                "icmp" => {
+                    places.extend(clients.iter().map(|clients| ("icmp".to_owned(), "clients", *clients)))
+                }
+                "udp" => places.extend(
+                    asked
+                        .numbers("flows", if asked.quick { &FLOWS[1..] } else { &FLOWS })?
+                        .into_iter()
+                        .map(|flows| ("udp".to_owned(), "flows", flows)),
+                ),
+                "http" => places.extend(clients.iter().flat_map(|clients| {
+                    octets.iter().map(move |octets| (format!("http-{clients}"), "octets", *octets))
+                })),
+                "vpn" => places.extend(octets.iter().map(|octets| ("vpn".to_owned(), "octets", *octets))),
+                other => return Err(format!("--set protocols: {other} is not icmp, udp, http or vpn")),
+            }
+        }
+        let cell = |device: &str, (series, axis, value): &(String, &str, f64)| Cell {
+            experiment: ABOUT.name.to_owned(),
+            series: series.clone(),
+            device: device.to_owned(),
+            point: BTreeMap::from([((*axis).to_owned(), *value)]),
+            repeat: 0,
+        };
+        Ok(places.iter().flat_map(|place| devices.iter().map(move |device| cell(device, place))).collect())
+    }
+
+    /// At scale 1 one client is held to a quarter of a device's 65,000 requests a second; files come at about 2,000 a second.
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        match cell.series.strip_prefix("http-").and_then(|clients| clients.parse::<f64>().ok()) {
+            Some(clients) => 1.5 + asked.scale * clients * ADDRESSES as f64 / 2_000.0,
+            None if cell.series == "udp" => 2.0 + time(asked.scale).as_secs_f64(),
+            None if cell.series == "vpn" => 3.0 + asked.scale * ADDRESSES as f64 / 1_000.0,
+            None => 2.0 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
+        }
+    }
+
+    fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        match cell.series.strip_prefix("http-").and_then(|clients| clients.parse().ok()) {
+            Some(clients) => Ok(Box::new(Http::build(clients, line)?)),
+            None if cell.series == "udp" => Ok(Box::new(Udp::build(line)?)),
+            None if cell.series == "vpn" => Ok(Box::new(Vpn::build(line)?)),
+            None => Ok(Box::new(Icmp::build(line)?)),
+        }
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Finding> {
+        findings(results)
+    }
+}

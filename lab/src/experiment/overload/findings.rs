@@ -1,0 +1,128 @@
+//! Whether a device degrades gracefully.
+
+use crate::analyse::{Finding, Outcome, groups, points};
+use crate::results::{Results, Sample};
+use std::collections::BTreeSet;
+
+/// A device that is offered too much forwards at least this share of the most that it ever did.
+const KEEPS: f64 = 0.8;
+/// From this share of its core on, a device is at its limit.
+const BUSY: f64 = 0.9;
+/// A light subscriber loses at most this share.
+const LIGHT_LOSS: f64 = 0.01;
+
+/// Two statements for each device.
+pub fn findings(results: &Results) -> Vec<Finding> {
+    let samples: Vec<Sample> =
+        results.samples.iter().filter(|sample| sample.cell.experiment == "overload").cloned().collect();
+    let devices: BTreeSet<&str> = samples.iter().map(|sample| sample.cell.device.as_str()).collect();
+    devices.iter().flat_map(|device| [keeps(&samples, device), spares(&samples, device)]).collect()
+}
+
+/// Values of a device along the load.
+fn along(samples: &[Sample], device: &str, value: &str) -> Vec<(f64, f64)> {
+    let groups = groups(samples);
+    let of = points(&groups, "load", value).into_iter().filter(|(of, ..)| *of == device);
+    of.map(|(_, load, estimate)| (load, estimate.mean)).collect()
+}
+
+/// Whether its core was at its limit in a row of more than its capacity. The tester's may have been, too: what the device forwarded is its own counter.
+fn was_busy(samples: &[Sample], device: &str) -> bool {
+    let own = samples.iter().filter(|sample| sample.cell.device == device && sample.cell.at("load") > 1.0);
+    own.map(|sample| sample.tester.device_core_busy).fold(0.0, f64::max) >= BUSY
+}
+
+/// The least that a device forwards of its best at loads above its capacity, and the load at which it does.
+fn least_kept(samples: &[Sample], device: &str) -> Option<(f64, f64)> {
+    let goodput = along(samples, device, "goodput");
+    let most = goodput.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let above = goodput.iter().filter(|(load, _)| *load > 1.0 && most > 0.0);
+    above.map(|(load, value)| (value / most, *load)).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+/// Graceful degradation: nowhere above the capacity is less forwarded than at the capacity, but for a tolerance.
+fn keeps(samples: &[Sample], device: &str) -> Finding {
+    let least = least_kept(samples, device);
+    let (kept, load) = least.unwrap_or_default();
+    let busy = was_busy(samples, device);
+    let offered = along(samples, device, "offered").iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    Finding {
+        statement: format!(
+            "{device} degrades gracefully: whatever is offered above its capacity, it forwards at least {:.0} % of its best.",
+            KEEPS * 100.0
+        ),
+        outcome: match (kept >= KEEPS, busy && least.is_some()) {
+            (_, false) => Outcome::NotShown,
+            (true, true) => Outcome::Holds,
+            (false, true) => Outcome::DoesNotHold,
+        },
+        evidence: format!(
+            "{:.0} % at least, with {load} times its capacity asked for ({offered:.0} packets a second were offered at most)",
+            kept * 100.0
+        ),
+    }
+}
+
+fn spares(samples: &[Sample], device: &str) -> Finding {
+    let loss = along(samples, device, "established-loss");
+    let worst = loss.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let busy = was_busy(samples, device);
+    Finding {
+        statement: format!(
+            "With {device} a light subscriber loses at most {:.0} % while a heavy one overloads the device.",
+            LIGHT_LOSS * 100.0
+        ),
+        outcome: match (worst <= LIGHT_LOSS, busy) {
+            (_, false) => Outcome::NotShown,
+            (true, true) => Outcome::Holds,
+            (false, true) => Outcome::DoesNotHold,
+        },
+        evidence: format!("{:.2} % at most", worst * 100.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Cell, TesterCost, Unit, Value, Verdict};
+    use std::collections::BTreeMap;
+
+    fn sample(load: f64, goodput: f64, device_core_busy: f64) -> Sample {
+        let cell = Cell {
+            experiment: "overload".to_owned(),
+            series: "udp".to_owned(),
+            device: "one".to_owned(),
+            point: BTreeMap::from([("load".to_owned(), load)]),
+            repeat: 0,
+        };
+        Sample {
+            cell,
+            started: String::new(),
+            took: 1.0,
+            values: BTreeMap::from([("goodput".to_owned(), Value::one(goodput, Unit::PerSecond))]),
+            verdict: Verdict::NotLoaded,
+            tester: TesterCost { device_core_busy, ..TesterCost::default() },
+            control: None,
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        }
+    }
+
+    #[test]
+    fn what_is_forwarded_at_any_load_above_the_capacity_decides() {
+        let outcome = |rows: &[(f64, f64)], busy| {
+            let samples: Vec<Sample> =
+                rows.iter().map(|(load, goodput)| sample(*load, *goodput, busy)).collect();
+            keeps(&samples, "one").outcome
+        };
+        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 100.0), (10.0, 85.0)], 1.0), Outcome::Holds);
+        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0), (10.0, 95.0)], 1.0), Outcome::DoesNotHold, "at 2");
+        assert_eq!(
+            outcome(&[(0.9, 90.0), (1.0, 100.0)], 1.0),
+            Outcome::NotShown,
+            "nothing above the capacity"
+        );
+        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0)], 0.5), Outcome::NotShown, "it was not at its limit");
+    }
+}

@@ -1,0 +1,126 @@
+//! What is measured, and what it is about.
+
+use super::findings::findings;
+use super::stage::{Loaded, time};
+use super::topology::{DRAWING, DRAWN};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind, Table};
+use crate::device::{Needs, TaskKind};
+use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::failure::Result;
+use crate::results::{Asked, Cell, Results};
+use std::collections::BTreeMap;
+
+/// The experiment.
+pub struct Overload;
+
+const ABOUT: About = About {
+    name: "overload",
+    question: "What does a device still do when more is offered than it can forward, and what do others lose by it?",
+    source: "RFC 8219 §10 (overload scalability); fairness after R. Jain, D. Chiu, W. Hawe, 1984",
+    topology: DRAWING,
+    notes: &[
+        "The heavy subscriber sends UDP packets of 16 octets on 16 flows at times that do not depend on what arrives: an open loop.",
+        "The load is a multiple of the device's capacity, which is what it forwards while packets are sent as fast as they go. What was \
+         really offered has a column: one core of a tester does not reach ten times the capacity of a fast device.",
+        "Goodput is what the device has sent to the server, by its own link's counter without the light subscriber's packets: so it does \
+         not depend on a receiver that shares its core with the sender.",
+        "The light subscriber has 500 round trips a second on four flows that exist before, and opens 20 TCP connections a second. Their \
+         times count from when they were due.",
+        "Fairness is Jain's index of what each of the two got of its max-min fair share: 1 is fair, 0.5 means that one got nothing.",
+    ],
+    tables: &[Table {
+        title: "Offered load from 0.1 to 10 times the capacity",
+        series: "udp",
+        axes: &["load"],
+        columns: &[
+            Column { value: "offered", title: "offered" },
+            Column { value: "goodput", title: "goodput" },
+            Column { value: "of-capacity", title: "of the capacity" },
+            Column { value: "established", title: "round trip of established flows" },
+            Column { value: "established-loss", title: "their loss" },
+            Column { value: "connection", title: "connection of new flows" },
+            Column { value: "new-flows", title: "new flows" },
+            Column { value: "new-loss", title: "their failures" },
+            Column { value: "fairness", title: "fairness" },
+            Column { value: "cpu-per-packet", title: "CPU a packet" },
+        ],
+    }],
+    published: &[],
+};
+
+const FIGURES: [(&str, &str, bool); 4] = [
+    ("goodput", "goodput", false),
+    ("established", "round trip of established flows", true),
+    ("new-loss", "new flows that failed", false),
+    ("fairness", "fairness between a heavy and a light subscriber", false),
+];
+
+const LINEUP: &[Entry] = &[
+    Entry { task: TaskKind::Nat64, usual: &["sixway", "sixway-stateless", "tayga-masquerade"] },
+    Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+];
+
+const ALL: [f64; 8] = [0.1, 0.5, 0.9, 1.0, 1.2, 2.0, 5.0, 10.0];
+const QUICK: [f64; 4] = [0.1, 0.9, 2.0, 10.0];
+
+impl Experiment for Overload {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NAMESPACE
+    }
+
+    fn lineup(&self) -> &[Entry] {
+        LINEUP
+    }
+
+    fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
+        let loads = asked.numbers("load", if asked.quick { &QUICK } else { &ALL })?;
+        if let Some(wrong) = loads.iter().find(|load| !(0.01..=100.0).contains(*load)) {
+            return Err(format!("--set load: {wrong} is not a multiple from 0.01 to 100"));
+        }
+        let cell = |device: &str, load: f64| Cell {
+            experiment: ABOUT.name.to_owned(),
+            series: "udp".to_owned(),
+            device: device.to_owned(),
+            point: BTreeMap::from([("load".to_owned(), load)]),
+            repeat: 0,
+        };
+        Ok(loads.iter().flat_map(|load| devices.iter().map(move |device| cell(device, *load))).collect())
+    }
+
+    /// What is lost is waited for.
+    fn seconds(&self, _cell: &Cell, asked: &Asked) -> f64 {
+        2.5 + time(asked.scale).as_secs_f64()
+    }
+
+    fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        Ok(Box::new(Loaded::build(line)?))
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let figure = |(value, title, logarithmic)| Figure {
+            group: "",
+            title,
+            series: "udp",
+            axis: "load",
+            axis_title: "offered load, in capacities",
+            value,
+            kind: Kind::Lines,
+            at: &[],
+            logarithmic,
+        };
+        FIGURES.map(figure).to_vec()
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Finding> {
+        findings(results)
+    }
+}

@@ -1,0 +1,141 @@
+//! The network: a heavy and a light subscriber, each with a link of its own, the device, and a server.
+
+use crate::analyse::{Drawing, Node, Part, Wire};
+use crate::device::{Forward, Nat44, Nat64, Place, Running, Task, TaskKind};
+use crate::experiment::contract::Line;
+use crate::failure::Result;
+use crate::measure::Cores;
+use crate::topology::Network;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// Drawn for the report.
+pub const DRAWING: &str = "\
+heavy 198.18.1.2, 2001:2:0:1::2 ─┐
+                                 ├─ device ─ 198.19.0.2, 2001:2:0:8000::2 server
+light 198.18.2.2, 2001:2:0:2::2 ─┘";
+
+/// The same with boxes and links.
+pub const DRAWN: Drawing = Drawing {
+    nodes: &[
+        Node { name: "heavy", lines: &["198.18.1.2", "2001:2:0:1::2"], column: 0, row: 0, part: Part::End },
+        Node { name: "light", lines: &["198.18.2.2", "2001:2:0:2::2"], column: 0, row: 1, part: Part::End },
+        Node { name: "device", lines: &[], column: 1, row: 0, part: Part::Device },
+        Node {
+            name: "server",
+            lines: &["198.19.0.2", "2001:2:0:8000::2"],
+            column: 2,
+            row: 0,
+            part: Part::End,
+        },
+    ],
+    links: &[
+        Wire { ends: (0, 2), label: "0.1 to 10 × capacity", is_tunnel: false },
+        Wire { ends: (1, 2), label: "a little", is_tunnel: false },
+        Wire { ends: (2, 3), label: "", is_tunnel: false },
+    ],
+};
+
+const PREFIX: &str = "2001:2:0:6464::/96";
+const POOL: &str = "198.19.1.1/32";
+const SERVER4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 2);
+const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 2);
+/// The server through NAT64.
+const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
+const OUTSIDE: &str = "out0";
+
+/// The network with a device at work.
+pub struct Scene {
+    // Dropped first: a device's end needs its network.
+    pub running: Box<dyn Running>,
+    pub network: Arc<Network>,
+    pub cores: Cores,
+    /// The server as subscribers write it.
+    pub target: IpAddr,
+    /// The address at which the server listens: any of its family.
+    pub listens: IpAddr,
+    /// Any address of the subscribers' family.
+    pub any: IpAddr,
+}
+
+impl Scene {
+    /// Builds the network, and starts the device as the first task that it can do.
+    pub fn build(line: &Line<'_>) -> Result<Self> {
+        let network = Arc::new(network(line.cores)?);
+        let place = Place {
+            network: Arc::clone(&network),
+            host: "device",
+            inside: vec!["in0", "in1"],
+            outside: vec![OUTSIDE],
+            core: line.cores.device,
+        };
+        let (four, six) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
+        let tasks = line.device.tasks();
+        let (task, target, listens, any) = if tasks.contains(&TaskKind::Nat64) {
+            let pool = if line.device.has_pool() { vec![POOL.to_owned()] } else { Vec::new() };
+            (Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool }), TRANSLATED.into(), four, six)
+        } else if tasks.contains(&TaskKind::Nat44) {
+            let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
+            (Task::Nat44(task), SERVER4.into(), four, four)
+        } else {
+            (Task::Forward(Forward), SERVER6.into(), six, six)
+        };
+        let running = line.device.start(&place, &task)?;
+        Ok(Self { running, network, cores: line.cores, target, listens, any })
+    }
+
+    /// Packets that the device has sent to the server: also those that the server had no time to take.
+    pub fn forwarded(&self) -> Result<u64> {
+        let host = self.network.host("device")?;
+        let text = host.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"))?.unwrap_or_default();
+        Ok(sent(&text, OUTSIDE).unwrap_or(0))
+    }
+}
+
+/// The packets that a link has sent: the tenth number after its name.
+fn sent(text: &str, link: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.trim_start().strip_prefix(link)?.strip_prefix(':'))?;
+    line.split_whitespace().nth(9)?.parse().ok()
+}
+
+fn network(cores: Cores) -> Result<Network> {
+    let network = Network::new(&["heavy", "light", "device", "server"])?;
+    for (number, host) in ["heavy", "light"].into_iter().enumerate() {
+        let link = format!("in{number}");
+        let subnet = number + 1;
+        network.link((host, "up0"), ("device", &link))?;
+        network.address(host, "up0", &format!("198.18.{subnet}.2/24"))?;
+        network.address(host, "up0", &format!("2001:2:0:{subnet}::2/64"))?;
+        network.address("device", &link, &format!("198.18.{subnet}.1/24"))?;
+        network.address("device", &link, &format!("2001:2:0:{subnet}::1/64"))?;
+        network.route(host, &format!("0.0.0.0/0 via 198.18.{subnet}.1"))?;
+        network.route(host, &format!("::/0 via 2001:2:0:{subnet}::1"))?;
+        if let Cores { device: Some(device), tester: Some(tester) } = cores {
+            network.receive_on("device", &link, device)?;
+            network.receive_on(host, "up0", tester)?;
+        }
+    }
+    network.link(("device", OUTSIDE), ("server", "up0"))?;
+    network.address("device", OUTSIDE, "198.19.0.1/24")?;
+    network.address("device", OUTSIDE, "2001:2:0:8000::1/64")?;
+    network.address("server", "up0", &format!("{SERVER4}/24"))?;
+    network.address("server", "up0", &format!("{SERVER6}/64"))?;
+    network.route("server", "0.0.0.0/0 via 198.19.0.1")?;
+    network.route("server", "::/0 via 2001:2:0:8000::1")?;
+    if let Cores { device: Some(device), tester: Some(tester) } = cores {
+        network.receive_on("device", OUTSIDE, device)?;
+        network.receive_on("server", "up0", tester)?;
+    }
+    Ok(network)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_packets_that_a_link_has_sent_are_read() {
+        let text = "Inter-|   Receive\n  lo: 1 2 0 0 0 0 0 0 3 4 0 0 0 0 0 0\n out0: 1 2 0 0 0 0 0 0 9 77 0 0 0 0 0 0\n";
+        assert_eq!((sent(text, "out0"), sent(text, "out1")), (Some(77), None));
+    }
+}

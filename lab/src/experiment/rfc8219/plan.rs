@@ -1,0 +1,334 @@
+//! What is measured, and what it is about.
+
+use super::dns64::Resolution;
+use super::findings::findings;
+use super::frame_sizes::{QUICK, SIZES};
+use super::frames::FrameBench;
+use super::mixed::MixedBench;
+use super::stage::{Bench, precision, time};
+use super::stateful::Stateful;
+use super::topology::{DRAWING, DRAWN};
+use crate::analyse::{About, Column, Drawing, Finding, Table};
+use crate::device::{self, Needs, TaskKind};
+use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::failure::Result;
+use crate::results::{Asked, Cell, Results};
+use std::collections::BTreeMap;
+
+/// The experiment.
+pub struct Rfc8219;
+
+const ABOUT: About = About {
+    name: "rfc8219",
+    question: "What are the throughput, frame loss rate, latency and delay variation of a translator, by the method of RFC 8219?",
+    source: "RFC 8219 with RFC 2544 and RFC 5180; the rate of new connections after RFC 9693",
+    topology: DRAWING,
+    notes: &[
+        "Frames are UDP packets on 16 flows, and the far end sends each back: both directions have the same rate, and a frame is lost \
+         if either direction loses it.",
+        "Sizes are those of frames with IPv6 on Ethernet, 84 octets at least; with IPv4 a frame has 20 octets less.",
+        "Throughput is given for no loss at all and for 0.01 %: on a virtual machine one pause of the hypervisor loses frames at any rate. \
+         A trial with more than 1 % of stolen time is repeated, three times at most.",
+        "The tester's own limit is measured first for each size; a search that passes there says nothing of the device.",
+        "A trial takes a minute at scale 1, 0.3 s at least; its length is in the data, and all trials of a search.",
+        "Latency is that of store and forward devices (RFC 1242), of the way there and back; the report has the median and the 99.9th \
+         percentile, and their difference from the least latency is the packet delay variation.",
+        "Frames that the kernel makes come back by a program at the far end. What the device's links receive is worked on by threads on \
+         the device's core, and what the tester's links receive by threads on the tester's.",
+        "For RFC 9693, one frame of each flow establishes a connection in an empty table, and the far end, which has noted where each came \
+         from, sends one frame back over each: only connections over which it comes back count. The kernel's table is deleted without a \
+         restart; other devices restart.",
+        "The rate of new connections is the highest at which each of 2,000 new flows gets an answer to its first frame.",
+    ],
+    tables: &[
+        Table {
+            title: "Throughput",
+            series: "throughput",
+            axes: &["frame"],
+            columns: &[
+                Column { value: "throughput", title: "frames, no loss" },
+                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "bits", title: "at 0.01 % loss" },
+                Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "cpu-per-packet", title: "CPU a frame" },
+                Column { value: "frames-per-cpu-second", title: "frames" },
+                Column { value: "trials", title: "trials" },
+            ],
+        },
+        Table {
+            title: "Throughput under frames that the kernel makes",
+            series: "frames",
+            axes: &["frame"],
+            columns: &[
+                Column { value: "throughput", title: "frames, no loss" },
+                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "bits", title: "at 0.01 % loss" },
+                Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "cpu-per-packet", title: "CPU a frame" },
+                Column { value: "frames-per-cpu-second", title: "frames" },
+                Column { value: "trials", title: "trials" },
+            ],
+        },
+        Table {
+            title: "Frame loss rate, by the share of the tester's highest rate in percent",
+            series: "frame-loss",
+            axes: &["percent", "frame"],
+            columns: &[
+                Column { value: "offered", title: "offered" },
+                Column { value: "forwarded", title: "forwarded" },
+                Column { value: "loss", title: "loss" },
+            ],
+        },
+        Table {
+            title: "Latency and delay variation at the throughput",
+            series: "latency",
+            axes: &["frame"],
+            columns: &[
+                Column { value: "rate", title: "rate" },
+                Column { value: "typical", title: "typical latency" },
+                Column { value: "worst", title: "worst-case latency" },
+                Column { value: "pdv", title: "packet delay variation" },
+                Column { value: "ipdv-min", title: "IPDV, least" },
+                Column { value: "ipdv-median", title: "IPDV, median" },
+                Column { value: "ipdv-max", title: "IPDV, greatest" },
+                Column { value: "jitter", title: "jitter (RFC 3550)" },
+            ],
+        },
+        Table {
+            title: "Connections established and validated (RFC 9693 §4.5)",
+            series: "establishment",
+            axes: &["connections"],
+            columns: &[
+                Column { value: "established-rate", title: "connections" },
+                Column { value: "cpu-per-connection", title: "CPU a connection" },
+                Column { value: "trials", title: "trials" },
+            ],
+        },
+        Table {
+            title: "Connections torn down (RFC 9693 §4.8)",
+            series: "tear-down",
+            axes: &["connections"],
+            columns: &[
+                Column { value: "torn-down", title: "connections" },
+                Column { value: "deletion", title: "deletion" },
+                Column { value: "deletion-of-none", title: "deletion of an empty table" },
+                Column { value: "established-again", title: "established again" },
+            ],
+        },
+        Table {
+            title: "Capacity of the table (RFC 9693 §4.9), by the most that was tried",
+            series: "capacity",
+            axes: &["connections"],
+            columns: &[Column { value: "capacity", title: "connections" }],
+        },
+        Table {
+            title: "Throughput by connections (RFC 9693 §5.1)",
+            series: "sessions",
+            axes: &["connections"],
+            columns: &[
+                Column { value: "throughput", title: "frames, no loss" },
+                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "cpu-per-packet", title: "CPU a frame" },
+                Column { value: "frames-per-cpu-second", title: "frames" },
+            ],
+        },
+        Table {
+            title: "Throughput with native traffic, by its share in percent",
+            series: "native",
+            axes: &["percent", "frame"],
+            columns: &[
+                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "cpu-per-packet", title: "CPU a frame" },
+            ],
+        },
+        Table {
+            title: "DNS64, names that are not in the cache and have no AAAA record",
+            series: "dns64",
+            axes: &["cached"],
+            columns: &[
+                Column { value: "queries", title: "queries" },
+                Column { value: "cpu-per-query", title: "CPU a query" },
+                Column { value: "self-test", title: "the tester's self-test" },
+                Column { value: "trials", title: "trials" },
+            ],
+        },
+        Table {
+            title: "New connections",
+            series: "connections",
+            axes: &["flows"],
+            columns: &[
+                Column { value: "connections-rate", title: "new connections" },
+                Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "cpu-per-connection", title: "CPU a connection" },
+                Column { value: "loss", title: "failures" },
+            ],
+        },
+    ],
+    published: &[],
+};
+
+const LINEUP: &[Entry] = &[
+    Entry { task: TaskKind::Nat64, usual: &["sixway", "tayga-masquerade"] },
+    Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+    Entry { task: TaskKind::Dns64, usual: &["unbound", "bind", "pdns-recursor"] },
+];
+
+const SERIES: [&str; 11] = [
+    "throughput",
+    "frames",
+    "frame-loss",
+    "latency",
+    "connections",
+    "establishment",
+    "tear-down",
+    "capacity",
+    "sessions",
+    "native",
+    "dns64",
+];
+/// Shares of native traffic (RFC 8219 §5.3); none has a series of its own.
+const NATIVE: [f64; 3] = [10.0, 50.0, 90.0];
+const OF_RFC9693: [&str; 4] = ["establishment", "tear-down", "capacity", "sessions"];
+/// Connections of the series of RFC 9693: those of a trial, the most of a table, and those of its scalability (`--set sessions=10000000`
+/// needs three gigabytes and a pool as large).
+const CONNECTIONS: [f64; 1] = [4_000.0];
+const MOST: [f64; 1] = [65_536.0];
+const SESSIONS: [f64; 3] = [1_000.0, 10_000.0, 100_000.0];
+const PERCENT: [f64; 10] = [100.0, 90.0, 80.0, 70.0, 60.0, 50.0, 40.0, 30.0, 20.0, 10.0];
+/// 1,024 ports of 16,384 addresses.
+const MOST_FLOWS: f64 = 16_777_216.0;
+const QUICK_PERCENT: [f64; 3] = [100.0, 50.0, 10.0];
+/// The smallest size alone.
+const ONE: [f64; 1] = [84.0];
+
+impl Experiment for Rfc8219 {
+    fn about(&self) -> &About {
+        &ABOUT
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::NAMESPACE
+    }
+
+    fn lineup(&self) -> &[Entry] {
+        LINEUP
+    }
+
+    /// `--set series=throughput,latency` leaves the others out.
+    fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
+        precision(asked)?;
+        let frames = asked.numbers("frame", if asked.quick { &QUICK } else { &SIZES })?;
+        if let Some(wrong) = frames.iter().find(|frame| !(84.0..=1_518.0).contains(*frame)) {
+            return Err(format!("--set frame: {wrong} is not from 84 to 1518"));
+        }
+        let percent = asked.numbers("percent", if asked.quick { &QUICK_PERCENT } else { &PERCENT })?;
+        let wanted: Vec<&str> = match asked.set.get("series") {
+            Some(text) => text.split(',').collect(),
+            None => SERIES.to_vec(),
+        };
+        if let Some(wrong) = wanted.iter().find(|series| !SERIES.contains(series)) {
+            return Err(format!("--set series: {wrong} is not one of {}", SERIES.join(", ")));
+        }
+        let named = |pairs: &[(&str, f64)]| -> BTreeMap<String, f64> {
+            pairs.iter().map(|(axis, value)| ((*axis).to_owned(), *value)).collect()
+        };
+        let mut places = Vec::new();
+        for series in wanted {
+            match series {
+                "frame-loss" => {
+                    let sizes = asked.numbers("frame", if asked.quick { &ONE } else { &frames })?;
+                    places.extend(percent.iter().flat_map(|percent| {
+                        let point =
+                            |frame: &f64| (series, named(&[("percent", *percent), ("frame", *frame)]));
+                        sizes.iter().map(point).collect::<Vec<_>>()
+                    }));
+                }
+                "establishment" | "tear-down" | "capacity" | "sessions" => {
+                    let (key, usual, quick) = match series {
+                        "capacity" => ("capacity", &MOST[..], [2_048.0]),
+                        "sessions" => ("sessions", &SESSIONS[..], [1_000.0]),
+                        _ => ("connections", &CONNECTIONS[..], [1_000.0]),
+                    };
+                    let counts = asked.numbers(key, if asked.quick { &quick } else { usual })?;
+                    if let Some(wrong) = counts.iter().find(|count| !(8.0..=MOST_FLOWS).contains(*count)) {
+                        return Err(format!("--set {key}: {wrong} is not from 8 to {MOST_FLOWS}"));
+                    }
+                    places.extend(counts.iter().map(|count| (series, named(&[("connections", *count)]))));
+                }
+                "native" => {
+                    let native =
+                        asked.numbers("native", if asked.quick { &NATIVE[1..2] } else { &NATIVE })?;
+                    if let Some(wrong) = native.iter().find(|share| !(1.0..=99.0).contains(*share)) {
+                        return Err(format!("--set native: {wrong} is not from 1 to 99"));
+                    }
+                    let frame = frames.first().copied().unwrap_or(ONE[0]);
+                    places.extend(
+                        native.iter().map(|share| (series, named(&[("percent", *share), ("frame", frame)]))),
+                    );
+                }
+                "dns64" => places.push((series, named(&[("cached", 0.0)]))),
+                "connections" => places.push((series, named(&[("flows", 2_000.0)]))),
+                _ => places.extend(frames.iter().map(|frame| (series, named(&[("frame", *frame)])))),
+            }
+        }
+        let cell = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| Cell {
+            experiment: ABOUT.name.to_owned(),
+            series: (*series).to_owned(),
+            device: device.to_owned(),
+            point: point.clone(),
+            repeat: 0,
+        };
+        // Plain forwarding has no connections.
+        let takes_part = |name: &&str, series: &str| {
+            let can = |task: TaskKind| device::find(name).is_none_or(|device| device.tasks().contains(&task));
+            let forwards = can(TaskKind::Nat64) || can(TaskKind::Nat44);
+            match series {
+                "dns64" => can(TaskKind::Dns64),
+                "native" => can(TaskKind::Nat64),
+                of if OF_RFC9693.contains(&of) => forwards,
+                _ => forwards || can(TaskKind::Forward),
+            }
+        };
+        let of_place = |place: &(&str, BTreeMap<String, f64>)| -> Vec<Cell> {
+            devices.iter().filter(|it| takes_part(it, place.0)).map(|it| cell(it, place)).collect()
+        };
+        Ok(places.iter().flat_map(of_place).collect())
+    }
+
+    /// A trial that loses something waits a second for it; half of them do.
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let trial = time(asked.scale).as_secs_f64() + 0.6;
+        let trials = f64::from(if asked.quick { 7_u8 } else { 10 });
+        match cell.series.as_str() {
+            "throughput" | "frames" | "sessions" => 1.5 + 2.0 * trials * trial,
+            "latency" => 1.5 + trials * trial,
+            "frame-loss" => 1.5 + trial,
+            "establishment" | "capacity" => 3.0 + 3.0 * trials,
+            "tear-down" => 8.0,
+            "native" => 1.5 + trials * trial,
+            "dns64" => 3.0 + trials * trial,
+            _ => 1.5 + 0.7 * trials,
+        }
+    }
+
+    fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        match cell.series.as_str() {
+            "frames" => Ok(Box::new(FrameBench::build(line)?)),
+            "dns64" => Ok(Box::new(Resolution::build(line)?)),
+            "native" => Ok(Box::new(MixedBench::build(line)?)),
+            series if OF_RFC9693.contains(&series) => Ok(Box::new(Stateful::build(line)?)),
+            _ => Ok(Box::new(Bench::build(line)?)),
+        }
+    }
+
+    fn drawing(&self) -> Option<&'static Drawing> {
+        Some(&DRAWN)
+    }
+
+    fn findings(&self, results: &Results) -> Vec<Finding> {
+        findings(results)
+    }
+}

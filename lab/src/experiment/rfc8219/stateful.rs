@@ -1,0 +1,252 @@
+//! The method of RFC 9693 for stateful devices: connections are established by one frame each (its first phase), and the far end, which
+//! has noted where each came from, validates them by one frame back. The device begins without connections.
+
+use super::frames::{TARGET, frame_ends, live, throughput, warm_up};
+use super::search::{Found, Search, Seen, Trial};
+use super::stage::{LEAST, at, precision, time, trials};
+use super::topology::Scene;
+use crate::experiment::contract::{Line, Stage};
+use crate::experiment::live::Live;
+use crate::experiment::measured::measure;
+use crate::experiment::sheet::Sheet;
+use crate::failure::{Failure, Result};
+use crate::load::{Outcome, Trip};
+use crate::measure::{Reading, core_time};
+use crate::results::{Cell, Unit};
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+/// 32 addresses: more than two million connections to one destination.
+const POOL: &str = "198.19.1.0/27";
+/// The smallest frame.
+const FRAME: usize = 84;
+/// Frames a second by which a table is filled where its rate is not what is measured, and validated.
+const CAREFUL: f64 = 10_000.0;
+/// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).
+const AGAIN: u32 = 3;
+/// The smallest table that is looked for.
+const FEWEST: u32 = 1_024;
+/// The highest rate of a search.
+const FASTEST: f64 = 2_000_000.0;
+
+/// A stateful device between the tester's ends.
+pub struct Stateful {
+    // Dropped first: a device's end needs its network.
+    scene: Scene,
+    live: Live,
+    time: Duration,
+    precision: f64,
+}
+
+/// What an attempt to establish connections has shown.
+struct Filled {
+    /// Connections that exist: a frame has come back over each.
+    validated: u64,
+    outcome: Outcome,
+}
+
+impl Stateful {
+    /// Builds the network and starts the device.
+    ///
+    /// # Errors
+    /// Something does not start, or programs of BPF cannot be loaded.
+    pub fn build(line: &Line<'_>) -> Result<Self> {
+        let precision = precision(line.asked).map_err(Failure::Unexpected)?;
+        let scene = Scene::with_pool(line, POOL)?;
+        let live = live(&scene)?;
+        let mut stateful = Self { scene, live, time: time(line.asked.scale), precision };
+        // Neighbours are found.
+        stateful.filled(8)?;
+        Ok(stateful)
+    }
+
+    /// Establishes this number of connections at a rate, in an empty table, and validates them.
+    fn fill(&mut self, flows: u32, per_second: f64) -> Result<Filled> {
+        self.scene.running.forget()?;
+        self.fill_more(flows, per_second)
+    }
+
+    fn fill_more(&self, flows: u32, per_second: f64) -> Result<Filled> {
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
+        let (outcome, states) = self.live.establish(&ends, at(per_second))?;
+        if states.is_empty() {
+            return Ok(Filled { validated: 0, outcome });
+        }
+        let back = self.live.validate((self.scene.ends.far(), TARGET), &states, at(CAREFUL))?;
+        Ok(Filled { validated: back.answered, outcome })
+    }
+
+    /// A table with this number of connections, all of them validated.
+    fn filled(&mut self, flows: u32) -> Result<()> {
+        let mut validated = 0;
+        for _ in 0..=AGAIN {
+            validated = self.fill(flows, CAREFUL)?.validated;
+            if validated == u64::from(flows) {
+                return Ok(());
+            }
+        }
+        Err(Failure::Unexpected(format!(
+            "of {flows} connections {validated} were established, after {AGAIN} repetitions"
+        )))
+    }
+
+    /// §4.5, §4.6: the highest rate at which all are established and validated.
+    fn rate(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
+        let rates = (LEAST, FASTEST);
+        let search = Search { rates, passed: 0.0, loss: 0.0, precision: self.precision, repeats: AGAIN };
+        let found = search.run(&mut Establishing { stateful: self, flows })?;
+        self.scene.running.forget()?;
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
+        let running = self.live.counting(self.scene.running.as_ref());
+        let measured = measure(&running, (self.scene.ends.cores, Reading::Ticks), sheet, || {
+            Ok(self.live.establish(&ends, at(found.rate.max(LEAST)))?.0)
+        })?;
+        let each = measured.nanoseconds_each(f64::from(flows));
+        sheet.value("connections", f64::from(flows), Unit::Count);
+        sheet.value("established-rate", found.rate, Unit::PerSecond);
+        sheet.value("cpu-per-connection", each / 1e6, Unit::CpuMilliseconds);
+        sheet.value("at-ceiling", f64::from(u8::from(found.is_at_ceiling)), Unit::Count);
+        self.keep(sheet, &found)
+    }
+
+    /// §4.8: how long it takes to delete all connections, less the same of an empty table.
+    fn tear_down(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
+        self.filled(flows)?;
+        let full = self.deletion()?;
+        let empty = self.deletion()?;
+        let back = self.fill_more(flows, CAREFUL)?;
+        self.row(flows, sheet)?;
+        sheet.value("connections", f64::from(flows), Unit::Count);
+        sheet.value("deletion", full.as_secs_f64() * 1e3, Unit::Milliseconds);
+        sheet.value("deletion-of-none", empty.as_secs_f64() * 1e3, Unit::Milliseconds);
+        sheet.value("established-again", back.validated as f64, Unit::Count);
+        // With a difference of nothing there is no rate.
+        if let Some(time) = full.checked_sub(empty).filter(|time| !time.is_zero()) {
+            sheet.value("torn-down", f64::from(flows) / time.as_secs_f64(), Unit::PerSecond);
+        }
+        Ok(())
+    }
+
+    fn deletion(&mut self) -> Result<Duration> {
+        let start = Instant::now();
+        self.scene.running.forget()?;
+        Ok(start.elapsed())
+    }
+
+    /// §4.9: the most connections that are all established and validated; by doubling, then by halves.
+    fn capacity(&mut self, most: u32, sheet: &mut Sheet) -> Result<()> {
+        let mut text = String::new();
+        let (low, high) = table_capacity(FEWEST, most, self.precision, |flows| {
+            let validated = self.fill(flows, CAREFUL)?.validated;
+            writeln!(text, "{flows} connections: {validated} validated").ok();
+            Ok(validated == u64::from(flows))
+        })?;
+        self.row(low.clamp(1, FEWEST), sheet)?;
+        sheet.value("capacity", f64::from(low), Unit::Count);
+        sheet.value("at-ceiling", f64::from(u8::from(high.is_none())), Unit::Count);
+        sheet.keep("trials.txt", &text)
+    }
+
+    /// §5.1: throughput (its second phase, in both directions) with this number of connections, in turn.
+    fn sessions(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
+        self.filled(flows)?;
+        let (live, scene, time, precision) = (&self.live, &self.scene, self.time, self.precision);
+        let ends = frame_ends(&scene.ends, live, FRAME, flows);
+        live.with(&ends, Trip::Round, |stream| {
+            warm_up(stream, flows.min(1_024))?;
+            throughput((scene, live), (stream, time, precision), FRAME, sheet)
+        })
+    }
+
+    /// A row needs the cost of a load: that of a table that is filled.
+    fn row(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
+        let running = self.live.counting(self.scene.running.as_ref());
+        measure(&running, (self.scene.ends.cores, Reading::Ticks), sheet, || {
+            Ok(self.live.establish(&ends, at(CAREFUL))?.0)
+        })
+        .map(drop)
+    }
+
+    fn keep(&self, sheet: &mut Sheet, found: &Found) -> Result<()> {
+        sheet.value("trials", found.trials.len() as f64, Unit::Count);
+        sheet.keep("trials.txt", &trials("all validated", found))
+    }
+}
+
+/// New connections at a rate, into an empty table.
+struct Establishing<'a> {
+    stateful: &'a mut Stateful,
+    flows: u32,
+}
+
+impl Trial for Establishing<'_> {
+    type Error = Failure;
+
+    fn run(&mut self, per_second: f64) -> Result<Seen> {
+        let device = self.stateful.scene.ends.cores.device;
+        let before = core_time(device)?;
+        let filled = self.stateful.fill(self.flows, per_second)?;
+        let stolen = core_time(device)?.stolen_since(&before);
+        let seen = super::stage::seen(&filled.outcome, stolen);
+        Ok(Seen { loss: 1.0 - filled.validated as f64 / f64::from(self.flows), ..seen })
+    }
+}
+
+/// The most connections that fit, and the fewest that were seen not to; `None` if `most` fit.
+fn table_capacity(
+    fewest: u32,
+    most: u32,
+    precision: f64,
+    mut fits: impl FnMut(u32) -> Result<bool>,
+) -> Result<(u32, Option<u32>)> {
+    let (mut low, mut high) = (0, None);
+    let mut at = fewest.min(most);
+    loop {
+        match fits(at)? {
+            true => low = at,
+            false => high = Some(at),
+        }
+        at = match high {
+            None if at >= most => return Ok((low, None)),
+            None => at.saturating_mul(2).min(most),
+            Some(high) if f64::from(high - low) <= precision * f64::from(high) || high - low <= 1 => {
+                return Ok((low, Some(high)));
+            }
+            Some(high) => low + (high - low) / 2,
+        };
+    }
+}
+
+impl Stage for Stateful {
+    fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
+        let flows = cell.at("connections") as u32;
+        match cell.series.as_str() {
+            "establishment" => self.rate(flows, sheet),
+            "tear-down" => self.tear_down(flows, sheet),
+            "capacity" => self.capacity(flows, sheet),
+            _ => self.sessions(flows, sheet),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_capacity_of_a_table_is_found_by_doubling_and_by_halves() {
+        for capacity in [1, 1_000, 1_024, 40_000, 64_512, 65_535, 65_536] {
+            let mut tries = 0;
+            let found = table_capacity(1_024, 65_536, 0.01, |flows| {
+                tries += 1;
+                Ok(flows <= capacity)
+            });
+            let (low, high) = found.unwrap();
+            assert!(low <= capacity && high.is_none_or(|high| high > capacity), "{capacity}: {low} {high:?}");
+            assert!(f64::from(capacity - low) <= 0.011 * f64::from(capacity) + 1.0, "{capacity}: {low}");
+            assert_eq!(high.is_none(), capacity >= 65_536);
+            assert!(tries <= 24, "{tries}");
+        }
+    }
+}

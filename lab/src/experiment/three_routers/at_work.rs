@@ -1,0 +1,234 @@
+//! The network with a mechanism at work, and loads through it and past it.
+
+use super::bad_path::BadPath;
+use super::topology::{Terrain, network};
+use super::way::{TEREDO_HOST4, Target, Way};
+use crate::device::{Device, Place, Running};
+use crate::experiment::contract::Line;
+use crate::failure::Result;
+use crate::impair::ImpairedWire;
+use crate::interrupt;
+use crate::load::{
+    Background, EchoSweep, Ends, From, Load as _, Outcome, Pace, TcpBulk, TransactionKind, Transactions,
+    Trip, UdpStream, Until,
+};
+use crate::measure::{Cores, Meter, Reading};
+use crate::probe::cpu::pin_thread;
+use crate::results::TesterCost;
+use crate::teredo;
+use crate::topology::Network;
+use sixway_wire::{ICMP_HEADER, IPV4_HEADER, IPV6_HEADER};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The port of the server.
+const PORT: u16 = 7_000;
+/// That of background traffic.
+const BACKGROUND: u16 = 9_000;
+/// One at a time, without a pause.
+const ONE: Pace = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: None };
+/// How long a mechanism may take until it carries packets.
+const AT_WORK: Duration = Duration::from_secs(20);
+
+/// How octets are written into a TCP connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    /// Octets of one write.
+    pub write: usize,
+    /// Whether a segment leaves with each write.
+    pub no_delay: bool,
+    /// The greatest segment, if not the path's.
+    pub segment: Option<u32>,
+}
+
+/// A mechanism at work.
+pub struct AtWork {
+    // Dropped first: a device's end needs its network.
+    running: Vec<Box<dyn Running>>,
+    bad: Option<ImpairedWire>,
+    network: Arc<Network>,
+    way: Way,
+    cores: Cores,
+}
+
+impl AtWork {
+    /// Builds the network and starts the device at both ends, and waits for an answer through it and past it.
+    pub fn build(way: Way, terrain: Terrain, line: &Line<'_>) -> Result<Self> {
+        let network = Arc::new(match way {
+            Way::Teredo => network_of_teredo()?,
+            _ => network(terrain, line.cores)?,
+        });
+        way.route().map_or(Ok(()), |route| network.route("client", route))?;
+        let mut at_work = Self { running: Vec::new(), bad: None, network, way, cores: line.cores };
+        at_work.start(line.device)?;
+        for target in [way.target(), way.native()] {
+            at_work.is_reached(target, 56)?;
+        }
+        let (middle, links): (_, &[&str]) = match way {
+            Way::Teredo => ("middle", &["down0", "down1", "down2"]),
+            _ => ("b", &["in0", "out0"]),
+        };
+        at_work.bad = BadPath::lay(line.asked, &at_work.network, middle, links)?;
+        Ok(at_work)
+    }
+
+    /// Starts the device at both ends.
+    fn start(&mut self, device: &dyn Device) -> Result<()> {
+        for part in self.way.parts() {
+            let place = Place {
+                network: Arc::clone(&self.network),
+                host: part.host,
+                inside: part.links.0.to_vec(),
+                outside: part.links.1.to_vec(),
+                core: self.cores.device,
+            };
+            self.running.push(device.start(&place, &part.task)?);
+        }
+        Ok(())
+    }
+
+    /// Ends the mechanism and begins it again; how long it took to end, and from the beginning to the first answer.
+    pub fn renew(&mut self, device: &dyn Device) -> Result<[Duration; 2]> {
+        let start = Instant::now();
+        self.running.clear();
+        let deletion = start.elapsed();
+        let start = Instant::now();
+        self.start(device)?;
+        self.is_reached(self.way.target(), 56)?;
+        Ok([deletion, start.elapsed()])
+    }
+
+    /// Restarts both ends, one after the other: how long it took to the first answer.
+    pub fn restart(&mut self) -> Result<Duration> {
+        let start = Instant::now();
+        self.running.iter_mut().try_for_each(|end| end.restart())?;
+        self.is_reached(self.way.target(), 56)?;
+        Ok(start.elapsed())
+    }
+
+    /// Begins to send IP packets of this length at a rate of bits a second to the server.
+    pub fn background(&self, target: Target, packet: usize, bits: f64) -> Result<Background> {
+        let stream = UdpStream {
+            ends: self.ends()?,
+            source: SocketAddr::new(any(target.address.is_ipv6()), 0),
+            target: SocketAddr::new(target.address, BACKGROUND),
+            listens: SocketAddr::new(any(target.arrives_as_six), BACKGROUND),
+            flows: 1,
+            payload: 16,
+            trip: Trip::OneWay,
+        };
+        Background::start(&stream, packet, bits)
+    }
+
+    /// The mechanism.
+    pub fn way(&self) -> Way {
+        self.way
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Waits until requests of this length are answered: the first ones find neighbours and the path's MTU.
+    pub fn is_reached(&self, target: Target, data: usize) -> Result<()> {
+        interrupt::wait_until(AT_WORK, &format!("answers from {}", target.address), || {
+            // There may be no route yet.
+            Ok(self.echo(target, data, 2).is_ok_and(|outcome| outcome.lost == 0))
+        })
+    }
+
+    /// Echo requests, one at a time, with this number of octets of data.
+    pub fn echo(&self, target: Target, data: usize, count: u16) -> Result<Outcome> {
+        let (from, header) = match target.address {
+            IpAddr::V4(_) => (From::Ipv4, IPV4_HEADER),
+            IpAddr::V6(_) => (From::Native, IPV6_HEADER),
+        };
+        let octets = header + ICMP_HEADER + data;
+        let sweep = EchoSweep { from, flows: vec![vec![target.address]], each: count, octets };
+        let core = self.cores.tester;
+        self.network.host("client")?.enter(|| {
+            core.map_or(Ok(()), pin_thread)?;
+            sweep.run(ONE, Until::Done)
+        })?
+    }
+
+    /// Octets over TCP, as many as go.
+    pub fn tcp(&self, target: Target, stream: Stream, time: Duration) -> Result<Outcome> {
+        let Stream { write, no_delay, segment } = stream;
+        let (target, listens) = sockets(target);
+        let bulk = TcpBulk { ends: self.ends()?, target, listens, write, no_delay, segment };
+        bulk.run(Pace::AsFastAsPossible, Until::Time(time))
+    }
+
+    /// Datagrams with this payload one way, as fast as they go.
+    pub fn udp(&self, target: Target, payload: usize, time: Duration) -> Result<Outcome> {
+        let (target, listens) = sockets(target);
+        let source = SocketAddr::new(any(target.is_ipv6()), 0);
+        let (ends, flows, trip) = (self.ends()?, 1, Trip::OneWay);
+        UdpStream { ends, source, target, listens, flows, payload, trip }
+            .run(Pace::AsFastAsPossible, Until::Time(time))
+    }
+
+    /// Transactions, one at a time.
+    pub fn transactions(&self, target: Target, kind: TransactionKind, time: Duration) -> Result<Outcome> {
+        let (target, listens) = sockets(target);
+        let ends = self.ends()?;
+        let (request, response, workers) = (16, 16, 1);
+        Transactions { ends, kind, target, listens, request, response, workers }.run(ONE, Until::Time(time))
+    }
+
+    /// Does a load and says what it cost: the device's CPU time is that of both its ends.
+    pub fn metered(&self, load: impl FnOnce() -> Result<Outcome>) -> Result<(Outcome, TesterCost, Duration)> {
+        let before = self.spent()?;
+        let meter = Meter::begin(self.cores, Reading::Ticks)?;
+        let outcome = load()?;
+        let spent = self.spent()?.saturating_sub(before);
+        let cost = meter.end(&outcome, spent)?;
+        Ok((outcome, cost, spent))
+    }
+
+    /// CPU time of both ends.
+    pub fn spent(&self) -> Result<Duration> {
+        self.running.iter().map(|end| Ok(end.cpu()?.spent)).sum()
+    }
+
+    /// Command lines and configurations of the device, and of what makes the path worse.
+    pub fn commands(&self) -> Vec<String> {
+        let path = self.bad.iter().map(|bad| bad.command().to_owned());
+        self.running.iter().flat_map(|end| end.commands()).chain(path).collect()
+    }
+
+    fn ends(&self) -> Result<Ends<'_>> {
+        let core = self.cores.tester;
+        Ok(Ends { client: self.network.host("client")?, server: self.network.host(self.way.server())?, core })
+    }
+}
+
+/// The network of Teredo, where the far host has an IPv4 address, too.
+fn network_of_teredo() -> Result<Network> {
+    let network = teredo::network()?;
+    network.address("host", "up0", &format!("{TEREDO_HOST4}/24"))?;
+    network.address("gateway", "in0", "10.5.0.1/24")?;
+    network.route("host", "default via 10.5.0.1")?;
+    network.route("middle", "10.5.0.0/24 via 198.51.100.34")?;
+    Ok(network)
+}
+
+/// The server as the client writes it, and as it listens.
+fn sockets(target: Target) -> (SocketAddr, SocketAddr) {
+    (SocketAddr::new(target.address, PORT), SocketAddr::new(any(target.arrives_as_six), PORT))
+}
+
+const fn any(is_six: bool) -> IpAddr {
+    match is_six {
+        true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+/// Bits of payload that arrived in a second.
+pub fn bits_per_second(octets: u64, outcome: &Outcome) -> f64 {
+    octets as f64 * 8.0 / outcome.took.as_secs_f64().max(1e-9)
+}

@@ -1,0 +1,216 @@
+//! The mechanisms, with what their ends do.
+
+use crate::device::{
+    Aftr, B4, Configured, IsatapHost, IsatapRouter, Nat46, Nat64, Router6to4, Task, TaskKind, TeredoClient,
+    TeredoRelay, TeredoServer,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
+const A: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const C: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xaf, 0, 0, 0, 0, 1);
+const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xc, 0, 0, 0, 0, 2);
+const SERVER4: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
+/// The server of NAT46 as IPv4 hosts write it.
+const SERVER46: Ipv4Addr = Ipv4Addr::new(192, 168, 46, 80);
+
+/// The server as a client writes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its address.
+    pub address: IpAddr,
+    /// Whether what arrives there is IPv6.
+    pub arrives_as_six: bool,
+}
+
+/// All IPv4.
+pub const NATIVE4: Target = Target { address: IpAddr::V4(SERVER4), arrives_as_six: false };
+/// All IPv6.
+pub const NATIVE6: Target = Target { address: IpAddr::V6(SERVER6), arrives_as_six: true };
+
+/// The first address of the Teredo server, the relay's addresses, and the far host's, in a network of their own.
+const TEREDO_SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
+const TEREDO_RELAY: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 34);
+const TEREDO_RELAY6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+const TEREDO_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2);
+/// The far host's IPv4 address there.
+pub const TEREDO_HOST4: Ipv4Addr = Ipv4Addr::new(10, 5, 0, 2);
+
+/// A mechanism between its two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// A configured tunnel of IPv6 in IPv4 between routers a and c.
+    Configured,
+    /// 6to4 between routers a and c.
+    SixToFour,
+    /// ISATAP between the client and router c.
+    Isatap,
+    /// NAT64 at router a.
+    Nat64,
+    /// NAT46 at router a.
+    Nat46,
+    /// DS-Lite: router a is the B4, and router c the AFTR.
+    DsLite,
+    /// Teredo: a client behind a NAT of IPv4, a server, and a relay in front of a native host, in a network of their own.
+    Teredo,
+}
+
+/// What the device does on a host.
+pub struct Part {
+    /// The host.
+    pub host: &'static str,
+    /// Its links to clients or tunnels, and those to the rest.
+    pub links: (&'static [&'static str], &'static [&'static str]),
+    /// What it does there.
+    pub task: Task,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Configured,
+        Self::SixToFour,
+        Self::Isatap,
+        Self::Nat64,
+        Self::Nat46,
+        Self::DsLite,
+        Self::Teredo,
+    ];
+
+    /// Its name in series.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Configured => "configured",
+            Self::SixToFour => "6to4",
+            Self::Isatap => "isatap",
+            Self::Nat64 => "nat64",
+            Self::Nat46 => "nat46",
+            Self::DsLite => "ds-lite",
+            Self::Teredo => "teredo",
+        }
+    }
+
+    /// The tasks of a device.
+    pub const fn kinds(self) -> &'static [TaskKind] {
+        match self {
+            Self::Configured => &[TaskKind::Configured],
+            Self::SixToFour => &[TaskKind::Router6to4],
+            Self::Isatap => &[TaskKind::IsatapRouter, TaskKind::IsatapHost],
+            Self::Nat64 => &[TaskKind::Nat64],
+            Self::Nat46 => &[TaskKind::Nat46],
+            Self::DsLite => &[TaskKind::Aftr, TaskKind::B4],
+            Self::Teredo => &[TaskKind::TeredoServer, TaskKind::TeredoRelay, TaskKind::TeredoClient],
+        }
+    }
+
+    /// The server by this mechanism.
+    pub const fn target(self) -> Target {
+        let (address, arrives_as_six) = match self {
+            Self::Configured | Self::Isatap => {
+                (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x1c, 0, 0, 0, 0, 2)), true)
+            }
+            Self::SixToFour => (IpAddr::V6(Ipv6Addr::new(0x2002, 0xc633, 0x6401, 1, 0, 0, 0, 2)), true),
+            Self::Nat64 => (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0x0a02, 2)), false),
+            Self::Nat46 => (IpAddr::V4(SERVER46), true),
+            Self::DsLite => (IpAddr::V4(Ipv4Addr::new(10, 3, 0, 2)), false),
+            Self::Teredo => (IpAddr::V6(TEREDO_HOST), true),
+        };
+        Target { address, arrives_as_six }
+    }
+
+    /// The same server by the client's own version of IP, without the mechanism. A client of Teredo has IPv4 only, through the NAT.
+    pub const fn native(self) -> Target {
+        match (self, self.target().address) {
+            (Self::Teredo, _) => Target { address: IpAddr::V4(TEREDO_HOST4), arrives_as_six: false },
+            (_, IpAddr::V4(_)) => NATIVE4,
+            (_, IpAddr::V6(_)) => NATIVE6,
+        }
+    }
+
+    /// The host that loads end at.
+    pub const fn server(self) -> &'static str {
+        if matches!(self, Self::Teredo) { "host" } else { "server" }
+    }
+
+    /// The client's route to it, if no other one leads there. ISATAP advertises one.
+    pub const fn route(self) -> Option<&'static str> {
+        match self {
+            Self::Configured => Some("2001:db8:1c::/64 via 2001:db8:1a::1"),
+            Self::SixToFour | Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo => None,
+        }
+    }
+
+    /// What the device does, in the order in which it is started.
+    pub fn parts(self) -> Vec<Part> {
+        let a = |task| Part { host: "a", links: (&["in0"], &["out0"]), task };
+        let c = |task| Part { host: "c", links: (&["in0"], &["out0"]), task };
+        let c_backwards = |task| Part { host: "c", links: (&["out0"], &["in0"]), task };
+        match self {
+            Self::Configured => {
+                let end = |local, remote, prefix: &str| {
+                    Task::Configured(Configured { local, remote, prefixes: vec![prefix.to_owned()] })
+                };
+                vec![a(end(A, C, "2001:db8:1c::/64")), c(end(C, A, "2001:db8:1a::/64"))]
+            }
+            Self::SixToFour => {
+                let end = |address, relay| Task::Router6to4(Router6to4 { address, relay, nat: None });
+                let (near, far) = (Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(198, 51, 100, 2));
+                vec![a(end(A, near)), c(end(C, far))]
+            }
+            Self::Isatap => {
+                let router = IsatapRouter { address: C, prefix: "2001:db8:5::/64".to_owned() };
+                let host = Task::IsatapHost(IsatapHost { address: CLIENT, router: C });
+                vec![
+                    c_backwards(Task::IsatapRouter(router)),
+                    Part { host: "client", links: (&[], &["up0"]), task: host },
+                ]
+            }
+            Self::Nat64 => {
+                vec![a(Task::Nat64(Nat64 { prefix: "2001:db8:64::/96".to_owned(), pool: Vec::new() }))]
+            }
+            Self::Nat46 => vec![a(Task::Nat46(Nat46 {
+                clients: "10.1.0.0/24".to_owned(),
+                pool: "192.168.46.0/24".to_owned(),
+                prefix: "2001:db8:46::/96".to_owned(),
+                servers: vec![(SERVER46, SERVER6)],
+            }))],
+            Self::DsLite => {
+                let aftr = Aftr {
+                    address: AFTR,
+                    clients: "2001:db8:ab::/48".to_owned(),
+                    pool: vec!["198.18.0.0/28".to_owned()],
+                };
+                vec![c_backwards(Task::Aftr(aftr)), a(Task::B4(B4 { aftr: AFTR }))]
+            }
+            Self::Teredo => {
+                let relay = TeredoRelay { address: TEREDO_RELAY, address6: TEREDO_RELAY6 };
+                let server = TeredoServer { address: TEREDO_SERVER };
+                let client = TeredoClient { server: TEREDO_SERVER };
+                let up: &[&str] = &["up0"];
+                vec![
+                    Part { host: "gateway", links: (&["in0"], &["out0"]), task: Task::TeredoRelay(relay) },
+                    Part { host: "server", links: (&[], up), task: Task::TeredoServer(server) },
+                    Part { host: "client", links: (&[], up), task: Task::TeredoClient(client) },
+                ]
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_parts_do_is_what_a_device_must_be_able_to_do() {
+        for way in Way::ALL {
+            for part in way.parts() {
+                assert!(way.kinds().contains(&part.task.kind()), "{way:?}");
+            }
+            assert_ne!(way.target(), way.native(), "{way:?}");
+            let is_same = way.target().address.is_ipv6() == way.native().address.is_ipv6();
+            assert_eq!(is_same, way != Way::Teredo, "{way:?}: a client of Teredo has no native IPv6");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the tunnel's overhead is made of, and what its life costs: the authors left both for later.
+
+use crate::device::find;
+use crate::experiment::sheet::Sheet;
+use crate::experiment::three_routers::{AtWork, NATIVE6, Target};
+use crate::failure::{Failure, Result};
+use crate::load::Outcome;
+use crate::measure::Capture;
+use crate::results::Unit;
+use std::time::{Duration, Instant};
+
+/// Background of a loaded path, in bits a second, and octets of its packets.
+const LOAD: (f64, usize) = (20e6, 1_400);
+
+/// Where the time of a round trip through the tunnel goes that is not native IPv6's: CPU time of the routers' programs (encapsulation, decapsulation, system
+/// calls), crossing (waiting for these programs), and queueing (what background adds).
+pub fn breakdown(at_work: &AtWork, data: usize, count: u16, sheet: &mut Sheet) -> Result<()> {
+    let tunnel = at_work.way().target();
+    for target in [tunnel, NATIVE6] {
+        at_work.is_reached(target, data)?;
+    }
+    let (idle, cost, spent) = at_work.metered(|| at_work.echo(tunnel, data, count))?;
+    let native = at_work.echo(NATIVE6, data, count)?;
+    let loaded = |target: Target| -> Result<Outcome> {
+        let background = at_work.background(target, LOAD.1, LOAD.0)?;
+        let outcome = at_work.echo(target, data, count)?;
+        background.end()?;
+        Ok(outcome)
+    };
+    let (loaded_tunnel, loaded_native) = (loaded(tunnel)?, loaded(NATIVE6)?);
+    sheet.tester(cost);
+    let mean = |outcome: &Outcome| outcome.latency.mean() / 1e6;
+    let overhead = mean(&idle) - mean(&native);
+    let processing = spent.as_secs_f64() * 1e3 / idle.answered.max(1) as f64;
+    for (name, value) in [
+        ("overhead", overhead),
+        ("processing", processing),
+        ("crossing", overhead - processing),
+        ("queueing", mean(&loaded_tunnel) - mean(&idle)),
+        ("queueing-natively", mean(&loaded_native) - mean(&native)),
+    ] {
+        sheet.value(name, value, Unit::Milliseconds);
+    }
+    sheet.value("answered", idle.answered as f64, Unit::Count);
+    sheet.value("answered-loaded", loaded_tunnel.answered as f64, Unit::Count);
+    Ok(())
+}
+
+/// How long the tunnel takes to be created, refreshed and deleted at both ends, and what it sends when nobody uses it.
+pub fn life(at_work: &mut AtWork, device: &str, idle: Duration, sheet: &mut Sheet) -> Result<()> {
+    let device = find(device).ok_or_else(|| Failure::Unexpected(format!("no device is named {device}")))?;
+    let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 5))?;
+    sheet.tester(cost);
+    let [deletion, creation] = at_work.renew(device)?;
+    let refresh = at_work.restart()?;
+    for (name, time) in [("creation", creation), ("refresh", refresh), ("deletion", deletion)] {
+        sheet.value(name, time.as_secs_f64() * 1e3, Unit::Milliseconds);
+    }
+    let capture = Capture::start(at_work.network(), "b", "in0", "ip proto 41")?;
+    let (start, before) = (Instant::now(), at_work.spent()?);
+    std::thread::sleep(idle);
+    let spent = at_work.spent()?.saturating_sub(before);
+    let cores = spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9);
+    sheet.value("idle-packets", capture.end()?.len() as f64, Unit::Count);
+    sheet.value("idle-cpu", cores, Unit::Cores);
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! Whether such a guest can run on this machine at all.
+
+use super::files::Image;
+use super::machine::{Accelerator, VIRTIOFSD};
+use crate::programs;
+use std::path::Path;
+
+/// Why there can be no guest with this accelerator, if there cannot.
+pub fn why_not(accelerator: Accelerator) -> Option<String> {
+    if let Err(failure) = programs::require("qemu-system-x86_64") {
+        return Some(failure.to_string());
+    }
+    if !Path::new(VIRTIOFSD).is_file() {
+        return Some(format!("needs {VIRTIOFSD}, which is in Debian's package qemu-system-common"));
+    }
+    if Image::find().is_none() {
+        return Some("needs a kernel for guests: make guest".to_owned());
+    }
+    match accelerator {
+        Accelerator::Tcg => None,
+        Accelerator::Kvm if !Path::new("/dev/kvm").exists() => Some("there is no /dev/kvm".to_owned()),
+        Accelerator::Kvm => None,
+    }
+}

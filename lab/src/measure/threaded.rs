@@ -1,0 +1,114 @@
+//! The kernel's work on received packets, in threads of their own (threaded NAPI): each can be put on a core, and its CPU time is exact.
+//!
+//! A veth device takes packets by NAPI only if it has GRO (or a program), and if the other end does not send GSO packets. So this is for packet rates, and
+//! not for bulk TCP.
+
+use crate::affinity::pin_thread_of;
+use crate::failure::{Asking as _, Failure, Result};
+use crate::load::before_all_others;
+use crate::namespace::command;
+use crate::topology::Network;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How long `ethtool` and the like may take.
+const SHORT: Duration = Duration::from_secs(20);
+
+/// Threads of some devices.
+#[derive(Clone, Debug)]
+pub struct ReceivingThreads {
+    threads: Vec<i32>,
+}
+
+impl ReceivingThreads {
+    /// Lets what these devices of a host receive be worked on by threads on this core, before all other programs there.
+    ///
+    /// # Errors
+    /// The kernel makes no threads.
+    pub fn start(network: &Network, host: &str, devices: &[&str], core: Option<usize>) -> Result<Self> {
+        let threads = Self::start_as_equals(network, host, devices, core)?;
+        threads.threads.iter().try_for_each(|thread| before_all_others(*thread))?;
+        Ok(threads)
+    }
+
+    /// The same, but they share the core with other programs in equal parts, as the kernel's own thread for received packets does: for
+    /// a device that is a process there.
+    ///
+    /// # Errors
+    /// The kernel makes no threads.
+    pub fn start_as_equals(
+        network: &Network,
+        host: &str,
+        devices: &[&str],
+        core: Option<usize>,
+    ) -> Result<Self> {
+        let before = receiving_threads()?;
+        for device in devices {
+            let mut ethtool = command("ethtool")?;
+            ethtool.args(["-K", device, "gro", "on"]);
+            network.host(host)?.run(ethtool, SHORT)?.succeeded()?;
+            let file = format!("/sys/class/net/{device}/threaded");
+            // It mounts the /sys of that namespace.
+            let mut exec = command("ip")?;
+            let name = network.host(host)?.name();
+            exec.args(["netns", "exec", name, "sh", "-c", &format!("echo 1 >{file}")]);
+            network.host(host)?.run(exec, SHORT)?.succeeded()?;
+        }
+        let threads: Vec<i32> = receiving_threads()?
+            .difference(&before)
+            .filter(|(_, name)| devices.iter().any(|device| is_of(name, device)))
+            .map(|(thread, _)| *thread)
+            .collect();
+        if threads.len() < devices.len() {
+            return Err(Failure::Unexpected(format!("{} threads of {devices:?}", threads.len())));
+        }
+        for thread in &threads {
+            core.map_or(Ok(()), |core| pin_thread_of(*thread, core))?;
+        }
+        Ok(Self { threads })
+    }
+
+    /// CPU time that they have spent.
+    ///
+    /// # Errors
+    /// Their devices are gone.
+    pub fn cpu(&self) -> Result<Duration> {
+        self.threads.iter().map(|thread| cpu_of(*thread)).sum()
+    }
+}
+
+fn cpu_of(thread: i32) -> Result<Duration> {
+    let path = format!("/proc/{thread}/schedstat");
+    let said = std::fs::read_to_string(&path).asking(|| format!("reading {path}"))?;
+    let spent = said.split_whitespace().next().and_then(|word| word.parse().ok());
+    spent.map(Duration::from_nanos).ok_or_else(|| Failure::Unexpected(format!("{path}: {said:?}")))
+}
+
+/// The kernel names them `napi/DEVICE-NUMBER`, and cuts names after 15 octets.
+fn is_of(name: &str, device: &str) -> bool {
+    name.strip_prefix("napi/")
+        .and_then(|rest| rest.strip_prefix(device))
+        .is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// All of the kernel's threads for received packets, with their names.
+fn receiving_threads() -> Result<BTreeSet<(i32, String)>> {
+    let entries = std::fs::read_dir("/proc").asking(|| "reading /proc".to_owned())?;
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let named = numbers.filter_map(|number| {
+        let name = std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?;
+        Some((number, name.trim().to_owned()))
+    });
+    Ok(named.filter(|(_, name)| name.starts_with("napi/")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_told_apart_by_their_device() {
+        assert!(is_of("napi/in0-8193", "in0") && !is_of("napi/in01-8193", "in0"));
+        assert!(!is_of("napi/out0-1", "in0") && !is_of("in0-1", "in0"));
+    }
+}

@@ -1,0 +1,100 @@
+//! The data for other programs: CSV with a line for each value, and JSON with means and ratios.
+
+use super::chapter::Chapter;
+use crate::analyse::{Bearing, View};
+use crate::results::{Results, key_of_group};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// A line for each value of each sample.
+pub fn csv(results: &Results) -> String {
+    let axes: BTreeSet<&str> =
+        results.samples.iter().flat_map(|sample| sample.cell.point.keys().map(String::as_str)).collect();
+    let mut heads = vec!["experiment", "series", "device", "realm"];
+    heads.extend(&axes);
+    heads.extend(["round", "verdict", "value_name", "value", "unit", "n", "sd"]);
+    heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed"]);
+    let mut text = heads.join(",") + "\n";
+    for sample in &results.samples {
+        let cell = &sample.cell;
+        let realm = results.header.devices.iter().find(|device| device.name == cell.device);
+        let realm = realm.map_or("", |device| device.realm.as_str());
+        let mut front =
+            vec![quoted(&cell.experiment), quoted(&cell.series), quoted(&cell.device), quoted(realm)];
+        front.extend(axes.iter().map(|axis| cell.point.get(*axis).map(f64::to_string).unwrap_or_default()));
+        front.extend([cell.repeat.to_string(), sample.verdict.text().to_owned()]);
+        let (front, started) = (front.join(","), &sample.started);
+        if let Some(why) = &sample.failed {
+            writeln!(text, "{front},,,,,,,,,,,,,{started},{}", quoted(why)).ok();
+        }
+        for (name, value) in &sample.values {
+            let optional = |figure: Option<f64>| figure.map(|it| it.to_string()).unwrap_or_default();
+            let quantiles = (0..7).map(|at| optional(value.quantiles.map(|all| all[at])));
+            let quantiles = quantiles.collect::<Vec<_>>().join(",");
+            let unit = json!(value.unit);
+            let unit = unit.as_str().unwrap_or_default();
+            let (number, n, sd) = (value.value, value.n, optional(value.sd));
+            writeln!(text, "{front},{},{number},{unit},{n},{sd},{quantiles},{started},", quoted(name)).ok();
+        }
+    }
+    text
+}
+
+/// A field as RFC 4180 writes it.
+fn quoted(text: &str) -> String {
+    match text.contains([',', '"', '\n']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_owned(),
+    }
+}
+
+/// Means with intervals, ratios to plain forwarding, and findings.
+pub fn data(results: &Results, chapters: &[Chapter<'_>]) -> Value {
+    let experiments: Vec<_> = chapters.iter().map(|chapter| of_chapter(results, chapter)).collect();
+    json!({ "run": results.header, "noise": crate::analyse::noise(&results.samples), "experiments": experiments })
+}
+
+fn of_chapter(results: &Results, chapter: &Chapter<'_>) -> Value {
+    let view = View::of(results, chapter.about.name);
+    let group = |group: &crate::analyse::Group<'_>| {
+        let names: BTreeSet<_> = group.samples.iter().flat_map(|sample| sample.values.keys()).collect();
+        let value = |name: &&String| {
+            let (estimate, unit) = group.value(name)?;
+            let ratio = view.plain(group).filter(|plain| plain.cell.device != group.cell.device);
+            let ratio = ratio.map(|plain| bearing(&view.ratio(group, plain, name)));
+            let value = json!({
+                "mean": estimate.mean, "half_width": estimate.half_width, "rounds": estimate.n, "unit": unit,
+                "to_plain": ratio,
+            });
+            Some(((*name).clone(), value))
+        };
+        let values: serde_json::Map<_, _> = names.iter().filter_map(value).collect();
+        json!({
+            "key": key_of_group(group.cell), "series": group.cell.series, "device": group.cell.device,
+            "realm": view.realm(&group.cell.device), "point": group.cell.point,
+            "verdict": group.verdict().text(), "values": values,
+        })
+    };
+    let finding = |finding: &crate::analyse::Finding| json!({ "statement": finding.statement, "outcome": finding.outcome.text(), "evidence": finding.evidence });
+    let headline = |headline: &crate::analyse::Headline| {
+        json!({
+            "statement": headline.statement, "published": headline.published, "devices": headline.devices(),
+            "today": bearing(&headline.today(&view)),
+        })
+    };
+    json!({
+        "name": chapter.about.name,
+        "groups": view.groups.iter().map(group).collect::<Vec<_>>(),
+        "findings": chapter.findings.iter().map(finding).collect::<Vec<_>>(),
+        "headlines": chapter.headlines.iter().map(headline).collect::<Vec<_>>(),
+    })
+}
+
+fn bearing(bearing: &Bearing) -> Value {
+    let number = bearing.number();
+    json!({
+        "ratio": number.map(|it| it.value), "interval": number.map(|it| it.interval),
+        "text": bearing.text(), "explained": bearing.explained(),
+    })
+}

@@ -1,0 +1,268 @@
+//! Tables, before they are written as HTML or Markdown.
+
+use super::figure::{estimated, figure};
+use crate::analyse::{Column, Group, Headline, Published, Table, View, estimate, not_comparable, short};
+use crate::results::{Asked, Sample, Unit};
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Grid {
+    /// Its title.
+    pub title: String,
+    /// What holds for all rows.
+    pub caption: String,
+    /// The heads of its columns.
+    pub heads: Vec<String>,
+    /// How many columns at the left are words or places.
+    pub names: usize,
+    /// Its rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    /// Its cells, each with a remark that is shown when it is pointed at.
+    pub cells: Vec<(String, String)>,
+    /// Whether a paper printed it.
+    pub is_published: bool,
+    /// Whether it begins a new place on the axes.
+    pub begins: bool,
+}
+
+/// A realm whose absolute figures are those of real machines; those of emulated ones are shown as ratios only.
+fn is_real(realm: &str) -> bool {
+    realm == "here" || realm.starts_with("remote")
+}
+
+/// The absolute figures of a table, with what was published.
+pub(super) fn absolute(
+    table: &Table,
+    view: &View<'_>,
+    published: &[Published],
+    asked: &Asked,
+) -> Option<Grid> {
+    let rows = rows_of(table, view, true);
+    if rows.is_empty() {
+        return None;
+    }
+    let columns = columns_of(table, &rows);
+    let mut heads: Vec<_> = table.axes.iter().map(|axis| (*axis).to_owned()).collect();
+    heads.push("device".to_owned());
+    heads.extend(columns.iter().map(|(column, unit)| with_unit(column.title, *unit)));
+    heads.push("verdict".to_owned());
+    let mut lines = Vec::new();
+    let mut before = None;
+    for group in &rows {
+        let place = place(table, group);
+        let begins = before.as_ref() != Some(&place);
+        let mut first = begins;
+        if begins {
+            for paper in of_place(table, published, &place) {
+                lines.push(published_row(paper, &place, &columns, first));
+                first = false;
+            }
+        }
+        let mut cells = place_cells(&place);
+        cells.push((group.cell.device.clone(), String::new()));
+        cells.extend(columns.iter().map(|(column, _)| {
+            let text = |(it, unit)| estimated(it, unit);
+            let remark = not_comparable(group, column.value).unwrap_or_default();
+            (group.value(column.value).map_or_else(|| "–".to_owned(), text), remark)
+        }));
+        cells.push((group.verdict().text().to_owned(), String::new()));
+        lines.push(Row { cells, is_published: false, begins: first });
+        before = Some(place);
+    }
+    let caption = scale(asked);
+    Some(Grid { title: table.title.to_owned(), caption, heads, names: table.axes.len() + 1, rows: lines })
+}
+
+/// Scale and repetitions, as they are printed with each table.
+pub(super) fn scale(asked: &Asked) -> String {
+    let rounds =
+        if asked.repeats == 1 { "one round".to_owned() } else { format!("{} rounds", asked.repeats) };
+    let interval = if asked.repeats == 1 { "" } else { "; means with 95 % confidence intervals" };
+    format!("Scale {}, {rounds}{interval}.", asked.scale)
+}
+
+/// Each device over plain forwarding in its own realm, in the same rounds.
+pub(super) fn ratios(table: &Table, view: &View<'_>) -> Option<Grid> {
+    let rows = rows_of(table, view, false);
+    let columns = columns_of(table, &rows);
+    let mut lines: Vec<Row> = Vec::new();
+    let mut before = None;
+    for group in &rows {
+        let Some(plain) = view.plain(group) else { continue };
+        if plain.cell.device == group.cell.device {
+            continue;
+        }
+        let place = place(table, group);
+        let mut cells = place_cells(&place);
+        cells.push((group.cell.device.clone(), String::new()));
+        cells.push((plain.cell.device.clone(), String::new()));
+        cells.extend(columns.iter().map(|(column, _)| {
+            let bearing = view.ratio(group, plain, column.value);
+            (bearing.text(), bearing.explained())
+        }));
+        lines.push(Row { cells, is_published: false, begins: before.as_ref() != Some(&place) });
+        before = Some(place);
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let mut heads: Vec<_> = table.axes.iter().map(|axis| (*axis).to_owned()).collect();
+    heads.extend(["device".to_owned(), "over".to_owned()]);
+    heads.extend(columns.iter().map(|(column, _)| column.title.to_owned()));
+    let noise = view.noise.map_or_else(|| "not known".to_owned(), |noise| format!("{:.1} %", noise * 100.0));
+    let caption = format!(
+        "Each device over plain forwarding in its own realm and in the same rounds. The noise of this run is {noise}; a ratio is printed as a number \
+         if its interval excludes 1, it differs from 1 by more than twice the noise, and the ends of the interval differ by a factor of 1.5 at most. \
+         Otherwise it is “equal”, “more”, “less” or not printed."
+    );
+    let title = format!("{}: ratios to plain forwarding", table.title);
+    Some(Grid { title, caption, heads, names: table.axes.len() + 2, rows: lines })
+}
+
+/// How values that are made of many observations are distributed.
+pub(super) fn distributions(table: &Table, view: &View<'_>) -> Vec<Grid> {
+    let rows = rows_of(table, view, true);
+    let of_column = |(column, unit): &(&Column, Unit)| {
+        let lines: Vec<Row> =
+            rows.iter().filter_map(|group| distribution(table, group, column, *unit)).collect();
+        let mut heads: Vec<_> = table.axes.iter().map(|axis| (*axis).to_owned()).collect();
+        let columns =
+            ["device", "mean", "sd", "min", "median", "90 %", "99 %", "99.9 %", "99.99 %", "max", "n"];
+        heads.extend(columns.map(str::to_owned));
+        (!lines.is_empty()).then(|| Grid {
+            title: format!("{}: distribution of {}", table.title, with_unit(column.title, *unit)),
+            caption: "Over single observations, such as packets. Quantiles are means over the rounds; min and max are those of all rounds.".to_owned(),
+            heads,
+            names: table.axes.len() + 1,
+            rows: lines,
+        })
+    };
+    columns_of(table, &rows).iter().filter_map(of_column).collect()
+}
+
+fn distribution(table: &Table, group: &Group<'_>, column: &Column, unit: Unit) -> Option<Row> {
+    let values: Vec<_> = group.samples.iter().filter_map(|sample| sample.values.get(column.value)).collect();
+    let quantiles: Vec<[f64; 7]> = values.iter().filter_map(|value| value.quantiles).collect();
+    let mean = |figures: Vec<f64>| estimate(&figures).map(|it| it.mean);
+    let quantile = |at: usize| match at {
+        0 => quantiles.iter().map(|all| all[0]).min_by(f64::total_cmp),
+        6 => quantiles.iter().map(|all| all[6]).max_by(f64::total_cmp),
+        _ => mean(quantiles.iter().map(|all| all[at]).collect()),
+    };
+    quantile(1)?;
+    let mut cells = place_cells(&place(table, group));
+    cells.push((group.cell.device.clone(), String::new()));
+    let figures = [
+        mean(values.iter().map(|it| it.value).collect()),
+        mean(values.iter().filter_map(|it| it.sd).collect()),
+    ];
+    let all = figures.into_iter().chain((0..7).map(quantile));
+    cells.extend(all.map(|it| (it.map_or_else(|| "–".to_owned(), |it| figure(it, unit)), String::new())));
+    let n: u64 = values.iter().map(|value| value.n).sum();
+    cells.push((crate::terminal::thousands(n), String::new()));
+    Some(Row { cells, is_published: false, begins: false })
+}
+
+/// A paper's ratios next to today's.
+pub(super) fn headlines(headlines: &[Headline], view: &View<'_>) -> Option<Grid> {
+    if headlines.is_empty() {
+        return None;
+    }
+    let row = |headline: &Headline| {
+        let today = headline.today(view);
+        let ratio = today.number().map_or_else(|| "–".to_owned(), |it| short(it.value / headline.published));
+        let plain = |text: String| (text, String::new());
+        Row {
+            cells: vec![
+                plain(headline.statement.to_owned()),
+                plain(headline.devices()),
+                plain(short(headline.published)),
+                plain(today.text()),
+                plain(ratio),
+                plain(today.explained()),
+            ],
+            is_published: false,
+            begins: false,
+        }
+    };
+    let heads =
+        ["the paper’s ratio", "devices today", "published", "today", "today / published", "how certain"];
+    Some(Grid {
+        title: "The paper’s headlines".to_owned(),
+        caption: String::new(),
+        heads: heads.map(str::to_owned).to_vec(),
+        names: 2,
+        rows: headlines.iter().map(row).collect(),
+    })
+}
+
+fn with_unit(title: &str, unit: Unit) -> String {
+    match unit.text() {
+        "" => title.to_owned(),
+        unit => format!("{title}, {unit}"),
+    }
+}
+
+/// The groups of a table, by place and then in the order of devices.
+fn rows_of<'v, 'a>(table: &Table, view: &'v View<'a>, only_real: bool) -> Vec<&'v Group<'a>> {
+    let is_shown = |group: &&Group<'_>| {
+        group.cell.series == table.series && (!only_real || is_real(view.realm(&group.cell.device)))
+    };
+    view.groups.iter().filter(is_shown).collect()
+}
+
+/// The columns that have values, each with its unit.
+fn columns_of<'t>(table: &'t Table, rows: &[&Group<'_>]) -> Vec<(&'t Column, Unit)> {
+    let unit =
+        |column: &Column| rows.iter().find_map(|group| group.value(column.value).map(|(_, unit)| unit));
+    table.columns.iter().filter_map(|column| Some((column, unit(column)?))).collect()
+}
+
+fn place(table: &Table, group: &Group<'_>) -> Vec<f64> {
+    table.axes.iter().map(|axis| group.cell.at(axis)).collect()
+}
+
+fn place_cells(place: &[f64]) -> Vec<(String, String)> {
+    place.iter().map(|at| (at.to_string(), String::new())).collect()
+}
+
+/// What the paper printed for this place.
+fn of_place<'p>(table: &Table, published: &'p [Published], place: &[f64]) -> Vec<&'p Published> {
+    let [at] = place else { return Vec::new() };
+    let belongs = |paper: &&Published| {
+        paper.series == table.series
+            && table.axes == [paper.axis]
+            && paper.rows.iter().any(|(there, _)| there == at)
+    };
+    published.iter().filter(belongs).collect()
+}
+
+fn published_row(paper: &Published, place: &[f64], columns: &[(&Column, Unit)], begins: bool) -> Row {
+    let at = place.first().copied().unwrap_or(0.0);
+    let figures = columns.iter().map(|(column, unit)| {
+        let printed = paper.at(at, column.value);
+        (printed.map_or_else(|| "–".to_owned(), |printed| figure(printed, *unit)), String::new())
+    });
+    let mut cells = place_cells(place);
+    cells.push((paper.device.to_owned(), paper.source.to_owned()));
+    cells.extend(figures);
+    cells.push(("published".to_owned(), String::new()));
+    Row { cells, is_published: true, begins }
+}
+
+/// What limits the rows: failures, and testers at their limit.
+pub(super) fn remarks(samples: &[Sample]) -> Vec<(String, String)> {
+    let remark = |sample: &Sample| match (&sample.failed, &sample.verdict) {
+        (Some(why), _) => Some(format!("failed: {why}")),
+        (None, crate::results::Verdict::TesterBound { why }) => {
+            Some(format!("{why}: only the cost of a packet may be compared"))
+        }
+        (None, _) => None,
+    };
+    samples.iter().filter_map(|sample| Some((sample.cell.key(), remark(sample)?))).collect()
+}

@@ -1,0 +1,232 @@
+//! Time: how much is left, and what fits into a budget. It is pure: whoever measures says how long it took.
+
+use crate::failure::Result;
+use crate::results::{Asked, Cell};
+use std::collections::BTreeMap;
+
+/// The smallest share of the scale that a budget leaves.
+const SMALLEST: f64 = 0.05;
+/// A budget is planned to be used up to this share: estimates are estimates.
+const PLANNED: f64 = 0.95;
+
+/// What was measured of a plan, and what is to come.
+pub(super) struct Pacing<'a> {
+    cells: &'a [Cell],
+    /// Seconds that each cell takes, by its experiment.
+    estimates: Vec<f64>,
+    took: Vec<Option<f64>>,
+    /// Seconds for all of it.
+    limit: Option<f64>,
+    /// The decision on a round: it is measured whole or not at all, so that its devices can be compared.
+    decided: BTreeMap<(String, String, u32), bool>,
+}
+
+impl<'a> Pacing<'a> {
+    /// A plan with the seconds that each cell will take, and those that there are for all of it.
+    pub(super) fn new(cells: &'a [Cell], estimates: Vec<f64>, limit: Option<f64>) -> Self {
+        Self { cells, took: vec![None; estimates.len()], estimates, limit, decided: BTreeMap::new() }
+    }
+
+    /// A cell was measured in this number of seconds.
+    pub(super) fn note(&mut self, at: usize, took: f64) {
+        if let Some(there) = self.took.get_mut(at) {
+            *there = Some(there.unwrap_or(0.0) + took);
+        }
+    }
+
+    /// Seconds until the end, by what the experiments took so far; never more than the budget has.
+    pub(super) fn seconds_left(&self) -> f64 {
+        let left: f64 =
+            (0..self.cells.len()).filter(|at| self.is_open(*at)).map(|at| self.expected(at)).sum();
+        self.limit.map_or(left, |limit| left.min((limit - self.spent()).max(0.0)))
+    }
+
+    /// Whether there is time for a cell. First rounds come before repetitions, and a repetition must leave the time that they need.
+    pub(super) fn has_time_for(&mut self, at: usize) -> bool {
+        let (Some(limit), Some(cell)) = (self.limit, self.cells.get(at)) else { return true };
+        if cell.repeat == 0 {
+            return self.spent() + self.expected(at) <= limit;
+        }
+        let round = (cell.experiment.clone(), cell.series.clone(), cell.repeat);
+        if let Some(decision) = self.decided.get(&round) {
+            return *decision && self.spent() <= limit;
+        }
+        let decision = self.has_time_for_round(limit, cell);
+        self.decided.insert(round, decision);
+        decision
+    }
+
+    fn has_time_for_round(&self, limit: f64, cell: &Cell) -> bool {
+        let sum = |is_meant: &dyn Fn(&Cell) -> bool| -> f64 {
+            let open = (0..self.cells.len()).filter(|at| self.is_open(*at) && is_meant(&self.cells[*at]));
+            open.map(|at| self.expected(at)).sum()
+        };
+        let in_round = |other: &Cell| {
+            other.experiment == cell.experiment && other.series == cell.series && other.repeat == cell.repeat
+        };
+        let (first, round, repetitions) =
+            (sum(&|other| other.repeat == 0), sum(&in_round), sum(&|other| other.repeat > 0));
+        let rest = limit - self.spent() - first;
+        // What is missing is taken from the last rounds of all experiments alike.
+        let rounds = f64::from(self.cells.iter().map(|cell| cell.repeat).max().unwrap_or(0));
+        let share = if repetitions > 0.0 { rest / repetitions } else { 1.0 };
+        let open = self.cells.iter().zip(&self.took).filter(|(cell, took)| cell.repeat > 0 && took.is_none());
+        let least = open.map(|(cell, _)| cell.repeat).min().unwrap_or(1);
+        let is_fair = cell.repeat <= least || f64::from(cell.repeat) <= share * rounds;
+        round <= rest && (share >= 1.0 || is_fair)
+    }
+
+    fn is_open(&self, at: usize) -> bool {
+        let cell = &self.cells[at];
+        let round = (cell.experiment.clone(), cell.series.clone(), cell.repeat);
+        self.took[at].is_none() && self.decided.get(&round) != Some(&false)
+    }
+
+    fn spent(&self) -> f64 {
+        self.took.iter().flatten().sum()
+    }
+
+    /// The estimate, corrected by what the same experiment took.
+    fn expected(&self, at: usize) -> f64 {
+        let experiment = &self.cells[at].experiment;
+        let own = (0..self.cells.len()).filter(|other| self.cells[*other].experiment == *experiment);
+        let (mut took, mut estimated) = (0.0, 0.0);
+        for other in own {
+            if let Some(seconds) = self.took[other] {
+                took += seconds;
+                estimated += self.estimates[other];
+            }
+        }
+        let factor = if estimated > 0.0 { took / estimated } else { 1.0 };
+        self.estimates[at] * factor
+    }
+}
+
+/// Fits scale and repetitions to a budget of seconds: the largest scale up to `highest` with all repetitions, else with one. What still does not
+/// fit is left out while it runs.
+///
+/// # Errors
+/// An experiment does not know what was asked for.
+pub(super) fn fit(
+    asked: &Asked,
+    seconds: f64,
+    highest: f64,
+    is_fixed: bool,
+    estimate: impl Fn(&Asked) -> Result<f64>,
+) -> Result<Asked> {
+    let with = |scale: f64, repeats: u32| Asked { scale, repeats, ..asked.clone() };
+    let fits = |asked: &Asked| Ok(estimate(asked)? <= seconds * PLANNED);
+    let lowest = if is_fixed { highest } else { highest * SMALLEST };
+    for repeats in (1..=asked.repeats).rev() {
+        if !fits(&with(lowest, repeats))? {
+            continue;
+        }
+        if fits(&with(highest, repeats))? {
+            return Ok(with(highest, repeats));
+        }
+        let (mut low, mut high) = (lowest, highest);
+        for _ in 0..24 {
+            let middle = (low * high).sqrt();
+            if fits(&with(middle, repeats))? { low = middle } else { high = middle }
+        }
+        return Ok(with(two_digits(low), repeats));
+    }
+    Ok(with(lowest, 1))
+}
+
+/// Rounded down to two digits.
+fn two_digits(value: f64) -> f64 {
+    let unit = 10_f64.powf(value.log10().floor() - 1.0);
+    // Written and read, so that it is the number that people type.
+    let rounded = (value / unit * (1.0 + 1e-9)).floor() * unit;
+    format!("{rounded:.1e}").parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(experiments: &[&str], repeats: u32) -> Vec<Cell> {
+        let cell = |experiment: &str, device: &str, repeat: u32| Cell {
+            experiment: experiment.to_owned(),
+            series: "s".to_owned(),
+            device: device.to_owned(),
+            point: BTreeMap::new(),
+            repeat,
+        };
+        let round = |experiment, repeat| ["a", "b"].map(|device| cell(experiment, device, repeat));
+        experiments.iter().flat_map(|it| (0..repeats).flat_map(move |repeat| round(it, repeat))).collect()
+    }
+
+    /// Measures with a clock that is made up: each cell takes a multiple of its estimate. The seconds, and what was measured.
+    fn run(cells: &[Cell], estimate: f64, factor: impl Fn(&Cell) -> f64, limit: f64) -> (f64, Vec<String>) {
+        let mut pacing = Pacing::new(cells, vec![estimate; cells.len()], Some(limit));
+        let (mut clock, mut measured) = (0.0, Vec::new());
+        for (at, cell) in cells.iter().enumerate() {
+            if pacing.has_time_for(at) {
+                let took = estimate * factor(cell);
+                clock += took;
+                pacing.note(at, took);
+                measured.push(cell.key());
+            }
+        }
+        (clock, measured)
+    }
+
+    #[test]
+    fn a_budget_of_minutes_is_kept_within_a_tenth() {
+        for wrong in [0.5, 0.9, 1.0, 1.3, 2.0, 3.0] {
+            let cells = cells(&["x", "y", "z"], 5);
+            let (clock, measured) = run(&cells, 20.0, |_| wrong, 600.0);
+            assert!(clock <= 660.0, "{wrong}: {clock} s");
+            let all = 600.0 * wrong <= 600.0;
+            assert!(all == (measured.len() == cells.len()) || wrong == 1.0, "{wrong}: {measured:?}");
+            if wrong <= 3.0 {
+                let first = measured.iter().filter(|key| key.ends_with("#0")).count();
+                assert_eq!(first, 6, "each experiment is measured once at least: {measured:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_is_measured_whole_or_not_at_all() {
+        let cells = cells(&["x", "y"], 3);
+        let (_, measured) = run(&cells, 10.0, |_| 2.0, 120.0);
+        for experiment in ["x", "y"] {
+            for repeat in 0..3 {
+                let of_round =
+                    |key: &&String| key.starts_with(experiment) && key.ends_with(&format!("#{repeat}"));
+                let count = measured.iter().filter(of_round).count();
+                assert!(count != 1, "{experiment} round {repeat}: {measured:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_time_left_follows_from_what_was_measured() {
+        let cells = cells(&["x"], 3);
+        let mut pacing = Pacing::new(&cells, vec![10.0; 6], None);
+        assert_eq!(pacing.seconds_left(), 60.0);
+        pacing.note(0, 5.0);
+        assert_eq!(pacing.seconds_left(), 25.0);
+        let mut short = Pacing::new(&cells, vec![10.0; 6], Some(20.0));
+        short.note(0, 5.0);
+        assert_eq!(short.seconds_left(), 15.0);
+    }
+
+    #[test]
+    fn scale_and_repetitions_are_fitted() {
+        let asked = Asked { scale: 0.02, repeats: 3, ..Asked::default() };
+        // A minute for each round, and ten minutes at scale 1.
+        let estimate = |asked: &Asked| Ok(f64::from(asked.repeats) * (60.0 + 600.0 * asked.scale));
+        let fitted = |seconds, highest, is_fixed| {
+            let it = fit(&asked, seconds, highest, is_fixed, estimate).unwrap();
+            (it.scale, it.repeats)
+        };
+        assert_eq!(fitted(3_600.0, 1.0, false), (1.0, 3));
+        assert_eq!(fitted(600.0, 1.0, false), (0.21, 3));
+        assert_eq!(fitted(150.0, 1.0, false), (0.13, 1), "not even the smallest scale fits three times");
+        assert_eq!(fitted(1.0, 1.0, false), (0.05, 1), "what does not fit is left out while it runs");
+        assert_eq!(fitted(160.0, 0.02, true), (0.02, 2), "the scale was asked for");
+    }
+}

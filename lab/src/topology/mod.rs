@@ -1,0 +1,12 @@
+//! Networks of namespaces: hosts, links, links of limited rate, and whose they are.
+
+mod network;
+mod owner;
+mod shaped;
+
+pub use network::{
+    Network, client_gateway_server, client_router_server, left_over, namespaces_of_this_process, remove,
+    two_clients,
+};
+pub use owner::{Stale, stale};
+pub use shaped::Shape;

@@ -1,0 +1,101 @@
+//! A site's gateway in one box and in two.
+
+use super::tiny::tiny_with;
+use crate::Interop;
+use sixway_lab::experiment::{Experiment as _, Gateway2012};
+use sixway_lab::failure::Result;
+use sixway_lab::results::{Results, Sample, Verdict};
+
+const NEEDS: &[&str] = &["sixway", "tc", "ethtool", "ping", "tcpdump", "nft"];
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("gateway_2012_at_its_smallest_carries_its_tunnel_through_the_nat_and_past_it", NEEDS, outer),
+    Interop::new("gateway_2012_at_its_smallest_connects_fetches_and_calls_in_both_versions", NEEDS, measures),
+    Interop::new("gateway_2012_at_its_smallest_answers_over_links_of_100_megabits", NEEDS, shaped),
+];
+
+fn value(sample: &Sample, name: &str) -> f64 {
+    sample.values.get(name).map_or(f64::NAN, |value| value.value)
+}
+
+fn measured(devices: &[&str], set: &[(&str, &str)]) -> Result<Results> {
+    let results = tiny_with(&Gateway2012, devices, set)?;
+    for sample in &results.samples {
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+    }
+    Ok(results)
+}
+
+/// Requests and replies of five pings, by whose address they have outside.
+fn outer() -> Result<()> {
+    let results = measured(&["sixway"], &[("series", "outer"), ("forms", "1,2,3,4,5")])?;
+    assert_eq!(results.samples.len(), 4, "Linux' 6to4 takes a guest");
+    for sample in &results.samples {
+        assert_eq!(value(sample, "answered"), 5.0, "{sample:#?}");
+        let past = if sample.cell.at("form") == 1.0 { 5.0 } else { 0.0 };
+        let outer = ["own-address", "nat-address", "back"].map(|name| value(sample, name));
+        assert_eq!(outer, [past, 5.0 - past, 5.0], "{sample:#?}");
+    }
+    Ok(())
+}
+
+fn measures() -> Result<()> {
+    let set = [
+        ("series", "connection,web,call"),
+        ("forms", "1"),
+        ("links", "0"),
+        ("background", "2"),
+        ("pages", "30000"),
+    ];
+    let results = measured(&["sixway", "kernel-masquerade"], &set)?;
+    assert_eq!(results.samples.len(), 3 * 3, "masquerade has IPv4 alone");
+    for sample in &results.samples {
+        assert_eq!(value(sample, "failed"), 0.0, "{sample:#?}");
+        assert!(value(sample, "background-wire") > value(sample, "background-payload"), "{sample:#?}");
+        let (ours, wire) = match sample.cell.series.as_str() {
+            "connection" => (("made", 10.0), ["connection", "connection-wire", "connection-net"]),
+            // Each page is a text and two images.
+            "web" => (("pages", 10.0), ["response", "response-wire", "response-net"]),
+            _ => (("made", 11.0), ["setup", "setup-wire", "setup-net"]),
+        };
+        assert_eq!(value(sample, ours.0), ours.1, "{sample:#?}");
+        let [through, bare, net] = wire.map(|name| value(sample, name));
+        assert!((through - bare - net).abs() < 1e-9 && bare > 0.0, "{sample:#?}");
+        if sample.cell.series == "web" {
+            assert_eq!(sample.values["response"].n, 30, "{sample:#?}");
+        }
+        if sample.cell.series == "call" {
+            assert_eq!(value(sample, "arrived"), value(sample, "sent"), "{sample:#?}");
+            let back = if sample.cell.at("version") == 6.0 { 0.0 } else { 1.0 };
+            assert_eq!(value(sample, "loss-back"), back, "{sample:#?}");
+        }
+    }
+    assert!(!Gateway2012.findings(&results).is_empty());
+    Ok(())
+}
+
+fn shaped() -> Result<()> {
+    let set =
+        [("series", "rtt,cpu"), ("forms", "2"), ("versions", "6"), ("background", "10"), ("links", "100")];
+    let results = measured(&["sixway", "kernel"], &set)?;
+    assert_eq!(results.samples.len(), 2 * 2, "two series with two devices");
+    for sample in &results.samples {
+        match sample.cell.series.as_str() {
+            "rtt" => {
+                assert_eq!(
+                    [value(sample, "answered"), value(sample, "answered-ping")],
+                    [10.0; 2],
+                    "{sample:#?}"
+                );
+                assert_eq!(value(sample, "loss"), 0.0, "{sample:#?}");
+                // A frame of 1,462 octets or more takes 117 µs on a link of 100 Mbit/s, each way.
+                assert!(value(sample, "response-wire") > 0.1, "{sample:#?}");
+            }
+            _ => {
+                assert!(value(sample, "sent") > 0.0, "{sample:#?}");
+                assert_eq!(value(sample, "arrived"), value(sample, "sent"), "{sample:#?}");
+            }
+        }
+    }
+    Ok(())
+}

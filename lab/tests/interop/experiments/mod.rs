@@ -1,0 +1,49 @@
+//! The experiments at their smallest scale: that they run, that their counts add up, and that each row says whose limit it met. An experiment's file
+//! here has its test, and a line in [`tests`].
+
+mod devices;
+mod failed;
+mod gateway_2012;
+mod injected;
+mod interrupted;
+mod mechanisms_2006;
+mod nat64_2014;
+mod overload;
+mod relay_2013;
+mod remote;
+mod rfc8219;
+mod rootless;
+mod scenes;
+mod shaped;
+mod tester;
+mod tiny;
+mod tools;
+mod tunnel_2012;
+mod walk_through;
+
+use crate::Interop;
+
+/// All tests of experiments; each has a CPU for its load.
+pub fn tests() -> Vec<Interop> {
+    [
+        devices::TESTS,
+        failed::TESTS,
+        gateway_2012::TESTS,
+        injected::TESTS,
+        interrupted::TESTS,
+        mechanisms_2006::TESTS,
+        nat64_2014::TESTS,
+        overload::TESTS,
+        relay_2013::TESTS,
+        remote::TESTS,
+        rfc8219::TESTS,
+        rootless::TESTS,
+        shaped::TESTS,
+        tester::TESTS,
+        tiny::TESTS,
+        tools::TESTS,
+        tunnel_2012::TESTS,
+        walk_through::TESTS,
+    ]
+    .concat()
+}

@@ -1,0 +1,106 @@
+//! A device on another machine, which is a namespace here: everything but the cable is real.
+//!
+//! ```text
+//! bench (this machine's interfaces)          box (the other machine)
+//!   e0 ───────────────────────────────────── r0
+//!   e1 ───────────────────────────────────── r1
+//! ```
+
+use super::scenes::scene_of;
+use crate::Interop;
+use sixway_lab::device::remote::{Remote, Request};
+use sixway_lab::device::{Device, TaskKind};
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::interrupt;
+use sixway_lab::probe::ping;
+use sixway_lab::results::Machine;
+use sixway_lab::topology::Network;
+use std::path::Path;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("a_remote_device_by_script_is_measured", &["ping", "nft"], by_script),
+    Interop::new("interfaces_given_to_the_lab_come_back", &["ping", "nft"], come_back),
+];
+
+/// The machines, and the devices that the other one is.
+fn remote() -> Result<(Network, Vec<Remote>)> {
+    let machines = Network::new(&["bench", "box"])?;
+    machines.link(("bench", "e0"), ("box", "r0"))?;
+    machines.link(("bench", "e1"), ("box", "r1"))?;
+    machines.address("bench", "e0", "198.51.100.99/24")?;
+    machines.address("bench", "e1", "2001:db8:99::1/64")?;
+    let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote/linux.sh");
+    let (bench, its) = (machines.host("bench")?.name(), machines.host("box")?.name());
+    let text = format!("exec ip netns exec {its} sh {} \"$1\"\n", recipe.display());
+    let file = machines.file("recipe.sh", &text)?;
+    let request = format!(
+        "box=script:{},inside={bench}/e0,outside={bench}/e1,inside-there=r0,outside-there=r1",
+        file.display()
+    );
+    let devices = Remote::of(&Request::parse(&request)?)?;
+    Ok((machines, devices))
+}
+
+fn by_script() -> Result<()> {
+    let (_machines, devices) = remote()?;
+    let names: Vec<_> = devices.iter().map(|device| device.card().name).collect();
+    assert_eq!(names, ["box", "box-plain"]);
+    for (device, task) in devices.iter().zip([TaskKind::Nat44, TaskKind::Forward]) {
+        assert_eq!(device.cannot_run(&Machine::here()), None);
+        assert!(device.version()?.starts_with("Linux "));
+        assert_eq!(device.is_plain(), task == TaskKind::Forward);
+        let scene = scene_of(task)?;
+        let mut running = device.start(&scene.place, &scene.task)?;
+        let before = running.cpu()?;
+        let works = |when: &str| {
+            for (from, target) in &scene.pings {
+                let from = scene.network.host(from)?;
+                let what = format!("an answer from {target} {when}");
+                interrupt::wait_until(Duration::from_secs(20), &what, || {
+                    Ok(ping(from, target, 1, 56, Duration::ZERO).is_ok_and(|answers| answers.answered == 1))
+                })?;
+            }
+            Ok::<_, Failure>(())
+        };
+        works("at its start")?;
+        running.restart()?;
+        works("after a restart")?;
+        assert!(running.cpu()?.spent >= before.spent);
+        assert!(running.memory()?.is_some_and(|memory| !memory.exact && memory.octets > 1_000_000));
+        assert!(running.counters()?.iter().any(|(name, _)| name == "r0-rx_dropped"));
+        assert!(running.commands()[0].contains("TASK="));
+        // It is this machine's clock.
+        let clock = running.commands().into_iter().find_map(|line| {
+            line.strip_prefix("# its clock is ")?.split_once(" ns ahead")?.0.parse::<i64>().ok()
+        });
+        assert!(clock.is_some_and(|ahead| ahead.abs() < 1_000_000_000), "{:?}", running.commands());
+    }
+    Ok(())
+}
+
+fn come_back() -> Result<()> {
+    let (machines, devices) = remote()?;
+    let bench = machines.host("bench")?;
+    let shown = || {
+        let addresses = bench.ip("-o address show scope global")?;
+        let words = addresses.lines().map(|line| line.split_whitespace().take(4).skip(1).collect::<Vec<_>>());
+        let mut all: Vec<_> = words.map(|words| words.join(" ")).collect();
+        all.sort();
+        Ok::<_, Failure>(all)
+    };
+    let before = shown()?;
+    assert_eq!(before, ["e0 inet 198.51.100.99/24", "e1 inet6 2001:db8:99::1/64"]);
+    let scene = scene_of(TaskKind::Forward)?;
+    let running = devices[1].start(&scene.place, &scene.task)?;
+    assert!(shown()?.is_empty(), "they are in the network");
+    drop(running);
+    assert_eq!(shown()?, before, "with their addresses");
+    let left = machines.host("box")?.ip("-o address show scope global")?;
+    assert_eq!(left, "", "nothing is left on the other machine");
+    // Without an action that succeeds they come back, too.
+    let scene = scene_of(TaskKind::Nat64)?;
+    assert!(devices[1].start(&scene.place, &scene.task).is_err(), "it cannot do that");
+    assert_eq!(shown()?, before);
+    Ok(())
+}

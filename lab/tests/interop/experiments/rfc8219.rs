@@ -1,0 +1,95 @@
+//! The benchmarks of RFC 8219.
+
+use super::tiny::tiny_with;
+use crate::Interop;
+use sixway_lab::experiment;
+use sixway_lab::failure::Result;
+use sixway_lab::results::Verdict;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("rfc8219_at_its_smallest_has_a_value_from_each_benchmark", &["sixway"], rfc8219),
+    Interop::new("rfc8219_is_measured_with_frames_that_the_kernel_makes", &["sixway", "clang"], frames),
+    Interop::new("rfc9693_counts_connections_that_were_validated", &["clang", "nft"], stateful),
+    Interop::new("rfc8219_has_native_traffic_and_dns64", &["sixway", "dnsperf", "nsd"], others),
+];
+
+fn rfc8219() -> Result<()> {
+    let series = ("series", "throughput,frame-loss,latency,connections");
+    let set = [series, ("frame", "84"), ("precision", "1"), ("percent", "10")];
+    let results = tiny_with(&experiment::Rfc8219, &["sixway"], &set)?;
+    let series: Vec<_> = results.samples.iter().map(|sample| sample.cell.series.as_str()).collect();
+    assert_eq!(series, ["throughput", "frame-loss", "latency", "connections"]);
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        match sample.cell.series.as_str() {
+            "throughput" => {
+                // What else the machine does may lose a frame at any rate; the given loss admits a few.
+                assert!(value("throughput-given") >= value("throughput"), "{sample:#?}");
+                assert!(value("trials") >= 2.0 && value("ceiling") > 1_000.0, "{sample:#?}");
+            }
+            "frame-loss" => assert!(value("forwarded") > 0.0 && value("offered") > 0.0, "{sample:#?}"),
+            "latency" => {
+                assert!(value("typical") > 0.0 && value("worst") >= value("typical"), "{sample:#?}");
+                assert!(value("pdv") <= value("worst"), "{sample:#?}");
+            }
+            _ => assert!(value("ceiling") > 0.0 && value("trials") >= 1.0, "{sample:#?}"),
+        }
+    }
+    Ok(())
+}
+
+/// Each frame that was sent has come back or is lost, and the device's threads have worked.
+fn frames() -> Result<()> {
+    let set = [("series", "frames"), ("frame", "1518"), ("precision", "1")];
+    let devices = ["sixway-xdp"];
+    let results = tiny_with(&experiment::Rfc8219, &devices, &set)?;
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        assert!(value("throughput-given") >= value("throughput"), "{sample:#?}");
+        assert!(value("ceiling") > 10_000.0 && value("cpu-per-packet") > 0.0, "{sample:#?}");
+        assert!(sample.raw.contains(&"trials.txt".to_owned()), "{sample:#?}");
+    }
+    assert_eq!(results.samples.len(), 1);
+    Ok(())
+}
+
+fn stateful() -> Result<()> {
+    let series = ("series", "establishment,tear-down,capacity,sessions");
+    let set =
+        [series, ("connections", "500"), ("capacity", "2048"), ("sessions", "500"), ("precision", "0.9")];
+    let results = tiny_with(&experiment::Rfc8219, &["kernel-masquerade", "kernel"], &set)?;
+    assert_eq!(results.samples.len(), 4, "plain forwarding has no connections");
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        match sample.cell.series.as_str() {
+            "establishment" => assert!(value("established-rate") > 0.0, "{sample:#?}"),
+            "tear-down" => assert_eq!(value("established-again"), 500.0, "{sample:#?}"),
+            "capacity" => assert_eq!((value("capacity"), value("at-ceiling")), (2_048.0, 1.0), "{sample:#?}"),
+            _ => assert!(value("throughput-given") >= value("throughput"), "{sample:#?}"),
+        }
+    }
+    Ok(())
+}
+
+fn others() -> Result<()> {
+    let set = [("series", "latency,native,dns64"), ("frame", "84"), ("native", "50"), ("precision", "1")];
+    let results = tiny_with(&experiment::Rfc8219, &["sixway"], &set)?;
+    assert_eq!(results.samples.len(), 3);
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        match sample.cell.series.as_str() {
+            "latency" => assert!(
+                value("ipdv-min") <= value("ipdv-median") && value("ipdv-median") <= value("ipdv-max"),
+                "{sample:#?}"
+            ),
+            "native" => assert!(value("trials") >= 1.0 && value("offered") > 0.0, "{sample:#?}"),
+            // What else the machine does may lose a query at any rate.
+            _ => assert!(value("sent") >= 30.0 && value("answered") <= value("sent"), "{sample:#?}"),
+        }
+    }
+    Ok(())
+}

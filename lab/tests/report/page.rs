@@ -1,0 +1,118 @@
+//! The page as text: it is one file, and it has what a reader looks for.
+
+use crate::sample::{chapters, page, results};
+use sixway_lab::report::{csv, data, markdown};
+use sixway_lab::{device, experiment};
+
+#[test]
+fn the_page_has_no_external_link() {
+    let page = page();
+    for word in ["http:", "https:", "<script", "<link", "@import", "src=", "<iframe", "<object"] {
+        assert!(!page.contains(word), "{word}");
+    }
+    let references = page.match_indices("url(").filter(|(at, _)| !page[*at..].starts_with("url(#hatch-"));
+    assert_eq!(references.count(), 0, "only patterns of the page itself");
+}
+
+#[test]
+fn what_programs_said_is_not_taken_for_html() {
+    let page = page();
+    assert!(page.contains("&lt;no such file&gt; &amp; nothing else"));
+    assert!(!page.contains("<no such"));
+    for tag in ["section", "table", "svg", "details"] {
+        let open = page.matches(&format!("<{tag}")).count();
+        assert_eq!(open, page.matches(&format!("</{tag}>")).count(), "<{tag}>");
+    }
+}
+
+#[test]
+fn each_experiment_has_question_network_figures_tables_and_a_way_to_repeat_it() {
+    let page = page();
+    let sections: Vec<&str> = page.split("<section").skip(1).collect();
+    assert_eq!(sections.len(), 2);
+    for section in sections {
+        for part in ["class=\"lead\"", "The network", "<figcaption>", "<table>", "sixway-lab run "] {
+            assert!(section.contains(part), "{part}");
+        }
+    }
+    for text in ["holds", "does not hold", "not shown here", "3.52", "FreeBSD does not run here", "CC0-1.0"] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// Times of an emulated machine are 20 times those of this one: together they would be taken for a comparison.
+#[test]
+fn an_emulated_machine_is_in_no_table_or_figure_with_a_real_one() {
+    let text = markdown(&results(), &chapters());
+    let absolute =
+        text.split("### One server\n").nth(1).and_then(|rest| rest.split("###").next()).unwrap_or("");
+    assert!(absolute.contains("| kernel |") && !absolute.contains("guest"), "{absolute}");
+    let ratios = text.split("### One server: ratios to plain forwarding\n").nth(1).unwrap_or("");
+    assert!(ratios.contains("| guest-sit | guest-plain |"), "{ratios}");
+    assert!(ratios.contains("| sixway-with-a-long-name | kernel |"), "{ratios}");
+    assert!(page().contains("Response time, ms (uml)"));
+}
+
+#[test]
+fn rates_of_devices_that_were_not_at_their_limit_are_not_divided() {
+    let text = markdown(&results(), &chapters());
+    let ratios = text.split("ratios to plain forwarding\n").nth(1).unwrap_or("");
+    let row = |hosts: u32| {
+        let begins = format!("| {hosts} | sixway-with-a-long-name | kernel |");
+        ratios.lines().find(|line| line.starts_with(&begins)).unwrap_or("")
+    };
+    let ratio_of_requests = |hosts| row(hosts).split(" | ").nth(4).map(str::to_owned);
+    assert_eq!(ratio_of_requests(2).as_deref(), Some("–"), "not loaded: {}", row(2));
+    assert!(ratio_of_requests(4).is_some_and(|it| it.starts_with("0.49")), "{}", row(4));
+    assert_eq!(ratio_of_requests(10).as_deref(), Some("–"), "tester-bound: {}", row(10));
+}
+
+#[test]
+fn csv_has_a_line_for_each_value_and_json_the_ratios() {
+    let (results, chapters) = (results(), chapters());
+    let csv = csv(&results);
+    let columns = csv.lines().next().map_or(0, |line| line.split(',').count());
+    let values: usize = results.samples.iter().map(|sample| sample.values.len()).sum();
+    assert_eq!(csv.lines().count(), 1 + values + 1, "values, a head, and one failure");
+    for line in csv.lines().filter(|line| !line.contains('"')) {
+        assert_eq!(line.split(',').count(), columns, "{line}");
+    }
+    let data = data(&results, &chapters);
+    let groups = data["experiments"][0]["groups"].as_array().map_or(0, Vec::len);
+    assert_eq!(groups, 20, "five loads of four devices");
+    let ratio = data["experiments"][0]["groups"]
+        .as_array()
+        .and_then(|groups| groups.iter().find(|group| group["key"] == "made-up-2026/load/guest-sit/hosts=4"));
+    let ratio = ratio.map(|group| group["values"]["response"]["to_plain"]["ratio"].clone());
+    assert!(
+        ratio.as_ref().and_then(serde_json::Value::as_f64).is_some_and(|it| (it - 1.5).abs() < 0.1),
+        "{ratio:?}"
+    );
+}
+
+#[test]
+fn each_experiment_says_what_its_figures_and_tables_show() {
+    for experiment in experiment::all() {
+        let about = experiment.about();
+        assert!(!experiment.figures().is_empty(), "{} has no figure", about.name);
+        for figure in experiment.figures() {
+            let known = about.tables.iter().any(|table| {
+                table.series == figure.series
+                    && table.columns.iter().any(|column| column.value == figure.value)
+            });
+            assert!(known, "{}: no table has {} of {}", about.name, figure.value, figure.series);
+        }
+        if let Some(drawing) = experiment.drawing() {
+            let nodes = drawing.nodes.len();
+            assert!(
+                drawing.links.iter().all(|wire| wire.ends.0 < nodes && wire.ends.1 < nodes),
+                "{}",
+                about.name
+            );
+        }
+    }
+    assert!(
+        device::all().iter().any(|device| device.is_plain()),
+        "there is plain forwarding to compare with"
+    );
+}
