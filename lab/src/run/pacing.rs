@@ -19,12 +19,14 @@ pub(super) struct Pacing<'a> {
     limit: Option<f64>,
     /// The decision on a round: it is measured whole or not at all, so that its devices can be compared.
     decided: BTreeMap<(String, String, u32), bool>,
+    /// Seconds for first rounds of an experiment, once there is too little time for those of all.
+    allotted: BTreeMap<String, f64>,
 }
 
 impl<'a> Pacing<'a> {
     /// A plan with the seconds that each cell will take, and those that there are for all of it.
     pub(super) fn new(cells: &'a [Cell], estimates: Vec<f64>, limit: Option<f64>) -> Self {
-        Self { cells, took: vec![None; estimates.len()], estimates, limit, decided: BTreeMap::new() }
+        Self { cells, took: vec![None; estimates.len()], estimates, limit, decided: BTreeMap::new(), allotted: BTreeMap::new() }
     }
 
     /// A cell was measured in this number of seconds.
@@ -45,7 +47,7 @@ impl<'a> Pacing<'a> {
     pub(super) fn has_time_for(&mut self, at: usize) -> bool {
         let (Some(limit), Some(cell)) = (self.limit, self.cells.get(at)) else { return true };
         if cell.repeat == 0 {
-            return self.spent() + self.expected(at) <= limit;
+            return self.spent() + self.expected(at) <= limit && self.is_within_its_share(limit, at, cell);
         }
         let round = (cell.experiment.clone(), cell.series.clone(), cell.repeat);
         if let Some(decision) = self.decided.get(&round) {
@@ -54,6 +56,27 @@ impl<'a> Pacing<'a> {
         let decision = self.has_time_for_round(limit, cell);
         self.decided.insert(round, decision);
         decision
+    }
+
+    /// Whether a first round is within the experiment's share of a time that is too short for all of them: each experiment loses the same part of
+    /// its cells, those at its end.
+    fn is_within_its_share(&mut self, limit: f64, at: usize, cell: &Cell) -> bool {
+        let first = |other: &Cell| other.repeat == 0;
+        let own = |other: &Cell| first(other) && other.experiment == cell.experiment;
+        let to_come = |is_meant: &dyn Fn(&Cell) -> bool| -> f64 {
+            let open = (at..self.cells.len())
+                .filter(|other| self.took[*other].is_none() && is_meant(&self.cells[*other]));
+            open.map(|other| self.expected(other)).sum()
+        };
+        let part = (limit - self.spent()) / to_come(&first);
+        let measured = self.cells.iter().zip(&self.took).filter(|(other, _)| own(other));
+        let used: f64 = measured.filter_map(|(_, took)| *took).sum();
+        if part < 1.0 && !self.allotted.contains_key(&cell.experiment) {
+            // One cell at least.
+            let share = (part * to_come(&own)).max(if used > 0.0 { 0.0 } else { self.expected(at) });
+            self.allotted.insert(cell.experiment.clone(), used + share);
+        }
+        self.allotted.get(&cell.experiment).is_none_or(|allotted| used + self.expected(at) <= allotted * 1.000_001)
     }
 
     fn has_time_for_round(&self, limit: f64, cell: &Cell) -> bool {
@@ -200,6 +223,23 @@ mod tests {
                 assert!(count != 1, "{experiment} round {repeat}: {measured:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_left_out_for_want_of_time_is_left_out_of_all_experiments_alike() {
+        let cells: Vec<Cell> = cells(&["x", "y", "z"], 5).into_iter().map(|cell| Cell { repeat: 0, ..cell }).collect();
+        for (wrong, expected) in [(1.0, [5, 5, 5]), (0.5, [10, 10, 10])] {
+            let (clock, measured) = run(&cells, 20.0, |_| wrong, 300.0);
+            let count = |name: &str| measured.iter().filter(|key| key.starts_with(name)).count();
+            assert_eq!(["x", "y", "z"].map(count), expected, "{wrong}");
+            assert!(clock <= 300.0, "{clock}");
+        }
+        // Estimates are corrected by what the experiment took, and no experiment is left out whole.
+        let (clock, measured) = run(&cells, 20.0, |_| 3.0, 300.0);
+        for name in ["x", "y", "z"] {
+            assert!(measured.iter().any(|key| key.starts_with(name)), "{name}: {measured:?}");
+        }
+        assert!(clock <= 330.0, "{clock}");
     }
 
     #[test]

@@ -153,15 +153,18 @@ fn alerts_and_dashboard_know_the_metrics() -> Result<()> {
         let path = project().join("gateway/src/metrics").join(file);
         std::fs::read_to_string(&path).asking(|| path.display().to_string())
     };
-    let source = read_source("fast_path.rs")? + &read_source("dns64.rs")?;
+    let streams = project().join("dns64/src/streams/counters.rs");
+    let streams = std::fs::read_to_string(&streams).asking(|| streams.display().to_string())?;
+    let source = read_source("fast_path.rs")? + &read_source("dns64.rs")? + &streams;
     let read =
         |file: &str| std::fs::read_to_string(project().join("packaging").join(file)).asking(|| file.into());
     let asked = names(&(read("prometheus/sixway.rules.yml")? + &read("grafana/sixway.json")?));
     let is_known = |name: &String| {
         let plain = name.trim_start_matches("sixway_").trim_end_matches("_total");
-        let of_upstream = plain.strip_prefix("dns64_upstream_").unwrap_or(plain);
+        let prefixes = ["dns64_upstream_", "dns64_streams_"];
+        let of_part = prefixes.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(plain);
         known.contains(name)
-            || [plain, of_upstream].iter().any(|plain| source.contains(&format!("\"{plain}\"")))
+            || [plain, of_part].iter().any(|plain| source.contains(&format!("\"{plain}\"")))
     };
     let unknown: Vec<&String> = asked.iter().filter(|name| !is_known(name)).collect();
     if asked.len() < 20 || !unknown.is_empty() {
