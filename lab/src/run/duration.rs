@@ -1,7 +1,9 @@
 //! Durations as people say them.
 
-/// Seconds, minutes or hours.
+/// Seconds, minutes or hours; what is less than nothing is nothing.
 pub(super) fn duration(seconds: f64) -> String {
+    // No minus before what rounds to nothing.
+    let seconds = seconds.max(0.0);
     match seconds {
         ..90.0 => format!("{seconds:.0} s"),
         90.0..5_400.0 => format!("{:.0} min", seconds / 60.0),

@@ -41,6 +41,7 @@ const ABOUT: About = About {
         "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell; the verdict is that of the load through the mechanism.",
         "Configured tunnels and 6to4 are between routers a and c, ISATAP between the client and router c, NAT64 stands for NAT-PT, DS-Lite for DSTM: both translate or tunnel what the papers' did, with a state of another kind.",
         "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
+        "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
         "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not; the first requests find the path's MTU.",
@@ -169,6 +170,14 @@ fn far_points(
     Ok(all)
 }
 
+/// Octets of data in the longest echo request that is not fragmented behind NAT46, whose headers are 48 octets in packets of 1,500.
+const LONGEST_ECHO: f64 = 1_452.0;
+
+/// Whether a mechanism carries the load: NAT46 has no state for fragments, and a fragment of ICMP cannot be translated without (RFC 7915 §1.2).
+fn carries(way: Way, kind: Kind, octets: f64) -> bool {
+    way != Way::Nat46 || !matches!(kind, Kind::Ping) || octets <= LONGEST_ECHO
+}
+
 impl Experiment for Mechanisms2006 {
     fn about(&self) -> &About {
         &ABOUT
@@ -214,7 +223,7 @@ impl Experiment for Mechanisms2006 {
                     if kind.transaction().is_some() {
                         cells.push(cell(way.name(), device, &[load]));
                     }
-                    let sizes = sizes.iter().filter(|size| kind.has(**size));
+                    let sizes = sizes.iter().filter(|size| kind.has(**size) && carries(way, kind, **size));
                     cells.extend(sizes.map(|size| cell(way.name(), device, &[load, ("octets", *size)])));
                 }
             }
@@ -269,5 +278,22 @@ impl Experiment for Mechanisms2006 {
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
         findings(results)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nat46_has_no_echo_requests_that_it_cannot_carry() {
+        let cells = Mechanisms2006.cells(&Asked { quick: true, ..Asked::default() }, &["sixway"]).unwrap();
+        let sizes = |series: &str, load: f64| -> Vec<f64> {
+            let all = cells.iter().filter(|cell| cell.series == series && cell.point.get("load") == Some(&load));
+            all.filter_map(|cell| cell.point.get("octets").copied()).collect()
+        };
+        assert_eq!(sizes("nat64", 1.0), QUICK);
+        assert_eq!(sizes("nat46", 3.0), QUICK);
+        assert_eq!(sizes("nat46", 1.0), [64.0, 1_024.0]);
     }
 }
