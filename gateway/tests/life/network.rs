@@ -307,7 +307,8 @@ impl Running {
     /// `nsenter` becomes what it executes: the child is the gateway.
     pub fn signal(&self, name: &str) {
         let number = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &number]).status().unwrap().success());
+        let sent = Command::new("kill").args(["-s", name, &number]).status().unwrap().success();
+        assert!(sent, "it has ended: {}", self.said());
     }
 
     /// Waits for the end and returns the exit status; -1 if a signal ended it.

@@ -4,7 +4,7 @@ use super::contents::{read, read_of};
 use super::error::RecordError;
 use super::leftovers::Leftovers;
 use super::listing::states;
-use super::lock::{lock, turn};
+use super::lock::{is_ending, lock, turn};
 use super::state_file::Record;
 use crate::host::namespace;
 use std::fs::{self, File};
@@ -29,15 +29,15 @@ pub struct RunningGateway {
     pub socket: Option<PathBuf>,
 }
 
-/// The gateway `name`, if it runs.
+/// The gateway `name`, if it runs. One that is ending, as after a SIGKILL, does not.
 pub fn running(directory: &Path, name: &str) -> Option<RunningGateway> {
     let path = directory.join(format!("{name}.state"));
     let file = File::open(&path).ok()?;
     match lock(&path, name) {
-        Err(RecordError::Taken { process, .. }) => {
+        Err(RecordError::Taken { process, .. }) if !process.is_some_and(is_ending) => {
             Some(RunningGateway { process, socket: read(&file).unwrap_or_default().socket })
         }
-        Ok(_) | Err(RecordError::Io(..) | RecordError::Damaged(..) | RecordError::Elsewhere(_)) => None,
+        Ok(_) | Err(_) => None,
     }
 }
 

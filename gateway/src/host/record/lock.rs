@@ -6,7 +6,8 @@ use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Opens and locks the file. If the previous holder removed it meanwhile, opens the new one.
 pub(super) fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> {
@@ -36,6 +37,36 @@ pub(super) fn lock(path: &Path, name: &str) -> Result<Flock<File>, RecordError> 
     }
 }
 
+/// The same; a holder that is ending, as after a SIGKILL, is waited for. It takes a while if it has much memory.
+pub(super) fn lock_after_end(path: &Path, name: &str) -> Result<Flock<File>, RecordError> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    /// A signal has been sent, and the process does not know it yet.
+    const UNKNOWING: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    loop {
+        match lock(path, name) {
+            Err(RecordError::Taken { process: Some(process), .. })
+                if start.elapsed() < UNKNOWING || is_ending(process) && start.elapsed() < PATIENCE =>
+            {
+                sleep(Duration::from_millis(5));
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// Whether a process is gone or will never run again: proc_pid_stat(5), the state, and PF_EXITING among the flags.
+pub(super) fn is_ending(process: u32) -> bool {
+    const EXITING: u32 = 4;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return true };
+    // The command's name may contain anything.
+    let Some((_, fields)) = stat.rsplit_once(')') else { return false };
+    let mut fields = fields.split_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or(0);
+    matches!(state, Some("Z" | "X")) || flags & EXITING != 0
+}
+
 /// Waits until no other gateway takes or gives up its state file in the directory, and keeps others from it: of two that end
 /// at the same time, one is the last.
 pub(super) fn turn(directory: &Path) -> Option<Flock<File>> {
@@ -45,10 +76,57 @@ pub(super) fn turn(directory: &Path) -> Option<Flock<File>> {
     for _ in 0..PATIENCE.as_millis() / STEP.as_millis() {
         match lock(&path, "") {
             Ok(file) => return Some(file),
-            Err(RecordError::Taken { .. }) => std::thread::sleep(STEP),
+            Err(RecordError::Taken { .. }) => sleep(STEP),
             Err(RecordError::Io(..) | RecordError::Damaged(..) | RecordError::Elsewhere(_)) => return None,
         }
     }
     // One that is stuck must not keep others from ending.
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::record::contents::Contents;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_is_ending_from_its_last_signal_on() {
+        assert!(!is_ending(std::process::id()));
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(!is_ending(child.id()));
+        child.kill().unwrap();
+        let start = Instant::now();
+        while !is_ending(child.id()) {
+            assert!(start.elapsed() < Duration::from_secs(5));
+        }
+        child.wait().unwrap();
+        assert!(is_ending(child.id()));
+    }
+
+    #[test]
+    fn a_holder_that_ends_is_waited_for_and_one_that_runs_is_not() {
+        let path = std::env::temp_dir().join(format!("sixway-lock-{}.state", std::process::id()));
+        let say = |process: u32| {
+            let contents = Contents { process, ..Contents::default() };
+            fs::write(&path, serde_json::to_vec(&contents).unwrap()).unwrap();
+        };
+        say(std::process::id());
+        let held = lock(&path, "gw").unwrap();
+        let start = Instant::now();
+        let refused = lock_after_end(&path, "gw").map(drop).unwrap_err();
+        assert!(matches!(refused, RecordError::Taken { process: Some(_), .. }), "{refused}");
+        assert!(start.elapsed() < Duration::from_secs(5));
+        // A process that is no more cannot hold it; whoever inherited its descriptor closes it in time.
+        let mut gone = Command::new("true").spawn().unwrap();
+        gone.wait().unwrap();
+        say(gone.id());
+        let closing = std::thread::spawn(move || {
+            sleep(Duration::from_millis(400));
+            drop(held);
+        });
+        assert!(lock_after_end(&path, "gw").is_ok());
+        closing.join().unwrap();
+        fs::remove_file(path).unwrap();
+    }
 }

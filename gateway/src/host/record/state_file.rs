@@ -5,7 +5,7 @@ use super::error::RecordError;
 use super::found_device::FoundDevice;
 use super::leftovers::Leftovers;
 use super::listing::states;
-use super::lock::{lock, turn};
+use super::lock::{lock, lock_after_end, turn};
 use super::persistent::{Persistent, Successor};
 use super::settings::{self, Changed, sysctl};
 use crate::config::{LinkAddress, ProxyNeighbour, SourceRule};
@@ -75,7 +75,7 @@ impl Record {
         successor: Option<&Successor>,
     ) -> Result<(Self, Leftovers), RecordError> {
         let path = directory.join(format!("{name}.state"));
-        let file = lock(&path, name)?;
+        let file = lock_after_end(&path, name)?;
         let contents = read_of(&path, &file)?;
         let mut record = Self { contents, path, file };
         // The gateway that made it is gone: what listens there now is another process.
