@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer guest bookworm syslog-ng previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer guest jool bookworm syslog-ng previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -36,6 +36,9 @@ peer: deps ## builds the tunnel module with 6rd for the Linux guest of the inter
 
 guest: deps ## unpacks the kernel of the lab's emulated machines, if it is missing (seconds)
 	@packaging/build-guest $(CURDIR)/target
+
+jool: guest ## builds Jool's modules for the kernel of the lab's emulated machines, if they are missing (a minute)
+	@packaging/build-jool $(CURDIR)/target
 
 bookworm: deps ## makes a bare Debian 12 for the test of the package, if it is missing (half a minute)
 	@packaging/build-bookworm $(CURDIR)/target
@@ -70,6 +73,7 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 	@packaging/install-needs $$(target/debug/sixway-lab deps | sort -u) || echo "going on without: what needs them is shown as ignored"
 	@packaging/build-sit-6rd $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@packaging/build-guest $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
+	@packaging/build-jool $(CURDIR)/target || echo "going on without: the lab has no Jool"
 	@packaging/build-bookworm $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@packaging/build-syslog-ng $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"

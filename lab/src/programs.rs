@@ -24,6 +24,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("busybox", "busybox-static"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("isatapd", "isatapd"),
+    ("jool", "jool-tools"),
+    ("jool_siit", "jool-tools"),
     ("radvd", "radvd"),
     ("rdisc6", "ndisc6"),
     ("taskset", "util-linux"),

@@ -1,7 +1,9 @@
 //! All devices. A new one is a line here.
 
 use super::contract::Device;
-use super::guest::{GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestSit, GuestSiteGateway, GuestSixway};
+use super::guest::{
+    GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestJool, GuestSit, GuestSiteGateway, GuestSixway,
+};
 use super::kernel::{KernelForwarding, KernelMasquerade};
 use super::miredo::Miredo;
 use super::published::{BARE_PC, FREEBSD_STF, IOS, NETBSD_STF, PF};
@@ -30,6 +32,7 @@ const KNOWN: &[&dyn Device] = &[
     &GuestSit,
     &GuestIp6tnl,
     &GuestIsatapd,
+    &GuestJool,
     &GuestSiteGateway,
     &GuestSixway,
     &FREEBSD_STF,

@@ -2,4 +2,4 @@
 
 mod qemu;
 
-pub use qemu::{Accelerator, boot, image_version, why_not};
+pub use qemu::{Accelerator, boot, has_module, image_version, why_not};

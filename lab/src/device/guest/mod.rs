@@ -4,6 +4,7 @@
 mod hosted;
 mod ip6tnl;
 mod isatapd;
+mod jool;
 mod kind;
 mod plain;
 mod settings;
@@ -13,6 +14,7 @@ mod sixway_inside;
 
 pub use ip6tnl::GuestIp6tnl;
 pub use isatapd::GuestIsatapd;
+pub use jool::GuestJool;
 pub use kind::Kind as GuestKind;
 pub use plain::GuestForwarding;
 pub use sit::GuestSit;

@@ -126,6 +126,9 @@ fn tables(samples: &[Sample]) -> Finding {
             (true, true) => Outcome::DoesNotHold,
             (true, false) => Outcome::Holds,
         },
-        evidence: format!("{refused} connections were refused"),
+        evidence: match tracked {
+            true => format!("{refused} connections were refused"),
+            false => "no device with such a table was measured".to_owned(),
+        },
     }
 }

@@ -21,6 +21,11 @@ pub fn image_version() -> Option<String> {
     Image::find().map(|image| image.version)
 }
 
+/// Whether the guest's kernel has a module.
+pub fn has_module(name: &str) -> bool {
+    Image::find().is_some_and(|image| image.modules(&[name]).is_ok())
+}
+
 impl Image {
     /// The newest in the build's target folder.
     pub fn find() -> Option<Self> {

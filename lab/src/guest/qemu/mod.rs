@@ -15,5 +15,5 @@ mod files;
 mod machine;
 
 pub use ability::why_not;
-pub use files::image_version;
+pub use files::{has_module, image_version};
 pub use machine::{Accelerator, boot};
