@@ -109,9 +109,11 @@ fn start(place: &Place, task: &Siit, mut commands: Vec<String>) -> Result<Progra
     host.run(make, SHORT)?.succeeded()?;
     host.ip(&format!("link set {LINK} up"))?;
     let hosts = task.hosts.iter().map(|(four, _)| format!("{four}/32"));
-    for route in hosts.chain(task.dynamic_pool.clone()).chain([task.prefix.clone()]) {
-        host.ip(&format!("route add {route} dev {LINK}"))?;
-    }
+    let routes = hosts.chain(task.dynamic_pool.clone()).chain([task.prefix.clone()]);
+    let routes: String = routes.map(|route| format!("route add {route} dev {LINK}\n")).collect();
+    let mut add = command("ip")?;
+    add.arg("-batch").arg(place.network.file(&format!("{}.routes", place.host), &routes)?);
+    host.run(add, SHORT)?.succeeded()?;
     let launch = move |place: &Place| {
         let mut tayga = command("tayga")?;
         tayga.arg("--nodetach").arg("-c").arg(&file);

@@ -28,6 +28,18 @@ impl Measured {
     }
 }
 
+/// Octets of a command or configuration that results keep: one of 10,000 rules tells no more than its beginning.
+const KEPT: usize = 4_096;
+
+fn shortened(mut line: String) -> String {
+    if line.len() > KEPT {
+        let end = (0..=KEPT).rev().find(|end| line.is_char_boundary(*end));
+        line.truncate(end.unwrap_or(0));
+        line.push('…');
+    }
+    line
+}
+
 /// Runs a load, and writes on the sheet what it cost, what the device used and how its counters rose.
 pub fn measure(
     running: &dyn Running,
@@ -54,6 +66,6 @@ pub fn measure(
         let rise = if name == "connections" { value } else { value.saturating_sub(before) };
         sheet.value(&name.replace('_', "-"), rise as f64, Unit::Count);
     }
-    running.commands().into_iter().for_each(|line| sheet.command(line));
+    running.commands().into_iter().for_each(|line| sheet.command(shortened(line)));
     Ok(Measured { outcome, spent })
 }

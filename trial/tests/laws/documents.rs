@@ -56,6 +56,8 @@ const LONGEST_LINE: usize = 160;
 
 /// Pages whose text is in the code.
 const GENERATED: [&str; 2] = ["docs/drops.md", "docs/conformance/dns64-peers.md"];
+/// Reports of the lab, each in a folder of its own.
+const REPORTS: &str = "docs/results/";
 
 /// Phrases that are not used, each with its replacement. They have no use in plain English but for those in [`PLAIN`].
 const IDIOM: [(&str, &str); 32] = [
@@ -113,7 +115,8 @@ fn prose(file: &File, tables: bool) -> Vec<(usize, &str)> {
 fn is_document(file: &File) -> bool {
     let own = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].contains(&&*file.path);
     let page = file.path.starts_with("docs/") && file.path.ends_with(".md");
-    (own || page) && !GENERATED.contains(&&*file.path)
+    let report = file.path.strip_prefix(REPORTS).is_some_and(|name| name.contains('/'));
+    (own || page) && !report && !GENERATED.contains(&&*file.path)
 }
 
 fn long_lines(file: &File) -> Vec<String> {

@@ -6,6 +6,8 @@ use sixway_wire::{IPV6_HEADER, UDP_HEADER};
 const ETHERNET: usize = 18;
 /// Sizes of frames with IPv6, up to the links' MTU of 1,500. The smallest one is 84: a translated frame has 64.
 pub const SIZES: [f64; 8] = [84.0, 128.0, 256.0, 512.0, 768.0, 1_024.0, 1_280.0, 1_518.0];
+/// The smallest size.
+pub const SMALLEST: usize = 84;
 /// Those of a quick run.
 pub const QUICK: [f64; 2] = [84.0, 1_518.0];
 

@@ -1,10 +1,12 @@
 //! What is measured, and what it is about.
 
 use super::dns64::Resolution;
+use super::dual;
 use super::findings::findings;
 use super::frame_sizes::{QUICK, SIZES};
 use super::frames::FrameBench;
 use super::mixed::MixedBench;
+use super::rules::{MOST as MOST_RULES, RULES};
 use super::stage::{Bench, precision, time};
 use super::stateful::Stateful;
 use super::topology::{DRAWING, DRAWN};
@@ -17,6 +19,16 @@ use std::collections::BTreeMap;
 
 /// The experiment.
 pub struct Rfc8219;
+
+const THROUGHPUT: &[Column] = &[
+    Column { value: "throughput", title: "frames, no loss" },
+    Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+    Column { value: "bits", title: "at 0.01 % loss" },
+    Column { value: "ceiling", title: "the tester's limit" },
+    Column { value: "cpu-per-packet", title: "CPU a frame" },
+    Column { value: "frames-per-cpu-second", title: "frames" },
+    Column { value: "trials", title: "trials" },
+];
 
 const ABOUT: About = About {
     name: "rfc8219",
@@ -38,22 +50,23 @@ const ABOUT: About = About {
         "For RFC 9693, one frame of each flow establishes a connection in an empty table, and the far end, which has noted where each came \
          from, sends one frame back over each: only connections over which it comes back count. The kernel's table is deleted without a \
          restart; other devices restart.",
+        "Two devices are a B4 and an AFTR of DS-Lite between IPv4 ends; their CPU time is that of both.",
+        "The mapping of the tester's near end is the last of all; the others are of hosts that do not send.",
         "The rate of new connections is the highest at which each of 2,000 new flows gets an answer to its first frame.",
     ],
     tables: &[
+        Table { title: "Throughput", series: "throughput", axes: &["frame"], columns: THROUGHPUT },
         Table {
-            title: "Throughput",
-            series: "throughput",
+            title: "Throughput of two devices, a B4 and an AFTR",
+            series: "dual",
             axes: &["frame"],
-            columns: &[
-                Column { value: "throughput", title: "frames, no loss" },
-                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
-                Column { value: "bits", title: "at 0.01 % loss" },
-                Column { value: "ceiling", title: "the tester's limit" },
-                Column { value: "cpu-per-packet", title: "CPU a frame" },
-                Column { value: "frames-per-cpu-second", title: "frames" },
-                Column { value: "trials", title: "trials" },
-            ],
+            columns: THROUGHPUT,
+        },
+        Table {
+            title: "Throughput of frames of 84 octets by explicit address mappings",
+            series: "rules",
+            axes: &["rules"],
+            columns: THROUGHPUT,
         },
         Table {
             title: "Throughput under frames that the kernel makes",
@@ -173,11 +186,14 @@ const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Nat64, usual: &["sixway", "tayga-masquerade"] },
     Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
     Entry { task: TaskKind::Forward, usual: &["kernel"] },
+    Entry { task: TaskKind::Siit, usual: &["tayga"] },
     Entry { task: TaskKind::Dns64, usual: &["unbound", "bind", "pdns-recursor"] },
 ];
 
-const SERIES: [&str; 11] = [
+const SERIES: [&str; 13] = [
     "throughput",
+    "dual",
+    "rules",
     "frames",
     "frame-loss",
     "latency",
@@ -269,6 +285,19 @@ impl Experiment for Rfc8219 {
                         native.iter().map(|share| (series, named(&[("percent", *share), ("frame", frame)]))),
                     );
                 }
+                "dual" => places.extend(
+                    frames
+                        .iter()
+                        .filter(|frame| **frame <= dual::LARGEST)
+                        .map(|frame| (series, named(&[("frame", *frame)]))),
+                ),
+                "rules" => {
+                    let counts = asked.numbers("rules", if asked.quick { &RULES[2..] } else { &RULES })?;
+                    if let Some(wrong) = counts.iter().find(|count| !(1.0..=MOST_RULES).contains(*count)) {
+                        return Err(format!("--set rules: {wrong} is not from 1 to {MOST_RULES}"));
+                    }
+                    places.extend(counts.iter().map(|count| (series, named(&[("rules", *count)]))));
+                }
                 "dns64" => places.push((series, named(&[("cached", 0.0)]))),
                 "connections" => places.push((series, named(&[("flows", 2_000.0)]))),
                 _ => places.extend(frames.iter().map(|frame| (series, named(&[("frame", *frame)])))),
@@ -288,6 +317,8 @@ impl Experiment for Rfc8219 {
             match series {
                 "dns64" => can(TaskKind::Dns64),
                 "native" => can(TaskKind::Nat64),
+                "rules" => can(TaskKind::Siit),
+                "dual" => can(TaskKind::Aftr) && can(TaskKind::B4),
                 of if OF_RFC9693.contains(&of) => forwards,
                 _ => forwards || can(TaskKind::Forward),
             }
@@ -303,7 +334,7 @@ impl Experiment for Rfc8219 {
         let trial = time(asked.scale).as_secs_f64() + 0.6;
         let trials = f64::from(if asked.quick { 7_u8 } else { 10 });
         match cell.series.as_str() {
-            "throughput" | "frames" | "sessions" => 1.5 + 2.0 * trials * trial,
+            "throughput" | "dual" | "rules" | "frames" | "sessions" => 1.5 + 2.0 * trials * trial,
             "latency" => 1.5 + trials * trial,
             "frame-loss" => 1.5 + trial,
             "establishment" | "capacity" => 3.0 + 3.0 * trials,
@@ -320,7 +351,7 @@ impl Experiment for Rfc8219 {
             "dns64" => Ok(Box::new(Resolution::build(line)?)),
             "native" => Ok(Box::new(MixedBench::build(line)?)),
             series if OF_RFC9693.contains(&series) => Ok(Box::new(Stateful::build(line)?)),
-            _ => Ok(Box::new(Bench::build(line)?)),
+            _ => Ok(Box::new(Bench::build(cell, line)?)),
         }
     }
 

@@ -1,7 +1,9 @@
 //! One measurement by each of the benchmarks.
 
 use super::delay::delay;
-use super::frame_sizes::payload;
+use super::dual;
+use super::frame_sizes::{SMALLEST, payload};
+use super::rules;
 use super::search::{Found, Search, Seen, Trial};
 use super::topology::{Scene, Tester};
 use crate::experiment::contract::{Line, Stage};
@@ -156,10 +158,15 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds the network and starts the device.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
+    /// Builds the network of the cell's series and starts the device.
+    pub fn build(cell: &Cell, line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let bench = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision };
+        let scene = match cell.series.as_str() {
+            "rules" => rules::scene(line, cell.at("rules") as u32)?,
+            "dual" => dual::scene(line)?,
+            _ => Scene::build(line)?,
+        };
+        let bench = Self { scene, time: time(line.asked.scale), precision };
         bench.scene.ends.warm_up(128)?;
         Ok(bench)
     }
@@ -250,7 +257,8 @@ impl Stage for Bench {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let frame = cell.at("frame") as usize;
         match cell.series.as_str() {
-            "throughput" => self.throughput(frame, sheet),
+            "throughput" | "dual" => self.throughput(frame, sheet),
+            "rules" => self.throughput(SMALLEST, sheet),
             "frame-loss" => self.frame_loss((frame, cell.at("percent")), sheet),
             "latency" => self.latency(frame, sheet),
             _ => self.connections(sheet),

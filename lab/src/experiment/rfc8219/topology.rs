@@ -32,15 +32,15 @@ pub const DRAWN: Drawing = Drawing {
     ],
 };
 
-const PREFIX: &str = "2001:2:0:6464::/96";
-const POOL: &str = "198.19.1.1/32";
+pub(super) const PREFIX: &str = "2001:2:0:6464::/96";
+pub(super) const POOL: &str = "198.19.1.1/32";
 /// Addresses of sources behind the near end, for frames: the last 16 bits of one of IPv6 are the program's.
 const SOURCES4: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 0);
 const SOURCES6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 1, 0);
-const FAR4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 2);
+pub(super) const FAR4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 2);
 /// The far end's IPv6 address.
 pub const FAR6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 2);
-const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
+pub(super) const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
 
 /// The network with a device at work. Fields that borrow nothing of the device can be given to threads.
 pub struct Scene {
@@ -104,7 +104,7 @@ impl Scene {
     }
 }
 
-fn network(cores: Cores) -> Result<Network> {
+pub(super) fn network(cores: Cores) -> Result<Network> {
     let network = Network::new(&["near", "device", "far"])?;
     network.link(("near", "up0"), ("device", "in0"))?;
     network.link(("device", "out0"), ("far", "up0"))?;
