@@ -5,7 +5,10 @@ use super::dnsmasq;
 use super::facts::{OwnSockets, SiteFacts};
 use super::filter::table_name;
 use super::plan::Site;
-use crate::host::nft::{self, NftError};
+use crate::host::{
+    self,
+    nft::{self, NftError},
+};
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
@@ -114,7 +117,9 @@ impl Standing {
         let file = self.dnsmasq_file();
         let dnsmasq = fs::read_to_string(&file).unwrap_or_default();
         let dns4 = dnsmasq.lines().any(|line| line == "port=53") && dnsmasq::runs(&file);
-        SiteFacts::gather().without_own(OwnSockets { dns4, dns6: has("[dns64]"), pcp: has("[pcp]") })
+        let added = host::added_addresses(&self.directory, &self.name);
+        let facts = SiteFacts::gather().without_addresses(&added);
+        facts.without_own(OwnSockets { dns4, dns6: has("[dns64]"), pcp: has("[pcp]") })
     }
 
     /// The configuration as it is written.
@@ -197,7 +202,7 @@ fn forwards(root: &Path, interface: &str) -> Option<String> {
 }
 
 /// A crash leaves the old file or the new one.
-fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     let aside = path.with_extension("new-site");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     file.write_all(text.as_bytes())?;

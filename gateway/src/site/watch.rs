@@ -70,20 +70,18 @@ impl Plan {
     fn follow(&mut self, standing: &Standing) -> bool {
         let Some(before) = standing.configuration() else { return false };
         let site = match Site::plan(&self.options, &standing.facts(true)) {
-            Ok(site) => site.with_ports_of(&before),
-            Err(faults) => {
-                let trouble = faults.join("; ");
-                if self.trouble.as_ref() != Some(&trouble) {
-                    tracing::warn!("the site stays as it was: {trouble}");
-                }
-                self.trouble = Some(trouble);
-                return false;
-            }
+            Ok(site) => site.continuing(&before),
+            Err(faults) => return self.stays(faults.join("; ")),
         };
+        let changed = site.configuration() != before;
+        // What is not taken would stay in the file.
+        if let (true, Err(faults)) = (changed, site.check(&standing.configuration_file())) {
+            return self.stays(faults.replace('\n', "; "));
+        }
         if self.trouble.take().is_some() {
             tracing::info!("nothing is missing for the site any more");
         }
-        if site.configuration() == before {
+        if !changed {
             return false;
         }
         match standing.raise(&site) {
@@ -99,6 +97,17 @@ impl Plan {
             Err(error) => tracing::error!("the site cannot follow this host: {error}"),
         }
         true
+    }
+}
+
+impl Plan {
+    /// Says why, once.
+    fn stays(&mut self, trouble: String) -> bool {
+        if self.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!("the site stays as it was: {trouble}");
+        }
+        self.trouble = Some(trouble);
+        false
     }
 }
 

@@ -90,10 +90,13 @@ fn unexpected(error: impl std::fmt::Display) -> Failure {
 fn forged() -> Result<()> {
     let network = home()?;
     let service = socket(&network, "gateway", "0.0.0.0", 5_300)?;
+    let service6 = socket(&network, "gateway", "::", 5_301)?;
     up(&network, &[])?;
     for (host, address) in [
         ("server", "192.168.1.77/32"),
         ("server", "2001:db8:1::77/128"),
+        // The box's own.
+        ("server", "2001:db8:1::1/128"),
         ("host", "10.9.9.9/32"),
         ("host", "2001:db8:77::7/128"),
     ] {
@@ -102,6 +105,7 @@ fn forged() -> Result<()> {
     let (host4, host6) = (socket(&network, "host", HOST4, 4_000)?, socket(&network, "host", HOST6, 4_000)?);
     let (server4, server6) =
         (socket(&network, "server", SERVER4, 53)?, socket(&network, "server", SERVER6, 53)?);
+    let own6 = socket(&network, "server", "2001:db8:1::1", 53)?;
     let mapped = passes(&host4, at(&server4)?, &server4)?;
     passes(&host6, at(&server6)?, &server6)?;
     let forged4 = socket(&network, "server", "192.168.1.77", 53)?;
@@ -110,6 +114,8 @@ fn forged() -> Result<()> {
     is_kept_out(&forged4, at(&host4)?, &host4)?;
     is_kept_out(&forged4, mapped, &host4)?;
     is_kept_out(&forged6, at(&host6)?, &host6)?;
+    is_kept_out(&own6, "[2001:db8:f::1]:5301".parse().map_err(unexpected)?, &service6)?;
+    is_kept_out(&own6, at(&host6)?, &host6)?;
     let stray4 = socket(&network, "host", "10.9.9.9", 4_001)?;
     let stray6 = socket(&network, "host", "2001:db8:77::7", 4_001)?;
     is_kept_out(&stray4, at(&server4)?, &server4)?;
