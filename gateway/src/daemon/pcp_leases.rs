@@ -203,6 +203,7 @@ mod tests {
     fn a_lease_that_moved_while_nobody_looked_is_noticed_at_the_start() {
         let folder = std::env::temp_dir().join(format!("sixway-pcp-leases-{}", std::process::id()));
         let (path, kept) = (folder.join("site.leases"), folder.join("kept/site.pcp-leases"));
+        fs::create_dir_all(&folder).unwrap();
         let again = || InsideLeases::new(path.clone(), kept.clone());
         assert_eq!(again().look(NOW), NOBODY);
         fs::write(&path, HOST).unwrap();

@@ -230,7 +230,10 @@ mod tests {
     use super::super::options::{Nat64Option, SiteOptions};
     use super::super::plan::tests::{facts, options};
     use super::*;
-    use crate::config::Config;
+    use super::super::lease::LeasedSixRd;
+    use crate::config::{Config, Lifetime};
+    use sixway_control::option_6rd::SixRdOffer;
+    use std::time::Duration;
 
     fn config(options: &SiteOptions) -> Config {
         let facts = facts();
@@ -289,6 +292,68 @@ mod tests {
         let again = Site::plan(&options(), &facts).unwrap();
         assert_ne!(again.configuration(), before);
         assert_eq!(again.continuing(&before).configuration(), before);
+    }
+
+    /// Of a box without native IPv6 whose provider leases it an address for this long, with a 6rd domain.
+    fn leased(seconds: u32) -> SiteFacts {
+        let mut facts = facts();
+        facts.host.addresses.retain(|own| own.address.is_ipv4());
+        let text = format!(
+            "lease {{\ninterface \"eth0\";\nfixed-address 203.0.113.1;\noption dhcp-lease-time {seconds};\n\
+             option option-6rd 24 40 2001:db9:: 203.0.113.2;\n}}\n"
+        );
+        let offer = SixRdOffer::in_dhclient_leases(&text, "eth0").unwrap();
+        facts.six_rd = vec![LeasedSixRd { interface: "eth0".into(), offer }];
+        facts
+    }
+
+    fn parsed(text: &str, facts: &SiteFacts) -> Config {
+        let mut none = |_: &Path| Err(std::io::Error::other("no files"));
+        let (config, warnings) = Config::parse("site.toml", text, &facts.host, &mut none).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}\nin\n{text}");
+        config
+    }
+
+    /// RFC 5969 §4. Nothing of it is warned of, however short the lease is.
+    #[test]
+    fn a_prefix_of_6rd_is_not_advertised_for_longer_than_the_lease() {
+        let seconds = Duration::from_secs;
+        for (lease, valid, interval) in
+            [(86_400, 5_400, 600), (5_399, 5_399, 600), (1_200, 1_200, 400), (30, 30, 10)]
+        {
+            let facts = leased(lease);
+            let text = Site::plan(&options(), &facts).unwrap().configuration();
+            let config = parsed(&text, &facts);
+            let told = &config.router_advertisements[0];
+            assert_eq!(told.prefixes[0].valid_lifetime, Lifetime::For(seconds(valid)), "{text}");
+            assert_eq!(told.max_interval, seconds(interval), "{text}");
+            assert!(text.contains("ipv4_common = \"203.0.113.0/24\""), "{text}");
+        }
+    }
+
+    /// RFC 9096 §3.4.
+    #[test]
+    fn a_native_prefix_is_forgotten_soon_when_the_provider_takes_it_away() {
+        let told = &config(&options()).router_advertisements[0].prefixes[0];
+        assert_eq!(told.valid_lifetime, Lifetime::For(Duration::from_secs(5_400)));
+        assert_eq!(told.preferred_lifetime, Lifetime::For(Duration::from_secs(2_700)));
+    }
+
+    /// RFC 9096 §3.5: the section stays, so that hosts are told; a link that was never advertised has none.
+    #[test]
+    fn a_link_that_was_advertised_is_told_that_ipv6_is_gone() {
+        let with = leased(3_600);
+        let before = Site::plan(&options(), &with).unwrap().configuration();
+        let without = SiteFacts { six_rd: Vec::new(), ..with };
+        let fresh = Site::plan(&options(), &without).unwrap();
+        assert!(parsed(&fresh.configuration(), &without).router_advertisements.is_empty());
+        let text = fresh.continuing(&before).configuration();
+        let config = parsed(&text, &without);
+        assert!(config.six_rd.is_empty() && config.router_advertisements[0].prefixes.is_empty(), "{text}");
+        assert_eq!(config.router_advertisements[0].router_lifetime, Duration::ZERO, "{text}");
+        // It stays so.
+        let later = Site::plan(&options(), &without).unwrap().continuing(&text).configuration();
+        assert_eq!(later, text);
     }
 
     #[test]
