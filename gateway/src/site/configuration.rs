@@ -227,10 +227,10 @@ fn listed(items: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::facts::SiteFacts;
+    use super::super::lease::LeasedSixRd;
     use super::super::options::{Nat64Option, SiteOptions};
     use super::super::plan::tests::{facts, options};
     use super::*;
-    use super::super::lease::LeasedSixRd;
     use crate::config::{Config, Lifetime};
     use sixway_control::option_6rd::SixRdOffer;
     use std::time::Duration;

@@ -97,7 +97,7 @@ impl Standing {
             let _ = fs::remove_file(self.script_file());
             return Ok(());
         }
-        let script = format!("# {}\n# {}\n{}", namespace(), site.wan, site.filter());
+        let script = script(site);
         let file = self.script_file();
         write(&file, &script).map_err(|error| failed(&file, error))?;
         nft::execute(&script).map_err(|error| match error {
@@ -130,6 +130,11 @@ impl Standing {
     /// The commands that make the table, if there is to be one.
     pub(super) fn script(&self) -> Option<String> {
         fs::read_to_string(self.script_file()).ok()
+    }
+
+    /// Whether the table is made by other commands than this site's.
+    pub(super) fn filters_otherwise(&self, site: &Site) -> bool {
+        site.firewall && self.script().is_some_and(|written| written != script(site))
     }
 
     /// The table as nft lists it.
@@ -180,6 +185,11 @@ impl Standing {
             let _ = fs::remove_file(file);
         }
     }
+}
+
+/// The commands for the site's table, with what is needed to remove it.
+fn script(site: &Site) -> String {
+    format!("# {}\n# {}\n{}", namespace(), site.wan, site.filter())
 }
 
 /// The network namespace of this process.

@@ -81,10 +81,14 @@ impl Plan {
         if self.trouble.take().is_some() {
             tracing::info!("nothing is missing for the site any more");
         }
-        if !changed {
+        // The interface by which the IPv6 Internet comes is not part of the configuration.
+        if !changed && !standing.filters_otherwise(&site) {
             return false;
         }
         match standing.raise(&site) {
+            Ok(()) if !changed => {
+                tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
+            }
             Ok(()) => {
                 // It reads its configuration at its start alone.
                 self.dnsmasq.end();
