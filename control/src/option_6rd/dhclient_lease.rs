@@ -13,8 +13,8 @@
 //!     }
 //! ```
 
-use super::SixRdOffer;
 use super::domain::OfferedDomain;
+use super::offer::SixRdOffer;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// Parts of names that operators give the option in dhclient.conf.
@@ -55,7 +55,14 @@ impl Block {
     }
 }
 
-pub(super) fn offer(text: &str, interface: &str) -> Option<SixRdOffer> {
+impl SixRdOffer {
+    /// The offer of the newest lease of an interface in dhclient's file; `None`: that lease has none.
+    pub fn in_dhclient_leases(text: &str, interface: &str) -> Option<Self> {
+        offer(text, interface)
+    }
+}
+
+fn offer(text: &str, interface: &str) -> Option<SixRdOffer> {
     let (mut newest, mut open) = (None, None::<Block>);
     for line in text.lines().map(str::trim) {
         match (line, &mut open) {

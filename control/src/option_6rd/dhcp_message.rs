@@ -1,7 +1,7 @@
 //! A DHCPv4 message of a server, with its leased address and OPTION_6RD (RFC 2131 §2).
 
-use super::SixRdOffer;
 use super::domain::OfferedDomain;
+use super::offer::SixRdOffer;
 use core::net::Ipv4Addr;
 
 /// Octets in front of the magic cookie.
@@ -17,7 +17,14 @@ const LEASE_TIME: u8 = 51;
 const OPTION_6RD: u8 = 212;
 const END: u8 = 255;
 
-pub(super) fn offer(octets: &[u8]) -> Option<SixRdOffer> {
+impl SixRdOffer {
+    /// The offer in a server's message, as dhcpcd keeps it; `None`: it is another message, or has none.
+    pub fn in_message(octets: &[u8]) -> Option<Self> {
+        offer(octets)
+    }
+}
+
+fn offer(octets: &[u8]) -> Option<SixRdOffer> {
     let (header, rest) = octets.split_at_checked(HEADER)?;
     let options = rest.strip_prefix(&COOKIE)?;
     if header[0] != REPLY {

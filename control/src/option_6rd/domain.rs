@@ -28,7 +28,7 @@ pub struct OfferedDomain {
     pub relays: Vec<Ipv4Addr>,
 }
 
-/// Why a domain is no use to a site.
+/// Why a site cannot use a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unusable {
     /// Its prefix is not one of global unicast addresses.
@@ -75,7 +75,7 @@ impl OfferedDomain {
         self.prefix.length() + 32 - self.mask_length
     }
 
-    /// Whether a site with so many links can live by it.
+    /// Whether a site with this number of links can live by it.
     ///
     /// # Errors
     /// Why it cannot.

@@ -1,8 +1,9 @@
 //! The plan as a configuration file: `sixway up` runs what `sixway run` would make of it.
 
 use super::ipv6::Ipv6;
+use super::lan::Lan;
 use super::nat64::{Dns64, Nat64};
-use super::plan::{Lan, Site, device_mtu};
+use super::plan::{Site, device_mtu};
 use super::{dns64_bounds, ports};
 use crate::config::Sources;
 use crate::host;
@@ -209,7 +210,7 @@ fn advertisement(interface: &str) -> String {
     format!("interface = {interface:?} # its hosts\n")
 }
 
-/// RFC 9096 §3.5: hosts are told that prefixes of this link no longer hold, and that this is not their router.
+/// RFC 9096 §3.5: hosts hear that prefixes of this link no longer hold, and that this is not their router.
 fn withdraw(lan: &Lan, text: &mut String) {
     if lan.was_advertised {
         let section = advertisement(&lan.interface);
@@ -339,7 +340,7 @@ mod tests {
         assert_eq!(told.preferred_lifetime, Lifetime::For(Duration::from_secs(2_700)));
     }
 
-    /// RFC 9096 §3.5: the section stays, so that hosts are told; a link that was never advertised has none.
+    /// RFC 9096 §3.5: the section stays, so that hosts hear of it; a link that was never advertised has none.
     #[test]
     fn a_link_that_was_advertised_is_told_that_ipv6_is_gone() {
         let with = leased(3_600);

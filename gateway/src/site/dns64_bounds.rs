@@ -1,4 +1,4 @@
-//! How much a site's DNS64 may do at once, where the process may open few files.
+//! How much a site's DNS64 may do at a time, where the process may open few files.
 
 use std::fmt::Write as _;
 

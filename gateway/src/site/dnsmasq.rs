@@ -4,6 +4,7 @@
 //! It is known by what was recorded at its start: its number, and when the kernel began it. Anybody on the host may have a process with the
 //! same command line, and the kernel gives numbers again.
 
+use super::whole_file::write;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
@@ -74,7 +75,7 @@ fn start(configuration: &Path) -> io::Result<()> {
         .ok()
         .and_then(Started::now)
         .ok_or_else(|| io::Error::other("it ended immediately"))
-        .and_then(|started| super::standing::write(&record(configuration), &started.written()));
+        .and_then(|started| write(&record(configuration), &started.written()));
     if recorded.is_err() {
         // Nobody would know it.
         let _ = child.kill();
@@ -121,7 +122,7 @@ fn running(configuration: &Path) -> Option<ProcessHandle> {
         return None;
     }
     if has_ended {
-        // A child of this process stays in the kernel's table until it is asked for.
+        // A child of this process stays in the kernel's table until its status is read.
         let _ = waitpid(Pid::from_raw(recorded.process), Some(WaitPidFlag::WNOHANG));
     }
     (!has_ended).then_some(handle)

@@ -1,8 +1,8 @@
 //! How inside hosts have IPv6: natively, else by the provider's 6rd, else by 6to4.
 
 use super::facts::SiteFacts;
+use super::lan::Lan;
 use super::options::{SiteOptions, SixRdDomain, SixRdOption};
-use super::plan::Lan;
 use sixway_control::option_6rd::SixRdOffer;
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr};

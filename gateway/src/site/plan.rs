@@ -2,6 +2,7 @@
 
 use super::facts::{PCP, SiteFacts};
 use super::ipv6::{self, Ipv6};
+use super::lan::Lan;
 use super::nat64::{self, Nat64};
 use super::options::{DEVICE, SiteOptions};
 use super::ports;
@@ -18,23 +19,6 @@ const ETHERNET: u32 = 1_500;
 const LONGEST_PREFIX: u8 = 29;
 /// RFC 7335: addresses that translators may have, which nobody routes.
 const SERVICE_ADDRESSES: RangeInclusive<u8> = 2..=6;
-
-/// An interface to inside hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lan {
-    /// Its name.
-    pub interface: String,
-    /// Its IPv4 networks.
-    pub networks: Vec<Prefix4>,
-    /// This host's address in each of them.
-    pub own: Vec<Ipv4Addr>,
-    /// Its IPv6 networks with addresses that are not link-local.
-    pub prefixes: Vec<Prefix6>,
-    /// This host's addresses in them.
-    pub addresses: Vec<Ipv6Addr>,
-    /// Whether an earlier configuration of the site advertised it to hosts: then they are to be told what no longer holds (RFC 9096 §3.5).
-    pub was_advertised: bool,
-}
 
 /// How inside hosts get IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,14 +150,14 @@ fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mu
         if lans.iter().any(|lan| lan.interface == *name) || !is_usable(name, "--lan", facts, faults) {
             continue;
         }
-        let lan = lan(name, facts);
+        let lan = Lan::of(name, facts);
         if lan.networks.is_empty() {
             let what = "has no IPv4 address for inside hosts to reach";
             faults.push(format!("{name} {what}; ip address add 192.168.1.1/24 dev {name}"));
         }
         lans.push(lan);
     }
-    let outside: Vec<Prefix4> = wan.map(|wan| lan(wan, facts).networks).unwrap_or_default();
+    let outside: Vec<Prefix4> = wan.map(|wan| Lan::of(wan, facts).networks).unwrap_or_default();
     for lan in &lans {
         if lan.networks.iter().any(|network| outside.iter().any(|other| network.overlaps(*other))) {
             let what = "have addresses of the same network";
@@ -182,36 +166,6 @@ fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mu
         }
     }
     lans
-}
-
-fn lan(name: &str, facts: &SiteFacts) -> Lan {
-    let mut lan = Lan {
-        interface: name.into(),
-        networks: Vec::new(),
-        own: Vec::new(),
-        prefixes: Vec::new(),
-        addresses: Vec::new(),
-        was_advertised: false,
-    };
-    for own in facts.host.addresses.iter().filter(|own| own.interface == name) {
-        match own.address {
-            IpAddr::V4(address) => {
-                let network = Prefix4::holding(address, own.length);
-                if own.length < 32 && !lan.networks.contains(&network) {
-                    lan.networks.push(network);
-                    lan.own.push(address);
-                }
-            }
-            IpAddr::V6(address) => {
-                let prefix = Prefix6::holding(address, own.length);
-                if own.length == 64 && !address.is_unicast_link_local() && !lan.prefixes.contains(&prefix) {
-                    lan.prefixes.push(prefix);
-                    lan.addresses.push(address);
-                }
-            }
-        }
-    }
-    lan
 }
 
 /// Whether there is such an interface, of a name that nft can read.

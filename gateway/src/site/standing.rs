@@ -5,14 +5,15 @@ use super::dnsmasq;
 use super::facts::{OwnSockets, SiteFacts};
 use super::filter::table_name;
 use super::plan::Site;
+use super::whole_file::write;
 use crate::host::{
     self,
     nft::{self, NftError},
 };
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The files of a site, in the directory of running gateways.
@@ -209,15 +210,6 @@ fn forwards(root: &Path, interface: &str) -> Option<String> {
     };
     let on = settings.into_iter().find(is_on)?;
     Some(format!("net.{}", on.replace('.', "\0").replace('/', ".").replace('\0', "/")))
-}
-
-/// A crash leaves the old file or the new one.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
-    let aside = path.with_extension("new-site");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(aside, path)
 }
 
 #[cfg(test)]

@@ -179,7 +179,7 @@ fn has_address(network: &Network) -> Result<bool> {
     Ok(network.host("gateway")?.ip("-4 address show dev out0")?.contains("203.0.113.77/24"))
 }
 
-/// Another domain comes with a renewal; when the lease is given back, hosts are told that IPv6 is gone.
+/// Another domain comes with a renewal; when the lease is given back, hosts hear that IPv6 is gone.
 fn dhclient() -> Result<()> {
     let network = home4()?;
     without_address(&network)?;
