@@ -91,6 +91,16 @@ fn reaches(network: &Network, begin: &str) -> Result<()> {
     Ok(())
 }
 
+/// What the doctor says of the box: nothing is wrong, and nothing is warned of.
+fn is_fine(network: &Network) -> Result<()> {
+    let mut doctor = Command::new(sixway()?);
+    doctor.args(["doctor", "-c", &format!("/run/sixway/{}.toml", network.gateway_name("gateway"))]);
+    let said = network.host("gateway")?.run(doctor, Duration::from_secs(60))?;
+    let all = format!("{}{}", said.stdout, said.stderr);
+    assert!(said.status.success() && !all.contains("FAULT") && !all.contains("warning"), "{all}");
+    Ok(())
+}
+
 fn six_rd() -> Result<()> {
     let network = home4()?;
     relay(
@@ -98,7 +108,8 @@ fn six_rd() -> Result<()> {
         "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\naddress = \"203.0.113.2\"\n",
     )?;
     up(&network, &["--6rd", "2001:db9::/32,0,203.0.113.2"])?;
-    reaches(&network, "2001:db9:cb00:7101:")
+    reaches(&network, "2001:db9:cb00:7101:")?;
+    is_fine(&network)
 }
 
 fn six_to_four() -> Result<()> {
@@ -106,6 +117,7 @@ fn six_to_four() -> Result<()> {
     relay(&network, "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.2\"\n")?;
     let id = up(&network, &["--6to4", "203.0.113.2", "--wan", "out0"])?;
     reaches(&network, "2002:cb00:7101:")?;
+    is_fine(&network)?;
     // The prefix follows the public address.
     let gateway = network.host("gateway")?;
     gateway.ip("address del 203.0.113.1/24 dev out0")?;
@@ -201,7 +213,7 @@ fn dhclient() -> Result<()> {
     interrupt::wait_until(PATIENCE, "the lease", || has_address(&network))?;
     let mut begin = Command::new(&here);
     begin.arg(sixway()?);
-    up_by(&network, begin, &["--wan", "out0"])?;
+    let id = up_by(&network, begin, &["--wan", "out0"])?;
     reaches(&network, "2001:db9:0:4d00:")?;
     for process in [server, relay] {
         network.with_process(process, Process::stop)?;
@@ -220,7 +232,10 @@ fn dhclient() -> Result<()> {
     interrupt::wait_until(PATIENCE, "the end of the lease", || Ok(!has_address(&network)?))?;
     interrupt::wait_until(PATIENCE, "the end of IPv6 on the LAN", || {
         Ok(host.ip("-6 route show default")?.is_empty() && is_deprecated(&addresses()?, "2001:dba:"))
-    })
+    })?;
+    let log = network.with_process(id, |process| process.stdout() + &process.stderr())?;
+    assert!(log.contains("the uplink is lost: out0 has no IPv4 address"), "{log}");
+    Ok(())
 }
 
 fn dhcpcd() -> Result<()> {
