@@ -25,10 +25,14 @@ impl Site {
     /// The commands that make the table, or replace it.
     pub(super) fn filter(&self) -> String {
         let name = table_name(&self.name);
-        let device = &self.device;
+        let (wan, device) = (&self.wan, &self.device);
         let lans = quoted(self.lans.iter().map(|lan| lan.interface.as_str()));
-        let outside = quoted(self.outside.iter().map(String::as_str));
-        let strangers = quoted(self.outside.iter().chain([device]).map(String::as_str));
+        // Where strangers come from, of each family. IPv4 by other interfaces, such as those of a VPN, is for the host's own rules.
+        let outside6 = quoted(self.outside.iter().map(String::as_str));
+        let strangers4 = quoted([wan, device].map(String::as_str).into_iter());
+        let strangers6 = quoted(self.outside.iter().chain([device]).map(String::as_str));
+        let strangers4 = format!("iifname {{ {strangers4} }} meta nfproto ipv4");
+        let strangers6 = format!("iifname {{ {strangers6} }} meta nfproto ipv6");
         let mut text = format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n");
         let mut chain = |name: &str, hook: &str, rules: &[String]| {
             let _ = writeln!(text, "\tchain {name} {{");
@@ -41,11 +45,12 @@ impl Site {
             text.push_str("\t}\n");
         };
         let forged = [
-            format!("iifname {{ {strangers} }} fib saddr oifname {{ {lans} }} counter drop"),
+            format!("{strangers4} fib saddr oifname {{ {lans} }} counter drop"),
+            format!("{strangers6} fib saddr oifname {{ {lans} }} counter drop"),
             // Routes to this host's own addresses lead to lo. What a translator sends may have one of IPv4, the public one, and
             // neighbours may have the same link-local address.
-            format!("iifname {{ {outside} }} meta nfproto ipv4 fib saddr type local counter drop"),
-            format!("iifname {{ {strangers} }} ip6 saddr != fe80::/10 fib saddr type local counter drop"),
+            format!("iifname \"{wan}\" meta nfproto ipv4 fib saddr type local counter drop"),
+            format!("{strangers6} ip6 saddr != fe80::/10 fib saddr type local counter drop"),
         ];
         chain("forged", "prerouting priority -310", &forged);
         let mut asked = vec![
@@ -65,10 +70,11 @@ impl Site {
         let mss = "tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu";
         let forward = [
             format!("iifname {{ {lans} }} fib saddr . iif oif missing counter drop"),
-            format!("iifname {{ {lans} }} oifname {{ {outside} }} meta nfproto ipv4 counter drop"),
-            format!("iifname {{ {outside} }} meta nfproto ipv6 {mss}"),
-            format!("oifname {{ {outside} }} meta nfproto ipv6 {mss}"),
-            format!("iifname {{ {strangers} }} jump from_outside"),
+            format!("iifname {{ {lans} }} oifname \"{wan}\" meta nfproto ipv4 counter drop"),
+            format!("iifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
+            format!("oifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
+            format!("{strangers4} jump from_outside"),
+            format!("{strangers6} jump from_outside"),
         ];
         chain("forward", "forward priority 0", &forward);
         text.push_str("}\n");
@@ -96,19 +102,28 @@ mod tests {
             text.starts_with("table inet sixway_filter_site\ndelete table inet sixway_filter_site\n"),
             "{text}"
         );
-        assert!(
-            text.contains("iifname { \"eth0\", \"sixway0\" } fib saddr oifname { \"eth1\" } counter drop"),
-            "{text}"
-        );
-        for own in [
-            "iifname { \"eth0\" } meta nfproto ipv4 fib saddr type local counter drop",
-            "iifname { \"eth0\", \"sixway0\" } ip6 saddr != fe80::/10 fib saddr type local counter drop",
+        for rule in [
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv4 fib saddr oifname { \"eth1\" } counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 fib saddr oifname { \"eth1\" } counter drop",
+            "iifname \"eth0\" meta nfproto ipv4 fib saddr type local counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 ip6 saddr != fe80::/10 fib saddr type local counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv4 jump from_outside",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 jump from_outside",
         ] {
-            assert!(text.contains(own), "{own}\nin\n{text}");
+            assert!(text.contains(rule), "{rule}\nin\n{text}");
         }
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\nin\n{text}"));
         assert!(at("ct state established,related accept") < at("echo-request limit rate"));
         assert!(at("echo-request limit rate") < at("\t\tcounter drop"));
         assert!(!text.contains("hook input"), "the box's own services are not filtered: {text}");
+    }
+    /// IPv4 of a VPN that has IPv6's default route stays what the host's own rules say.
+    #[test]
+    fn by_another_default_route_of_ipv6_only_ipv6_comes_from_outside() {
+        let mut facts = facts();
+        facts.defaults6 = vec!["wg0".into()];
+        let text = Site::plan(&options(), &facts).unwrap().filter();
+        let named: Vec<&str> = text.lines().filter(|line| line.contains("wg0")).collect();
+        assert!(named.len() == 5 && named.iter().all(|line| line.contains("meta nfproto ipv6")), "{text}");
     }
 }

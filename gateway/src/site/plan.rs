@@ -38,7 +38,7 @@ pub struct Site {
     pub device: String,
     /// The interface to the provider.
     pub wan: String,
-    /// It, and others by which the IPv6 Internet comes, such as a tunnel of the kernel.
+    /// It, and the interface by which the IPv6 Internet comes, if that is another one, such as a tunnel of the kernel.
     pub outside: Vec<String>,
     /// Its IPv4 address at the moment.
     pub public: Option<Ipv4Addr>,
