@@ -5,7 +5,7 @@ use crate::site_nat64::up_resolving;
 use crate::site_network::{HOST6, at, home, passes, socket};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::name_service::{Resolving, serve};
-use sixway_lab::process::RunsCommands as _;
+use sixway_lab::process::{Process, RunsCommands as _};
 use sixway_lab::sixway::sixway;
 use sixway_lab::topology::Network;
 use std::process::Command;
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[
     Interop::new(
         "site_up_with_native_ipv6_nat64_and_dns64_is_fine_by_the_doctor",
-        &["sixway", "nft", "nsd", "taskset", "unshare"],
+        &["sixway", "nft", "nsd", "taskset", "unshare", "dnsmasq"],
         global,
     ),
     Interop::new(
@@ -57,8 +57,12 @@ fn is_fine(network: &Network, id: u32) -> Result<()> {
 fn global() -> Result<()> {
     let network = home_at("5.6.7")?;
     serve(&network, "shop A 5.6.7.2\n")?;
-    let id = up_resolving(&network, &[])?;
-    is_fine(&network, id)
+    for options in [&[][..], &["--dhcp", "--ipv6-mostly"], &["--fast-path"]] {
+        let id = up_resolving(&network, options)?;
+        is_fine(&network, id)?;
+        network.with_process(id, Process::stop)?;
+    }
+    Ok(())
 }
 
 /// RFC 8215: IPv6-only hosts reach servers in the provider's private network, which the well-known prefix must not represent.
