@@ -7,6 +7,7 @@ use crate::route::Route;
 use crate::section::Reader;
 use crate::text;
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Why requests do not come by the device or the loopback interface.
@@ -18,6 +19,9 @@ const NO_CLIENTS: &str =
 pub struct Pcp {
     /// Where inside hosts are.
     pub interfaces: Vec<String>,
+    /// Where dnsmasq keeps the leases of inside hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease_file: Option<PathBuf>,
     /// Whether MAP is answered.
     pub map: bool,
     /// Whether PEER is answered.
@@ -63,6 +67,7 @@ impl Pcp {
             }
             Some(names)
         });
+        let lease_file = section.value("lease_file", report).map(|v| v.path(report));
         let mut boolean = |key| section.value(key, report).and_then(|v| v.boolean(report));
         let (map, peer, nat_pmp) = (boolean("map"), boolean("peer"), boolean("nat_pmp"));
         let third_party = match section.value("third_party", report) {
@@ -80,6 +85,7 @@ impl Pcp {
         });
         Some(Self {
             interfaces: interfaces?,
+            lease_file: lease_file.map_or(Some(None), |path| path.map(Some))?,
             map: map?,
             peer: peer?,
             nat_pmp: nat_pmp?,

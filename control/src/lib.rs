@@ -43,6 +43,7 @@ pub mod dns64;
 pub mod isatap_host;
 mod neighbour_answer;
 pub mod neighbour_discovery;
+pub mod option_6rd;
 pub mod pcp;
 mod random;
 pub mod router_advert;

@@ -20,6 +20,8 @@ mod hosts_file;
 mod mutation;
 #[path = "../../fuzz/targets/neighbour_discovery.rs"]
 mod neighbour_discovery;
+#[path = "../../fuzz/targets/option_6rd.rs"]
+mod option_6rd;
 #[path = "../../fuzz/targets/pcp.rs"]
 mod pcp;
 #[path = "../../fuzz/targets/pcp_kept.rs"]
@@ -55,6 +57,12 @@ fn any_octets_are_requests_of_pcp_or_none_and_nobody_has_more_than_its_share() {
 fn any_text_is_a_file_of_mappings_or_none() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/pcp_kept");
     mutation::replay(Path::new(corpus), 20_000, pcp_kept::run);
+}
+
+#[test]
+fn any_octets_are_a_lease_with_a_6rd_domain_or_none() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/option_6rd");
+    mutation::replay(Path::new(corpus), 20_000, option_6rd::run);
 }
 
 #[test]

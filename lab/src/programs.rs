@@ -76,6 +76,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("kea-dhcp6", "kea-dhcp6-server"),
     ("miredo-server", "miredo-server"),
     ("dhclient", "isc-dhcp-client"),
+    ("dhcpcd", "dhcpcd-base"),
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
 ];

@@ -14,6 +14,12 @@ pub(crate) static PCP: Section = Section {
             "Interfaces by which inside hosts send their requests. Requests that arrive on others are not received.",
         ),
         key(
+            "lease_file",
+            Kind::Path,
+            Absent::Means("leases are not followed"),
+            "The file in which dnsmasq keeps the DHCP leases of inside hosts (`dhcp-leasefile`). When a lease ends, or another host has the address, its mappings end (RFC 6887 §15).",
+        ),
+        key(
             "map",
             Kind::Boolean,
             Absent::Default("true"),

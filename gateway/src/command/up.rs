@@ -4,8 +4,7 @@ use super::failure::Failure;
 use super::output::say;
 use super::run_directory::RUN_DIRECTORY;
 use super::run_gateway;
-use crate::config::Sources;
-use crate::site::{Nat64Option, Site, SiteOptions, SixRdDomain, Standing, Watch};
+use crate::site::{Nat64Option, Site, SiteOptions, SixRdOption, Standing, Watch};
 use crate::{daemon, host};
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
@@ -51,10 +50,11 @@ pub(super) struct UpArguments {
     /// With --dhcp: announce the DNS64, and ask hosts that can do without IPv4 to do so (RFC 8925).
     #[arg(long, requires = "dhcp")]
     ipv6_mostly: bool,
-    /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1.
-    #[arg(long = "6rd", value_name = "PREFIX,LENGTH,RELAY")]
-    six_rd: Option<SixRdDomain>,
-    /// IPv6 by 6to4, with this relay.
+    /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1; or `dhcp`, as the
+    /// provider's DHCP server offers it, where there is no native IPv6; or `no`.
+    #[arg(long = "6rd", value_name = "PREFIX,LENGTH,RELAY", default_value = "dhcp")]
+    six_rd: SixRdOption,
+    /// IPv6 by 6to4, with this relay, where there is no 6rd.
     #[arg(long = "6to4", value_name = "RELAY")]
     six_to_four: Option<Ipv4Addr>,
     /// The gateway's name; several sites on one host have different ones.
@@ -93,7 +93,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     if daemon::Previous::of_this_process().is_none() {
         let site = plan(arguments, &standing)?;
         let file = standing.configuration_file();
-        check(&site, &file)?;
+        site.check(&file).map_err(Failure::Wrong)?;
         if arguments.print_config {
             say(site.configuration().trim_end());
             return Ok(());
@@ -117,13 +117,6 @@ fn plan(arguments: &UpArguments, standing: &Standing) -> Result<Site, Failure> {
     let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
     let planned = Site::plan(&arguments.options(), &standing.facts(runs));
     planned.map_err(|faults| Failure::Wrong(faults.join("\n")))
-}
-
-/// The configuration must be one that `sixway run` takes.
-fn check(site: &Site, file: &Path) -> Result<(), Failure> {
-    let sources = Sources { file: file.into(), text: site.configuration(), others: Vec::new() };
-    let checked = sources.config(&host::host_facts()).map(drop);
-    checked.map_err(|faults| Failure::Wrong(faults.to_string().trim_end().to_owned()))
 }
 
 /// Before anything is changed.

@@ -38,6 +38,7 @@ mod packet_filter;
 mod path_errors;
 mod pcp;
 mod pcp_kept;
+mod pcp_leases;
 mod pcp_nat;
 mod pcp_sockets;
 mod pcp_view;

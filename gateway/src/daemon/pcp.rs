@@ -1,7 +1,8 @@
 //! The PCP server of a gateway: a thread with its sockets, which asks the workers for bindings.
 
 use super::error::RunError;
-use super::pcp_kept::KeptFile;
+use super::pcp_kept::{KeptFile, seconds};
+use super::pcp_leases::InsideLeases;
 use super::pcp_nat::{Workers, WorkersNat};
 use super::pcp_sockets::Listener;
 use super::pcp_view::PcpView;
@@ -35,6 +36,7 @@ const BATCHES: usize = 4;
 pub(super) struct ReadyServer {
     server: Server,
     file: KeptFile,
+    leases: Option<InsideLeases>,
 }
 
 impl ReadyServer {
@@ -61,7 +63,8 @@ impl ReadyServer {
             let mut nat = WorkersNat::new(config, Workers::Waiting(engines, now));
             report(server.restore(kept, &mut nat, now));
         }
-        Self { server, file }
+        let leases = section.lease_file.as_ref().map(|path| InsideLeases::new(path.clone(), file.leases()));
+        Self { server, file, leases }
     }
 }
 
@@ -82,7 +85,7 @@ impl PcpServer {
     /// Another program has the port, or the kernel has no thread left.
     pub(super) fn start(
         (config, section): (&Config, &Section),
-        ReadyServer { server, file }: ReadyServer,
+        ReadyServer { server, file, leases }: ReadyServer,
         posts: Vec<Post>,
         clock: Clock,
     ) -> Result<Self, RunError> {
@@ -106,7 +109,7 @@ impl PcpServer {
             let why = match catch_unwind(AssertUnwindSafe(|| {
                 let (view, end, wake) = shared;
                 let mut task =
-                    Task { server, nat, listeners, file, kept: None, clock, most, view, end, wake };
+                    Task { server, nat, listeners, file, leases, kept: None, clock, most, view, end, wake };
                 task.run()
             })) {
                 Ok(Ok(())) => return,
@@ -213,6 +216,7 @@ struct Task {
     nat: WorkersNat<'static>,
     listeners: Vec<Listener>,
     file: KeptFile,
+    leases: Option<InsideLeases>,
     /// Changes until it was written.
     kept: Option<u64>,
     clock: Clock,
@@ -302,7 +306,16 @@ impl Task {
         }
     }
 
-    /// Looks at the interfaces, writes the file, and shows what was counted.
+    /// Ends the mappings of hosts that have lost their addresses.
+    fn follow_leases(&mut self) {
+        let ended = self.leases.as_mut().map(|leases| leases.look(seconds()));
+        for host in ended.unwrap_or_default() {
+            tracing::debug!("pcp: the lease of {host} has ended, and with it its mappings");
+            self.server.forget_host(host.into(), &mut self.nat);
+        }
+    }
+
+    /// Looks at the interfaces and leases, writes the file, and shows what was counted.
     fn look(&mut self, now: Instant) {
         for listener in &mut self.listeners {
             let before = listener.trouble.clone();
@@ -311,6 +324,7 @@ impl Task {
                 tracing::warn!("pcp: {}: {what}; it is tried again each second", listener.interface);
             }
         }
+        self.follow_leases();
         self.keep();
         let (open, closed): (Vec<_>, Vec<_>) = self.listeners.iter().partition(|it| it.socket.is_some());
         let family = |listener: &Listener| if listener.is_ipv4 { "IPv4" } else { "IPv6" };

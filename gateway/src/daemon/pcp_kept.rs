@@ -31,6 +31,11 @@ impl KeptFile {
         Self { path: directory.join(format!("{gateway}.pcp")), failed: false }
     }
 
+    /// Where the DHCP leases of inside hosts are kept next to it.
+    pub(super) fn leases(&self) -> PathBuf {
+        self.path.with_extension("pcp-leases")
+    }
+
     /// What the last server left: its Epoch Time as it is now, and mappings. `None`: nothing.
     pub(super) fn read(&self) -> Option<(u32, Vec<KeptMapping>)> {
         let length = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?.len();
@@ -64,7 +69,8 @@ impl KeptFile {
     }
 }
 
-fn seconds() -> u64 {
+/// Seconds since 1970.
+pub(super) fn seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs())
 }
 

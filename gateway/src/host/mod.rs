@@ -48,9 +48,12 @@ pub use notrack::remove as remove_table;
 pub use program::run as run_program;
 pub use realms::{RealmPlan, VrfTrouble};
 pub use record::{
-    Leftovers, Record, RecordError, RunningGateway, Successor, clear_up, leftovers, pinned, running,
+    Leftovers, Record, RecordError, RunningGateway, Successor, added_addresses, clear_up, leftovers, pinned,
+    running,
 };
 pub use resolvers::resolv_conf;
 pub use route::RouteError;
-pub use route_lookup::{Hop, default_interfaces, hop, hop_if_told, native_ipv6, routes_ipv6_internet};
+pub use route_lookup::{
+    Hop, default_interfaces, default_interfaces6, hop, hop_if_told, native_ipv6, routes_ipv6_internet,
+};
 pub use vrf::{NoVrf, Vrf, members, vrf, vrf_with};

@@ -34,9 +34,18 @@ pub fn hop_if_told(destination: IpAddr) -> Option<Option<Hop>> {
 
 /// The interfaces of IPv4's default routes in the main table, the preferred ones first. Waits for the kernel.
 pub fn default_interfaces() -> Vec<String> {
+    defaults(AddressFamily::Inet)
+}
+
+/// The same of IPv6.
+pub fn default_interfaces6() -> Vec<String> {
+    defaults(AddressFamily::Inet6)
+}
+
+fn defaults(family: AddressFamily) -> Vec<String> {
     let asked = kernel::ask(|handle| async move {
         let mut all = RouteMessage::default();
-        all.header.address_family = AddressFamily::Inet;
+        all.header.address_family = family;
         let mut defaults = Vec::new();
         let mut routes = std::pin::pin!(handle.route().get(all).execute());
         while let Ok(Some(route)) = routes.try_next().await {

@@ -1,12 +1,23 @@
 //! The plan as a configuration file: `sixway up` runs what `sixway run` would make of it.
 
+use super::ipv6::Ipv6;
+use super::lan::Lan;
 use super::nat64::{Dns64, Nat64};
-use super::plan::{Ipv6, Site, device_mtu};
-use super::ports;
+use super::plan::{Site, device_mtu};
+use super::{dns64_bounds, ports};
+use crate::config::Sources;
+use crate::host;
+use sixway_wire::Prefix4;
 use std::fmt::Write as _;
+use std::path::Path;
 
-/// RFC 6052 §2.1: the Well-Known Prefix.
-pub(super) const NAT64_PREFIX: &str = "64:ff9b::/96";
+/// RFC 9096 §3.4: ND_VALID_LIMIT, 90 min, and ND_PREFERRED_LIMIT, 45 min.
+const ND_LIMITS: &str = "valid_lifetime = \"90 min\", preferred_lifetime = \"45 min\"";
+/// ND_VALID_LIMIT in seconds.
+const ND_VALID_LIMIT: u32 = 5_400;
+/// MaxRtrAdvInterval without a word (RFC 4861 §6.2.1), and the least, in seconds.
+const MAX_INTERVAL: u32 = 600;
+const LEAST_INTERVAL: u32 = 4;
 
 impl Site {
     /// The configuration file.
@@ -39,6 +50,9 @@ impl Site {
         );
         if self.pcp {
             let _ = writeln!(text, "\n[pcp]\ninterfaces = [{}]", listed(interfaces));
+            if self.dhcp.is_some() {
+                let _ = writeln!(text, "lease_file = \"{name}.leases\" # dnsmasq's");
+            }
         }
         self.nat64(&mut text);
         self.tunnel(&mut text);
@@ -49,8 +63,25 @@ impl Site {
         text
     }
 
-    /// The same with the ports of an earlier configuration of it: programs that listen since then are no reason to end sessions.
-    pub(super) fn with_ports_of(mut self, before: &str) -> Self {
+    /// Whether `sixway run` takes it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self, file: &Path) -> Result<(), String> {
+        let sources = Sources { file: file.into(), text: self.configuration(), others: Vec::new() };
+        let checked = sources.config(&host::host_facts()).map(drop);
+        checked.map_err(|faults| faults.to_string().trim_end().to_owned())
+    }
+
+    /// The same after an earlier configuration of it. Ports stay: programs that listen since then are no reason to end sessions. On links
+    /// where hosts were advertised something, they are still told what no longer holds.
+    pub(super) fn continuing(mut self, before: &str) -> Self {
+        for lan in &mut self.lans {
+            lan.was_advertised = before.contains(&advertisement(&lan.interface));
+        }
+        if let (Some(Ok(nat64)), None) = (&mut self.nat64, self.public) {
+            nat64.keep_prefix_of(before);
+        }
         let written = before.lines().filter_map(|line| line.strip_prefix("ports = \"")?.strip_suffix('"'));
         let mut parts = written.filter_map(ports::read);
         if let Some(ports) = parts.next() {
@@ -60,11 +91,6 @@ impl Site {
             nat64.ports = ports;
         }
         self
-    }
-
-    /// Whether there is a NAT64.
-    pub(super) const fn translates_ipv6(&self) -> bool {
-        matches!(self.nat64, Some(Ok(_)))
     }
 
     /// Whether the DNS64 is announced to hosts, instead of other DNS servers.
@@ -83,12 +109,18 @@ impl Site {
         let listen = self.lans.iter().flat_map(|lan| &lan.addresses).map(|address| format!("\"{address}\""));
         let _ = writeln!(
             text,
-            "\n[nat64]\nprefix = \"{NAT64_PREFIX}\"\ninside = [{}]\npool = \"nat64\"\nfiltering = \"address-dependent\"",
+            "\n[nat64]\nprefix = \"{}\"\ninside = [{}]\npool = \"nat64\"\nfiltering = \"address-dependent\"",
+            nat64.prefix,
             listed(inside)
         );
+        if !nat64.excluded.is_empty() {
+            let networks = listed(nat64.excluded.iter().map(|network| format!("\"{network}\"")));
+            let _ = writeln!(text, "exclude_ipv4 = [{networks}]");
+        }
         match nat64.dns64 {
             Dns64::Announced | Dns64::Listens => {
                 let _ = writeln!(text, "\n[dns64]\nlisten = [{}]\nupstream = \"system\"", listed(listen));
+                text.push_str(&dns64_bounds::written(self.descriptors));
             }
             Dns64::None(_) => {}
         }
@@ -98,6 +130,17 @@ impl Site {
         let wan = &self.wan;
         match &self.ipv6 {
             Ipv6::Native | Ipv6::None(_) => {}
+            Ipv6::LeasedSixRd(offer) => {
+                let relays = listed(offer.domain.relays.iter().map(|relay| format!("\"{relay}\"")));
+                let (prefix, length) = (offer.domain.prefix, offer.domain.mask_length);
+                // With an address that does not begin so, another lease's domain would be computed wrongly.
+                let common = Prefix4::holding(offer.address, length);
+                let _ = writeln!(
+                    text,
+                    "\n[six_rd] # from the lease of {}\nrole = \"customer_edge\"\nprefix = \"{prefix}\"\nipv4_mask_length = {length}\nipv4_common = \"{common}\"\ninterface = {wan:?}\nborder_relays = [{relays}]",
+                    offer.address
+                );
+            }
             Ipv6::SixRd(domain) => {
                 let relays = listed(domain.relays.iter().map(|relay| format!("\"{relay}\"")));
                 let (prefix, length) = (domain.prefix, domain.mask_length);
@@ -117,23 +160,39 @@ impl Site {
 
     fn advertisements(&self, text: &mut String) {
         for (number, lan) in self.lans.iter().enumerate() {
+            let lease_time = match &self.ipv6 {
+                Ipv6::LeasedSixRd(offer) => offer.lease_time,
+                Ipv6::Native | Ipv6::SixRd(_) | Ipv6::SixToFour(_) | Ipv6::None(_) => None,
+            };
+            // RFC 5969 §4: no longer than the lease of the IPv4 address. Others have the limits of RFC 9096.
+            let short = lease_time.filter(|seconds| *seconds < ND_VALID_LIMIT);
+            let lifetimes =
+                short.map_or_else(String::new, |seconds| format!(", valid_lifetime = \"{seconds} s\""));
             let prefixes: Vec<String> = match &self.ipv6 {
-                Ipv6::None(_) => continue,
+                Ipv6::None(_) => Vec::new(),
                 Ipv6::Native => {
-                    lan.prefixes.iter().map(|prefix| format!("{{ prefix = \"{prefix}\" }}")).collect()
+                    let written = lan.prefixes.iter();
+                    written.map(|prefix| format!("{{ prefix = \"{prefix}\", {ND_LIMITS} }}")).collect()
                 }
-                Ipv6::SixRd(_) => vec![format!("{{ from = \"six_rd\", subnet = {number} }}")],
+                Ipv6::SixRd(_) | Ipv6::LeasedSixRd(_) => {
+                    vec![format!("{{ from = \"six_rd\", subnet = {number}{lifetimes} }}")]
+                }
                 Ipv6::SixToFour(_) => vec![format!("{{ from = \"six_to_four\", subnet = {number} }}")],
             };
             if prefixes.is_empty() {
+                withdraw(lan, text);
                 continue;
             }
-            let interface = &lan.interface;
             let _ = writeln!(
                 text,
-                "\n[[router_advertisement]]\ninterface = {interface:?}\nprefixes = [{}]",
+                "\n[[router_advertisement]]\n{}prefixes = [{}]",
+                advertisement(&lan.interface),
                 prefixes.join(", ")
             );
+            if let Some(seconds) = short.filter(|seconds| *seconds < 3 * MAX_INTERVAL) {
+                // What is said must outlive two advertisements that are lost.
+                let _ = writeln!(text, "max_interval = \"{} s\"", (seconds / 3).max(LEAST_INTERVAL));
+            }
             // Without this, the DNS64 is announced.
             if !self.announces_dns64() {
                 let servers = listed(self.dns.iter().map(|server| format!("\"{server}\"")));
@@ -146,6 +205,22 @@ impl Site {
     }
 }
 
+/// How a link's section begins.
+fn advertisement(interface: &str) -> String {
+    format!("interface = {interface:?} # its hosts\n")
+}
+
+/// RFC 9096 §3.5: hosts hear that prefixes of this link no longer hold, and that this is not their router.
+fn withdraw(lan: &Lan, text: &mut String) {
+    if lan.was_advertised {
+        let section = advertisement(&lan.interface);
+        let _ = writeln!(
+            text,
+            "\n[[router_advertisement]]\n{section}prefixes = []\nrouter_lifetime = \"0 s\"\nrdnss = []"
+        );
+    }
+}
+
 fn listed(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
@@ -153,11 +228,13 @@ fn listed(items: impl Iterator<Item = String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::facts::SiteFacts;
+    use super::super::lease::LeasedSixRd;
     use super::super::options::{Nat64Option, SiteOptions};
     use super::super::plan::tests::{facts, options};
     use super::*;
-    use crate::config::Config;
-    use std::path::Path;
+    use crate::config::{Config, Lifetime};
+    use sixway_control::option_6rd::SixRdOffer;
+    use std::time::Duration;
 
     fn config(options: &SiteOptions) -> Config {
         let facts = facts();
@@ -215,13 +292,75 @@ mod tests {
         facts.listening = [25_565].into();
         let again = Site::plan(&options(), &facts).unwrap();
         assert_ne!(again.configuration(), before);
-        assert_eq!(again.with_ports_of(&before).configuration(), before);
+        assert_eq!(again.continuing(&before).configuration(), before);
+    }
+
+    /// Of a box without native IPv6 whose provider leases it an address for this long, with a 6rd domain.
+    fn leased(seconds: u32) -> SiteFacts {
+        let mut facts = facts();
+        facts.host.addresses.retain(|own| own.address.is_ipv4());
+        let text = format!(
+            "lease {{\ninterface \"eth0\";\nfixed-address 203.0.113.1;\noption dhcp-lease-time {seconds};\n\
+             option option-6rd 24 40 2001:db9:: 203.0.113.2;\n}}\n"
+        );
+        let offer = SixRdOffer::in_dhclient_leases(&text, "eth0").unwrap();
+        facts.six_rd = vec![LeasedSixRd { interface: "eth0".into(), offer }];
+        facts
+    }
+
+    fn parsed(text: &str, facts: &SiteFacts) -> Config {
+        let mut none = |_: &Path| Err(std::io::Error::other("no files"));
+        let (config, warnings) = Config::parse("site.toml", text, &facts.host, &mut none).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}\nin\n{text}");
+        config
+    }
+
+    /// RFC 5969 §4. Nothing of it is warned of, however short the lease is.
+    #[test]
+    fn a_prefix_of_6rd_is_not_advertised_for_longer_than_the_lease() {
+        let seconds = Duration::from_secs;
+        for (lease, valid, interval) in
+            [(86_400, 5_400, 600), (5_399, 5_399, 600), (1_200, 1_200, 400), (30, 30, 10)]
+        {
+            let facts = leased(lease);
+            let text = Site::plan(&options(), &facts).unwrap().configuration();
+            let config = parsed(&text, &facts);
+            let told = &config.router_advertisements[0];
+            assert_eq!(told.prefixes[0].valid_lifetime, Lifetime::For(seconds(valid)), "{text}");
+            assert_eq!(told.max_interval, seconds(interval), "{text}");
+            assert!(text.contains("ipv4_common = \"203.0.113.0/24\""), "{text}");
+        }
+    }
+
+    /// RFC 9096 §3.4.
+    #[test]
+    fn a_native_prefix_is_forgotten_soon_when_the_provider_takes_it_away() {
+        let told = &config(&options()).router_advertisements[0].prefixes[0];
+        assert_eq!(told.valid_lifetime, Lifetime::For(Duration::from_secs(5_400)));
+        assert_eq!(told.preferred_lifetime, Lifetime::For(Duration::from_secs(2_700)));
+    }
+
+    /// RFC 9096 §3.5: the section stays, so that hosts hear of it; a link that was never advertised has none.
+    #[test]
+    fn a_link_that_was_advertised_is_told_that_ipv6_is_gone() {
+        let with = leased(3_600);
+        let before = Site::plan(&options(), &with).unwrap().configuration();
+        let without = SiteFacts { six_rd: Vec::new(), ..with };
+        let fresh = Site::plan(&options(), &without).unwrap();
+        assert!(parsed(&fresh.configuration(), &without).router_advertisements.is_empty());
+        let text = fresh.continuing(&before).configuration();
+        let config = parsed(&text, &without);
+        assert!(config.six_rd.is_empty() && config.router_advertisements[0].prefixes.is_empty(), "{text}");
+        assert_eq!(config.router_advertisements[0].router_lifetime, Duration::ZERO, "{text}");
+        // It stays so.
+        let later = Site::plan(&options(), &without).unwrap().continuing(&text).configuration();
+        assert_eq!(later, text);
     }
 
     #[test]
     fn tunnels_of_ipv6_follow_the_address_of_the_interface() {
-        let domain = "2001:db8::/32,0,198.51.100.1".parse().unwrap();
-        let six_rd = config(&SiteOptions { six_rd: Some(domain), ..options() });
+        let six_rd = "2001:db8::/32,0,198.51.100.1".parse().unwrap();
+        let six_rd = config(&SiteOptions { six_rd, ..options() });
         assert_eq!((six_rd.six_rd.len(), six_rd.router_advertisements.len()), (1, 1));
         let relay = "192.88.99.1".parse().ok();
         let six_to_four = config(&SiteOptions { six_to_four: relay, ..options() });

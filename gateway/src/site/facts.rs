@@ -1,10 +1,13 @@
 //! What the host is, as far as a site depends on it.
 
+use super::lease::{LeasedSixRd, offers};
 use super::options::DEVICE;
 use crate::config::HostFacts;
 use crate::host;
 use sixway_link::interface;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
 
 /// What the host is, as far as a site depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,10 +16,14 @@ pub struct SiteFacts {
     pub host: HostFacts,
     /// The interfaces of IPv4's default routes, the preferred ones first.
     pub defaults: Vec<String>,
+    /// The same of IPv6's default routes, without the gateway's own device.
+    pub defaults6: Vec<String>,
     /// The MTU of each interface.
     pub mtus: BTreeMap<String, u32>,
     /// Whether this host reaches the IPv6 Internet without a tunnel of the gateway.
     pub reaches_ipv6: bool,
+    /// 6rd domains that came with leases of IPv4 addresses, the newest last. The leases may have ended.
+    pub six_rd: Vec<LeasedSixRd>,
     /// Ports at which programs of this host listen, TCP and UDP.
     pub listening: BTreeSet<u16>,
     /// Whether a program of this host answers DNS queries over IPv4.
@@ -33,7 +40,21 @@ impl SiteFacts {
         let mtus = mtus.collect();
         let reaches_ipv6 = host::native_ipv6(Some(DEVICE)) == Some(true);
         let (tables, defaults) = (tables(), host::default_interfaces());
-        Self { reaches_ipv6, mtus, defaults, host, ..Self::default() }.with_sockets(&tables)
+        let mut defaults6 = host::default_interfaces6();
+        defaults6.retain(|name| name != DEVICE && name != "lo");
+        let six_rd = offers(Path::new("/"), &host.interfaces);
+        Self { reaches_ipv6, mtus, defaults, defaults6, six_rd, host, ..Self::default() }
+            .with_sockets(&tables)
+    }
+
+    /// The same without the IPv6 addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
+    #[must_use]
+    pub(super) fn without_addresses(mut self, added: &[(String, Ipv6Addr)]) -> Self {
+        let is_added = |interface: &str, address: IpAddr| {
+            added.iter().any(|(name, own)| name == interface && IpAddr::V6(*own) == address)
+        };
+        self.host.addresses.retain(|own| !is_added(&own.interface, own.address));
+        self
     }
 
     /// The same without the sockets that the site has itself.
@@ -114,6 +135,7 @@ const LOOPBACK6: &str = "00000000000000000000000001000000";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::HostAddress;
 
     #[test]
     fn listening_sockets_are_told_from_connections() {
@@ -123,6 +145,20 @@ mod tests {
             2: 3500007F:0035 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 3 1\n";
         assert_eq!(sockets(table, "0A"), [Socket { port: 20_000, is_wildcard: true }]);
         assert_eq!(sockets("", "0A"), []);
+    }
+
+    #[test]
+    fn an_address_that_the_gateway_added_is_not_the_hosts() {
+        let own =
+            |text: &str| HostAddress { interface: "eth1".into(), address: text.parse().unwrap(), length: 64 };
+        let host =
+            HostFacts { addresses: vec![own("2001:db8:1::1"), own("2001:db9:1::1")], ..HostFacts::default() };
+        let added = [
+            ("eth1".to_owned(), "2001:db9:1::1".parse().unwrap()),
+            ("eth2".to_owned(), "2001:db8:1::1".parse().unwrap()),
+        ];
+        let facts = SiteFacts { host, ..SiteFacts::default() }.without_addresses(&added);
+        assert_eq!(facts.host.addresses, [own("2001:db8:1::1")]);
     }
 
     #[test]

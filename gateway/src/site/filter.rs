@@ -1,7 +1,8 @@
 //! The plan as a table of the packet filter.
 //!
 //! ```text
-//!     from the provider or a tunnel, with a source of the LAN        ▶ drop   (before connection tracking)
+//!     from the provider or a tunnel, with a source of the LAN,
+//!     or of this host                                                ▶ drop   (before connection tracking)
 //!     from the LAN, with a source that is not routed back there      ▶ drop   (BCP 38)
 //!     IPv4 from the LAN to the provider that nothing translated      ▶ drop
 //!     from the provider or a tunnel: what inside hosts asked for     ▶ accept
@@ -12,7 +13,6 @@
 //!
 //! What is addressed to this host itself is not filtered, but for forged sources.
 
-use super::configuration::NAT64_PREFIX;
 use super::plan::Site;
 use std::fmt::Write as _;
 
@@ -26,8 +26,13 @@ impl Site {
     pub(super) fn filter(&self) -> String {
         let name = table_name(&self.name);
         let (wan, device) = (&self.wan, &self.device);
-        let lans =
-            self.lans.iter().map(|lan| format!("\"{}\"", lan.interface)).collect::<Vec<_>>().join(", ");
+        let lans = quoted(self.lans.iter().map(|lan| lan.interface.as_str()));
+        // Where strangers come from, of each family. IPv4 by other interfaces, such as those of a VPN, is for the host's own rules.
+        let outside6 = quoted(self.outside.iter().map(String::as_str));
+        let strangers4 = quoted([wan, device].map(String::as_str).into_iter());
+        let strangers6 = quoted(self.outside.iter().chain([device]).map(String::as_str));
+        let strangers4 = format!("iifname {{ {strangers4} }} meta nfproto ipv4");
+        let strangers6 = format!("iifname {{ {strangers6} }} meta nfproto ipv6");
         let mut text = format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n");
         let mut chain = |name: &str, hook: &str, rules: &[String]| {
             let _ = writeln!(text, "\tchain {name} {{");
@@ -39,11 +44,16 @@ impl Site {
             });
             text.push_str("\t}\n");
         };
-        let forged =
-            format!("iifname {{ \"{wan}\", \"{device}\" }} fib saddr oifname {{ {lans} }} counter drop");
-        chain("forged", "prerouting priority -310", &[forged]);
-        let translated = format!("iifname \"{device}\" ip6 saddr {NAT64_PREFIX} accept");
-        let mut outside = vec![
+        let forged = [
+            format!("{strangers4} fib saddr oifname {{ {lans} }} counter drop"),
+            format!("{strangers6} fib saddr oifname {{ {lans} }} counter drop"),
+            // Routes to this host's own addresses lead to lo. What a translator sends may have one of IPv4, the public one, and
+            // neighbours may have the same link-local address.
+            format!("iifname \"{wan}\" meta nfproto ipv4 fib saddr type local counter drop"),
+            format!("{strangers6} ip6 saddr != fe80::/10 fib saddr type local counter drop"),
+        ];
+        chain("forged", "prerouting priority -310", &forged);
+        let mut asked = vec![
             format!("iifname \"{device}\" meta nfproto ipv4 accept"),
             "ct state established,related accept".into(),
             // What this host's own rules forward to a service behind it.
@@ -53,22 +63,28 @@ impl Site {
             "icmpv6 type echo-request limit rate 100/second burst 100 packets accept".into(),
             "counter drop".into(),
         ];
-        if self.translates_ipv6() {
-            outside.insert(1, translated);
+        if let Some(Ok(nat64)) = &self.nat64 {
+            asked.insert(1, format!("iifname \"{device}\" ip6 saddr {} accept", nat64.prefix));
         }
-        chain("from_outside", "", &outside);
+        chain("from_outside", "", &asked);
         let mss = "tcp flags & (syn | rst) == syn tcp option maxseg size set rt mtu";
         let forward = [
             format!("iifname {{ {lans} }} fib saddr . iif oif missing counter drop"),
             format!("iifname {{ {lans} }} oifname \"{wan}\" meta nfproto ipv4 counter drop"),
-            format!("iifname \"{wan}\" meta nfproto ipv6 {mss}"),
-            format!("oifname \"{wan}\" meta nfproto ipv6 {mss}"),
-            format!("iifname {{ \"{wan}\", \"{device}\" }} jump from_outside"),
+            format!("iifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
+            format!("oifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
+            format!("{strangers4} jump from_outside"),
+            format!("{strangers6} jump from_outside"),
         ];
         chain("forward", "forward priority 0", &forward);
         text.push_str("}\n");
         text
     }
+}
+
+/// Names as nft reads them.
+fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
 }
 
 /// ICMPv6 errors.
@@ -86,13 +102,28 @@ mod tests {
             text.starts_with("table inet sixway_filter_site\ndelete table inet sixway_filter_site\n"),
             "{text}"
         );
-        assert!(
-            text.contains("iifname { \"eth0\", \"sixway0\" } fib saddr oifname { \"eth1\" } counter drop"),
-            "{text}"
-        );
+        for rule in [
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv4 fib saddr oifname { \"eth1\" } counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 fib saddr oifname { \"eth1\" } counter drop",
+            "iifname \"eth0\" meta nfproto ipv4 fib saddr type local counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 ip6 saddr != fe80::/10 fib saddr type local counter drop",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv4 jump from_outside",
+            "iifname { \"eth0\", \"sixway0\" } meta nfproto ipv6 jump from_outside",
+        ] {
+            assert!(text.contains(rule), "{rule}\nin\n{text}");
+        }
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\nin\n{text}"));
         assert!(at("ct state established,related accept") < at("echo-request limit rate"));
         assert!(at("echo-request limit rate") < at("\t\tcounter drop"));
         assert!(!text.contains("hook input"), "the box's own services are not filtered: {text}");
+    }
+    /// IPv4 of a VPN that has IPv6's default route stays what the host's own rules say.
+    #[test]
+    fn by_another_default_route_of_ipv6_only_ipv6_comes_from_outside() {
+        let mut facts = facts();
+        facts.defaults6 = vec!["wg0".into()];
+        let text = Site::plan(&options(), &facts).unwrap().filter();
+        let named: Vec<&str> = text.lines().filter(|line| line.contains("wg0")).collect();
+        assert!(named.len() == 5 && named.iter().all(|line| line.contains("meta nfproto ipv6")), "{text}");
     }
 }

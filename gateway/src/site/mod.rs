@@ -5,7 +5,11 @@
 //!     facts      what the host is: addresses, MTUs, ports in use
 //!     plan       both together, or everything that is missing
 //!     configuration   the plan as a configuration file, which `sixway run` takes as well
+//!     lan        an interface to inside hosts
+//!     ipv6       its part for IPv6
+//!     lease      6rd domains in the leases of DHCP clients
 //!     nat64      its part for IPv6-only hosts
+//!     dns64_bounds   how much their DNS64 may do at a time
 //!     filter     the plan as a table of the packet filter
 //!     dhcp       the plan as a configuration of dnsmasq
 //!     dnsmasq    its process
@@ -16,9 +20,13 @@
 
 mod configuration;
 mod dhcp;
+mod dns64_bounds;
 mod dnsmasq;
 mod facts;
 mod filter;
+mod ipv6;
+mod lan;
+mod lease;
 mod nat64;
 mod options;
 mod plan;
@@ -26,10 +34,14 @@ mod ports;
 mod standing;
 mod summary;
 mod watch;
+mod whole_file;
 
 pub use facts::SiteFacts;
+pub use ipv6::Ipv6;
+pub use lan::Lan;
+pub use lease::LeasedSixRd;
 pub use nat64::{Dns64, Nat64};
-pub use options::{Nat64Option, SiteOptions, SixRdDomain};
-pub use plan::{Dhcp, Ipv6, Lan, Site};
+pub use options::{Nat64Option, SiteOptions, SixRdDomain, SixRdOption};
+pub use plan::{Dhcp, Site};
 pub use standing::{Standing, TakenBack};
 pub use watch::Watch;

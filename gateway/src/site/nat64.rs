@@ -5,13 +5,24 @@
 
 use super::facts::SiteFacts;
 use super::options::{Nat64Option, SiteOptions};
-use sixway_wire::Prefix6;
-use std::net::Ipv6Addr;
+use sixway_wire::{Prefix4, Prefix6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
+
+/// RFC 6052 §2.1: the Well-Known Prefix, which must not represent addresses that are not global (§3.1).
+const WELL_KNOWN: &str = "64:ff9b::/96";
+/// Of RFC 8215's prefix for local use, which may.
+const LOCAL_USE: &str = "64:ff9b:1::/96";
+/// RFC 6598.
+const SHARED: Prefix4 = Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10);
 
 /// How IPv6-only hosts reach IPv4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nat64 {
+    /// Its prefix.
+    pub prefix: &'static str,
+    /// IPv4 networks that it does not lead to, although its prefix may represent them.
+    pub excluded: Vec<Prefix4>,
     /// Source of the gateway's ICMPv6 errors.
     pub own: Ipv6Addr,
     /// Ports of the public address that are the NAT64's.
@@ -32,10 +43,11 @@ pub enum Dns64 {
 }
 
 /// The NAT64 of the site, with the LAN's native prefixes and this host's address in each, or why there is none; `None`: it is not wanted.
+/// `public`: its IPv4 address at the moment, and ports there.
 pub(super) fn planned(
     options: &SiteOptions,
     native: &[(Prefix6, Ipv6Addr)],
-    ports: Vec<RangeInclusive<u16>>,
+    (public, ports): (Option<Ipv4Addr>, Vec<RangeInclusive<u16>>),
     facts: &SiteFacts,
     faults: &mut Vec<String>,
 ) -> Option<Result<Nat64, String>> {
@@ -70,9 +82,51 @@ pub(super) fn planned(
         None => Dns64::Listens,
     };
     Some(match own {
-        Some(own) if lacks.is_empty() => Ok(Nat64 { own, ports, dns64 }),
+        Some(own) if lacks.is_empty() => {
+            let prefix = prefix(public);
+            Ok(Nat64 { prefix, excluded: excluded(prefix, public, facts), own, ports, dns64 })
+        }
         _ => Err(lacks.join("; ")),
     })
+}
+
+/// Behind a provider's or another router's NAT, IPv6-only hosts may need servers in that network, and reach one another by its addresses.
+const fn prefix(public: Option<Ipv4Addr>) -> &'static str {
+    match public {
+        Some(address) if is_private(address) => LOCAL_USE,
+        Some(_) | None => WELL_KNOWN,
+    }
+}
+
+const fn is_private(address: Ipv4Addr) -> bool {
+    address.is_private() || SHARED.contains(address)
+}
+
+/// This host's private networks, but for the one outside: as with the well-known prefix, IPv6-only hosts do not reach them.
+fn excluded(prefix: &str, public: Option<Ipv4Addr>, facts: &SiteFacts) -> Vec<Prefix4> {
+    let mut networks = Vec::new();
+    for own in facts.host.addresses.iter().filter(|_| prefix == LOCAL_USE) {
+        let IpAddr::V4(address) = own.address else { continue };
+        let network = Prefix4::holding(address, own.length.min(32));
+        let is_outside = public.is_some_and(|public| network.contains(public));
+        if is_private(address) && !is_outside && !networks.contains(&network) {
+            networks.push(network);
+        }
+    }
+    networks
+}
+
+impl Nat64 {
+    /// While there is no public address, the prefix of an earlier configuration stays.
+    pub(super) fn keep_prefix_of(&mut self, before: &str) {
+        if before.lines().any(|line| line == format!("prefix = {LOCAL_USE:?}")) {
+            let excluded =
+                before.lines().find_map(|line| line.strip_prefix("exclude_ipv4 = [")?.strip_suffix(']'));
+            let networks = excluded.unwrap_or_default().split(", ").map(|network| network.trim_matches('"'));
+            self.excluded = networks.filter_map(|network| network.parse().ok()).collect();
+            self.prefix = LOCAL_USE;
+        }
+    }
 }
 
 /// Why there is no DNS64.
@@ -121,6 +175,33 @@ mod tests {
             Site::plan(&SiteOptions { nat64: Nat64Option::No, ..options() }, &facts).unwrap().nat64,
             None
         );
+    }
+
+    /// RFC 6052 §3.1, RFC 8215 §4.
+    #[test]
+    fn behind_another_nat_the_prefix_may_represent_private_addresses() {
+        for (address, expected) in [
+            ("203.0.113.1", "64:ff9b::/96"),
+            ("192.168.0.7", "64:ff9b:1::/96"),
+            ("10.0.0.1", "64:ff9b:1::/96"),
+            ("100.64.0.1", "64:ff9b:1::/96"),
+            ("100.128.0.1", "64:ff9b::/96"),
+        ] {
+            let mut facts = resolving();
+            facts.host.addresses[1].address = address.parse().unwrap();
+            let site = Site::plan(&options(), &facts).unwrap();
+            let text = site.configuration();
+            assert!(text.contains(&format!("prefix = \"{expected}\"\ninside")), "{text}");
+            // The LAN is not reached by it, which would be a warning.
+            let excluded = if expected == WELL_KNOWN { "" } else { "exclude_ipv4 = [\"192.168.1.0/24\"]\n" };
+            assert_eq!(text.contains("exclude_ipv4"), !excluded.is_empty());
+            assert!(text.contains(excluded), "{text}");
+            assert!(site.filter().contains(&format!("ip6 saddr {expected} accept")));
+            // The uplink is lost for a while.
+            facts.host.addresses.remove(1);
+            let lost = Site::plan(&options(), &facts).unwrap().continuing(&text);
+            assert_eq!(lost.configuration(), text);
+        }
     }
 
     #[test]

@@ -41,10 +41,34 @@ pub struct SiteOptions {
     pub dhcp: bool,
     /// Whether hosts that can do without IPv4 are asked to.
     pub ipv6_mostly: bool,
-    /// The provider's 6rd domain, if IPv6 is to come by it.
-    pub six_rd: Option<SixRdDomain>,
-    /// The relay of 6to4, if IPv6 is to come by it.
+    /// Whether IPv6 comes by the provider's 6rd domain.
+    pub six_rd: SixRdOption,
+    /// The relay of 6to4, if IPv6 is to come by it where there is nothing better.
     pub six_to_four: Option<Ipv4Addr>,
+}
+
+/// Whether IPv6 comes by 6rd.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum SixRdOption {
+    /// If the provider's DHCP server offers it (RFC 5969 §7.1.1), and there is no native IPv6.
+    #[default]
+    Leased,
+    /// By this domain.
+    Written(SixRdDomain),
+    /// An offer is ignored.
+    No,
+}
+
+impl FromStr for SixRdOption {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "dhcp" => Ok(Self::Leased),
+            "no" => Ok(Self::No),
+            domain => domain.parse().map(Self::Written),
+        }
+    }
 }
 
 /// A 6rd domain as RFC 5969 §7.1.1 announces it: `PREFIX,MASK-LENGTH,RELAY[,RELAY …]`.
@@ -62,7 +86,7 @@ impl FromStr for SixRdDomain {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "write PREFIX,MASK-LENGTH,RELAY, such as 2001:db8::/32,8,10.0.0.1";
+        const FORM: &str = "write PREFIX,MASK-LENGTH,RELAY, such as 2001:db8::/32,8,10.0.0.1, or dhcp, or no";
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         let [prefix, mask_length, relays @ ..] = &parts[..] else { return Err(FORM.into()) };
         let prefix = prefix.parse().map_err(|_| format!("{prefix} is not an IPv6 prefix; {FORM}"))?;
@@ -85,6 +109,9 @@ mod tests {
     fn a_6rd_domain_is_its_prefix_its_mask_length_and_relays() {
         let domain: SixRdDomain = "2001:db8::/32, 8,10.0.0.1,10.0.0.2".parse().unwrap();
         assert_eq!((domain.mask_length, domain.relays.len()), (8, 2));
+        assert_eq!("no".parse(), Ok(SixRdOption::No));
+        assert_eq!("dhcp".parse(), Ok(SixRdOption::Leased));
+        assert_eq!("2001:db8::/32,8,10.0.0.1,10.0.0.2".parse(), Ok(SixRdOption::Written(domain)));
         for wrong in [
             "",
             "2001:db8::/32",
@@ -93,7 +120,7 @@ mod tests {
             "x,8,10.0.0.1",
             "2001:db8::/32,8,x",
         ] {
-            assert!(wrong.parse::<SixRdDomain>().is_err(), "{wrong}");
+            assert!(wrong.parse::<SixRdOption>().is_err(), "{wrong}");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What was asked for and what the host is, together: the plan of a site, or everything that is missing for it.
 
 use super::facts::{PCP, SiteFacts};
+use super::ipv6::{self, Ipv6};
+use super::lan::Lan;
 use super::nat64::{self, Nat64};
-use super::options::{DEVICE, SiteOptions, SixRdDomain};
+use super::options::{DEVICE, SiteOptions};
 use super::ports;
 use crate::config::Surroundings;
 use sixway_wire::{Prefix4, Prefix6};
@@ -17,44 +19,6 @@ const ETHERNET: u32 = 1_500;
 const LONGEST_PREFIX: u8 = 29;
 /// RFC 7335: addresses that translators may have, which nobody routes.
 const SERVICE_ADDRESSES: RangeInclusive<u8> = 2..=6;
-
-/// An interface to inside hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lan {
-    /// Its name.
-    pub interface: String,
-    /// Its IPv4 networks.
-    pub networks: Vec<Prefix4>,
-    /// This host's address in each of them.
-    pub own: Vec<Ipv4Addr>,
-    /// Its IPv6 networks with addresses that are not link-local.
-    pub prefixes: Vec<Prefix6>,
-    /// This host's addresses in them.
-    pub addresses: Vec<Ipv6Addr>,
-}
-
-/// How inside hosts have IPv6.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ipv6 {
-    /// By a prefix that the provider routes here, which is on the LAN's interface.
-    Native,
-    /// By the provider's 6rd domain.
-    SixRd(SixRdDomain),
-    /// By 6to4, and this relay.
-    SixToFour(Ipv4Addr),
-    /// Not at all, and why.
-    None(&'static str),
-}
-
-impl Ipv6 {
-    /// Whether it comes through a tunnel of this gateway.
-    pub const fn is_tunnelled(&self) -> bool {
-        match self {
-            Self::SixRd(_) | Self::SixToFour(_) => true,
-            Self::Native | Self::None(_) => false,
-        }
-    }
-}
 
 /// How inside hosts get IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +38,8 @@ pub struct Site {
     pub device: String,
     /// The interface to the provider.
     pub wan: String,
+    /// It, and the interface by which the IPv6 Internet comes, if that is another one, such as a tunnel of the kernel.
+    pub outside: Vec<String>,
     /// Its IPv4 address at the moment.
     pub public: Option<Ipv4Addr>,
     /// Its MTU, if that is smaller than Ethernet's (PPPoE: 1492).
@@ -88,6 +54,8 @@ pub struct Site {
     pub ipv6: Ipv6,
     /// How IPv6-only hosts reach IPv4, or why they do not; `None`: they are not to.
     pub nat64: Option<Result<Nat64, String>>,
+    /// How many files the gateway's process may open.
+    pub descriptors: Option<u64>,
     /// Whether hosts may ask for mappings by PCP and NAT-PMP.
     pub pcp: bool,
     /// How they get IPv4 addresses; `None`: from somebody else.
@@ -118,33 +86,24 @@ impl Site {
         if own.is_none() {
             faults.push("this host has all of 192.0.0.2 to 192.0.0.6; free one of them".into());
         }
-        if options.six_rd.is_some() && options.six_to_four.is_some() {
-            faults.push("--6rd and --6to4 exclude each other; choose one".into());
-        }
-        let ipv6 = ipv6(options, &lans);
-        if ipv6.is_tunnelled() && facts.reaches_ipv6 {
-            faults.push(
-                "this host reaches the IPv6 Internet without a tunnel; leave out --6rd and --6to4".into(),
-            );
-        }
-        if options.fast_path && options.firewall && ipv6.is_tunnelled() {
-            let what = "--fast-path would forward packets of the tunnel past the packet filter";
-            faults.push(format!("{what}; leave it out, or add --no-firewall"));
-        }
-        let nat64 = nat64::planned(options, &native(&lans, &ipv6), others, facts, &mut faults);
+        let public = wan.as_ref().and_then(|wan| Surroundings::of(&facts.host.addresses).ipv4_of(wan));
+        let ipv6 = ipv6::planned(options, facts, wan.as_deref().zip(public), &lans, &mut faults);
+        let nat64 = nat64::planned(options, &native(&lans, &ipv6), (public, others), facts, &mut faults);
         let dhcp = options.dhcp.then(|| dhcp(options, &lans, facts, &mut faults));
         match (wan, own) {
             (Some(wan), Some(own)) if faults.is_empty() => Ok(Self {
                 name: options.name.clone(),
                 device: DEVICE.into(),
-                public: Surroundings::of(&facts.host.addresses).ipv4_of(&wan),
+                public,
                 small_mtu: facts.mtus.get(&wan).copied().filter(|mtu| *mtu < ETHERNET),
+                outside: outside(&wan, &lans, facts),
                 wan,
                 lans,
                 own,
                 ports,
                 ipv6,
                 nat64,
+                descriptors: facts.host.descriptors,
                 pcp: options.pcp && !facts.listening.contains(&PCP),
                 dhcp,
                 dns: dns(facts),
@@ -154,6 +113,17 @@ impl Site {
             _ => Err(faults),
         }
     }
+}
+
+/// Where strangers come from. What is not a name that nft can read cannot be named there.
+fn outside(wan: &str, lans: &[Lan], facts: &SiteFacts) -> Vec<String> {
+    let mut all = vec![wan.to_owned()];
+    for name in &facts.defaults6 {
+        if is_plain(name) && !all.contains(name) && lans.iter().all(|lan| lan.interface != *name) {
+            all.push(name.clone());
+        }
+    }
+    all
 }
 
 /// The interface to the provider: as written, else that of the default route.
@@ -180,14 +150,14 @@ fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mu
         if lans.iter().any(|lan| lan.interface == *name) || !is_usable(name, "--lan", facts, faults) {
             continue;
         }
-        let lan = lan(name, facts);
+        let lan = Lan::of(name, facts);
         if lan.networks.is_empty() {
             let what = "has no IPv4 address for inside hosts to reach";
             faults.push(format!("{name} {what}; ip address add 192.168.1.1/24 dev {name}"));
         }
         lans.push(lan);
     }
-    let outside: Vec<Prefix4> = wan.map(|wan| lan(wan, facts).networks).unwrap_or_default();
+    let outside: Vec<Prefix4> = wan.map(|wan| Lan::of(wan, facts).networks).unwrap_or_default();
     for lan in &lans {
         if lan.networks.iter().any(|network| outside.iter().any(|other| network.overlaps(*other))) {
             let what = "have addresses of the same network";
@@ -198,38 +168,9 @@ fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mu
     lans
 }
 
-fn lan(name: &str, facts: &SiteFacts) -> Lan {
-    let mut lan = Lan {
-        interface: name.into(),
-        networks: Vec::new(),
-        own: Vec::new(),
-        prefixes: Vec::new(),
-        addresses: Vec::new(),
-    };
-    for own in facts.host.addresses.iter().filter(|own| own.interface == name) {
-        match own.address {
-            IpAddr::V4(address) => {
-                let network = Prefix4::holding(address, own.length);
-                if own.length < 32 && !lan.networks.contains(&network) {
-                    lan.networks.push(network);
-                    lan.own.push(address);
-                }
-            }
-            IpAddr::V6(address) => {
-                let prefix = Prefix6::holding(address, own.length);
-                if own.length == 64 && !address.is_unicast_link_local() && !lan.prefixes.contains(&prefix) {
-                    lan.prefixes.push(prefix);
-                    lan.addresses.push(address);
-                }
-            }
-        }
-    }
-    lan
-}
-
 /// Whether there is such an interface, of a name that nft can read.
 fn is_usable(name: &str, option: &str, facts: &SiteFacts, faults: &mut Vec<String>) -> bool {
-    let is_plain = name.bytes().all(|octet| octet.is_ascii_graphic() && !b"\"\\*".contains(&octet));
+    let is_plain = is_plain(name);
     let is_there = facts.host.interfaces.iter().any(|there| there == name);
     if !is_plain {
         faults
@@ -244,21 +185,14 @@ fn is_usable(name: &str, option: &str, facts: &SiteFacts, faults: &mut Vec<Strin
     is_plain && is_there && name != "lo"
 }
 
+fn is_plain(name: &str) -> bool {
+    name.bytes().all(|octet| octet.is_ascii_graphic() && !b"\"\\*".contains(&octet))
+}
+
 fn own(facts: &SiteFacts) -> Option<Ipv4Addr> {
     let candidates = SERVICE_ADDRESSES.map(|last| Ipv4Addr::new(192, 0, 0, last));
     let is_free = |one: &Ipv4Addr| !facts.host.addresses.iter().any(|own| own.address == IpAddr::V4(*one));
     candidates.into_iter().find(is_free)
-}
-
-fn ipv6(options: &SiteOptions, lans: &[Lan]) -> Ipv6 {
-    let is_global = |prefix: &Prefix6| prefix.address().to_bits() >> 125 == 1;
-    let is_native = lans.iter().flat_map(|lan| &lan.prefixes).any(is_global);
-    match (&options.six_rd, options.six_to_four) {
-        (Some(domain), _) => Ipv6::SixRd(domain.clone()),
-        (None, Some(relay)) => Ipv6::SixToFour(relay),
-        (None, None) if is_native => Ipv6::Native,
-        (None, None) => Ipv6::None("no interface of the LAN has a global IPv6 address with a /64"),
-    }
 }
 
 /// The LAN's native prefixes, with this host's address in each.
@@ -293,7 +227,7 @@ pub(super) fn device_mtu(site: &Site) -> Option<u32> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::options::Nat64Option;
+    use super::super::options::{Nat64Option, SixRdOption};
     use super::*;
     use crate::config::{HostAddress, HostFacts};
 
@@ -308,7 +242,7 @@ pub(super) mod tests {
             pcp: true,
             dhcp: false,
             ipv6_mostly: false,
-            six_rd: None,
+            six_rd: SixRdOption::Leased,
             six_to_four: None,
         }
     }
@@ -393,6 +327,15 @@ pub(super) mod tests {
         let native = SiteFacts { reaches_ipv6: true, ..facts() };
         assert!(faults(&tunnelled, &native).contains("without a tunnel"));
         assert!(Site::plan(&options(), &native).is_ok());
+    }
+
+    /// As by a tunnel of the kernel, which another program made.
+    #[test]
+    fn the_interface_of_ipv6s_default_route_is_outside_as_well() {
+        let mut facts = facts();
+        facts.defaults6 = ["eth1", "he-ipv6", "eth0", "he-ipv6", "a\"b"].map(String::from).to_vec();
+        let site = Site::plan(&options(), &facts).unwrap();
+        assert_eq!(site.outside, ["eth0", "he-ipv6"]);
     }
 
     #[test]

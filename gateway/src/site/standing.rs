@@ -5,11 +5,15 @@ use super::dnsmasq;
 use super::facts::{OwnSockets, SiteFacts};
 use super::filter::table_name;
 use super::plan::Site;
-use crate::host::nft::{self, NftError};
+use super::whole_file::write;
+use crate::host::{
+    self,
+    nft::{self, NftError},
+};
 use std::fmt;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The files of a site, in the directory of running gateways.
@@ -94,7 +98,7 @@ impl Standing {
             let _ = fs::remove_file(self.script_file());
             return Ok(());
         }
-        let script = format!("# {}\n# {}\n{}", namespace(), site.wan, site.filter());
+        let script = script(site);
         let file = self.script_file();
         write(&file, &script).map_err(|error| failed(&file, error))?;
         nft::execute(&script).map_err(|error| match error {
@@ -114,7 +118,9 @@ impl Standing {
         let file = self.dnsmasq_file();
         let dnsmasq = fs::read_to_string(&file).unwrap_or_default();
         let dns4 = dnsmasq.lines().any(|line| line == "port=53") && dnsmasq::runs(&file);
-        SiteFacts::gather().without_own(OwnSockets { dns4, dns6: has("[dns64]"), pcp: has("[pcp]") })
+        let added = host::added_addresses(&self.directory, &self.name);
+        let facts = SiteFacts::gather().without_addresses(&added);
+        facts.without_own(OwnSockets { dns4, dns6: has("[dns64]"), pcp: has("[pcp]") })
     }
 
     /// The configuration as it is written.
@@ -125,6 +131,11 @@ impl Standing {
     /// The commands that make the table, if there is to be one.
     pub(super) fn script(&self) -> Option<String> {
         fs::read_to_string(self.script_file()).ok()
+    }
+
+    /// Whether the table is made by other commands than this site's.
+    pub(super) fn filters_otherwise(&self, site: &Site) -> bool {
+        site.firewall && self.script().is_some_and(|written| written != script(site))
     }
 
     /// The table as nft lists it.
@@ -177,6 +188,11 @@ impl Standing {
     }
 }
 
+/// The commands for the site's table, with what is needed to remove it.
+fn script(site: &Site) -> String {
+    format!("# {}\n# {}\n{}", namespace(), site.wan, site.filter())
+}
+
 /// The network namespace of this process.
 fn namespace() -> String {
     fs::read_link("/proc/self/ns/net").map(|link| link.display().to_string()).unwrap_or_default()
@@ -194,15 +210,6 @@ fn forwards(root: &Path, interface: &str) -> Option<String> {
     };
     let on = settings.into_iter().find(is_on)?;
     Some(format!("net.{}", on.replace('.', "\0").replace('/', ".").replace('\0', "/")))
-}
-
-/// A crash leaves the old file or the new one.
-fn write(path: &Path, text: &str) -> io::Result<()> {
-    let aside = path.with_extension("new-site");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()?;
-    fs::rename(aside, path)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The plan for a reader: what was found, and what is done, in ten lines at most.
 
 use super::filter::table_name;
+use super::ipv6::Ipv6;
 use super::nat64::Dns64;
-use super::plan::{Ipv6, Site, device_mtu};
+use super::plan::{Site, device_mtu};
 use super::ports;
 use std::path::Path;
 
@@ -26,6 +27,12 @@ impl Site {
                 format!("native: {}", prefixes.collect::<Vec<_>>().join(", "))
             }
             Ipv6::SixRd(domain) => format!("by 6rd in {}", domain.prefix),
+            Ipv6::LeasedSixRd(offer) => {
+                format!(
+                    "by 6rd in {}, as the provider's DHCP server offers it; --6rd=no",
+                    offer.domain.prefix
+                )
+            }
             Ipv6::SixToFour(relay) => format!("by 6to4 and the relay {relay}"),
             Ipv6::None(why) => format!("none: {why}; --6rd or --6to4"),
         };

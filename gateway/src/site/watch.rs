@@ -2,6 +2,7 @@
 //! made again. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and reloaded.
 
 use super::dnsmasq::Dnsmasq;
+use super::facts::SiteFacts;
 use super::options::SiteOptions;
 use super::plan::Site;
 use super::standing::Standing;
@@ -43,7 +44,7 @@ impl Watch {
         let thread = Builder::new().name("site".into()).spawn(move || {
             let listing = standing.listing().ok();
             let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
-            let plan = Plan { options, trouble: None, dnsmasq };
+            let plan = Plan { options, trouble: None, uplink: None, dnsmasq };
             Table { standing, listing }.keep(plan, &told);
         })?;
         Ok(Self { ends, thread })
@@ -62,6 +63,8 @@ struct Plan {
     options: SiteOptions,
     /// What is missing, so that it is logged once.
     trouble: Option<String>,
+    /// Why the site has no uplink, so that it is logged once.
+    uplink: Option<String>,
     dnsmasq: Dnsmasq,
 }
 
@@ -69,24 +72,28 @@ impl Plan {
     /// Derives the configuration again; the process reloads another one. Whether it is another one.
     fn follow(&mut self, standing: &Standing) -> bool {
         let Some(before) = standing.configuration() else { return false };
-        let site = match Site::plan(&self.options, &standing.facts(true)) {
-            Ok(site) => site.with_ports_of(&before),
-            Err(faults) => {
-                let trouble = faults.join("; ");
-                if self.trouble.as_ref() != Some(&trouble) {
-                    tracing::warn!("the site stays as it was: {trouble}");
-                }
-                self.trouble = Some(trouble);
-                return false;
-            }
+        let facts = standing.facts(true);
+        let site = match Site::plan(&self.options, &facts) {
+            Ok(site) => site.continuing(&before),
+            Err(faults) => return self.stays(faults.join("; ")),
         };
+        self.look_at_uplink(&site, &facts);
+        let changed = site.configuration() != before;
+        // What is not taken would stay in the file.
+        if let (true, Err(faults)) = (changed, site.check(&standing.configuration_file())) {
+            return self.stays(faults.replace('\n', "; "));
+        }
         if self.trouble.take().is_some() {
             tracing::info!("nothing is missing for the site any more");
         }
-        if site.configuration() == before {
+        // The interface by which the IPv6 Internet comes is not part of the configuration.
+        if !changed && !standing.filters_otherwise(&site) {
             return false;
         }
         match standing.raise(&site) {
+            Ok(()) if !changed => {
+                tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
+            }
             Ok(()) => {
                 // It reads its configuration at its start alone.
                 self.dnsmasq.end();
@@ -99,6 +106,40 @@ impl Plan {
             Err(error) => tracing::error!("the site cannot follow this host: {error}"),
         }
         true
+    }
+}
+
+impl Plan {
+    /// Says once that the uplink is lost, and that it is back.
+    fn look_at_uplink(&mut self, site: &Site, facts: &SiteFacts) {
+        let lacks = lacks(site, facts);
+        match (&lacks, &self.uplink) {
+            (Some(why), before) if before.as_ref() != Some(why) => {
+                tracing::warn!("the uplink is lost: {why}")
+            }
+            (None, Some(_)) => tracing::info!("the uplink {} is back", site.wan),
+            (Some(_) | None, _) => {}
+        }
+        self.uplink = lacks;
+    }
+
+    /// Says why, once.
+    fn stays(&mut self, trouble: String) -> bool {
+        if self.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!("the site stays as it was: {trouble}");
+        }
+        self.trouble = Some(trouble);
+        false
+    }
+}
+
+/// What the uplink lacks, as far as this host can see.
+fn lacks(site: &Site, facts: &SiteFacts) -> Option<String> {
+    let wan = &site.wan;
+    match site.public {
+        None => Some(format!("{wan} has no IPv4 address")),
+        Some(_) if !facts.defaults.contains(wan) => Some(format!("no default route of IPv4 leads to {wan}")),
+        Some(_) => None,
     }
 }
 
@@ -156,5 +197,22 @@ impl Table {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::tests::{facts, options};
+    use super::*;
+
+    #[test]
+    fn an_uplink_without_an_address_or_a_default_route_is_lost() {
+        let of = |facts: &SiteFacts| lacks(&Site::plan(&options(), facts).unwrap(), facts);
+        let mut facts = facts();
+        assert_eq!(of(&facts), None);
+        facts.defaults = vec!["eth1".into()];
+        assert_eq!(of(&facts).as_deref(), Some("no default route of IPv4 leads to eth0"));
+        facts.host.addresses.retain(|own| own.interface != "eth0");
+        assert_eq!(of(&facts).as_deref(), Some("eth0 has no IPv4 address"));
     }
 }

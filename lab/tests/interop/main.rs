@@ -39,9 +39,12 @@ mod realms;
 mod realms_in_vrfs;
 mod room;
 mod siit;
+mod site_doctor;
 mod site_ipv6;
+mod site_leases;
 mod site_nat64;
 mod site_network;
+mod site_six_rd;
 mod site_up;
 mod super_frames;
 mod teredo_changes;
@@ -216,8 +219,11 @@ fn all() -> Vec<Interop> {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        site_doctor::TESTS,
         site_ipv6::TESTS,
+        site_leases::TESTS,
         site_nat64::TESTS,
+        site_six_rd::TESTS,
         site_up::TESTS,
         nat44::TESTS,
         event_log::TESTS,

@@ -1,7 +1,7 @@
-//! `sixway up` with IPv6 through a tunnel, on a link of PPPoE's size, and what `sixway doctor` says of such a box.
+//! `sixway up` with IPv6 through a tunnel, on a link of PPPoE's size, and with addresses that change.
 
 use crate::Interop;
-use crate::site_network::{HOST4, SERVER4, SERVER6, at, home, is_kept_out, passes, site, socket, up};
+use crate::site_network::{HOST4, HOST6, SERVER4, SERVER6, at, home, is_kept_out, passes, site, socket, up};
 use nix::sys::socket::{getsockopt, sockopt::TcpMaxSeg};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::gateway::run_sixway_on;
@@ -16,8 +16,8 @@ use std::time::Duration;
 pub const TESTS: &[Interop] = &[
     Interop::new("site_up_by_6rd_keeps_strangers_out_of_the_tunnel", &["sixway", "nft"], six_rd),
     Interop::new("site_up_lowers_the_mss_on_a_link_of_pppoe", &["sixway", "nft"], pppoe),
-    Interop::new("site_up_is_fine_by_the_doctor", &["sixway", "nft", "unshare"], doctor),
     Interop::new("site_up_follows_addresses_and_prefixes", &["sixway", "nft"], follows),
+    Interop::new("site_up_goes_on_after_a_reconnect_of_its_uplink", &["sixway", "nft"], reconnect),
     Interop::new(
         "site_up_leases_addresses_by_dnsmasq_and_ends_it",
         &["sixway", "nft", "dnsmasq", "busybox"],
@@ -100,18 +100,6 @@ fn pppoe() -> Result<()> {
     Ok(())
 }
 
-/// Without NAT64: of that the doctor says, rightly, that this network's DNS server does not answer and its addresses are not global.
-fn doctor() -> Result<()> {
-    let network = home()?;
-    up(&network, &["--nat64=no"])?;
-    let mut doctor = Command::new(sixway()?);
-    let file = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
-    doctor.args(["doctor", "-c", &file]);
-    let said = network.host("gateway")?.run(doctor, Duration::from_secs(60))?.succeeded()?.stdout;
-    assert!(!said.contains("FAULT") && !said.contains("warning"), "{said}");
-    Ok(())
-}
-
 fn missing() -> Result<()> {
     let network = home()?;
     let before = crate::site_network::state(&network)?;
@@ -167,6 +155,51 @@ fn follows() -> Result<()> {
     assert!(left.is_empty(), "{left}\n{}", network.with_process(id, |process| process.stderr())?);
     assert_eq!(gateway.read_sysctl("ipv6/conf/all/forwarding")?.trim(), "0");
     Ok(())
+}
+
+/// As with PPPoE: the interface goes, and the next one of its name has another address. Meanwhile nobody gets in.
+fn reconnect() -> Result<()> {
+    let network = home()?;
+    let id = up(&network, &["--wan", "out0"])?;
+    let gateway = network.host("gateway")?;
+    let (host4, host6) = (socket(&network, "host", HOST4, 4_000)?, socket(&network, "host", HOST6, 4_000)?);
+    let server4 = socket(&network, "server", SERVER4, 53)?;
+    assert_eq!(passes(&host4, at(&server4)?, &server4)?.ip().to_string(), "203.0.113.1");
+    gateway.ip("link del out0")?;
+    drop(server4);
+    interrupt::wait_until(Duration::from_secs(20), "the loss of the uplink", || {
+        let log = network.with_process(id, |process| process.stdout() + &process.stderr())?;
+        Ok(log.contains("there is no interface out0"))
+    })?;
+    network.link(("gateway", "out0"), ("server", "up0"))?;
+    for (host, device, address) in [
+        ("gateway", "out0", "203.0.113.9/24"),
+        ("gateway", "out0", "2001:db8:f::1/64"),
+        ("server", "up0", "203.0.113.2/24"),
+        ("server", "up0", "2001:db8:f::2/64"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    for (host, route) in [
+        ("gateway", "default via 203.0.113.2"),
+        ("gateway", "default via 2001:db8:f::2"),
+        ("server", "2001:db8:1::/64 via 2001:db8:f::1"),
+    ] {
+        network.route(host, route)?;
+    }
+    let (server4, server6) =
+        (socket(&network, "server", SERVER4, 53)?, socket(&network, "server", SERVER6, 53)?);
+    is_kept_out(&server6, at(&host6)?, &host6)?;
+    interrupt::wait_until(Duration::from_secs(20), "an answer to the next address", || {
+        let seen = crate::site_network::comes(&host4, at(&server4)?, &server4, false)?;
+        let Some(seen) = seen.filter(|seen| seen.ip().to_string() == "203.0.113.9") else { return Ok(false) };
+        Ok(crate::site_network::comes(&server4, seen, &host4, false)?.is_some())
+    })?;
+    // Native IPv6, too.
+    is_kept_out(&server6, at(&host6)?, &host6)?;
+    passes(&host6, at(&server6)?, &server6)?;
+    passes(&server6, at(&host6)?, &host6)?;
+    network.with_process(id, sixway_lab::process::Process::must_run)?
 }
 
 /// What a lease says to busybox's client, as a line of each value.

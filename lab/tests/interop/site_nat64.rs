@@ -67,7 +67,7 @@ fn network() -> Result<Network> {
 }
 
 /// `sixway up`, whose DNS server is the provider's.
-fn up_resolving(network: &Network, options: &[&str]) -> Result<u32> {
+pub fn up_resolving(network: &Network, options: &[&str]) -> Result<u32> {
     let resolving = Resolving::with(network, "gateway", &format!("nameserver {SERVER4}\n"))?;
     let mut up = Command::new(resolving.script());
     up.arg(sixway()?);

@@ -28,6 +28,16 @@ pub const TESTS: &[Interop] = &[
         || out_and_in(&["--fast-path"]),
     ),
     Interop::new("site_up_drops_forged_sources_on_both_sides", &["sixway", "nft"], forged),
+    Interop::new(
+        "site_up_keeps_strangers_out_that_come_by_another_default_route_of_ipv6",
+        &["sixway", "nft"],
+        other_default,
+    ),
+    Interop::new(
+        "site_up_hears_a_router_with_the_boxs_own_link_local_address",
+        &["sixway", "nft"],
+        same_link_local,
+    ),
     Interop::new("site_up_takes_everything_back_at_its_end", &["sixway", "nft"], taken_back),
     Interop::new("site_up_that_is_killed_does_not_open_the_lan", &["sixway", "nft"], killed),
     Interop::new(
@@ -90,10 +100,13 @@ fn unexpected(error: impl std::fmt::Display) -> Failure {
 fn forged() -> Result<()> {
     let network = home()?;
     let service = socket(&network, "gateway", "0.0.0.0", 5_300)?;
+    let service6 = socket(&network, "gateway", "::", 5_301)?;
     up(&network, &[])?;
     for (host, address) in [
         ("server", "192.168.1.77/32"),
         ("server", "2001:db8:1::77/128"),
+        // The box's own.
+        ("server", "2001:db8:1::1/128"),
         ("host", "10.9.9.9/32"),
         ("host", "2001:db8:77::7/128"),
     ] {
@@ -102,6 +115,7 @@ fn forged() -> Result<()> {
     let (host4, host6) = (socket(&network, "host", HOST4, 4_000)?, socket(&network, "host", HOST6, 4_000)?);
     let (server4, server6) =
         (socket(&network, "server", SERVER4, 53)?, socket(&network, "server", SERVER6, 53)?);
+    let own6 = socket(&network, "server", "2001:db8:1::1", 53)?;
     let mapped = passes(&host4, at(&server4)?, &server4)?;
     passes(&host6, at(&server6)?, &server6)?;
     let forged4 = socket(&network, "server", "192.168.1.77", 53)?;
@@ -110,10 +124,57 @@ fn forged() -> Result<()> {
     is_kept_out(&forged4, at(&host4)?, &host4)?;
     is_kept_out(&forged4, mapped, &host4)?;
     is_kept_out(&forged6, at(&host6)?, &host6)?;
+    is_kept_out(&own6, "[2001:db8:f::1]:5301".parse().map_err(unexpected)?, &service6)?;
+    is_kept_out(&own6, at(&host6)?, &host6)?;
     let stray4 = socket(&network, "host", "10.9.9.9", 4_001)?;
     let stray6 = socket(&network, "host", "2001:db8:77::7", 4_001)?;
     is_kept_out(&stray4, at(&server4)?, &server4)?;
     is_kept_out(&stray6, at(&server6)?, &server6)
+}
+
+/// Such as a tunnel of the kernel, which may come and go while the site runs.
+fn other_default() -> Result<()> {
+    let network = home()?;
+    network.link(("gateway", "out1"), ("server", "up1"))?;
+    for (host, device, address) in [
+        ("gateway", "out1", "2001:db8:e::1/64"),
+        ("server", "up1", "2001:db8:e::2/64"),
+        ("server", "up1", "2001:db8:e::3/64"),
+    ] {
+        network.address(host, device, address)?;
+    }
+    let (gateway, server) = (network.host("gateway")?, network.host("server")?);
+    up(&network, &["--wan", "out0"])?;
+    gateway.ip("-6 route replace default via 2001:db8:e::2")?;
+    server.ip("-6 route replace 2001:db8:1::/64 via 2001:db8:e::1")?;
+    let listed = || -> Result<String> {
+        let mut nft = command("nft")?;
+        nft.args(["list", "ruleset"]);
+        Ok(gateway.run(nft, Duration::from_secs(5))?.succeeded()?.stdout)
+    };
+    interrupt::wait_until(Duration::from_secs(10), "the next table", || Ok(listed()?.contains("\"out1\"")))?;
+    let host6 = socket(&network, "host", HOST6, 4_000)?;
+    let other6 = socket(&network, "server", "2001:db8:e::2", 53)?;
+    let stranger6 = socket(&network, "server", "2001:db8:e::3", 53)?;
+    is_kept_out(&other6, at(&host6)?, &host6)?;
+    passes(&host6, at(&other6)?, &other6)?;
+    passes(&other6, at(&host6)?, &host6)?;
+    is_kept_out(&stranger6, at(&host6)?, &host6)
+}
+
+/// Routers are often called fe80::1: as a source from outside it is not forged.
+fn same_link_local() -> Result<()> {
+    let network = home()?;
+    for (host, device) in [("gateway", "in0"), ("server", "up0")] {
+        network.address(host, device, "fe80::1/64")?;
+    }
+    network.host("gateway")?.ip("-6 route replace default via fe80::1 dev out0")?;
+    up(&network, &["--wan", "out0"])?;
+    network.host("gateway")?.ip("-6 neighbour flush dev out0")?;
+    let (host6, server6) =
+        (socket(&network, "host", HOST6, 4_000)?, socket(&network, "server", SERVER6, 53)?);
+    passes(&host6, at(&server6)?, &server6)?;
+    passes(&server6, at(&host6)?, &host6).map(drop)
 }
 
 fn taken_back() -> Result<()> {

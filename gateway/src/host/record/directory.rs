@@ -8,6 +8,7 @@ use super::lock::{is_ending, lock, turn};
 use super::state_file::Record;
 use crate::host::namespace;
 use std::fs::{self, File};
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 
 /// The gateways that have programs and maps pinned, as their state files say, and where.
@@ -39,6 +40,14 @@ pub fn running(directory: &Path, name: &str) -> Option<RunningGateway> {
         }
         Ok(_) | Err(_) => None,
     }
+}
+
+/// The IPv6 addresses that the gateway `name` has added to interfaces that are not its own, as far as its state file says. One is written
+/// there before it is added.
+pub fn added_addresses(directory: &Path, name: &str) -> Vec<(String, Ipv6Addr)> {
+    let file = File::open(directory.join(format!("{name}.state")));
+    let contents = file.and_then(|file| read(&file)).unwrap_or_default();
+    contents.addresses.into_iter().map(|added| (added.interface, added.address)).collect()
 }
 
 /// Puts back what gateways in `directory` left that no longer run. For each state file its name, and what was done or

@@ -16,7 +16,7 @@ mod state_file;
 #[cfg(test)]
 mod tests;
 
-pub use directory::{RunningGateway, clear_up, leftovers, pinned, running};
+pub use directory::{RunningGateway, added_addresses, clear_up, leftovers, pinned, running};
 pub use error::RecordError;
 pub(super) use found_device::FoundDevice;
 pub use leftovers::Leftovers;

@@ -1,0 +1,15 @@
+//! Files that are there as a whole or not at all.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// A crash leaves the old file or the new one.
+pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let aside = path.with_extension("new-site");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_data()?;
+    fs::rename(aside, path)
+}
