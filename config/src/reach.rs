@@ -67,8 +67,6 @@ pub struct Reach {
     pub rules: Vec<SourceRule>,
     /// Addresses of pools and of tunnels' local ends that others look for on a link.
     pub proxies: Vec<ProxyNeighbour>,
-    /// IPv4 addresses of this host on the device.
-    pub addresses4: Vec<Ipv4Addr>,
 }
 
 impl Config {
@@ -96,7 +94,8 @@ impl Config {
         self.pool_reach(now, &mut reach);
         let lent = self.others.four_over_six.iter().filter_map(FourOverSix::concentrator);
         reach.blackholes.extend(lent.flat_map(|it| aggregated(it.pool.clone())));
-        reach.addresses4.extend(self.others.all().into_iter().filter_map(|it| it.address4(now)));
+        let leased = self.others.all().into_iter().filter_map(|it| it.address4(now));
+        reach.addresses.extend(leased.map(IpAddr::V4));
         reach.rules = self.others.source_rules();
         reach.rules.extend(self.nat44.iter().flat_map(Nat44::source_rules));
         if !self.tun.routes.auto {
@@ -292,8 +291,6 @@ impl Reach {
         self.rules.dedup();
         self.proxies.sort_unstable();
         self.proxies.dedup();
-        self.addresses4.sort_unstable();
-        self.addresses4.dedup();
     }
 }
 

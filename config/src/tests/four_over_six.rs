@@ -80,19 +80,19 @@ fn a_host_has_the_lease_of_the_moment_and_keeps_its_address() {
         },
         _ => panic!("one tunnel"),
     };
-    assert_eq!((lease(&now), config.reach(&now).addresses4.len()), (None, 0));
+    assert_eq!((lease(&now), config.reach(&now).addresses.len()), (None, 0));
     let ipv4 = "192.0.2.17".parse().unwrap();
     for is_held in [true, false] {
         now.leases.insert("four_over_six".into(), HostLease { ipv4, is_held });
         assert_eq!(lease(&now).is_some(), is_held);
-        assert_eq!(config.reach(&now).addresses4, [ipv4]);
+        assert_eq!(config.reach(&now).addresses, [std::net::IpAddr::V4(ipv4)]);
     }
     assert!(config.engines([0, 0], &now)[0].others.is_empty());
     let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
     assert_eq!(again, config);
     let fixed =
         good(&HOST.replace("servers = [\"2001:db8:5::1\"]", "address = \"192.0.2.20\"\nidle = \"never\""));
-    assert_eq!(fixed.reach(&Surroundings::default()).addresses4.len(), 1);
+    assert_eq!(fixed.reach(&Surroundings::default()).addresses.len(), 1);
 }
 
 #[test]

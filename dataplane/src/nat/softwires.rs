@@ -4,8 +4,9 @@
 //!     2001:db8:b4::1   ⇄   SoftwireId(7)      24 octets, 9 in the index at most
 //! ```
 //!
-//! A softwire has a number as long as a host behind it has bindings; so what a session says of its softwire is always true. The table is bounded: a
-//! new one is refused when it is full, and so is more than [`MOST_OF_SUBSCRIBER`] of one subscriber, whose addresses are as many as it likes.
+//! A softwire has a number as long as a host behind it has bindings; so what a session says of its softwire is always true. It keeps the number until
+//! [`Softwires::forget_left`], since the packet with which its last binding ends may make the next one. The table is bounded: a new one is refused
+//! when it is full, and so is more than [`MOST_OF_SUBSCRIBER`] of one subscriber, whose addresses are as many as it likes.
 
 use super::growing_index::GrowingIndex;
 use super::inside_key::address_words;
@@ -33,6 +34,8 @@ struct Row {
     local: u8,
     /// Whether the slot holds one.
     is_used: bool,
+    /// Whether it is among those that the last host has left.
+    is_left: bool,
 }
 
 const _: () = assert!(size_of::<Row>() <= 24);
@@ -43,6 +46,8 @@ pub struct Softwires {
     rows: Slab<Row>,
     by_remote: GrowingIndex,
     hash: TupleHash,
+    /// Those that the last host has left, each once; one of them may have hosts again.
+    left: Vec<u32>,
 }
 
 /// What is looked up in steps.
@@ -66,6 +71,7 @@ impl Softwires {
             rows: Slab::new(most.min(1 << NUMBER_BITS)),
             by_remote: GrowingIndex::new(most),
             hash: TupleHash::new(seed, Purpose::Softwires),
+            left: Vec::new(),
         }
     }
 
@@ -104,13 +110,30 @@ impl Softwires {
         if let Some(known) = self.find(remote) {
             return Some(known);
         }
-        let slot = self.rows.insert(Row { remote, hosts: 0, local: 0, is_used: true })?;
+        if self.rows.is_full() {
+            self.forget_left();
+        }
+        let slot = self.rows.insert(Row { remote, hosts: 0, local: 0, is_used: true, is_left: false })?;
         self.by_remote.insert(self.tag(remote), slot);
         Some(SoftwireId(slot))
     }
 
-    /// Forgets a softwire without hosts.
+    /// Forgets a softwire that never had hosts.
     pub fn forget_unused(&mut self, id: SoftwireId) {
+        if self.rows.get(id.0).is_some_and(|row| !row.is_left) {
+            self.forget_empty(id);
+        }
+    }
+
+    /// Forgets those that the last host has left, and that have none again. To be called while no packet is decided on.
+    pub fn forget_left(&mut self) {
+        while let Some(slot) = self.left.pop() {
+            self.rows[slot].is_left = false;
+            self.forget_empty(SoftwireId(slot));
+        }
+    }
+
+    fn forget_empty(&mut self, id: SoftwireId) {
         let Some(row) = self.rows.get(id.0).filter(|row| row.is_used && row.hosts == 0) else { return };
         self.by_remote.remove(self.tag(row.remote), id.0);
         self.rows[id.0].is_used = false;
@@ -155,13 +178,14 @@ impl Softwires {
         row.hosts == 1
     }
 
-    /// One host less has bindings; whether it was the last, and the softwire is forgotten.
+    /// One host less has bindings; whether it was the last.
     pub(super) fn left(&mut self, id: SoftwireId) -> bool {
         let Some(row) = self.rows.get_mut(id.0) else { return false };
         row.hosts -= 1;
         let was_last = row.hosts == 0;
-        if was_last {
-            self.forget_unused(id);
+        if was_last && !row.is_left {
+            row.is_left = true;
+            self.left.push(id.0);
         }
         was_last
     }
@@ -183,12 +207,14 @@ impl Softwires {
 
     /// Memory in octets of the softwires that there are: reserved room that is not touched takes none.
     pub fn memory_used(&self) -> usize {
-        self.rows.slots() as usize * (size_of::<Row>() + size_of::<u32>()) + self.by_remote.memory()
+        self.rows.slots() as usize * (size_of::<Row>() + size_of::<u32>())
+            + self.by_remote.memory()
+            + self.left.capacity() * size_of::<u32>()
     }
 
     /// Memory in octets, reserved room included.
     pub fn memory(&self) -> usize {
-        self.rows.memory() + self.by_remote.memory()
+        self.rows.memory() + self.by_remote.memory() + self.left.capacity() * size_of::<u32>()
     }
 }
 
@@ -211,8 +237,32 @@ mod tests {
         softwires.forget_unused(b);
         assert_eq!((softwires.len(), softwires.remote(a), softwires.remote(b)), (1, Some(remote(1)), None));
         assert!(!softwires.left(a) && softwires.left(a));
+        softwires.forget_left();
         assert_eq!((softwires.len(), softwires.find(remote(1))), (0, None));
         assert!(softwires.intern(remote(3)).is_some(), "its place is free");
+    }
+
+    #[test]
+    fn a_softwire_that_was_left_keeps_its_number_until_it_is_forgotten_or_the_table_is_full() {
+        let mut softwires = Softwires::new(3, [1, 2]);
+        let [a, b] = [1, 2].map(|n| softwires.intern(remote(n)).unwrap());
+        assert!(softwires.joined(a) && softwires.joined(b));
+        assert!(softwires.left(a));
+        let c = softwires.intern(remote(3)).unwrap();
+        assert!(c != a && softwires.is(a, remote(1)), "its number is not another's");
+        // It has a host again, and loses that one, too.
+        assert!(softwires.joined(a) && softwires.left(a));
+        softwires.forget_unused(a);
+        assert!(softwires.joined(a));
+        softwires.forget_left();
+        assert!(softwires.is(a, remote(1)), "it has a host");
+        assert!(softwires.left(a) && softwires.joined(c));
+        assert_eq!(softwires.intern(remote(4)), Some(a), "the table was full");
+        assert_eq!((softwires.find(remote(1)), softwires.len()), (None, 3));
+        softwires.joined(a);
+        softwires.forget_left();
+        assert_eq!(softwires.len(), 3, "who has the number was not left");
+        assert_eq!(softwires.intern(remote(5)), None);
     }
 
     #[test]

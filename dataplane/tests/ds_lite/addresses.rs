@@ -36,6 +36,38 @@ fn inner_sources_that_are_not_private_are_dropped() {
 }
 
 #[test]
+fn inner_sources_are_those_that_are_configured() {
+    // RFC 6333 §11: or addresses that were authorised.
+    let inside = ["198.51.100.0/24", "10.7.0.0/16"];
+    let mut gateway = gateway(|aftr| aftr.inside = inside.map(|prefix| prefix.parse().unwrap()).to_vec());
+    for source in ["198.51.100.0", "198.51.100.255", "10.7.0.1"] {
+        assert!(gateway.passes(up(B4, v4(source, SERVER).udp(4_001, 53, b""))), "{source}");
+    }
+    // The first prefix is compared apart from the others.
+    for source in ["10.0.0.1", "172.16.0.1", "192.168.0.1", "198.51.101.1", "192.0.0.2"] {
+        gateway.counted_before();
+        gateway.receives(up(B4, v4(source, SERVER).udp(4_001, 53, b"")));
+        assert_eq!(gateway.last, Verdict::Dropped(DropReason::SourceNotInTunnel), "{source}");
+        gateway.sends_nothing();
+    }
+}
+
+#[test]
+fn no_source_outside_has_an_address_of_aftrs_and_b4s() {
+    // RFC 6333 §5.7. The binding lets everybody in: endpoint-independent filtering.
+    let mut gateway = gateway(|_| {});
+    let (outside, port) = opened(&mut gateway, B4);
+    let from = |source: &str| v4(source, &outside).udp(53, port, b"hello");
+    for source in ["192.0.0.0", "192.0.0.1", "192.0.0.2", "192.0.0.7"] {
+        gateway.refuses(from(source), DropReason::MartianSource);
+    }
+    for source in ["192.0.0.8", "191.255.255.255", STRANGER] {
+        gateway.receives(from(source));
+        gateway.sends(down(B4, v4(source, HOST).hops(63).udp(53, 4_001, b"hello")));
+    }
+}
+
+#[test]
 fn the_aftr_answers_echo_requests_to_192_0_0_1_inside_the_softwire() {
     // RFC 6333 §5.7.
     let mut gateway = gateway(|_| {});

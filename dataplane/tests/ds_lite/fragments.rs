@@ -82,6 +82,25 @@ fn fragments_of_two_softwires_with_the_same_addresses_and_number_are_not_mixed()
 }
 
 #[test]
+fn fragments_of_two_softwires_of_one_subscriber_are_not_mixed() {
+    // They share the subscriber's memory, and no more: in the same /64, and in two of its /56.
+    for other in ["2001:db8:b4:100::2", "2001:db8:b4:101::1"] {
+        let mut gateway = gateway(|_| {});
+        let fragments = inner_fragments(4_001, 7, 1_000, 800);
+        gateway.receives(up(B4, fragments[0].clone()));
+        gateway.receives(up(other, fragments[1].clone()));
+        assert_eq!(gateway.last, Verdict::Held, "{other}");
+        gateway.sends_nothing();
+        gateway.receives(up(other, fragments[0].clone()));
+        assert_eq!((gateway.sent().len(), gateway.last), (1_028, Verdict::Merged));
+        gateway.receives(up(B4, fragments[1].clone()));
+        assert_eq!((gateway.sent().len(), gateway.last), (1_028, Verdict::Merged));
+        gateway.sends_nothing();
+        assert_eq!(gateway.engine.ds_lite()[0].softwires().len(), 2);
+    }
+}
+
+#[test]
 fn overlapping_and_tiny_fragments_inside_a_softwire_are_dropped() {
     let mut gateway = gateway(|_| {});
     let fragments = inner_fragments(4_001, 7, 1_000, 800);

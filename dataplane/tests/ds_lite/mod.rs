@@ -2,6 +2,7 @@
 
 mod addresses;
 mod attacks;
+mod batches;
 mod borders;
 mod errors;
 mod fragments;

@@ -3,8 +3,8 @@
 use super::*;
 use crate::support::fast_path::MemoryFastPath;
 use sixway_dataplane::nat::{
-    BindingEvent, EventSink, Inside, Named, NatEvent, NatProtocol, NotAdopted, Outside, Selection,
-    SessionRow, StaticBinding, StaticBindingError,
+    BindingEvent, EventSink, Inside, Named, NatEvent, NatProtocol, NotAdopted, Outside, SavedSession,
+    Selection, SessionRow, StaticBinding, StaticBindingError,
 };
 use sixway_dataplane::{DropReason, Instant, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -128,12 +128,40 @@ fn sessions_go_on_in_another_process_in_their_softwires() {
     let (translator, counters) = after.engine.stateful_at(0).unwrap();
     assert_eq!(translator.restore(&saved[0], now, counters), Ok(()));
     assert_eq!(translator.restore(&saved[1], now, counters), Err(NotAdopted::AddressRefused));
-    let bare = sixway_dataplane::nat::SavedSession { softwire: None, ..saved[0] };
+    let bare = SavedSession { softwire: None, ..saved[0] };
     assert_eq!(translator.restore(&bare, now, counters), Err(NotAdopted::AddressRefused));
     assert_eq!(translator.restore(&saved[0], now, counters), Err(NotAdopted::SessionExists));
     assert_eq!(after.engine.ds_lite()[0].softwires().len(), 1);
     after.receives(v4(SERVER, &outside).udp(53, port, b"answer"));
     after.sends(down(B4, v4(SERVER, HOST).hops(63).udp(53, 4_001, b"answer")));
+}
+
+#[test]
+fn sessions_of_hosts_that_may_not_send_any_more_do_not_go_on_in_another_process() {
+    let mut before = gateway(|_| {});
+    opened(&mut before, B4);
+    let (mut saved, now) = (Vec::new(), before.now);
+    before.engine.stateful_at(0).unwrap().0.export(0, 10_000, now, &mut saved);
+    let restored = |edit: &dyn Fn(&mut SavedSession), inside: &str| {
+        let mut after = gateway(|aftr| aftr.inside = vec![inside.parse().unwrap()]);
+        let mut session = saved[0];
+        edit(&mut session);
+        let now = after.now;
+        let (translator, counters) = after.engine.stateful_at(0).unwrap();
+        translator.restore(&session, now, counters)
+    };
+    assert_eq!(restored(&|_| {}, "10.0.0.0/24"), Ok(()));
+    // RFC 6333 §11: the networks inside are others now.
+    assert_eq!(restored(&|_| {}, "192.168.0.0/16"), Err(NotAdopted::AddressRefused));
+    // A file of sessions may be damaged.
+    let with =
+        |address: &'static str| move |session: &mut SavedSession| session.inside = mapped(address, 4_001);
+    assert_eq!(restored(&with("127.0.0.1"), "0.0.0.0/0"), Err(NotAdopted::AddressRefused));
+    assert_eq!(restored(&with("203.0.113.7"), "10.0.0.0/24"), Err(NotAdopted::AddressRefused));
+    for remote in ["192.0.0.1", "169.254.1.1", "127.0.0.1"] {
+        let edit = |session: &mut SavedSession| session.remote.address = remote.parse().unwrap();
+        assert_eq!(restored(&edit, "10.0.0.0/8"), Err(NotAdopted::AddressRefused), "{remote}");
+    }
 }
 
 #[test]

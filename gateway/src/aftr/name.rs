@@ -145,4 +145,29 @@ mod tests {
         assert!(matches!(address.ip(), IpAddr::V4(_)));
         assert_eq!(asked(address), Err("no reply".to_owned()));
     }
+
+    /// RFC 6334 §6: a forged option, or a forged record, leads the traffic elsewhere.
+    #[test]
+    fn of_a_name_only_addresses_within_aftr_within_are_used() {
+        let b4 = |within: &str| {
+            let text = format!(
+                "[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\naftr = \"aftr.example\"\n{within}"
+            );
+            crate::sample::config(&text).b4s().next().cloned().unwrap()
+        };
+        let found = |all: &[&str]| AftrAddresses {
+            addresses: all.iter().map(|address| address.parse().unwrap()).collect(),
+            again: Duration::from_secs(300),
+        };
+        let (own, forged) = ("2001:db8:a::1", "2001:db8:bad::1");
+        let within = b4("aftr_within = [\"2001:db8:a::/64\", \"2001:db8:c::/64\"]\n");
+        for (all, expected) in [
+            (&[own][..], Ok(found(&[own]))),
+            (&[forged, own, "2001:db8:c::1"], Ok(found(&[own, "2001:db8:c::1"]))),
+            (&[forged], Err("2001:db8:bad::1 is not within aftr_within".to_owned())),
+        ] {
+            assert_eq!(allowed(found(all), &within), expected);
+        }
+        assert_eq!(allowed(found(&[forged]), &b4("")), Ok(found(&[forged])), "any, by default");
+    }
 }

@@ -30,6 +30,18 @@ pub(super) type ToldAftrs = BTreeMap<String, AftrAt>;
 /// Where the AFTR of a B4 is, or why that is not known.
 type Answer = Result<Vec<Ipv6Addr>, String>;
 
+/// A B4, the name that is followed, and where it leads.
+type Answered = (String, Option<String>, Answer);
+
+/// Where the AFTR of a B4 is from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct AftrSource {
+    /// The name that the address in use was found by; `None`: an address was given, or nothing is known yet.
+    pub(super) found_by: Option<String>,
+    /// The name that is followed, which may lead nowhere yet; `None`: an address, or nothing.
+    pub(super) followed: Option<String>,
+}
+
 /// An AFTR that does not answer, and without another one to be used instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SilentAftr {
@@ -67,9 +79,10 @@ pub(super) struct Aftrs {
     choices: BTreeMap<String, AftrChoice>,
     /// Why a B4's name leads nowhere at the moment.
     faults: BTreeMap<String, String>,
-    answers: mpsc::Receiver<(String, Answer)>,
+    sources: BTreeMap<String, AftrSource>,
+    answers: mpsc::Receiver<Answered>,
     /// Keeps the channel open without names.
-    _open: mpsc::Sender<(String, Answer)>,
+    _open: mpsc::Sender<Answered>,
     /// They end with this.
     _asking: JoinSet<()>,
 }
@@ -89,6 +102,7 @@ impl Aftrs {
             hosts,
             choices: BTreeMap::new(),
             faults: BTreeMap::new(),
+            sources: BTreeMap::new(),
             answers,
             _open: sender,
             _asking: asking,
@@ -98,13 +112,27 @@ impl Aftrs {
     /// Waits until a name leads elsewhere.
     pub(super) async fn changed(&mut self) {
         match self.answers.recv().await {
-            Some((b4, Ok(addresses))) => {
+            Some(answered) => self.note(answered),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn note(&mut self, (b4, name, answer): Answered) {
+        let source = self.sources.entry(b4.clone()).or_default();
+        source.followed.clone_from(&name);
+        match answer {
+            Ok(addresses) => {
+                source.found_by = name;
                 self.faults.remove(&b4);
                 self.choices.entry(b4).or_default().set(&addresses);
             }
-            Some((b4, Err(why))) => drop(self.faults.insert(b4, why)),
-            None => std::future::pending().await,
+            Err(why) => drop(self.faults.insert(b4, why)),
         }
+    }
+
+    /// Where the AFTRs are from, by B4.
+    pub(super) const fn sources(&self) -> &BTreeMap<String, AftrSource> {
+        &self.sources
     }
 
     /// The addresses in use.
@@ -218,13 +246,17 @@ impl Lease {
 }
 
 /// Follows the AFTR of a B4: that told while the gateway runs, else that of the lease, else that of the configuration.
-async fn follow(b4: B4, mut told: watch::Receiver<ToldAftrs>, answers: mpsc::Sender<(String, Answer)>) {
+async fn follow(b4: B4, mut told: watch::Receiver<ToldAftrs>, answers: mpsc::Sender<Answered>) {
     let mut lease = Lease::at(b4.aftr_lease_file.clone());
     let (mut known, mut reported, mut retry) = (Vec::new(), None, RETRY[0]);
     loop {
         lease.look(&b4.name);
         let by_command = told.borrow_and_update().get(&b4.name).cloned();
         let at = by_command.or_else(|| lease.aftr.clone()).or_else(|| b4.aftr.clone());
+        let name = match &at {
+            Some(AftrAt::Name(name)) => Some(name.clone()),
+            Some(AftrAt::Address(_)) | None => None,
+        };
         let (found, again) = match at {
             Some(AftrAt::Address(address)) => (Ok(vec![address]), None),
             Some(AftrAt::Name(name)) => {
@@ -255,14 +287,14 @@ async fn follow(b4: B4, mut told: watch::Receiver<ToldAftrs>, answers: mpsc::Sen
                     known = sorted;
                 }
                 (reported, retry) = (None, RETRY[0]);
-                if answers.send((b4.name.clone(), Ok(addresses))).await.is_err() {
+                if answers.send((b4.name.clone(), name, Ok(addresses))).await.is_err() {
                     return;
                 }
             }
             Err(what) if reported.as_ref() != Some(&what) => {
                 let stays = if known.is_empty() { "" } else { "; the previous AFTR stays in use" };
                 tracing::warn!("{}: {what}{stays}", b4.name);
-                if answers.send((b4.name.clone(), Err(what.clone()))).await.is_err() {
+                if answers.send((b4.name.clone(), name, Err(what.clone()))).await.is_err() {
                     return;
                 }
                 reported = Some(what);

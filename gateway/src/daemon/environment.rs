@@ -7,7 +7,7 @@ use super::fast_path_handle::FastPathHandle;
 use super::gateway::Gateway;
 use super::handover_file::Handed;
 use super::kept_mappings::KeptMappings;
-use super::leases::{HostNames, LeaseBook};
+use super::leases::{HostNames, LeaseBook, kept_leases};
 use super::offload::{Begun, FastPathStart, Offload};
 use super::pcp::{PcpServer, ReadyServer};
 use super::pool_file::PoolFile;
@@ -77,7 +77,9 @@ impl<'c> Environment<'c> {
         let seed = engines::seed().map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
         let worker_key = engines::worker_key(directory, config)
             .map_err(|error| RunError::Io("/dev/urandom".into(), error))?;
-        let now = crate::host::surroundings();
+        // With the leases of this host's 4over6 tunnels, the workers forward its packets from their first one on.
+        let mut now = crate::host::surroundings();
+        now.leases = kept_leases(config);
         let kept = KeptMappings::create(config, directory, seed).map_err(RunError::Engine)?;
         let table = kept.as_ref().map(|kept| Arc::clone(kept.table()));
         let mut engines = match config.needs_device() {

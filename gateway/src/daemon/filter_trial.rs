@@ -1,5 +1,6 @@
-//! The packet filter's rules are tried out when the gateway starts and when they change, off the control thread; what would drop the
-//! gateway's packets is a warning.
+//! The packet filter's rules are tried out when the gateway starts, and when they or the paths of packets change, off the control thread; what
+//! would drop the gateway's packets is a warning. It is tried again until it is mended: whatever mends it, such as an interface that is back,
+//! need not be noticed.
 
 use crate::config::Config;
 use crate::doctor::{Finding, Verdict, packet_filter_findings};
@@ -14,14 +15,14 @@ const PAUSE: Duration = Duration::from_secs(30);
 pub(super) struct FilterTrial {
     running: Option<Receiver<Vec<Finding>>>,
     last: Option<Instant>,
-    /// The rules changed since.
+    /// The rules, or the paths, changed since.
     is_due: bool,
     /// What was last said.
     told: Vec<(Verdict, String)>,
 }
 
 impl FilterTrial {
-    /// The rules are new, or changed.
+    /// The rules are new or changed, or packets take other paths.
     pub(super) fn note_change(&mut self) {
         self.is_due = true;
     }
@@ -51,7 +52,8 @@ impl FilterTrial {
     }
 
     fn begins(&self, now: Instant) -> bool {
-        self.is_due && self.last.is_none_or(|last| now.duration_since(last) >= PAUSE)
+        let is_due = self.is_due || !self.told.is_empty();
+        is_due && self.last.is_none_or(|last| now.duration_since(last) >= PAUSE)
     }
 
     /// What drops packets at the moment.
@@ -91,6 +93,16 @@ mod tests {
         assert!(trial.begins(now));
         trial.last = Some(now);
         assert!(!trial.begins(now + Duration::from_secs(29)) && trial.begins(now + PAUSE));
+    }
+
+    #[test]
+    fn what_drops_packets_is_tried_again_until_it_is_mended() {
+        let now = Instant::now();
+        let mut trial = FilterTrial { last: Some(now), ..FilterTrial::default() };
+        trial.tell(&[Finding::fault("packet filter", "inet filter forward drops", "nft insert rule")]);
+        assert!(!trial.begins(now + Duration::from_secs(29)) && trial.begins(now + PAUSE));
+        trial.tell(&[Finding::fine("packet filter", "lets pass")]);
+        assert!(!trial.begins(now + 10 * PAUSE), "nothing has changed since");
     }
 
     #[test]

@@ -50,7 +50,14 @@ impl Gateway {
         found.extend(self.lease_troubles().iter().map(LeaseTrouble::problem));
         found.extend(problems::awaited(&self.tunnels().awaited));
         let (silent, faults) = self.aftrs();
-        found.extend(problems::waiting_b4s(&self.tunnels().waiting_b4s, &faults));
+        {
+            let tunnels = self.tunnels();
+            found.extend(problems::waiting_b4s(&tunnels.waiting_b4s, &faults));
+            let waits = |name: &String| tunnels.waiting_b4s.iter().any(|(b4, _)| b4 == name);
+            let in_use = tunnels.aftrs.iter().filter(|(name, _)| !waits(name));
+            let in_use = in_use.map(|(name, aftr)| (name.clone(), *aftr)).collect();
+            found.extend(problems::unresolved_aftrs(&faults, &in_use));
+        }
         found.extend(problems::silent_aftrs(&silent));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         found.extend(status.teredo_server.iter().flat_map(problems::teredo_server));

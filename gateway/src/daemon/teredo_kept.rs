@@ -1,9 +1,11 @@
 //! What a Teredo client keeps for its next start: its port and its address. With both it has the same address behind the same mapping.
 
 use sixway_wire::teredo::TeredoAddress;
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
 use std::net::Ipv6Addr;
-use std::path::PathBuf;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 /// What is kept.
 pub(super) struct Kept {
@@ -42,7 +44,8 @@ impl Kept {
         let used = if self.in_use { "used" } else { "unused" };
         let written = self.path.parent().map_or(Ok(()), fs::create_dir_all);
         let fresh = self.path.with_extension("teredo.new");
-        let written = written.and_then(|()| fs::write(&fresh, format!("{} {address} {used}\n", self.port)));
+        let text = format!("{} {address} {used}\n", self.port);
+        let written = written.and_then(|()| write(&fresh, &text));
         let written = written.and_then(|()| fs::rename(&fresh, &self.path));
         if let Err(error) = written {
             tracing::warn!(
@@ -51,6 +54,14 @@ impl Kept {
             );
         }
     }
+}
+
+/// Only root may read it: the address contains the port at which packets for it come in.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was left by a process that was killed has the mode that it was created with.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
 }
 
 /// Where it survives a restart of this host. Tests run without privileges.
@@ -76,6 +87,18 @@ mod tests {
         assert_eq!(parsed("40001 2001:db8::1"), (40_001, None, false));
         assert_eq!(parsed(""), (0, None, false));
         assert_eq!(parsed("70000 -"), (0, None, false));
+    }
+
+    #[test]
+    fn only_root_reads_what_is_kept() {
+        let kept = Kept::load("mode-of-kept");
+        let fresh = kept.path.with_extension("teredo.new");
+        fs::write(&fresh, "half").unwrap();
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o644)).unwrap();
+        kept.save();
+        let mode = fs::metadata(&kept.path).unwrap().permissions().mode();
+        kept.remove();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

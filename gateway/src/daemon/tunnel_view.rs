@@ -1,5 +1,6 @@
 //! What `sixway show` sees of the tunnels at the moment.
 
+use super::aftrs::AftrSource;
 use crate::config::Word as _;
 use crate::config::{
     AftrAt, B4, Config, ConfiguredTunnel, Isatap, IsatapRole, LocalAddress, Pool, Remote, SixRd, SixRdRole,
@@ -40,8 +41,12 @@ pub struct TunnelView {
 }
 
 impl TunnelView {
-    /// Upon these addresses; `way`: how packets come in.
-    pub(super) fn of(config: &Config, now: &Surroundings, way: &str) -> Self {
+    /// Upon these addresses, and with AFTRs from there; `way`: how packets come in.
+    pub(super) fn of(
+        config: &Config,
+        (now, aftrs): (&Surroundings, &BTreeMap<String, AftrSource>),
+        way: &str,
+    ) -> Self {
         let mut serves = BTreeMap::new();
         let mut add = |name: &str, parts: Vec<String>| {
             let parts: Vec<String> = parts.into_iter().chain([way.to_owned()]).collect();
@@ -52,11 +57,11 @@ impl TunnelView {
         config.configured_tunnels.iter().for_each(|it| add(&it.name, configured(it, now)));
         config.isatap.iter().for_each(|it| add(&it.name, isatap(it, now)));
         // Its packets come by a route.
-        serves.extend(config.b4s().map(|it| (it.name.clone(), b4(it, now))));
+        serves.extend(config.b4s().map(|it| (it.name.clone(), b4(it, now, aftrs.get(&it.name)))));
         Self {
             serves,
             awaited: awaited(config, now),
-            waiting_b4s: waiting_b4s(config, now),
+            waiting_b4s: waiting_b4s(config, now, aftrs),
             aftrs: config.b4s().filter_map(|it| Some((it.name.clone(), it.aftr_now(now)?))).collect(),
             udp_missing: udp_missing(config, now),
             six_rd: config.six_rd.iter().map(|it| six_rd_row(it, now)).collect(),
@@ -85,11 +90,17 @@ pub enum MissingEnd {
     Lease(String),
 }
 
-fn waiting_b4s(config: &Config, now: &Surroundings) -> Vec<(String, MissingEnd)> {
-    let missing = |it: &B4| match (it.local.now(now), it.aftr_now(now)) {
-        (None, _) => Some(MissingEnd::Local(it.local.followed_interface()?.to_owned())),
-        (Some(_), Some(_)) => None,
-        (Some(_), None) => match (&it.aftr, &it.aftr_lease_file) {
+fn waiting_b4s(
+    config: &Config,
+    now: &Surroundings,
+    aftrs: &BTreeMap<String, AftrSource>,
+) -> Vec<(String, MissingEnd)> {
+    let followed = |it: &B4| aftrs.get(&it.name)?.followed.clone();
+    let missing = |it: &B4| match (it.local.now(now), it.aftr_now(now), followed(it)) {
+        (None, _, _) => Some(MissingEnd::Local(it.local.followed_interface()?.to_owned())),
+        (Some(_), Some(_), _) => None,
+        (Some(_), None, Some(name)) => Some(MissingEnd::Name(name)),
+        (Some(_), None, None) => match (&it.aftr, &it.aftr_lease_file) {
             (Some(AftrAt::Name(name)), _) => Some(MissingEnd::Name(name.clone())),
             (Some(AftrAt::Address(_)) | None, Some(file)) => {
                 Some(MissingEnd::Lease(file.display().to_string()))
@@ -181,7 +192,8 @@ fn configured(it: &ConfiguredTunnel, now: &Surroundings) -> Vec<String> {
     vec![format!("{} ⇄ {remote}", own(&it.local, now)), prefixes.join(", ")]
 }
 
-fn b4(it: &B4, now: &Surroundings) -> String {
+/// `source`: where its AFTR is from; `None`: it is not asked for yet.
+fn b4(it: &B4, now: &Surroundings, source: Option<&AftrSource>) -> String {
     let local = match (it.local.now(now), it.local.followed_interface()) {
         (Some(local), None) => local.to_string(),
         (Some(local), Some(interface)) => format!("{local} by {interface}"),
@@ -189,11 +201,18 @@ fn b4(it: &B4, now: &Surroundings) -> String {
             format!("waiting for an IPv6 prefix on {}", interface.unwrap_or(ANY_INTERFACE))
         }
     };
-    let aftr = match (it.aftr_now(now), &it.aftr) {
-        (Some(address), Some(AftrAt::Name(name))) => format!("{address} ({name})"),
-        (Some(address), Some(AftrAt::Address(_)) | None) => address.to_string(),
-        (None, Some(AftrAt::Name(name))) => format!("{name} (not resolved yet)"),
-        (None, Some(AftrAt::Address(_)) | None) => "no AFTR known yet".to_owned(),
+    let written = match &it.aftr {
+        Some(AftrAt::Name(name)) => Some(name),
+        Some(AftrAt::Address(_)) | None => None,
+    };
+    // A lease, or a command, may have named another one than the configuration.
+    let (found_by, followed) =
+        source.map_or((None, written), |it| (it.found_by.as_ref(), it.followed.as_ref()));
+    let aftr = match (it.aftr_now(now), found_by, followed) {
+        (Some(address), Some(name), _) => format!("{address} ({name})"),
+        (Some(address), None, _) => address.to_string(),
+        (None, _, Some(name)) => format!("{name} (not resolved yet)"),
+        (None, _, None) => "no AFTR known yet".to_owned(),
     };
     format!("b4 {local} ⇄ AFTR {aftr} · {} on the device", it.ipv4_address)
 }
@@ -235,8 +254,55 @@ mod tests {
         let config = crate::sample::config(text);
         let address = Ipv4Addr::new(192, 0, 2, 1);
         let own = HostAddress { interface: "eth0".into(), address: address.into(), length: 24 };
-        let missing = |own: &[HostAddress]| TunnelView::of(&config, &Surroundings::of(own), "").udp_missing;
+        let missing = |own: &[HostAddress]| {
+            TunnelView::of(&config, (&Surroundings::of(own), &BTreeMap::new()), "").udp_missing
+        };
         assert_eq!(missing(&[own]), []);
         assert_eq!(missing(&[]), [("teredo_relay".to_owned(), address)]);
+    }
+
+    /// A command, or a lease, may name another AFTR than the configuration.
+    #[test]
+    fn a_b4_has_the_name_that_its_aftr_was_found_by_and_says_which_one_it_waits_for() {
+        let b4 = |aftr: &str| {
+            let text = format!("[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:99::b4\"\n{aftr}");
+            crate::sample::config(&text)
+        };
+        let named = b4("aftr = \"written.example\"\n");
+        let source = |found_by: Option<&str>, followed: Option<&str>| {
+            let of = |name: Option<&str>| name.map(str::to_owned);
+            AftrSource { found_by: of(found_by), followed: of(followed) }
+        };
+        let seen = |config: &Config, aftr: Option<&str>, source: Option<AftrSource>| {
+            let mut now = Surroundings::default();
+            now.aftrs.extend(aftr.map(|it| ("ds_lite".to_owned(), it.parse().unwrap())));
+            let sources = source.map(|it| ("ds_lite".to_owned(), it)).into_iter().collect();
+            let view = TunnelView::of(config, (&now, &sources), "");
+            (view.serves["ds_lite"].clone(), view.waiting_b4s)
+        };
+        let serves = |aftr: &str| format!("b4 2001:db8:99::b4 ⇄ AFTR {aftr} · 192.0.0.2 on the device");
+        let waits = |name: &str| vec![("ds_lite".to_owned(), MissingEnd::Name(name.into()))];
+        assert_eq!(
+            seen(&named, None, None),
+            (serves("written.example (not resolved yet)"), waits("written.example"))
+        );
+        let told = || Some(source(None, Some("told.example")));
+        assert_eq!(
+            seen(&named, None, told()),
+            (serves("told.example (not resolved yet)"), waits("told.example"))
+        );
+        let one = Some("2001:db8:a::1");
+        for (source, expected) in [
+            (source(Some("told.example"), Some("told.example")), "2001:db8:a::1 (told.example)"),
+            (source(Some("written.example"), Some("told.example")), "2001:db8:a::1 (written.example)"),
+            (source(None, None), "2001:db8:a::1"),
+        ] {
+            assert_eq!(seen(&named, one, Some(source)), (serves(expected), Vec::new()));
+        }
+        // The lease has a name; the address of the configuration is not in use while it is resolved for the first time.
+        let leased = b4("aftr_lease_file = \"/run/sixway-aftr\"\n");
+        assert_eq!(seen(&leased, None, told()).1, waits("told.example"));
+        let lease = vec![("ds_lite".to_owned(), MissingEnd::Lease("/run/sixway-aftr".into()))];
+        assert_eq!(seen(&leased, None, None), (serves("no AFTR known yet"), lease));
     }
 }

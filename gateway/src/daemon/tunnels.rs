@@ -5,13 +5,13 @@
 //! a tunnel's packet with "protocol unreachable".
 
 use super::advertiser::Advertiser;
-use super::aftrs::Aftrs;
+use super::aftrs::{AftrSource, Aftrs};
 use super::discovery::Discovery;
 use super::error::RunError;
 use super::filter_trial::FilterTrial;
 use super::gateway::Gateway;
 use super::ingress::{Ingress, tunnel_ends};
-use super::leases::LeaseHosts;
+use super::leases::{LeaseHosts, kept_leases};
 use super::offload::Offload;
 use super::packet_filter::{self, PacketFilter};
 use super::path_errors::{self, PathErrorRelay};
@@ -62,6 +62,8 @@ pub(super) struct Tunnels<'c> {
     succeeds: bool,
     packet_filter: PacketFilter,
     filter_trial: FilterTrial,
+    /// Where the AFTRs of B4s are from.
+    aftrs: BTreeMap<String, AftrSource>,
     /// What the kernel refused, so that it is logged once.
     trouble: Option<String>,
 }
@@ -101,6 +103,7 @@ impl<'c> Tunnels<'c> {
             succeeds,
             packet_filter: PacketFilter::default(),
             filter_trial: FilterTrial::default(),
+            aftrs: BTreeMap::new(),
             trouble: None,
         };
         if config.has_tunnels() {
@@ -169,11 +172,12 @@ impl<'c> Tunnels<'c> {
         if !self.ingress.steers() {
             host.steered(&[]).map_err(RunError::Host)?;
         }
-        let reach = self.config.reach(&self.now);
+        let reach = self.config.reach(&self.first());
         let needs_nothing = reach.rules.is_empty()
             && reach.unreachable.is_empty()
             && reach.blackholes.is_empty()
             && reach.proxies.is_empty()
+            && reach.addresses.is_empty()
             && self.now.teredo.is_none()
             && self.config.ds_lite.is_empty();
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
@@ -187,6 +191,13 @@ impl<'c> Tunnels<'c> {
             self.ingress.start(&self.now, host)?;
         }
         Ok(())
+    }
+
+    /// What the kernel is given first. Leases are read again: the previous process may have renewed one, or taken another, since this one began.
+    fn first(&self) -> Surroundings {
+        let mut now = self.now.clone();
+        now.leases = kept_leases(self.config);
+        now
     }
 
     /// Begins to advertise on the links, and to look for ISATAP routers or to be one.
@@ -229,6 +240,7 @@ impl<'c> Tunnels<'c> {
                 seen.learnt.clone_from(discovery.work(&self.senders));
             }
             seen.aftrs = aftrs.in_use();
+            self.name_aftrs(&aftrs, gateway);
             if let Some(leases) = &mut self.leases {
                 seen.leases.clone_from(leases.work());
             }
@@ -314,6 +326,14 @@ impl<'c> Tunnels<'c> {
         self.promises.keep(&believed.collect::<Vec<_>>(), clock);
     }
 
+    /// Where B4s' AFTRs are from may change while their addresses stay.
+    fn name_aftrs(&mut self, aftrs: &Aftrs, gateway: &Gateway) {
+        if self.aftrs != *aftrs.sources() {
+            self.aftrs.clone_from(aftrs.sources());
+            gateway.see_tunnels(self.view());
+        }
+    }
+
     /// Lets B4s give up an AFTR that is silent.
     fn observe_aftrs(&self, aftrs: &mut Aftrs, gateway: &Gateway) {
         if let Some(clock) = self.clock.filter(|_| self.config.b4s().next().is_some()) {
@@ -356,6 +376,8 @@ impl<'c> Tunnels<'c> {
     pub(super) async fn change(&mut self, seen: Surroundings, host: &mut Host, gateway: &Gateway) {
         let before = tunnel_ends(self.config, &self.now);
         let was = std::mem::replace(&mut self.now, seen);
+        // Packets may take other paths.
+        self.filter_trial.note_change();
         let after = tunnel_ends(self.config, &self.now);
         for address in before.intersection(&after) {
             match (was.holder(*address), self.now.holder(*address)) {
@@ -463,7 +485,7 @@ impl<'c> Tunnels<'c> {
     fn inspect(&mut self, host: &mut Host, gateway: &Gateway) {
         let now = Instant::now();
         let suspicion = host.inspect(&self.ingress.filters(), now);
-        if suspicion.ruleset {
+        if suspicion.ruleset || suspicion.way_out {
             self.filter_trial.note_change();
         }
         self.filter_trial.turn(self.config);
@@ -531,7 +553,7 @@ impl<'c> Tunnels<'c> {
 
     /// How things are, for `sixway show`.
     pub(super) fn view(&self) -> TunnelView {
-        let view = TunnelView::of(self.config, &self.now, &self.ingress.describe());
+        let view = TunnelView::of(self.config, (&self.now, &self.aftrs), &self.ingress.describe());
         let client = self.teredo.as_ref();
         let udp_ends = self.udp.ends().into_iter().chain(client.map(TeredoHost::end)).collect();
         let of_client = client.and_then(TeredoHost::trouble);

@@ -15,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 mod nat44;
 mod nat46;
+mod own_errors;
 mod softwires;
 mod teredo;
 mod teredo_server;
@@ -280,7 +281,7 @@ impl Paths<'_> {
         self.outside4(it.suffix, it.outside, &it.pool);
     }
 
-    /// Between the device and the IPv4 Internet, both ways, and an error from there. The source and its port are a host's outside; `pool`
+    /// Between the device and the IPv4 Internet, both ways, an error from there, and one of the gateway to there. The source and its port are a host's outside; `pool`
     /// are the destinations of what comes back, empty if it is steered, before any rule sees it.
     fn outside4(&mut self, suffix: &str, outside: (Ipv4Addr, u16), pool: &[Prefix4]) {
         let (device, Some(uplink)) = (self.device.clone(), self.uplink.clone()) else { return };
@@ -289,7 +290,7 @@ impl Paths<'_> {
         let out = tcp4(mark, outside, (REMOTE4, HTTPS), SYN);
         let is_private = outside.0.is_private();
         let rule = PathRule { is_private, ..path(&device, &uplink, false, suffix) };
-        self.try_path(rule, &device, Some(&uplink), mark, out);
+        let outward = self.try_path(rule, &device, Some(&uplink), mark, out);
         if pool.is_empty() {
             return;
         }
@@ -302,6 +303,9 @@ impl Paths<'_> {
         let rule = path(&uplink, &device, false, suffix).only_to(pool);
         let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
         self.try_path(rule, &uplink, Some(&device), mark, error);
+        // An answer of the connection that went out: a rule for related packets lets the error pass.
+        let answer = tcp4(mark, (REMOTE4, HTTPS), outside, ACK);
+        self.own_error4((&device, &uplink, suffix), REMOTE4, &answer, outward);
     }
 
     /// Between a host inside and the device, both ways, and an error towards the host.
@@ -319,7 +323,8 @@ impl Paths<'_> {
         let error = packet_too_big(mark, (remote.0, host), &about);
         let rule = path(&device, lan, true, suffix);
         let rule = rule.only_errors("Packet Too Big", "icmpv6 type packet-too-big", within);
-        self.try_path(rule, &device, Some(lan), mark, error);
+        let errors = self.try_path(rule, &device, Some(lan), mark, error);
+        self.own_error6((&device, lan, suffix), host, &about, errors);
     }
 
     /// Tunnels of protocol 41: outer packets out of the device, those that come in where nothing steers them, and what is in them.

@@ -391,9 +391,9 @@ impl Host {
     /// Everything that could not be done; it is tried again the next time.
     pub fn reach(&mut self, wanted: &Reach) -> Result<(), Vec<HostError>> {
         let Some(record) = &mut self.record else { return Ok(()) };
-        let before = self.reached.addresses4().to_vec();
+        let before: Vec<Ipv4Addr> = self.reached.addresses4().collect();
         let outcome = self.reached.change(wanted, self.device, record);
-        let is_gone = |address: &Ipv4Addr| !self.reached.addresses4().contains(address);
+        let is_gone = |address: &Ipv4Addr| !self.reached.addresses4().any(|one| one == *address);
         if before.iter().any(is_gone)
             && let Some((plan, ..)) = &self.guarded
         {

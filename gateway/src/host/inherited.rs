@@ -34,7 +34,6 @@ impl Inherited {
                 link_addresses: record.inherited_addresses(),
                 rules: record.inherited_rules(),
                 proxies: record.added_proxies(),
-                addresses4: Vec::new(),
             },
         })
     }

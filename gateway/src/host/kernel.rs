@@ -392,16 +392,3 @@ pub(super) fn remove_address(device: u32, own: IpAddr, length: u8) -> Result<(),
     ask(|handle| async move { handle.address().del(message).execute().await })?
         .map_err(|error| Refusal::of(&error))
 }
-
-/// Gives this host an IPv4 address on the interface of this index.
-pub(super) fn add_address4(device: u32, own: Ipv4Addr) -> Result<(), Refusal> {
-    ask(|handle| async move { handle.address().add(device, own.into(), 32).execute().await })?
-        .map_err(|error| Refusal::of(&error))
-}
-
-/// Takes an IPv4 address away.
-pub(super) fn remove_address4(device: u32, own: Ipv4Addr) -> Result<(), Refusal> {
-    let message = AddressMessageBuilder::<Ipv4Addr>::new().index(device).address(own, 32).build();
-    ask(|handle| async move { handle.address().del(message).execute().await })?
-        .map_err(|error| Refusal::of(&error))
-}

@@ -61,11 +61,6 @@ impl AppliedReach {
                 self.present.addresses.push(address);
             }
         }
-        for address in missing(&wanted.addresses4, &self.present.addresses4) {
-            if note(on_device4(device, address), &mut failed) {
-                self.present.addresses4.push(address);
-            }
-        }
         for address in missing(&wanted.link_addresses, &self.present.link_addresses) {
             match on_link(&address, record) {
                 Ok(true) => self.present.link_addresses.push(address),
@@ -96,8 +91,11 @@ impl AppliedReach {
     }
 
     /// IPv4 addresses on the device.
-    pub(super) fn addresses4(&self) -> &[Ipv4Addr] {
-        &self.present.addresses4
+    pub(super) fn addresses4(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.present.addresses.iter().filter_map(|address| match address {
+            IpAddr::V4(address) => Some(*address),
+            IpAddr::V6(_) => None,
+        })
     }
 
     /// What is no longer there, of routes, addresses on the device and rules.
@@ -110,7 +108,6 @@ impl AppliedReach {
             addresses: missing(&self.present.addresses, &there.addresses),
             rules: missing(&self.present.rules, &there.rules),
             link_addresses: Vec::new(),
-            addresses4: Vec::new(),
             // Those of others are theirs.
             proxies: missing_proxies(&self.added, &there.proxies),
         }
@@ -224,10 +221,6 @@ impl AppliedReach {
             let _ = kernel::remove_address(device, address, kernel::whole(address));
             present.addresses.retain(|one| *one != address);
         }
-        for address in missing(&present.addresses4, &wanted.addresses4) {
-            let _ = kernel::remove_address4(device, address);
-            present.addresses4.retain(|one| *one != address);
-        }
         for address in missing(&present.link_addresses, &wanted.link_addresses) {
             failed.extend(record.remove_link_address(&address).map_err(HostError::Record).err());
             present.link_addresses.retain(|one| *one != address);
@@ -301,13 +294,6 @@ fn added(prefix: &impl ToString, outcome: Result<(), Refusal>) -> Result<(), Hos
 
 fn on_device(device: u32, address: IpAddr) -> Result<(), HostError> {
     match kernel::add_address(device, address, kernel::whole(address), Network::Nobody) {
-        Ok(()) | Err(Refusal::Exists) => Ok(()),
-        Err(refusal) => Err(HostError::Address(address.to_string(), refusal.to_string())),
-    }
-}
-
-fn on_device4(device: u32, address: Ipv4Addr) -> Result<(), HostError> {
-    match kernel::add_address4(device, address) {
         Ok(()) | Err(Refusal::Exists) => Ok(()),
         Err(refusal) => Err(HostError::Address(address.to_string(), refusal.to_string())),
     }

@@ -654,3 +654,36 @@ fn an_aftr_is_fine_and_its_paths_are_opened_by_the_rules_that_are_named() {
         ],
     );
 }
+
+/// Rules that name the pool's addresses let its packets pass, and drop the errors that the gateway sends from its own address.
+#[test]
+fn a_filter_that_drops_the_gateways_own_errors_is_found_and_a_rule_for_them_is_named() {
+    super::shared_pool::needs_nft();
+    let network = Network::build();
+    let host = network.host("gateway");
+    network.ip(&["-n", &host, "route", "add", "default", "via", "203.0.113.2"]);
+    network.ip(&["-n", &host, "route", "add", "2001:db8:b4::/48", "via", "2001:db8:1::2"]);
+    let section = "[[pool]]\nname = \"public\"\naddresses = [\"192.0.2.0/28\"]\n[ds_lite]\nrole = \"aftr\"\naddresses = [\"2001:db8:a::1\"]\nclients = [\"2001:db8:b4::/48\"]\npool = \"public\"\n";
+    let _gateway = network.start(section);
+    let filter = |more: &str| {
+        network.on("gateway", "nft", &["flush ruleset"]);
+        rules(
+            &network,
+            &format!(
+                "table inet filter {{ chain forward {{ type filter hook forward priority 0; policy drop; {more} \
+                 meta l4proto {{ 4, ipv6-icmp }} accept; ip saddr 192.0.2.0/28 accept; ip daddr 192.0.2.0/28 accept; }}; }}"
+            ),
+        );
+        doctor(&network, "packet filter")
+    };
+    let (said, status) = filter("");
+    let what = "FAULT        packet filter: inet filter forward drops the gateway's own Fragmentation Needed from sixway0 to out0\n";
+    assert!(said.starts_with(what) && status == 1, "{said}");
+    let cure = "nft insert rule inet filter forward iifname \"sixway0\" oifname \"out0\" ip saddr 192.0.2.254 icmp type destination-unreachable accept";
+    assert!(said.contains(cure), "{said}");
+    mend(&network, &said);
+    assert!(doctor(&network, "packet filter").0.starts_with("ok  "), "{said}");
+    // The packet that an error is about came in there: the error is related to its connection.
+    let (said, status) = filter("ct state established,related accept;");
+    assert!(said.starts_with("ok  ") && status == 0, "{said}");
+}

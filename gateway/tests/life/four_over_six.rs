@@ -2,7 +2,7 @@
 
 use super::network::{Network, Running, SIXWAY};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// The gateway's concentrator, and the server's end of a tunnel.
@@ -174,6 +174,34 @@ fn the_event_log_says_who_had_an_address_and_a_renewal_is_not_logged() {
     assert_eq!(lines.len(), 3, "{text}");
 }
 
+/// RFC 7341 §9. At one of the addresses nobody listens.
+#[test]
+fn each_of_several_servers_is_asked_at_whatever_place_of_the_list() {
+    let network = Network::build();
+    prepare(&network);
+    network.ip(&[
+        "-n",
+        &network.host("gateway"),
+        "address",
+        "add",
+        "2001:db8:99::7/64",
+        "dev",
+        "out0",
+        "nodad",
+    ]);
+    let gateway = network.start(&wide(&concentrator(&network, "listen = \"2001:db8:99::7\"\n")));
+    for servers in [["2001:db8:99::7", "2001:db8:99::1"], ["2001:db8:99::1", "2001:db8:99::7"]] {
+        let peer = network.start_peer("server", &host(&network, &format!("servers = {servers:?}\n")));
+        await_that(
+            || host_shows(&network).contains("held"),
+            || format!("{servers:?}: {}{}{}", host_shows(&network), peer.said(), gateway.said()),
+        );
+        network.ping_from("server", "10.1.0.2");
+        stop(peer);
+        std::fs::remove_file(network.directory.join("host.leases")).unwrap();
+    }
+}
+
 #[test]
 fn a_static_lease_needs_no_server() {
     let network = Network::build();
@@ -238,6 +266,55 @@ fn a_host_that_gets_another_address_than_it_had_keeps_its_route_all_the_time() {
     await_that(|| !addresses().contains("198.51.100.20"), addresses);
     assert!(has_route(), "{}{}", addresses(), peer.said());
     network.ping_from("server", "10.1.0.2");
+    assert!(!peer.said().contains("another program"), "{}", peer.said());
+}
+
+/// A program that ends with the test.
+struct Monitor(Child);
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        let _ended = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+/// The kernel tells of every address and route that is removed.
+#[test]
+fn a_reload_of_a_host_keeps_its_address_and_its_routes_all_the_time() {
+    let network = Network::build();
+    prepare(&network);
+    let _gateway = network.start(&wide(&concentrator(&network, "")));
+    let peer = network.start_peer("server", &host(&network, SERVERS));
+    await_that(|| host_shows(&network).contains("held"), || host_shows(&network) + &peer.said());
+    network.ping_from("server", "10.1.0.2");
+    let file = network.directory.join("monitor");
+    let log = std::fs::File::create(&file).unwrap();
+    let namespace = network.host("server");
+    let mut command = Command::new("ip");
+    command.args(["-n", &namespace, "-4", "monitor", "address", "route"]).stdout(log);
+    let monitor = Monitor(command.spawn().unwrap());
+    let told = || std::fs::read_to_string(&file).unwrap_or_default();
+    let of_host = |words: &[&str]| String::from_utf8(network.on("server", "ip", words).stdout).unwrap();
+    let is_told_of = |prefix: &str| {
+        of_host(&["route", "replace", "blackhole", prefix]);
+        await_that(|| told().contains(prefix), told);
+    };
+    is_told_of("192.0.2.1");
+    for reloads in 1..=2 {
+        peer.signal("HUP");
+        let ready = || peer.said().matches("ready in").count() > reloads;
+        await_that(ready, || peer.said());
+        // The guard looks each second for what is missing.
+        std::thread::sleep(Duration::from_secs(2));
+        network.ping_from("server", "10.1.0.2");
+    }
+    is_told_of("192.0.2.2");
+    drop(monitor);
+    assert!(!told().contains("Deleted"), "{}{}", told(), peer.said());
+    assert!(of_host(&["-4", "address"]).contains("198.51.100.16/32"), "{}", of_host(&["-4", "address"]));
+    let shown = shows(&network, "server.sock");
+    assert!(!shown.contains("other programs"), "{shown}");
     assert!(!peer.said().contains("another program"), "{}", peer.said());
 }
 

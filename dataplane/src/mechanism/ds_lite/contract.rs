@@ -99,6 +99,7 @@ impl Mechanism for DsLite {
 
     fn expire(&mut self, now: Instant, budget: usize, effects: &mut Effects) {
         self.end_what_is_due(now, budget, effects);
+        self.forget_left();
     }
 
     /// The worker of the B4, or of the outside endpoint. An ICMP error from outside is owned by the packet that it quotes.

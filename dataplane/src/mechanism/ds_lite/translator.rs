@@ -193,7 +193,7 @@ impl DsLite {
         let at = usize::from(arrival.packet.transport_at);
         let arriving = InnerArrival { frame: arrival.frame, inner, at };
         let outcome = match probe.nat.side {
-            // Packets before this one may have ended the softwire, and its number may be another's.
+            // If the table is full, a softwire that packets before this one have ended may be forgotten, and its number may be another's.
             Side::Inside(inside) if self.nat.names().is(inside.0.id, b4) => {
                 let of = (inside, &probe.nat, now);
                 let outcome = self.nat.outbound(&arriving, of, &self.rules, &mut effects.counters)?;
@@ -294,6 +294,11 @@ impl DsLite {
     pub(super) fn ends(&self, id: SoftwireId) -> Option<(Ipv6Addr, Ipv6Addr)> {
         let (b4, local) = self.nat.names().ends(id)?;
         Some((*self.rules.address(local)?, b4))
+    }
+
+    /// Forgets softwires without bindings.
+    pub(super) fn forget_left(&mut self) {
+        self.nat.names_mut().forget_left();
     }
 
     /// The softwires of this worker.

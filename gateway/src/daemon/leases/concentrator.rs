@@ -36,6 +36,7 @@ pub(super) struct Concentrator {
     /// Its index among the fixed ends of 4over6 tunnels.
     pub(super) index: u16,
     pub(super) listen: Vec<Ipv6Addr>,
+    /// Bindings that there can be.
     most: u32,
     fixed: Vec<(Ipv6Addr, Prefix4)>,
     pub(super) server: Server,
@@ -82,7 +83,7 @@ impl Concentrator {
             name: section.name.clone(),
             index,
             listen: concentrator.listen.clone(),
-            most: concentrator.max_leases,
+            most: most(section, concentrator),
             fixed: section.fixed.iter().map(|fixed| (fixed.host, fixed.ipv4)).collect(),
             server,
             kea: concentrator.kea_leases.as_ref().map(|_| KeaBindings::new()),
@@ -276,6 +277,25 @@ impl Concentrator {
         });
         fixed.chain(leases).chain(kea).take(room).collect()
     }
+}
+
+/// What the pool can give, static bindings included; at most `max_leases`.
+fn most(section: &FourOverSix, concentrator: &Section) -> u32 {
+    let size = |prefix: &Prefix4| 1_u64 << (32 - prefix.length());
+    let is_other = |place: usize, prefix: &Prefix4| {
+        let covers = |other: &Prefix4| other.contains(prefix.address()) && other.length() <= prefix.length();
+        !concentrator.pool[..place].iter().any(covers)
+            && !concentrator.pool[place + 1..].iter().any(|other| covers(other) && other != prefix)
+    };
+    let pool = concentrator.pool.iter().enumerate();
+    let pool: u64 =
+        pool.filter(|(place, prefix)| is_other(*place, prefix)).map(|(_, prefix)| size(prefix)).sum();
+    // A static prefix is one binding, of addresses that no one else gets.
+    let fixed = section.fixed.iter().map(|fixed| fixed.ipv4);
+    let within = fixed.filter(|ipv4| concentrator.pool.iter().any(|prefix| prefix.overlaps(*ipv4)));
+    let taken: u64 = within.map(|ipv4| size(&ipv4)).sum();
+    let most = pool.saturating_sub(taken) + section.fixed.len() as u64;
+    u32::try_from(most).unwrap_or(u32::MAX).min(concentrator.max_leases)
 }
 
 fn settings(section: &FourOverSix, concentrator: &Section) -> ServerSettings {

@@ -17,9 +17,10 @@ use sixway_control::dhcp4o6::{Client, ClientEvent, ClientSettings, ClientState, 
 use sixway_dataplane::parse::{self, Addresses};
 use sixway_link::PacketSender;
 use std::collections::{BTreeMap, VecDeque};
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
@@ -32,6 +33,19 @@ const AWAITING: Duration = Duration::from_millis(5);
 
 /// From when on a server that was asked is silent: two queries are lost by then.
 const SILENCE: Duration = Duration::from_secs(10);
+
+/// Leases of a previous process, by tunnel: their addresses stay on the device while this one starts, and with them the kernel keeps its routes.
+pub(in crate::daemon) fn kept_leases(config: &Config) -> BTreeMap<String, HostLease> {
+    let clock = Clock::start();
+    let sections = config.others.four_over_six.iter();
+    let leasing = sections.filter(|section| section.host().is_some_and(|end| end.address.is_none()));
+    let kept = leasing.filter_map(|section| {
+        let text = fs::read_to_string(section.lease_path(&config.gateway.name)).ok()?;
+        let Held { ipv4, times: [_, _, end], .. } = read(&text, clock)?;
+        Some((section.name.clone(), HostLease { ipv4, is_held: end > clock.now() }))
+    });
+    kept.collect()
+}
 
 /// All of this host's leases.
 pub(in crate::daemon) struct LeaseHosts {
@@ -411,7 +425,10 @@ fn replace(path: &FilePath, text: &str) -> io::Result<()> {
     let mut name = path.to_path_buf().into_os_string();
     name.push(".new");
     let fresh = PathBuf::from(name);
-    let mut file = fs::File::create(&fresh)?;
+    // Only root may know which address this host had.
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    // One that was left by a process that was killed has the mode that it was created with.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&fresh, path)
@@ -477,6 +494,44 @@ mod tests {
     fn holds(hosts: &mut LeaseHosts) -> bool {
         hosts.work();
         hosts.hosts[0].client.held().is_some()
+    }
+
+    /// The kernel is given the address before the client runs.
+    #[test]
+    fn a_lease_of_before_the_start_is_known_before_the_first_query() {
+        let hosts = restarted("kept", 3_600, None);
+        let path = hosts.hosts[0].file.clone();
+        let text = format!(
+            "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nservers = \"2001:db8::547\"\nlease_file = {path:?}\n"
+        );
+        let config = crate::sample::config(&text);
+        let ipv4 = Ipv4Addr::new(192, 0, 2, 7);
+        let kept = |is_held| BTreeMap::from([("four_over_six".to_owned(), HostLease { ipv4, is_held })]);
+        assert_eq!(kept_leases(&config), kept(true));
+        fs::write(&path, "192.0.2.7 0.0.0.0 0 0 0\n").unwrap();
+        assert_eq!(kept_leases(&config), kept(false), "its address stays on the device");
+        fs::write(&path, "").unwrap();
+        assert_eq!(kept_leases(&config), BTreeMap::new());
+        let fixed = text.replace("servers = \"2001:db8::547\"", "address = \"192.0.2.20\"");
+        fs::write(&path, "192.0.2.7 0.0.0.0 0 0 0\n").unwrap();
+        assert_eq!(kept_leases(&crate::sample::config(&fixed)), BTreeMap::new());
+        forget("kept");
+    }
+
+    #[test]
+    fn only_root_reads_the_file_with_the_lease_also_after_a_crash() {
+        let hosts = restarted("mode", 3_600, None);
+        let host = &hosts.hosts[0];
+        let mode = || fs::metadata(&host.file).unwrap().permissions().mode() & 0o777;
+        let readable = fs::Permissions::from_mode(0o644);
+        let fresh = host.file.with_extension("leases.new");
+        fs::write(&fresh, "half").unwrap();
+        fs::set_permissions(&fresh, readable.clone()).unwrap();
+        fs::set_permissions(&host.file, readable).unwrap();
+        host.write(hosts.clock).unwrap();
+        assert_eq!(mode(), 0o600);
+        assert!(!fresh.exists());
+        forget("mode");
     }
 
     /// RFC 7341 §9.

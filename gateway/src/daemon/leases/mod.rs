@@ -17,7 +17,7 @@ mod untold;
 
 pub(super) use book::LeaseBook;
 pub(super) use file_state::LeaseFiles;
-pub(super) use hosts::LeaseHosts;
+pub(super) use hosts::{LeaseHosts, kept_leases};
 pub(super) use names::HostNames;
 pub(super) use refused::outcomes;
 pub(super) use trouble::LeaseTrouble;

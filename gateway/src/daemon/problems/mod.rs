@@ -17,6 +17,6 @@ pub(super) use event_log::event_log;
 pub(super) use fast_path::fast_path;
 pub(super) use host::{awaited, host, packet_filter, routers, vrfs};
 pub(super) use reload::reload;
-pub(super) use softwires::{lease_files, silent_aftrs, waiting_b4s};
+pub(super) use softwires::{lease_files, silent_aftrs, unresolved_aftrs, waiting_b4s};
 pub(super) use teredo::{teredo, teredo_server};
 pub(super) use translators::{one_direction, pools, tables};

@@ -5,6 +5,7 @@ use crate::daemon::leases::LeaseFiles;
 use crate::daemon::tunnel_view::MissingEnd;
 use crate::view::{ProblemKind, ProblemRow};
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 /// B4s whose AFTR does not answer, and that have no other one.
 pub(in crate::daemon) fn silent_aftrs(all: &[SilentAftr]) -> Vec<ProblemRow> {
@@ -46,6 +47,21 @@ pub(in crate::daemon) fn waiting_b4s(
         ProblemRow::error(ProblemKind::AwaitedAddress, what, mend)
     };
     b4s.iter().map(row).collect()
+}
+
+/// B4s whose name leads nowhere, and that use the address of before. `in_use`: the AFTRs' addresses.
+pub(in crate::daemon) fn unresolved_aftrs(
+    faults: &BTreeMap<String, String>,
+    in_use: &BTreeMap<String, Ipv6Addr>,
+) -> Vec<ProblemRow> {
+    let row = |(name, why): (&String, &String)| {
+        // Without an address it waits for one, which is another problem.
+        let aftr = in_use.get(name)?;
+        let text = format!("{name}: {why}; the AFTR {aftr} stays in use");
+        let advice = "check that a name server is reachable over IPv6 and knows AAAA records of that name: `sixway doctor` asks them";
+        Some(ProblemRow::warning(ProblemKind::AwaitedAddress, text, advice))
+    };
+    faults.iter().filter_map(row).collect()
 }
 
 /// Files of leases that cannot be written or read.
@@ -91,6 +107,17 @@ mod tests {
         let why = "aftr.test: the name does not exist (name server 2001:db8::53)".to_owned();
         let rows = waiting_b4s(&waits, &[("ds_lite".to_owned(), why.clone())].into());
         assert_eq!(rows[0].text, format!("ds_lite: the AFTR has no address yet: {why}"));
+    }
+
+    #[test]
+    fn a_name_that_leads_nowhere_is_a_warning_while_the_previous_aftr_is_in_use() {
+        let faults =
+            BTreeMap::from([("ds_lite".to_owned(), "aftr.test: the name does not exist".to_owned())]);
+        assert_eq!(unresolved_aftrs(&faults, &BTreeMap::new()), []);
+        let in_use = BTreeMap::from([("ds_lite".to_owned(), "2001:db8:a::1".parse().unwrap())]);
+        let text = "ds_lite: aftr.test: the name does not exist; the AFTR 2001:db8:a::1 stays in use";
+        assert_eq!(said(&unresolved_aftrs(&faults, &in_use)), [(Severity::Warning, text)]);
+        assert_eq!(unresolved_aftrs(&BTreeMap::new(), &in_use), []);
     }
 
     #[test]

@@ -101,6 +101,9 @@ pub(in crate::daemon) fn tables(
         let bindings = match mechanism.mappings {
             Some(_) => "raise nat46.max_mappings",
             None if mechanism.stateful => "raise nat64.max_bindings",
+            None if mechanism.state.as_ref().is_some_and(|state| state.contains(" leases")) => {
+                "enlarge four_over_six.pool, or raise four_over_six.max_leases if that is less"
+            }
             None => "enlarge siit.dynamic_pool",
         };
         found.extend(pool_addresses(mechanism));
@@ -245,5 +248,8 @@ mod tests {
         let full = Table { bindings: 1, bindings_capacity: 1, ..Table::default() };
         let found = tables(&[own], &[full], |_, _| false);
         assert_eq!(found[0].advice, "raise nat46.max_mappings", "its pool is not shared");
+        let lends = MechanismRow { state: Some("1 of 1 leases".into()), ..MechanismRow::default() };
+        let found = tables(&[lends], &[full], |_, _| false);
+        assert!(found[0].advice.starts_with("enlarge four_over_six.pool"), "{}", found[0].advice);
     }
 }

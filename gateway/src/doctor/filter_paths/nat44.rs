@@ -88,7 +88,8 @@ impl Paths<'_> {
         let error = fragmentation_needed(mark, (remote, host), &about);
         let rule: PathRule = path(from_device, lan, false, suffix);
         let rule = rule.only_errors("Fragmentation Needed", "icmp type destination-unreachable", within);
-        self.try_path(rule, from_device, Some(lan), mark, error);
+        let errors = self.try_path(rule, from_device, Some(lan), mark, error);
+        self.own_error4((from_device, lan, suffix), host, &about, errors);
     }
 
     pub(super) fn nat44(&mut self, nat44: &Nat44) {

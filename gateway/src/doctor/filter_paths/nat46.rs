@@ -25,15 +25,17 @@ impl Paths<'_> {
         let mark = self.next();
         let first = (image, mark);
         let about = tcp6(mark, first, (REMOTE6, HTTPS), SYN);
-        self.try_path(path(&device, &uplink, true, &suffix), &device, Some(&uplink), mark, about.clone());
+        let out = path(&device, &uplink, true, &suffix);
+        let outward = self.try_path(out, &device, Some(&uplink), mark, about.clone());
         let to_images = || path(&uplink, &device, true, &suffix).only_to6(prefix);
         let mark = self.next();
         let back = tcp6(mark, (REMOTE6, HTTPS), first, SYN | ACK);
-        let within = self.try_path(to_images(), &uplink, Some(&device), mark, back);
+        let within = self.try_path(to_images(), &uplink, Some(&device), mark, back.clone());
         let mark = self.next();
         let error = packet_too_big(mark, (REMOTE6, image), &about);
         let rule = to_images().only_errors("Packet Too Big", "icmpv6 type packet-too-big", within);
         self.try_path(rule, &uplink, Some(&device), mark, error);
+        self.own_error6((&device, &uplink, &suffix), REMOTE6, &back, outward);
     }
 
     /// Interfaces towards its clients and its servers.

@@ -225,16 +225,60 @@ fn every_path_of_a_nat44_is_tried_where_its_inside_hosts_are() {
         "IPv4 packets from lan0 to sixway0",
         "IPv4 packets from sixway0 to lan0",
         "Fragmentation Needed from sixway0 to lan0",
+        "the gateway's own Fragmentation Needed from sixway0 to lan0",
         "IPv4 packets from sixway0 to eth0",
         "IPv4 packets from eth0 to sixway0",
         "Fragmentation Needed from eth0 to sixway0",
+        "the gateway's own Fragmentation Needed from sixway0 to eth0",
     ];
     assert_eq!(names(&paths), expected);
     assert_eq!(paths[0].nft, "iifname \"lan0\" oifname \"sixway0\" accept");
-    assert_eq!((paths[2].within, paths[5].within), (Some(1), Some(4)));
+    assert_eq!((paths[2].within, paths[6].within), (Some(1), Some(5)));
     assert!(plan.interfaces.iter().any(|(name, _)| name == "lan0"), "{:?}", plan.interfaces);
     let (_, elsewhere) = tried(&format!("{NAT44}interfaces = [\"lan1\"]\n"), &facts);
-    assert_eq!(names(&elsewhere), expected[3..]);
+    assert_eq!(names(&elsewhere), expected[4..]);
+}
+
+/// A rule that names the pool, or the hosts' addresses, does not open their path: their source is the gateway's own address.
+#[test]
+fn errors_that_the_gateway_sends_itself_are_tried_towards_both_sides() {
+    let (plan, paths) = tried(NAT44, &facts());
+    let own = |interface: &str| {
+        let name = format!("the gateway's own Fragmentation Needed from sixway0 to {interface}");
+        names(&paths).iter().position(|it| *it == name).unwrap()
+    };
+    let (inside, outside) = (own("lan0"), own("eth0"));
+    let ends = |at: usize| plan.packets[at].octets[12..20].to_vec();
+    assert_eq!(
+        (ends(inside), ends(outside)),
+        (vec![192, 0, 2, 254, 10, 0, 0, 2], [&[192, 0, 2, 254][..], &REMOTE4.octets()].concat())
+    );
+    // About a packet of a connection of the trial: a rule for related packets lets it pass.
+    let about = |at: usize| plan.packets[at].octets[28..].to_vec();
+    assert!(plan.packets[..inside].iter().any(|it| it.into == "lan0" && it.octets == about(inside)));
+    let ends = |octets: &[u8]| [octets[12..16].to_vec(), octets[16..20].to_vec()];
+    let ports = |octets: &[u8]| [octets[20..22].to_vec(), octets[22..24].to_vec()];
+    let went_out = &plan.packets[paths[outside].within.unwrap()].octets;
+    let ([from, to], [port, remote]) = (ends(went_out), ports(went_out));
+    assert_eq!((ends(&about(outside)), ports(&about(outside))), ([to, from], [remote, port]));
+    assert_eq!(
+        paths[outside].nft,
+        "iifname \"sixway0\" oifname \"eth0\" ip saddr 192.0.2.254 icmp type destination-unreachable accept"
+    );
+    assert_eq!(paths[outside].iptables, "-i sixway0 -o eth0 -s 192.0.2.254 -p icmp --icmp-type 3 -j ACCEPT");
+    // Where others' packets, or errors, are dropped, the rule for those opens it for these, too.
+    assert_eq!(names(&paths)[paths[outside].within.unwrap()], "IPv4 packets from sixway0 to eth0");
+    assert_eq!(names(&paths)[paths[inside].within.unwrap()], "Fragmentation Needed from sixway0 to lan0");
+    let text = format!("[gateway]\nipv6_address = \"2001:db8:fe::1\"\n{NAT64}");
+    let (plan, paths) = tried(&text, &facts());
+    let name = "the gateway's own Packet Too Big from sixway0 to lan0";
+    assert_eq!(names(&paths)[3], name, "{:?}", names(&paths));
+    assert_eq!(plan.packets[3].octets[8..24], "2001:db8:fe::1".parse::<Ipv6Addr>().unwrap().octets());
+    assert_eq!(
+        paths[3].nft,
+        "iifname \"sixway0\" oifname \"lan0\" ip6 saddr 2001:db8:fe::1 icmpv6 type packet-too-big accept"
+    );
+    assert_eq!(paths[3].iptables, "-i sixway0 -o lan0 -s 2001:db8:fe::1 -p icmpv6 --icmpv6-type 2 -j ACCEPT");
 }
 
 fn softwire(local: &str, remote: &str) -> crate::doctor::softwires::Softwire {
@@ -263,6 +307,7 @@ fn every_path_of_a_b4_is_tried_without_an_ipv4_uplink() {
         "IPv4 packets from lan0 to sixway0",
         "IPv4 packets from sixway0 to lan0",
         "Fragmentation Needed from sixway0 to lan0",
+        "the gateway's own Fragmentation Needed from sixway0 to lan0",
     ];
     assert_eq!(names(&paths), expected);
     assert_eq!(

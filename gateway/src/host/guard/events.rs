@@ -39,6 +39,8 @@ pub(super) struct Suspects {
     pub packet_filter: bool,
     /// Rules of others in the packet filter.
     pub ruleset: bool,
+    /// Default routes of others: where packets leave this host.
+    pub way_out: bool,
 }
 
 /// What the notifications are about.
@@ -81,7 +83,7 @@ impl Events {
         let mut suspects = Suspects::default();
         let lost = drain(&self.route, &mut self.buffer, |message| note(message, own, &mut suspects));
         if lost {
-            (suspects.routing, suspects.steering) = (true, true);
+            (suspects.routing, suspects.steering, suspects.way_out) = (true, true, true);
         }
         (suspects.packet_filter, suspects.ruleset) = self.filter_changed(own.table);
         suspects
@@ -159,10 +161,15 @@ fn note(Message { kind, flags, body }: Message<'_>, own: Own<'_>, suspects: &mut
     // `struct rtmsg` and `struct fib_rule_hdr` have the protocol or the table behind four octets; the others, the index.
     let index = body.get(4..8).and_then(|octets| octets.try_into().ok()).map(u32::from_ne_bytes);
     let is_ours = index == Some(own.device);
+    let is_own_route = body.get(5) == Some(&own.protocol);
+    if [libc::RTM_NEWROUTE, libc::RTM_DELROUTE].contains(&kind) {
+        // `rtm_dst_len`. Of other routes there may be hundreds of thousands, which change all the time.
+        suspects.way_out |= body.get(1) == Some(&0) && !is_own_route;
+    }
     match kind {
         libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_DELADDR => suspects.routing |= is_ours,
         // The kernel flushes IPv4 routes of a device that goes down without telling; its link event does.
-        libc::RTM_DELROUTE => suspects.routing |= body.get(5) == Some(&own.protocol),
+        libc::RTM_DELROUTE => suspects.routing |= is_own_route,
         // The route that it replaces is not told of.
         libc::RTM_NEWROUTE => suspects.routing |= flags & libc::NLM_F_REPLACE as u16 != 0,
         libc::RTM_DELRULE => suspects.routing = true,
@@ -263,12 +270,17 @@ mod tests {
         let mut replacing = message(libc::RTM_NEWROUTE, &[2, 24, 0, 0, 254, 4, 0, 1, 0, 0, 0, 0]);
         replacing[6..8].copy_from_slice(&(libc::NLM_F_REPLACE as u16).to_ne_bytes());
         let routing = Suspects { routing: true, ..Suspects::default() };
+        let default = |kind, protocol| message(kind, &[2, 0, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0]);
+        let way_out = Suspects { way_out: true, ..Suspects::default() };
         let steering = Suspects { steering: true, ..Suspects::default() };
         for (datagram, expected) in [
             (of_link(libc::RTM_NEWLINK, 7), routing),
             (of_link(libc::RTM_NEWLINK, 8), Suspects::default()),
             (of_link(libc::RTM_DELADDR, 7), routing),
             (of_link(libc::RTM_NEWADDR, 7), Suspects::default()),
+            (default(libc::RTM_NEWROUTE, 4), way_out),
+            (default(libc::RTM_DELROUTE, 16), way_out),
+            (default(libc::RTM_NEWROUTE, 64), Suspects::default()),
             (route(64), routing),
             (route(4), Suspects::default()),
             (of_link(libc::RTM_DELRULE, 0), routing),

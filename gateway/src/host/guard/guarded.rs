@@ -61,6 +61,8 @@ pub struct Suspicion {
     pub steering: bool,
     /// Rules of others in the packet filter.
     pub ruleset: bool,
+    /// Default routes of others.
+    pub way_out: bool,
     /// Rules and routes.
     pub routing: bool,
 }
@@ -146,6 +148,7 @@ impl Guard {
             packet_filter: suspects.packet_filter || due,
             steering: (suspects.steering || due) && !host.filters.interfaces.is_empty(),
             ruleset: suspects.ruleset,
+            way_out: suspects.way_out,
             routing,
         }
     }

@@ -52,6 +52,33 @@ fn tell(book: &LeaseBook) {
     }
 }
 
+/// `max_leases` is 65,536 by default.
+#[test]
+fn the_most_leases_are_what_the_pool_can_give() {
+    let most = |pool: &str, more: &str| {
+        let mut site = Site::new("most");
+        let text = format!(
+            "[four_over_six]\nrole = \"concentrator\"\naddresses = \"2001:db8:c::1\"\npool = {pool}\n\
+             clients = \"2001:db8:99::/48\"\nlease_file = {:?}\n{more}",
+            site.directory.join("a.leases")
+        );
+        site.config = crate::sample::config(&text);
+        let book = site.book();
+        assert!(book.states()[0].1.ends_with(" leases"), "{:?}", book.states());
+        book.counts("four_over_six").unwrap().1
+    };
+    let fixed =
+        |host: &str, ipv4: &str| format!("[[four_over_six.static]]\nhost = \"{host}\"\nipv4 = \"{ipv4}\"\n");
+    let one = fixed("2001:db8:99:b::9", "198.51.100.20");
+    let network = fixed("2001:db8:99:c::9", "198.51.100.24/30");
+    assert_eq!(most("\"198.51.100.16/28\"", ""), 16);
+    assert_eq!(most("[\"198.51.100.16/28\", \"203.0.113.0/24\"]", ""), 16 + 256);
+    assert_eq!(most("\"198.51.100.16/28\"", &one), 16);
+    assert_eq!(most("\"198.51.100.16/28\"", &format!("{one}{network}")), 16 - 3);
+    assert_eq!(most("\"198.51.100.16/28\"", "max_leases = 9\n"), 9);
+    assert_eq!(most("\"10.0.0.0/8\"", ""), 65_536);
+}
+
 #[test]
 fn a_query_for_a_name_writes_nothing_and_the_control_thread_does_before_workers_are_told() {
     let site = Site::new("written");
