@@ -248,7 +248,8 @@ fn the_end_of_a_connection_does_not_end_an_explicit_binding() {
     let mut gateway = gateway(|_| {});
     let tcp = port(keep(&mut gateway, &wanted(NatProtocol::Tcp, HOST, 80, 8_080)));
     for (remote, end) in [(4_001, RST), (4_002, FIN | ACK)] {
-        for (from_outside, flags) in [(true, SYN), (false, SYN | ACK), (true, end), (false, end), (true, ACK)] {
+        for (from_outside, flags) in [(true, SYN), (false, SYN | ACK), (true, end), (false, end), (true, ACK)]
+        {
             match from_outside {
                 true => gateway.receives(v4(SERVER, POOL).tcp(remote, tcp, flags, b"")),
                 false => gateway.receives(v4(HOST, SERVER).tcp(80, remote, flags, b"")),
@@ -274,5 +275,10 @@ fn an_icmp_error_about_a_packet_of_an_explicit_binding_reaches_its_host() {
     gateway.receives(v4("198.51.100.9", POOL).icmp(support::icmp4(3, 1, [0; 4], &answer[..28])));
     let error = gateway.sent();
     assert_eq!(error[16..20], [10, 0, 0, 1], "{}", support::hex(&error));
-    assert_eq!((&error[40..44], &error[48..50]), (&[10, 0, 0, 1][..], &[0, 53][..]), "{}", support::hex(&error));
+    assert_eq!(
+        (&error[40..44], &error[48..50]),
+        (&[10, 0, 0, 1][..], &[0, 53][..]),
+        "{}",
+        support::hex(&error)
+    );
 }

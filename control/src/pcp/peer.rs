@@ -1,8 +1,8 @@
 //! PEER requests (RFC 6887 §12.3).
 
 use super::mapping::{Internal, Transport};
-use super::peers::{Key, Peer};
 use super::nat::{ControlledNat, Refusal, WantedPeer};
+use super::peers::{Key, Peer};
 use super::quota::Exceeded;
 use super::request::PeerRequest;
 use super::response::{self, Failure};

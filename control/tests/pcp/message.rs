@@ -186,7 +186,10 @@ fn reserved_bits_are_ignored() {
         peer.octets[at] = 0xff;
     }
     let reply = bench.ask(&peer);
-    assert_eq!((reply.result(), &reply.0[37..40], &reply.0[62..64]), (ResultCode::Success, &[0; 3][..], &[0; 2][..]));
+    assert_eq!(
+        (reply.result(), &reply.0[37..40], &reply.0[62..64]),
+        (ResultCode::Success, &[0; 3][..], &[0; 2][..])
+    );
 }
 
 /// §5: ones in bits 81 to 96 alone do not make an IPv4 address.

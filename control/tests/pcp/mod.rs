@@ -59,7 +59,8 @@ impl Bench {
 
     fn send(&mut self, client: &str, octets: &[u8]) -> Result<Vec<Reply>, Ignored> {
         let from = SocketAddr::new(client.parse().unwrap(), 40_000);
-        let replies = self.server.handle(&Arrival { from, at: None, payload: octets }, &mut self.nat, self.now)?;
+        let replies =
+            self.server.handle(&Arrival { from, at: None, payload: octets }, &mut self.nat, self.now)?;
         for reply in &replies {
             assert!(reply.len() <= 1_100, "a response is at most 1100 octets");
         }

@@ -1,9 +1,7 @@
 //! RFC 6887 §8.5, §14.2: what survives a restart, and mapping updates.
 
 use super::*;
-use sixway_control::pcp::{
-    Announced, ExistingKind, Kept, KeptMapping, Restored, Transport, kept,
-};
+use sixway_control::pcp::{Announced, ExistingKind, Kept, KeptMapping, Restored, Transport, kept};
 
 /// The next server, with what the last one kept.
 fn restart(bench: &Bench, kept: Kept, nat: SimpleNat) -> (Bench, Restored) {

@@ -25,7 +25,8 @@ fn renumbered_with(kept: Kept, address: [u8; 4]) -> (Bench, Restored) {
     let external = vec![sixway_wire::Prefix4::holding(address.into(), 32)];
     let settings =
         Settings { external, third_party: vec![(BOB.parse().unwrap(), 32)], ..Settings::default() };
-    let mut next = Bench { server: Server::new(settings, kept.epoch, 8, NOW), nat: SimpleNat::new(), now: NOW };
+    let mut next =
+        Bench { server: Server::new(settings, kept.epoch, 8, NOW), nat: SimpleNat::new(), now: NOW };
     next.nat.address = address.into();
     let restored = next.server.restore(kept, &mut next.nat, NOW);
     (next, restored)

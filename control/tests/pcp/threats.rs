@@ -246,5 +246,7 @@ fn by_default_nobody_speaks_for_others_and_lifetimes_are_bounded() {
     assert!(settings.third_party.is_empty());
     assert_eq!(settings.lifetimes.least.as_secs(), 120);
     assert_eq!(settings.lifetimes.most.as_secs(), 86_400);
-    assert!(settings.mappings_per_subscriber > 0 && settings.max_mappings >= settings.mappings_per_subscriber);
+    assert!(
+        settings.mappings_per_subscriber > 0 && settings.max_mappings >= settings.mappings_per_subscriber
+    );
 }

@@ -33,7 +33,10 @@ fn send(socket: &UdpSocket, octets: &[u8], to: &str) -> Result<()> {
 }
 
 /// All datagrams until `enough` says so, or for ten seconds.
-fn heard(socket: &UdpSocket, enough: impl Fn(&[(SocketAddr, Vec<u8>)]) -> bool) -> Vec<(SocketAddr, Vec<u8>)> {
+fn heard(
+    socket: &UdpSocket,
+    enough: impl Fn(&[(SocketAddr, Vec<u8>)]) -> bool,
+) -> Vec<(SocketAddr, Vec<u8>)> {
     let (mut all, end, mut octets) = (Vec::new(), Instant::now() + Duration::from_secs(10), [0; 1_200]);
     while Instant::now() < end && !enough(&all) {
         if let Ok((length, from)) = socket.recv_from(&mut octets) {
