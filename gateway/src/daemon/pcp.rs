@@ -40,7 +40,8 @@ pub(super) struct ReadyServer {
 }
 
 impl ReadyServer {
-    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports.
+    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports. While the pools have no address,
+    /// they stay in the file: with the address, the gateway is reloaded.
     pub(super) fn restore(
         (config, section): (&Config, &Section),
         engines: &mut [Engine],
@@ -61,7 +62,7 @@ impl ReadyServer {
         let epoch = kept.as_ref().map_or(0, |kept| kept.epoch);
         let mut server = Server::new(settings(config, section), epoch, seed, now);
         let mut nat = WorkersNat::new(config, Workers::Waiting(engines, now));
-        if let Some(kept) = kept {
+        if let Some(kept) = kept.filter(|_| !external(config).is_empty()) {
             report(server.restore(kept, &mut nat, now));
         }
         Self { server, nat: nat.running(Vec::new()), file, seed }
@@ -108,6 +109,7 @@ impl PcpServer {
                 listeners,
                 file,
                 kept: None,
+                has_address: !external(config).is_empty(),
                 clock,
                 most,
                 seed,
@@ -225,6 +227,8 @@ struct Task {
     file: KeptFile,
     /// Changes until it was written.
     kept: Option<u64>,
+    /// Whether the pools have an address; without one there are no mappings.
+    has_address: bool,
     clock: Clock,
     most: u32,
     seed: u64,
@@ -306,7 +310,7 @@ impl Task {
     /// Writes the mappings, if there are others than at the last time.
     fn keep(&mut self) {
         let changes = self.server.changes();
-        if self.kept == Some(changes) {
+        if !self.has_address || self.kept == Some(changes) {
             return;
         }
         self.kept = Some(changes);
@@ -440,6 +444,51 @@ mod tests {
         std::fs::remove_dir_all(directory).unwrap();
     }
 
+    /// An interface that the pool follows gets its address after the gateway has started, as with PPP.
+    #[test]
+    fn mappings_wait_in_the_file_while_the_pool_has_no_address() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-waits-{}", std::process::id()));
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let mut parse = |text: &str| Config::parse("f", text, &Default::default(), &mut no_file).unwrap().0;
+        let with = parse(TEXT);
+        let without = parse(&TEXT.replace("addresses = [\"192.0.2.1\"]", "interface = \"ppp0\""));
+        let now = Instant::from_secs(10);
+        let file = || KeptFile::new(&directory, "sixway");
+        let ready = |config: &Config| {
+            let mut engines = engines::engines(config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+            let section = config.pcp.as_ref().unwrap();
+            let mut ready = ReadyServer::restore_from(file(), (config, section), &mut engines, now, 1);
+            let client = std::net::Ipv4Addr::new(192, 168, 1, 2);
+            let (from, payload) = ((client, 40_000).into(), map(client));
+            let restored = ready.server.sizes().0;
+            let mut nat = WorkersNat::new(config, Workers::Waiting(&mut engines, now));
+            ready.server.handle(&Arrival { from, at: None, payload: &payload }, &mut nat, now).unwrap();
+            (ready, restored)
+        };
+        let (mut first, _) = ready(&with);
+        first.file.write(&first.server.kept(now));
+        let (waiting, restored) = ready(&without);
+        assert_eq!((restored, waiting.server.sizes().0, external(&without).len()), (0, 0, 0));
+        let mut task = Task {
+            server: waiting.server,
+            nat: waiting.nat,
+            listeners: Vec::new(),
+            file: waiting.file,
+            kept: None,
+            has_address: !external(&without).is_empty(),
+            clock: Clock::start(),
+            most: 100,
+            seed: 1,
+            faults: 0,
+            view: Arc::default(),
+            end: Arc::default(),
+            wake: Wake::new().unwrap(),
+        };
+        task.keep();
+        assert_eq!(ready(&with).1, 1, "the file was not written without an address");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
     /// A panic ends neither the gateway nor a mapping, and leaves no binding that nobody knows of.
     #[test]
     fn after_a_panic_the_server_begins_again_with_its_mappings() {
@@ -456,6 +505,7 @@ mod tests {
             listeners: Vec::new(),
             file: KeptFile::new(&directory, "sixway"),
             kept: None,
+            has_address: true,
             clock,
             most: 100,
             seed: 1,
