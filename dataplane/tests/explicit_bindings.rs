@@ -238,3 +238,47 @@ fn who_wants_certain_ports_leaves_some_for_others() {
         assert!(bound.is_ok(), "{port}: {bound:?}");
     }
 }
+
+/// RFC 6887 §15.1, §16.2: an inbound mapping MUST NOT have its lifetime reduced by messages of TCP.
+#[test]
+fn the_end_of_a_connection_does_not_end_an_explicit_binding() {
+    const FIN: u8 = 1;
+    const RST: u8 = 4;
+    const ACK: u8 = 16;
+    let mut gateway = gateway(|_| {});
+    let tcp = port(keep(&mut gateway, &wanted(NatProtocol::Tcp, HOST, 80, 8_080)));
+    for (remote, end) in [(4_001, RST), (4_002, FIN | ACK)] {
+        for (from_outside, flags) in [(true, SYN), (false, SYN | ACK), (true, end), (false, end), (true, ACK)]
+        {
+            match from_outside {
+                true => gateway.receives(v4(SERVER, POOL).tcp(remote, tcp, flags, b"")),
+                false => gateway.receives(v4(HOST, SERVER).tcp(80, remote, flags, b"")),
+            }
+            gateway.sent();
+        }
+        gateway.waits(Duration::from_secs(10_000));
+        assert_eq!(rows(&mut gateway).len(), 1);
+    }
+    gateway.receives(v4("198.51.100.7", POOL).tcp(4_003, tcp, SYN, b""));
+    gateway.sends(v4("198.51.100.7", HOST).hops(63).tcp(4_003, 80, SYN, b""));
+}
+
+/// RFC 6887 §11: ICMP messages associated with a mapping MUST be forwarded.
+#[test]
+fn an_icmp_error_about_a_packet_of_an_explicit_binding_reaches_its_host() {
+    let mut gateway = gateway(|_| {});
+    let udp = port(keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 53, 0)));
+    gateway.receives(v4(SERVER, POOL).udp(4_001, udp, b"question"));
+    gateway.sent();
+    gateway.receives(v4(HOST, SERVER).udp(53, 4_001, b"answer"));
+    let answer = gateway.sent();
+    gateway.receives(v4("198.51.100.9", POOL).icmp(support::icmp4(3, 1, [0; 4], &answer[..28])));
+    let error = gateway.sent();
+    assert_eq!(error[16..20], [10, 0, 0, 1], "{}", support::hex(&error));
+    assert_eq!(
+        (&error[40..44], &error[48..50]),
+        (&[10, 0, 0, 1][..], &[0, 53][..]),
+        "{}",
+        support::hex(&error)
+    );
+}

@@ -110,10 +110,10 @@ pub fn run(octets: &[u8]) {
             3 => IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, (*whose).into())),
             _ => IpAddr::V4(Ipv4Addr::new(10, 0, 0, whose % 4)),
         };
-        let arrival = Arrival { from: SocketAddr::new(host, 40_000), payload };
+        let arrival = Arrival { from: SocketAddr::new(host, 40_000), at: None, payload };
         for answer in server.handle(&arrival, &mut nat, now).unwrap_or_default() {
             assert!(answer.len() <= 1_100 && answer.len() <= payload.len().next_multiple_of(4).max(24) + 24);
-            let again = Arrival { from: arrival.from, payload: &answer };
+            let again = Arrival { from: arrival.from, at: None, payload: &answer };
             assert!(server.handle(&again, &mut nat, now).is_err(), "a response is answered");
         }
         server.handle_timeout(&mut nat, now);
@@ -148,10 +148,11 @@ fn judge(server: &Server, nat: &Nat, now: Instant) {
     assert_eq!(external.len(), nat.0.len(), "the NAT has nothing else");
     assert!(of_subscriber.iter().all(|(host, has)| host.is_ipv6() || *has <= MOST_OF_SUBSCRIBER));
     let all = server.kept(now);
-    let text = kept::write(5_000, 77, &all);
-    let (epoch, read) = kept::read(&text, 5_000).expect("what was written is read");
-    assert_eq!((epoch, read.len()), (77, all.len()));
-    for (one, other) in all.iter().zip(&read) {
+    let text = kept::write(5_000, &all);
+    let read = kept::read(&text, 5_000).expect("what was written is read");
+    assert_eq!((read.epoch, read.mappings.len()), (all.epoch, all.mappings.len()));
+    assert!(read.peers.iter().all(|peer| all.peers.contains(peer)));
+    for (one, other) in all.mappings.iter().zip(&read.mappings) {
         let mut mapping = one.mapping.clone();
         mapping.expires = Instant::default();
         assert_eq!((&mapping, one.remaining), (&other.mapping, other.remaining));

@@ -1,5 +1,6 @@
 //! When the server announces itself (RFC 6887 §14.1.3, RFC 6886 §3.2.1).
 
+use super::mapping::AskedAt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use sixway_dataplane::Instant;
@@ -10,14 +11,14 @@ const TIMES: u32 = 10;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Whom a message without a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announced {
     /// 224.0.0.1, port 5350, on each inside link.
     Everyone4,
     /// ff02::1, port 5350, on each inside link.
     Everyone6,
-    /// The client of a mapping.
-    Client(SocketAddr),
+    /// The client of a mapping, from where it asked the server; `None`: from each inside link.
+    Client(SocketAddr, Option<AskedAt>),
 }
 
 /// A message without a request, from the server's port.

@@ -9,8 +9,8 @@ use super::quota::Exceeded;
 use super::request::MapRequest;
 use super::response::{self, Failure};
 use super::result_code::ResultCode;
-use super::server::Server;
-use core::net::{IpAddr, SocketAddr};
+use super::server::{Arrival, Server};
+use core::net::IpAddr;
 use core::time::Duration;
 use sixway_dataplane::Instant;
 use sixway_wire::Endpoint4;
@@ -20,8 +20,6 @@ const FOREVER: u32 = u32::MAX;
 /// How often another external port is tried, where the NAT gives one that must not be mapped.
 const TRIES: usize = 4;
 
-/// A request's client, and its octets, which responses copy.
-type Asked<'a> = (SocketAddr, &'a [u8]);
 /// The external port and address of a mapping, and the size and first internal port of its set; `None`: there is none.
 type Given = (Option<(u16, Endpoint4)>, Option<(u16, u16)>);
 
@@ -39,13 +37,14 @@ impl Server {
     pub(super) fn map(
         &mut self,
         request: &MapRequest,
-        (client, payload): Asked<'_>,
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<Vec<Vec<u8>>, Failure> {
         if !self.settings.map {
             return Err(ResultCode::NotAuthorized.into());
         }
+        let (client, payload) = (arrival.from, arrival.payload);
         let host = self.host(client.ip(), request.third_party, nat)?;
         // Nothing may be changed for a response that is too long (§7.3).
         if self
@@ -69,9 +68,9 @@ impl Server {
         // Each port is work for the NAT.
         self.rates.charge(self.settings.subscriber(client.ip()), ports.saturating_sub(1), now);
         if known.is_empty() {
-            return self.make(request, (transport, internal, size), (client, payload), nat, now);
+            return self.make(request, (transport, internal, size), arrival, nat, now);
         }
-        self.renew(&known, request, (client, payload), nat, now)
+        self.renew(&known, request, arrival, nat, now)
     }
 
     /// Whether a nonce is that of all these mappings (§11.3). What NAT-PMP made has none.
@@ -87,7 +86,7 @@ impl Server {
         &mut self,
         known: &[Key],
         request: &MapRequest,
-        (client, payload): Asked<'_>,
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<Vec<Vec<u8>>, Failure> {
@@ -105,7 +104,8 @@ impl Server {
             renewed.push(Mapping {
                 nonce: Some(request.nonce),
                 filters,
-                client,
+                client: arrival.from,
+                asked_at: arrival.at.cloned(),
                 is_third_party: request.third_party.is_some(),
                 prefers_failure: request.prefer_failure,
                 ..mapping.clone()
@@ -127,7 +127,7 @@ impl Server {
             let lifetime = mapping.remaining(now);
             responses.push(self.map_response(
                 request,
-                payload,
+                arrival.payload,
                 (Some((port, external)), Some(set)),
                 (lifetime, now),
             ));
@@ -175,7 +175,7 @@ impl Server {
         &mut self,
         request: &MapRequest,
         (transport, internal, size): (Transport, Internal, u16),
-        (client, payload): Asked<'_>,
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<Vec<Vec<u8>>, Failure> {
@@ -204,14 +204,15 @@ impl Server {
                 nonce: Some(request.nonce),
                 expires: now + Duration::from_secs(lifetime.into()),
                 filters: new.filters,
-                client,
+                client: arrival.from,
+                asked_at: arrival.at.cloned(),
                 is_third_party: request.third_party.is_some(),
                 prefers_failure: request.prefer_failure,
             });
         }
         let external = Some((request.port, opened.external));
         let set = Some((size, internal.port));
-        Ok(vec![self.map_response(request, payload, (external, set), (lifetime, now))])
+        Ok(vec![self.map_response(request, arrival.payload, (external, set), (lifetime, now))])
     }
 
     /// Opens the ports of a mapping at the NAT, and says how many: as many as the quota and the NAT allow, at least one.
@@ -292,7 +293,12 @@ impl Server {
             exactly: new.exactly,
             filters: &new.filters,
         };
-        let mut opened = nat.open(&wanted).map_err(Refusal::result);
+        let refused = |refusal: Refusal| match refusal {
+            // §7.4: CANNOT_PROVIDE_EXTERNAL is for clients alone that want no other external endpoint.
+            Refusal::ExternalTaken if !new.exactly => ResultCode::NoResources,
+            refusal => refusal.result(),
+        };
+        let mut opened = nat.open(&wanted).map_err(refused);
         for _ in 1..TRIES {
             let Ok(Opened { external, is_static: false, .. }) = opened else { break };
             if !is_reserved(new.transport, external.port) {
@@ -300,7 +306,7 @@ impl Server {
             }
             // A binding that sessions keep stays there; a new one has another port (§11.3: not 5350 and 5351).
             nat.close(new.transport, new.internal);
-            opened = nat.open(&Wanted { port: 0, ..wanted }).map_err(Refusal::result);
+            opened = nat.open(&Wanted { port: 0, ..wanted }).map_err(refused);
         }
         match opened {
             Ok(Opened { external, is_static: false, .. }) if is_reserved(new.transport, external.port) => {

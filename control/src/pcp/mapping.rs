@@ -4,6 +4,7 @@ use super::filter::Filter;
 use core::net::{IpAddr, SocketAddr};
 use sixway_dataplane::Instant;
 use sixway_wire::{Endpoint4, protocol};
+use std::sync::Arc;
 
 /// A mapping nonce (§11.1). Who does not know it cannot change the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +58,15 @@ pub struct Internal {
     pub port: u16,
 }
 
+/// Where a client asked the server. A message without a request leaves from there, so that the client takes it for the server's (§8.3, §14.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedAt {
+    /// The interface's name.
+    pub interface: Arc<str>,
+    /// The server's address; `None`: not known.
+    pub address: Option<IpAddr>,
+}
+
 /// A mapping, or a set of mappings of consecutive ports (RFC 7753).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
@@ -76,6 +86,8 @@ pub struct Mapping {
     pub filters: Vec<Filter>,
     /// Where the last request came from.
     pub client: SocketAddr,
+    /// Where the last request came to; `None`: not known.
+    pub asked_at: Option<AskedAt>,
     /// Whether the client asked for another host.
     pub is_third_party: bool,
     /// Whether the client wants no other external endpoint than this.

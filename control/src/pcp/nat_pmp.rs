@@ -17,8 +17,8 @@ use super::nat::{ControlledNat, ExistingKind, Suggested};
 use super::nat_pmp_message::{EXTERNAL_ADDRESS, Outcome, header};
 use super::response::Failure;
 use super::result_code::ResultCode;
-use super::server::Server;
-use core::net::{Ipv4Addr, SocketAddr};
+use super::server::{Arrival, Server};
+use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 use sixway_dataplane::Instant;
 
@@ -40,16 +40,16 @@ impl Server {
     /// The response to a request of an inside host.
     pub(super) fn nat_pmp(
         &mut self,
-        client: SocketAddr,
-        payload: &[u8],
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<Vec<u8>, Ignored> {
+        let (client, payload) = (arrival.from.ip(), arrival.payload);
         let epoch = self.epoch(now);
         let opcode = *payload.get(1).ok_or(Ignored::Short)?;
         let transport = match opcode {
             EXTERNAL_ADDRESS => {
-                let address = nat.external_address(client.ip());
+                let address = nat.external_address(client);
                 let outcome = if address.is_some() { Outcome::Success } else { Outcome::NetworkFailure };
                 let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
                 return Ok([header(opcode, outcome, epoch), address.octets().to_vec()].concat());
@@ -64,7 +64,7 @@ impl Server {
         } else if request.lifetime == 0 {
             self.nat_pmp_unmap(&request, nat, now).map(|()| (0, 0))
         } else {
-            self.nat_pmp_map(&request, client, nat, now)
+            self.nat_pmp_map(&request, arrival, nat, now)
         };
         let result = mapped.as_ref().err().copied().unwrap_or(ResultCode::Success);
         let (external, lifetime) = mapped.unwrap_or_default();
@@ -79,7 +79,7 @@ impl Server {
     fn nat_pmp_map(
         &mut self,
         request: &MapRequest,
-        client: SocketAddr,
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<(u16, u32), ResultCode> {
@@ -92,7 +92,8 @@ impl Server {
         let failed = |failure: Failure| failure.result;
         self.authorize(&known, None, now).map_err(failed)?;
         if let Some(mapping) = known.first().and_then(|key| self.mappings.get(*key)).cloned() {
-            let mapping = self.refresh(Mapping { client, ..mapping }, lifetime, nat, now).map_err(failed)?;
+            let mapping = Mapping { client: arrival.from, asked_at: arrival.at.cloned(), ..mapping };
+            let mapping = self.refresh(mapping, lifetime, nat, now).map_err(failed)?;
             return Ok((mapping.external.port, mapping.remaining(now)));
         }
         let new = NewMapping {
@@ -114,7 +115,8 @@ impl Server {
                 nonce: None,
                 expires: now + Duration::from_secs(lifetime.into()),
                 filters: Vec::new(),
-                client,
+                client: arrival.from,
+                asked_at: arrival.at.cloned(),
                 is_third_party: false,
                 prefers_failure: false,
             });
@@ -152,12 +154,12 @@ impl Server {
     }
 }
 
-fn parse(payload: &[u8], transport: Transport, client: SocketAddr) -> Option<MapRequest> {
+fn parse(payload: &[u8], transport: Transport, client: IpAddr) -> Option<MapRequest> {
     let mut rest = payload.get(4..MAP_LENGTH)?;
     let port = u16::from_be_bytes(take(&mut rest)?);
     let suggested = u16::from_be_bytes(take(&mut rest)?);
     let lifetime = u32::from_be_bytes(take(&mut rest)?);
-    Some(MapRequest { transport, internal: Internal { address: client.ip(), port }, suggested, lifetime })
+    Some(MapRequest { transport, internal: Internal { address: client, port }, suggested, lifetime })
 }
 
 /// The whole request with another opcode and a result code (§3.5).

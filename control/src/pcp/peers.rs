@@ -1,4 +1,4 @@
-//! Nonces of outbound mappings that PEER made or manages (RFC 6887 §12.3). The mappings themselves are the NAT's. Bounded by the quota.
+//! Outbound mappings that PEER made or manages (RFC 6887 §12.3), with their nonces. The sessions themselves are the NAT's. Bounded by the quota.
 
 use super::mapping::{Internal, Nonce, Transport};
 use sixway_dataplane::Instant;
@@ -8,30 +8,50 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The five-tuple of an outbound mapping.
 pub(super) type Key = (Transport, Internal, Endpoint4);
 
+/// What is known of an outbound mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub(super) nonce: Nonce,
+    /// The outside endpoint.
+    pub(super) external: Endpoint4,
+    /// When it is forgotten.
+    pub(super) expires: Instant,
+}
+
+impl Peer {
+    /// Whole seconds until it is forgotten.
+    pub(super) fn remaining(&self, now: Instant) -> u32 {
+        u32::try_from(self.expires.since(now).as_secs()).unwrap_or(u32::MAX)
+    }
+}
+
 /// The table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peers {
-    nonces: BTreeMap<Key, (Nonce, Instant)>,
+    by_key: BTreeMap<Key, Peer>,
     by_expiry: BTreeSet<(Instant, Key)>,
 }
 
 impl Peers {
-    /// The nonce of a mapping, and when it is forgotten.
-    pub(super) fn get(&self, key: Key) -> Option<(Nonce, Instant)> {
-        self.nonces.get(&key).copied()
+    pub(super) fn get(&self, key: Key) -> Option<Peer> {
+        self.by_key.get(&key).copied()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.nonces.len()
+        self.by_key.len()
     }
 
-    /// Remembers a nonce until then; whether the mapping is new here.
-    pub(super) fn remember(&mut self, key: Key, nonce: Nonce, until: Instant) -> bool {
-        let before = self.nonces.insert(key, (nonce, until));
-        if let Some((_, before)) = before {
-            self.by_expiry.remove(&(before, key));
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Peer)> {
+        self.by_key.iter()
+    }
+
+    /// Remembers a mapping; whether it is new here.
+    pub(super) fn remember(&mut self, key: Key, peer: Peer) -> bool {
+        let before = self.by_key.insert(key, peer);
+        if let Some(before) = before {
+            self.by_expiry.remove(&(before.expires, key));
         }
-        self.by_expiry.insert((until, key));
+        self.by_expiry.insert((peer.expires, key));
         before.is_none()
     }
 
@@ -47,7 +67,7 @@ impl Peers {
             return None;
         }
         self.by_expiry.remove(&(at, key));
-        self.nonces.remove(&key);
+        self.by_key.remove(&key);
         Some(key)
     }
 }

@@ -1,12 +1,27 @@
 //! What survives a restart, and how clients learn of what did not (RFC 6887 §14.2).
 
 use super::map::NewMapping;
-use super::mapping::Mapping;
-use super::nat::{ControlledNat, Suggested};
+use super::mapping::{Internal, Mapping, Nonce, Transport};
+use super::nat::{ControlledNat, Suggested, WantedPeer};
+use super::peers::{self, Peer};
 use super::result_code::ResultCode;
 use super::server::Server;
 use core::time::Duration;
 use sixway_dataplane::Instant;
+use sixway_wire::{Endpoint4, Prefix4};
+
+/// What the next server is to know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The Epoch Time.
+    pub epoch: u32,
+    /// The external addresses; `None`: not known.
+    pub external: Option<Vec<Prefix4>>,
+    /// The mappings.
+    pub mappings: Vec<KeptMapping>,
+    /// The outbound mappings by PEER.
+    pub peers: Vec<KeptPeer>,
+}
 
 /// A mapping of an earlier server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +29,23 @@ pub struct KeptMapping {
     /// The mapping; its `expires` says nothing.
     pub mapping: Mapping,
     /// Seconds until it ends.
+    pub remaining: u32,
+}
+
+/// An outbound mapping by PEER of an earlier server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptPeer {
+    /// The transport protocol.
+    pub transport: Transport,
+    /// The inside endpoint.
+    pub internal: Internal,
+    /// The remote endpoint.
+    pub remote: Endpoint4,
+    /// The outside endpoint.
+    pub external: Endpoint4,
+    /// What its owner knows.
+    pub nonce: Nonce,
+    /// Seconds until it is forgotten.
     pub remaining: u32,
 }
 
@@ -29,20 +61,32 @@ pub struct Restored {
 }
 
 impl Server {
-    /// The mappings, for the next server.
-    pub fn kept(&self, now: Instant) -> Vec<KeptMapping> {
-        let kept =
+    /// What the next server is to know.
+    pub fn kept(&self, now: Instant) -> Kept {
+        let mapping =
             |mapping: &Mapping| KeptMapping { mapping: mapping.clone(), remaining: mapping.remaining(now) };
-        self.mappings.iter().map(kept).collect()
+        let peer = |(key, peer): (&peers::Key, &Peer)| {
+            let ((transport, internal, remote), Peer { nonce, external, .. }) = (*key, *peer);
+            KeptPeer { transport, internal, remote, external, nonce, remaining: peer.remaining(now) }
+        };
+        Kept {
+            epoch: self.epoch(now),
+            external: Some(self.settings.external.clone()),
+            mappings: self.mappings.iter().map(mapping).collect(),
+            peers: self.peers.iter().map(peer).collect(),
+        }
     }
 
-    /// Makes mappings of an earlier server again, with the same external endpoints if the NAT has them. If some are not as they were, the Epoch Time
-    /// begins again, and the clients of those that moved get mapping updates.
-    pub fn restore(&mut self, kept: Vec<KeptMapping>, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
+    /// Makes mappings of an earlier server again, with the same external endpoints if the NAT has them. If some are not as they were, or if the NAT
+    /// has other external addresses (§8.5), the Epoch Time begins again. The clients of mappings that moved get mapping updates, and those that want
+    /// no other external endpoint an error.
+    pub fn restore(&mut self, kept: Kept, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
         let mut restored = Restored::default();
-        for KeptMapping { mapping, remaining } in kept {
+        for KeptMapping { mapping, remaining } in kept.mappings {
             let before = (mapping.external, mapping.size);
             let key = (mapping.transport, mapping.internal);
+            let wants_no_other = mapping.prefers_failure && mapping.nonce.is_some();
+            let lost = wants_no_other.then(|| mapping.clone());
             match self.restore_one(mapping, remaining, nat, now) {
                 Ok(after) if after == before => restored.same += 1,
                 Ok(_) => {
@@ -51,13 +95,46 @@ impl Server {
                         self.updates.begin(key, now);
                     }
                 }
-                Err(_) => restored.lost += 1,
+                Err(why) => {
+                    restored.lost += 1;
+                    if let Some(lost) = lost.filter(|_| why == ResultCode::CannotProvideExternal) {
+                        self.updates.begin_lost(lost, now);
+                    }
+                }
             }
         }
-        if restored.moved + restored.lost > 0 {
+        for peer in kept.peers.into_iter().filter(|peer| peer.remaining > 0) {
+            match self.restore_peer(peer, nat, now) {
+                Some(external) if external == peer.external => restored.same += 1,
+                Some(_) => restored.moved += 1,
+                None => restored.lost += 1,
+            }
+        }
+        let is_elsewhere = kept.external.is_some_and(|external| external != self.settings.external);
+        if restored.moved + restored.lost > 0 || is_elsewhere {
             self.reset_epoch(now);
         }
         restored
+    }
+
+    /// The session that PEER made or manages, with its external endpoint: the one that was handed over, or one that is made again (§10.4).
+    fn restore_peer(
+        &mut self,
+        kept: KeptPeer,
+        nat: &mut dyn ControlledNat,
+        now: Instant,
+    ) -> Option<Endpoint4> {
+        let KeptPeer { transport, internal, remote, external, nonce, .. } = kept;
+        self.quota.left(self.settings.subscriber(internal.address)).ok()?;
+        if !self.settings.peer || !nat.serves(internal.address) {
+            return None;
+        }
+        let (address, port) = (Some(external.address), external.port);
+        let wanted = WantedPeer { transport, internal, remote, address, port };
+        let (external, lifetime) = nat.peer(&wanted).ok()?;
+        let expires = now + Duration::from_secs(lifetime.into());
+        self.remember_peer((transport, internal, remote), Peer { nonce, external, expires });
+        Some(external)
     }
 
     fn restore_one(
@@ -66,7 +143,7 @@ impl Server {
         remaining: u32,
         nat: &mut dyn ControlledNat,
         now: Instant,
-    ) -> Result<(sixway_wire::Endpoint4, u16), ResultCode> {
+    ) -> Result<(Endpoint4, u16), ResultCode> {
         let Mapping { transport, internal, external, size, .. } = mapping;
         if remaining == 0
             || !self.may_still_be(&mapping)
@@ -103,12 +180,24 @@ impl Server {
             && (!mapping.is_third_party || self.settings.may_speak_for_others(mapping.client.ip()))
     }
 
+    /// Begins again after a fault of its own: what it knows is made again, at the NAT as well, and the Epoch Time begins again, since something may
+    /// be missing (§8.5). What was counted is kept.
+    pub fn begin_again(&mut self, seed: u64, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
+        let kept = self.kept(now);
+        let counts = self.counts;
+        *self = Self::new(self.settings.clone(), 0, seed, now);
+        self.counts = counts;
+        let restored = self.restore(kept, nat, now);
+        self.reset_epoch(now);
+        restored
+    }
+
     /// The NAT has other external addresses: makes all mappings again.
     pub fn reopen(&mut self, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
         let kept = self.kept(now);
-        for KeptMapping { mapping, .. } in &kept {
+        for KeptMapping { mapping, .. } in &kept.mappings {
             self.end((mapping.transport, mapping.internal), nat);
         }
-        self.restore(kept, nat, now)
+        self.restore(Kept { peers: Vec::new(), ..kept }, nat, now)
     }
 }

@@ -59,13 +59,13 @@ pub(super) fn peer(request: &[u8], external: (u16, Endpoint4), lifetime: u32, ep
     octets
 }
 
-/// A MAP response without a request (§14.2).
-pub(super) fn update(mapping: &Mapping, lifetime: u32, epoch: u32) -> Vec<u8> {
+/// A MAP response without a request (§14.2); an error names the external endpoint that cannot be provided any more.
+pub(super) fn update(mapping: &Mapping, outcome: Failure, epoch: u32) -> Vec<u8> {
     let mut octets = vec![0; MAP_LENGTH];
     put(&mut octets, 0, &[VERSION, MAP]);
     put(&mut octets, HEADER, &mapping.nonce.map(|nonce| nonce.0).unwrap_or_default());
     put(&mut octets, HEADER + 12, &[mapping.transport.number()]);
-    set_header(&mut octets, (ResultCode::Success, lifetime), epoch);
+    set_header(&mut octets, (outcome.result, outcome.lifetime), epoch);
     let mut octets = assigned(octets, Some((mapping.internal.port, mapping.external)));
     if mapping.is_third_party {
         third_party(&mut octets, mapping.internal.address);

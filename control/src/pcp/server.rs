@@ -3,7 +3,7 @@
 use super::announce::{Announced, Schedule, Transmit};
 use super::client_rates::ClientRates;
 use super::counts::{Counts, Ignored};
-use super::mapping::{Internal, Mapping, Transport};
+use super::mapping::{AskedAt, Internal, Mapping, Transport};
 use super::mappings::{self, Mappings};
 use super::message::{HEADER, RESPONSE, VERSION};
 use super::nat::ControlledNat;
@@ -23,6 +23,8 @@ use sixway_dataplane::Instant;
 pub struct Arrival<'a> {
     /// From where.
     pub from: SocketAddr,
+    /// To where; `None`: not known.
+    pub at: Option<&'a AskedAt>,
     /// The payload of UDP.
     pub payload: &'a [u8],
 }
@@ -41,7 +43,7 @@ pub struct Server {
     pub(super) updates: Updates,
     pub(super) counts: Counts,
     /// How often what is [kept](Server::kept) was changed.
-    changes: u64,
+    pub(super) changes: u64,
 }
 
 impl Server {
@@ -64,7 +66,7 @@ impl Server {
         }
     }
 
-    /// How often a mapping or the Epoch Time was changed: with the same number, what is [kept](Server::kept) is the same.
+    /// How often a mapping, explicit or outbound, or the Epoch Time was changed: with the same number, what is [kept](Server::kept) is the same.
     pub const fn changes(&self) -> u64 {
         self.changes
     }
@@ -131,7 +133,7 @@ impl Server {
         self.rates.admit(self.settings.subscriber(from.ip()), now)?;
         self.handle_timeout(nat, now);
         if version == nat_pmp::VERSION && self.settings.nat_pmp && from.is_ipv4() {
-            let response = self.nat_pmp(from, payload, nat, now)?;
+            let response = self.nat_pmp(arrival, nat, now)?;
             self.counts.nat_pmp += 1;
             return Ok(vec![response]);
         }
@@ -139,7 +141,7 @@ impl Server {
             return Err(Ignored::Short);
         }
         let responses = if version == VERSION {
-            self.respond(from, payload, nat, now)
+            self.respond(arrival, nat, now)
         } else {
             Err(ResultCode::UnsuppVersion.into())
         };
@@ -150,21 +152,20 @@ impl Server {
 
     fn respond(
         &mut self,
-        from: SocketAddr,
-        payload: &[u8],
+        arrival: &Arrival<'_>,
         nat: &mut dyn ControlledNat,
         now: Instant,
     ) -> Result<Vec<Vec<u8>>, Failure> {
-        match Request::parse(payload, from.ip())? {
+        match Request::parse(arrival.payload, arrival.from.ip())? {
             Request::Announce(wants_prefix64) => {
-                let mut octets = response::announce(payload, self.epoch(now));
+                let mut octets = response::announce(arrival.payload, self.epoch(now));
                 if wants_prefix64 {
                     response::prefixes64(&mut octets, &self.settings.prefixes64);
                 }
                 Ok(vec![octets])
             }
-            Request::Map(request) => self.map(&request, (from, payload), nat, now),
-            Request::Peer(request) => self.peer(&request, (from, payload), nat, now),
+            Request::Map(request) => self.map(&request, arrival, nat, now),
+            Request::Peer(request) => self.peer(&request, arrival, nat, now),
         }
     }
 
@@ -222,6 +223,7 @@ impl Server {
     /// Puts a mapping into the table.
     pub(super) fn remember(&mut self, mapping: Mapping) {
         self.changes += 1;
+        self.updates.cancel((mapping.transport, mapping.internal));
         self.quota.add(self.settings.subscriber(mapping.internal.address), mapping.size.into());
         self.mappings.insert(mapping);
     }
@@ -257,11 +259,17 @@ impl Server {
                 self.updates.push(Announced::Everyone4, nat_pmp::announcement(address, epoch));
             }
         }
-        while let Some(key) = self.updates.take(now) {
-            if let Some(mapping) = self.mappings.get(key) {
-                let octets = response::update(mapping, mapping.remaining(now), epoch);
-                self.updates.push(Announced::Client(mapping.client), octets);
-            }
+        while let Some((key, lost)) = self.updates.take(now) {
+            let (mapping, outcome) = match (&lost, self.mappings.get(key)) {
+                (Some(lost), _) => (lost, Failure::from(ResultCode::CannotProvideExternal)),
+                (None, Some(mapping)) => {
+                    (mapping, Failure { result: ResultCode::Success, lifetime: mapping.remaining(now) })
+                }
+                (None, None) => continue,
+            };
+            let octets = response::update(mapping, outcome, epoch);
+            let to = Announced::Client(mapping.client, mapping.asked_at.clone());
+            self.updates.push(to, octets);
         }
         let waiting = self.updates.pop_message()?;
         self.counts.announced += 1;

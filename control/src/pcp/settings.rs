@@ -58,6 +58,8 @@ pub struct Settings {
     pub total_rate: Rate,
     /// Prefixes of NAT64s (RFC 7225).
     pub prefixes64: Vec<Rfc6052>,
+    /// All external addresses. When they are others, the Epoch Time begins again (RFC 6887 §8.5).
+    pub external: Vec<Prefix4>,
     /// The external address, if there is only one.
     pub external_address: Option<Ipv4Addr>,
 }
@@ -77,6 +79,7 @@ impl Default for Settings {
             rate: Rate { rate: 20, burst: 60 },
             total_rate: Rate { rate: 5_000, burst: 5_000 },
             prefixes64: Vec::new(),
+            external: Vec::new(),
             external_address: None,
         }
     }

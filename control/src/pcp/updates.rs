@@ -1,6 +1,7 @@
 //! Messages without a request that wait to be sent: announcements, and mapping updates (RFC 6887 §14.2).
 
 use super::announce::{Announced, Transmit};
+use super::mapping::Mapping;
 use super::mappings::Key;
 use core::time::Duration;
 use sixway_dataplane::Instant;
@@ -15,6 +16,8 @@ pub(super) struct Updates {
     due: BTreeSet<(Instant, Key)>,
     /// How many were sent, and when the next one is due.
     sent: BTreeMap<Key, (usize, Instant)>,
+    /// Mappings that have ended, since their clients want no other external endpoint.
+    lost: BTreeMap<Key, Mapping>,
     waiting: VecDeque<Transmit>,
 }
 
@@ -25,8 +28,16 @@ impl Updates {
         self.sent.insert(key, (0, now));
     }
 
+    /// The same for a mapping that has ended.
+    pub(super) fn begin_lost(&mut self, mapping: Mapping, now: Instant) {
+        let key = (mapping.transport, mapping.internal);
+        self.begin(key, now);
+        self.lost.insert(key, mapping);
+    }
+
     /// The client knows.
     pub(super) fn cancel(&mut self, key: Key) {
+        self.lost.remove(&key);
         if let Some((_, at)) = self.sent.remove(&key) {
             self.due.remove(&(at, key));
         }
@@ -36,8 +47,8 @@ impl Updates {
         if self.waiting.is_empty() { self.due.first().map(|(at, _)| *at) } else { Some(Instant::default()) }
     }
 
-    /// A mapping whose client is to be sent a message now.
-    pub(super) fn take(&mut self, now: Instant) -> Option<Key> {
+    /// A mapping whose client is to be sent a message now, and the mapping itself if it has ended.
+    pub(super) fn take(&mut self, now: Instant) -> Option<(Key, Option<Mapping>)> {
         let (at, key) = *self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.remove(&(at, key));
         let sent = self.sent.get(&key).map_or(0, |(sent, _)| *sent);
@@ -45,12 +56,13 @@ impl Updates {
             Some(pause) => {
                 self.due.insert((now + *pause, key));
                 self.sent.insert(key, (sent + 1, now + *pause));
+                Some((key, self.lost.get(&key).cloned()))
             }
             None => {
                 self.sent.remove(&key);
+                Some((key, self.lost.remove(&key)))
             }
         }
-        Some(key)
     }
 
     pub(super) fn push(&mut self, to: Announced, octets: Vec<u8>) {

@@ -207,3 +207,35 @@ fn a_host_of_a_nat64_asks_by_ipv6() {
     let reply = bench.ask(&Ask::map("2001:db8::7", TCP, 80).suggest("::", 0));
     assert_eq!((reply.port(), reply.internal_port()), (20_000, 80));
 }
+
+/// §7.4: CANNOT_PROVIDE_EXTERNAL and EXCESSIVE_REMOTE_PEERS MUST only be returned to requests that can have them.
+#[test]
+fn a_request_that_takes_any_external_endpoint_is_never_told_that_it_cannot_be_provided() {
+    let mut bench = Bench::new();
+    bench.nat.refuses = Some(Refusal::ExternalTaken);
+    let reply = bench.ask(&Ask::map(ALICE, TCP, 80).suggest("192.0.2.1", 8_080));
+    assert_eq!((reply.result(), reply.lifetime()), (ResultCode::NoResources, 30));
+    let exactly = Ask::map(ALICE, TCP, 80).suggest("192.0.2.1", 8_080).prefer_failure();
+    assert_eq!(bench.result(&exactly), ResultCode::CannotProvideExternal);
+}
+
+/// §11.3, 1: also if the mapping is static.
+#[test]
+fn with_prefer_failure_a_static_binding_must_have_the_suggested_external_endpoint() {
+    let mut bench = Bench::new();
+    bench.nat.add(Transport::Tcp, ALICE, 80, 8_080, ExistingKind::Static);
+    let ask = |port| Ask::map(ALICE, TCP, 80).suggest("192.0.2.1", port).prefer_failure();
+    assert_eq!(bench.result(&ask(9_000)), ResultCode::CannotProvideExternal);
+    let reply = bench.ask(&ask(8_080));
+    assert_eq!((reply.port(), reply.lifetime()), (8_080, u32::MAX));
+}
+
+/// §15.1: MAP deletes what MAP has made alone.
+#[test]
+fn map_does_not_delete_an_outbound_mapping_that_peer_has_made() {
+    let mut bench = Bench::new();
+    bench.ask(&Ask::peer(ALICE, TCP, 4_000, ("198.51.100.9", 443)));
+    let before = bench.nat.bindings.len();
+    assert_eq!(bench.result(&Ask::map(ALICE, TCP, 4_000).lifetime(0)), ResultCode::NotAuthorized);
+    assert_eq!((bench.nat.bindings.len(), bench.server.sizes().2), (before, 1));
+}

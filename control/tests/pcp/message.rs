@@ -166,3 +166,55 @@ fn every_result_code_has_the_lifetime_that_its_class_recommends() {
         assert_eq!(code.lifetime(), expected, "{code:?}");
     }
 }
+
+/// §7.1, §7.3, §11.1, §13.3: reserved bits of a request are ignored, and zero in the response.
+#[test]
+fn reserved_bits_are_ignored() {
+    let mut bench = Bench::new();
+    let plain = Ask::map(ALICE, TCP, 80).filter("198.51.100.0", 120, 0);
+    let mut ask = plain.clone();
+    let reserved = [2, 3, 37, 38, 39, 61, 64];
+    for at in reserved {
+        ask.octets[at] = 0xff;
+    }
+    let reply = bench.ask(&ask);
+    assert_eq!(reply.result(), ResultCode::Success);
+    assert_eq!((reply.0[2], &reply.0[37..40], reply.0[61], reply.0[64]), (0, &[0; 3][..], 0, 0));
+    assert_eq!(reply.map_options(), bench.ask(&plain).map_options());
+    let mut peer = Ask::peer(ALICE, TCP, 4_000, ("198.51.100.9", 443));
+    for at in [2, 3, 37, 38, 39, 62, 63] {
+        peer.octets[at] = 0xff;
+    }
+    let reply = bench.ask(&peer);
+    assert_eq!(
+        (reply.result(), &reply.0[37..40], &reply.0[62..64]),
+        (ResultCode::Success, &[0; 3][..], &[0; 2][..])
+    );
+}
+
+/// §5: ones in bits 81 to 96 alone do not make an IPv4 address.
+#[test]
+fn an_ipv4_mapped_address_is_known_by_all_of_its_96_bits() {
+    let mut bench = Bench::new();
+    let mut ask = Ask::announce(ALICE);
+    ask.octets[8] = 0x20;
+    let replies = bench.send(ALICE, &ask.octets).unwrap();
+    assert_eq!(replies[0].result(), ResultCode::AddressMismatch);
+    // Such an external address is an IPv6 address, which no NAT here has.
+    let mut ask = Ask::map(ALICE, TCP, 80).suggest("192.0.2.1", 8_080).prefer_failure();
+    ask.octets[44] = 0x20;
+    assert_eq!(bench.result(&ask), ResultCode::CannotProvideExternal);
+    assert!(bench.nat.bindings.is_empty());
+}
+
+/// §14.1.1: an ANNOUNCE request with options, or one that is malformed.
+#[test]
+fn an_announce_request_has_its_options_and_its_length_checked() {
+    let mut bench = Bench::new();
+    let optional = bench.ask(&Ask::announce(ALICE).option(222, b"abc"));
+    assert_eq!((optional.result(), optional.0.len()), (ResultCode::Success, 24));
+    assert_eq!(bench.result(&Ask::announce(ALICE).option(77, b"abc")), ResultCode::UnsuppOption);
+    // The Requested Lifetime is ignored.
+    assert_eq!(bench.ask(&Ask::announce(ALICE).lifetime(90)).lifetime(), 0);
+    assert_eq!(bench.send(ALICE, &Ask::announce(ALICE).octets[..20]).unwrap_err(), Ignored::Short);
+}

@@ -8,13 +8,14 @@ mod peer;
 mod port_set;
 mod prefix64;
 mod recovery;
+mod renumbering;
 mod simple_nat;
 mod threats;
 
 use core::net::{IpAddr, SocketAddr};
 use simple_nat::SimpleNat;
 use sixway_control::Instant;
-use sixway_control::pcp::{Arrival, Ignored, ResultCode, Server, Settings};
+use sixway_control::pcp::{Arrival, AskedAt, Ignored, ResultCode, Server, Settings, Transmit};
 
 const NOW: Instant = Instant::from_secs(1_000);
 const ALICE: &str = "192.168.1.2";
@@ -58,7 +59,8 @@ impl Bench {
 
     fn send(&mut self, client: &str, octets: &[u8]) -> Result<Vec<Reply>, Ignored> {
         let from = SocketAddr::new(client.parse().unwrap(), 40_000);
-        let replies = self.server.handle(&Arrival { from, payload: octets }, &mut self.nat, self.now)?;
+        let replies =
+            self.server.handle(&Arrival { from, at: None, payload: octets }, &mut self.nat, self.now)?;
         for reply in &replies {
             assert!(reply.len() <= 1_100, "a response is at most 1100 octets");
         }
@@ -75,6 +77,27 @@ impl Bench {
         assert_eq!(reply.0[2], 0);
         assert_eq!(reply.0.len() % 4, 0);
         reply
+    }
+
+    /// Asks at this interface and address of the server.
+    fn ask_at(&mut self, ask: &Ask, at: &AskedAt) -> Reply {
+        let from = SocketAddr::new(ask.client.parse().unwrap(), 40_000);
+        let arrival = Arrival { from, at: Some(at), payload: &ask.octets };
+        let mut replies = self.server.handle(&arrival, &mut self.nat, self.now).unwrap();
+        Reply(replies.remove(0))
+    }
+
+    /// All messages without a request until this many milliseconds have passed.
+    fn messages(&mut self, milliseconds: u64) -> Vec<Transmit> {
+        let (mut all, end) = (Vec::new(), Instant(self.now.0 + milliseconds * 1_000_000));
+        while let Some(next) = self.server.poll_timeout().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.server.handle_timeout(&mut self.nat, self.now);
+            while let Some(sent) = self.server.poll_transmit(self.now) {
+                all.push(sent);
+            }
+        }
+        all
     }
 
     fn result(&mut self, ask: &Ask) -> ResultCode {

@@ -1,10 +1,10 @@
 //! RFC 6887 §8.5, §14.2: what survives a restart, and mapping updates.
 
 use super::*;
-use sixway_control::pcp::{Announced, ExistingKind, KeptMapping, Restored, Transport, kept};
+use sixway_control::pcp::{Announced, ExistingKind, Kept, KeptMapping, Restored, Transport, kept};
 
 /// The next server, with what the last one kept.
-fn restart(bench: &Bench, kept: Vec<KeptMapping>, nat: SimpleNat) -> (Bench, Restored) {
+fn restart(bench: &Bench, kept: Kept, nat: SimpleNat) -> (Bench, Restored) {
     let epoch = bench.server.epoch(bench.now);
     let mut next = Bench { server: Server::new(Settings::default(), epoch, 8, NOW), nat, now: NOW };
     let restored = next.server.restore(kept, &mut next.nat, NOW);
@@ -41,26 +41,32 @@ fn mappings_and_the_epoch_survive_a_restart() {
 fn what_is_written_to_a_file_is_read_again_and_ages_meanwhile() {
     let mut bench = bench();
     bench.send(ALICE, &[0, 1, 0, 0, 0, 90, 0, 0, 0, 0, 28, 32]).unwrap();
+    bench.ask(&Ask::peer(ALICE, TCP, 4_000, ("198.51.100.9", 443)));
+    let at = AskedAt { interface: "eth1".into(), address: Some([192, 168, 1, 1].into()) };
+    bench.ask_at(&Ask::map(ALICE, TCP, 443), &at);
     let kept = bench.server.kept(bench.now);
-    let text = kept::write(5_000, 100, &kept);
+    assert_eq!(kept.mappings.iter().filter(|it| it.mapping.asked_at.as_ref() == Some(&at)).count(), 1);
+    let text = kept::write(5_000, &kept);
     let without_time = |kept: &KeptMapping| {
         let mut mapping = kept.mapping.clone();
         mapping.expires = Instant::default();
         (mapping, kept.remaining)
     };
-    let (epoch, read) = kept::read(&text, 5_000).unwrap();
-    assert_eq!(epoch, 100);
+    let read = kept::read(&text, 5_000).unwrap();
+    assert_eq!((read.epoch, &read.external, &read.peers), (100, &kept.external, &kept.peers));
     assert_eq!(
-        read.iter().map(without_time).collect::<Vec<_>>(),
-        kept.iter().map(without_time).collect::<Vec<_>>()
+        read.mappings.iter().map(without_time).collect::<Vec<_>>(),
+        kept.mappings.iter().map(without_time).collect::<Vec<_>>()
     );
-    let (epoch, later) = kept::read(&text, 5_030).unwrap();
-    assert_eq!((epoch, later[0].remaining), (130, kept[0].remaining - 30));
-    assert!(kept::read(&text, 90_000).unwrap().1.is_empty());
-    assert!(kept::read("sixway-pcp 2 1 1\n", 1).is_none());
+    let later = kept::read(&text, 5_030).unwrap();
+    assert_eq!((later.epoch, later.mappings[0].remaining), (130, kept.mappings[0].remaining - 30));
+    assert_eq!(later.peers[0].remaining, kept.peers[0].remaining - 30);
+    let ended = kept::read(&text, 90_000).unwrap();
+    assert!(ended.mappings.is_empty() && ended.peers.is_empty());
+    assert!(kept::read("sixway-pcp 3 1 1 -\n", 1).is_none());
     // Whatever is cut or changed, the other lines are read.
     let broken = text.replacen("tcp", "sctp", 1);
-    assert_eq!(kept::read(&broken, 5_000).unwrap().1.len(), kept.len() - 1);
+    assert_eq!(kept::read(&broken, 5_000).unwrap().mappings.len(), kept.mappings.len() - 1);
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn clients_whose_external_address_has_changed_get_three_updates() {
     while let Some(next) = bench.server.poll_timeout().filter(|next| *next <= end) {
         bench.now = bench.now.max(next);
         while let Some(sent) = bench.server.poll_transmit(bench.now) {
-            if let Announced::Client(client) = sent.to {
+            if let Announced::Client(client, _) = sent.to {
                 updates.push((
                     (bench.now.0 - now.0) / 1_000_000,
                     client.ip().to_string(),
@@ -114,7 +120,7 @@ fn a_client_that_asks_meanwhile_gets_no_further_updates() {
     bench.ask(&Ask::map(BOB, UDP, 5_000).port_set(3));
     bench.pass(1);
     while let Some(sent) = bench.server.poll_transmit(bench.now) {
-        assert!(!matches!(sent.to, Announced::Client(_)));
+        assert!(!matches!(sent.to, Announced::Client(_, _)));
     }
 }
 
@@ -122,9 +128,9 @@ fn a_client_that_asks_meanwhile_gets_no_further_updates() {
 fn what_was_kept_is_bounded_like_what_is_asked_for() {
     let bench = bench();
     let mut kept = bench.server.kept(bench.now);
-    kept[0].remaining = u32::MAX;
-    let twice = kept.iter().chain(&kept).cloned().collect();
-    let (mut next, restored) = restart(&bench, twice, SimpleNat::new());
+    kept.mappings[0].remaining = u32::MAX;
+    kept.mappings.extend(kept.mappings.clone());
+    let (mut next, restored) = restart(&bench, kept, SimpleNat::new());
     assert_eq!(restored, Restored { same: 2, moved: 0, lost: 2 });
     next.pass(86_401);
     assert!(next.nat.bindings.is_empty());
@@ -134,16 +140,16 @@ fn what_was_kept_is_bounded_like_what_is_asked_for() {
 #[test]
 fn a_damaged_file_begins_the_epoch_again() {
     let bench = bench();
-    let text = kept::write(5_000, 100, &bench.server.kept(bench.now));
-    assert_eq!(kept::read(&text, 5_000).unwrap().0, 100);
-    let (epoch, read) = kept::read(&text.replacen("tcp", "sctp", 1), 5_000).unwrap();
-    assert_eq!((epoch, read.len()), (0, 1));
+    let text = kept::write(5_000, &bench.server.kept(bench.now));
+    assert_eq!(kept::read(&text, 5_000).unwrap().epoch, 100);
+    let read = kept::read(&text.replacen("tcp", "sctp", 1), 5_000).unwrap();
+    assert_eq!((read.epoch, read.mappings.len()), (0, 1));
     // A line that was cut off is not read: of a filter's port 53 it might have kept the 5.
     for length in text.find('\n').unwrap() + 2..text.len() {
-        let (epoch, read) = kept::read(&text[..length], 5_000).unwrap();
+        let read = kept::read(&text[..length], 5_000).unwrap();
         let whole = text[..length].ends_with('\n');
-        assert!(whole || epoch == 0, "{length}");
-        assert_eq!(read.len(), text[..length].matches('\n').count() - 1, "{length}");
+        assert!(whole || read.epoch == 0, "{length}");
+        assert_eq!(read.mappings.len(), text[..length].matches('\n').count() - 1, "{length}");
     }
 }
 
@@ -179,7 +185,6 @@ fn only_what_is_kept_counts_as_a_change() {
     let mut bench = Bench::new();
     let before = bench.server.changes();
     bench.ask(&Ask::announce(ALICE));
-    bench.ask(&Ask::peer(ALICE, TCP, 500, ("198.51.100.1", 80)));
     bench.ask(&Ask::map(ALICE, TCP, 90).lifetime(0));
     bench.send(ALICE, &[0, 0]).unwrap();
     assert_eq!(bench.server.changes(), before);

@@ -116,7 +116,7 @@ fn requests_from_addresses_that_are_not_inside_are_ignored() {
     assert!(bench.nat.bindings.is_empty());
     let from = SocketAddr::new(ALICE.parse().unwrap(), 0);
     let payload = &Ask::announce(ALICE).octets[..];
-    assert!(bench.server.handle(&Arrival { from, payload }, &mut bench.nat, NOW).is_err());
+    assert!(bench.server.handle(&Arrival { from, at: None, payload }, &mut bench.nat, NOW).is_err());
 }
 
 /// An answer is hardly longer than its question: the header at most.
@@ -185,4 +185,68 @@ fn a_set_takes_as_much_of_the_rate_as_so_many_requests() {
     // Its renewal as well.
     bench.ask(&Ask::map(ALICE, UDP, 1_000).port_set(32));
     assert_eq!(bench.send(ALICE, &Ask::announce(ALICE).octets).unwrap_err(), Ignored::Rate);
+}
+
+/// §18.1.1, §15: a shorter lifetime, too, does not end sooner what outbound traffic keeps.
+#[test]
+fn a_short_lifetime_does_not_free_what_is_in_use() {
+    let mut bench = Bench::with(|settings| settings.lifetimes.least = core::time::Duration::from_secs(1));
+    bench.nat.add(Transport::Udp, ALICE, 5_000, 31_000, ExistingKind::Dynamic);
+    let ask = Ask::map(ALICE, UDP, 5_000);
+    assert_eq!(bench.ask(&ask).lifetime(), 3_600);
+    assert_eq!(bench.ask(&ask.clone().lifetime(1)).lifetime(), 200);
+    bench.pass(199);
+    assert_ne!(bench.ask(&Ask::map(BOB, UDP, 1).suggest("192.0.2.1", 31_000)).port(), 31_000);
+    // By NAT-PMP, which needs no nonce, neither.
+    bench.nat.add(Transport::Udp, ALICE, 6_000, 32_000, ExistingKind::Dynamic);
+    for lifetime in [90, 1, 0] {
+        bench.send(ALICE, &[0, 1, 0, 0, 0x17, 0x70, 0, 0, 0, 0, 0, lifetime]).unwrap();
+    }
+    assert_ne!(bench.ask(&Ask::map(BOB, UDP, 2).suggest("192.0.2.1", 32_000)).port(), 32_000);
+}
+
+/// §18.3.3: while a server that was restarted has not heard of its clients yet, nobody else gets their ports.
+#[test]
+fn a_mapping_is_not_taken_by_another_host_across_a_restart() {
+    let mut bench = Bench::new();
+    let port = bench.ask(&Ask::map(ALICE, TCP, 80)).port();
+    let kept = bench.server.kept(bench.now);
+    let mut next = Bench::new();
+    next.server.restore(kept, &mut next.nat, NOW);
+    let taken = next.ask(&Ask::map(BOB, TCP, 80).suggest("192.0.2.1", port));
+    assert_ne!(taken.port(), port);
+    assert_eq!(next.result(&Ask::map(ALICE, TCP, 80).nonce(99)), ResultCode::NotAuthorized);
+    assert_eq!(next.ask(&Ask::map(ALICE, TCP, 80)).port(), port);
+}
+
+/// §18.3.2: what an attacker who forges a host's address can take of it is bounded by the host's share, and its mappings stay its own.
+#[test]
+fn who_forges_an_address_does_not_change_the_mappings_of_its_owner() {
+    let mut bench = Bench::with(|settings| {
+        settings.mappings_per_subscriber = 5;
+        settings.rate.burst = 1_000;
+    });
+    let own = Ask::map(ALICE, TCP, 80);
+    let port = bench.ask(&own).port();
+    for forged in 1..=20 {
+        let _ = bench.send(ALICE, &Ask::map(ALICE, TCP, 1_000 + forged).nonce(99).octets);
+        let _ = bench.send(ALICE, &own.clone().nonce(99).lifetime(0).octets);
+        // By NAT-PMP: all mappings of the protocol are to be deleted.
+        let _ = bench.send(ALICE, &[0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
+    assert!(bench.server.sizes().1 <= 5);
+    assert_eq!(bench.ask(&own).port(), port);
+    assert_eq!(bench.result(&Ask::map(BOB, TCP, 80)), ResultCode::Success);
+}
+
+/// §18.2: without a security mechanism, the constraints of the simple model are in force from the start.
+#[test]
+fn by_default_nobody_speaks_for_others_and_lifetimes_are_bounded() {
+    let settings = Settings::default();
+    assert!(settings.third_party.is_empty());
+    assert_eq!(settings.lifetimes.least.as_secs(), 120);
+    assert_eq!(settings.lifetimes.most.as_secs(), 86_400);
+    assert!(
+        settings.mappings_per_subscriber > 0 && settings.max_mappings >= settings.mappings_per_subscriber
+    );
 }

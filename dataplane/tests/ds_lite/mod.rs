@@ -9,6 +9,7 @@ mod fragments;
 mod gso;
 mod model;
 mod operating;
+mod pcp;
 mod sessions;
 mod tunnel;
 mod workers;

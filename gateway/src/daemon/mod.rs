@@ -37,6 +37,7 @@ mod orphans;
 mod packet_filter;
 mod path_errors;
 mod pcp;
+mod pcp_faults;
 mod pcp_kept;
 mod pcp_leases;
 mod pcp_nat;

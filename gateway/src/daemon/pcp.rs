@@ -1,6 +1,7 @@
 //! The PCP server of a gateway: a thread with its sockets, which asks the workers for bindings.
 
 use super::error::RunError;
+use super::pcp_faults::{Fault, Faults};
 use super::pcp_kept::{KeptFile, seconds};
 use super::pcp_leases::InsideLeases;
 use super::pcp_nat::{Workers, WorkersNat};
@@ -17,14 +18,13 @@ use sixway_dataplane::engine::Engine;
 use sixway_dataplane::rates::Rate;
 use sixway_link::udp::Arrivals;
 use sixway_link::{Duty, Wake};
+use sixway_wire::Prefix4;
 use std::io;
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
-use tokio::sync::oneshot;
 
 /// How often interfaces are looked at, and what has changed is written to the file.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,12 +35,15 @@ const BATCHES: usize = 4;
 #[derive(Debug)]
 pub(super) struct ReadyServer {
     server: Server,
+    nat: WorkersNat<'static>,
     file: KeptFile,
     leases: Option<InsideLeases>,
+    seed: u64,
 }
 
 impl ReadyServer {
-    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports.
+    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports. While the pools have no address,
+    /// they stay in the file: with the address, the gateway is reloaded.
     pub(super) fn restore(
         (config, section): (&Config, &Section),
         engines: &mut [Engine],
@@ -57,14 +60,15 @@ impl ReadyServer {
         now: Instant,
         seed: u64,
     ) -> Self {
-        let (epoch, kept) = file.read().unwrap_or_default();
+        let kept = file.read();
+        let epoch = kept.as_ref().map_or(0, |kept| kept.epoch);
         let mut server = Server::new(settings(config, section), epoch, seed, now);
-        if !kept.is_empty() {
-            let mut nat = WorkersNat::new(config, Workers::Waiting(engines, now));
+        let mut nat = WorkersNat::new(config, Workers::Waiting(engines, now));
+        if let Some(kept) = kept.filter(|_| !external(config).is_empty()) {
             report(server.restore(kept, &mut nat, now));
         }
         let leases = section.lease_file.as_ref().map(|path| InsideLeases::new(path.clone(), file.leases()));
-        Self { server, file, leases }
+        Self { server, nat: nat.running(Vec::new()), file, leases, seed }
     }
 }
 
@@ -75,7 +79,6 @@ pub(super) struct PcpServer {
     end: Arc<AtomicBool>,
     wake: Wake,
     thread: Option<JoinHandle<()>>,
-    ended: oneshot::Receiver<String>,
 }
 
 impl PcpServer {
@@ -85,7 +88,7 @@ impl PcpServer {
     /// Another program has the port, or the kernel has no thread left.
     pub(super) fn start(
         (config, section): (&Config, &Section),
-        ReadyServer { server, file, leases }: ReadyServer,
+        ReadyServer { server, nat, file, leases, seed }: ReadyServer,
         posts: Vec<Post>,
         clock: Clock,
     ) -> Result<Self, RunError> {
@@ -99,41 +102,39 @@ impl PcpServer {
             }
         }
         let most = max_mappings(config, section);
-        let nat = WorkersNat::new(config, Workers::Running(posts));
+        let nat = nat.running(posts);
         let (end, wake) = (Arc::new(AtomicBool::new(false)), Wake::new().map_err(failed)?);
         let view = Arc::new(PcpView::default());
-        let (said, ended) = oneshot::channel();
-        let shared = (Arc::clone(&view), Arc::clone(&end), wake.clone());
+        let (mut task, faults) = (
+            Task {
+                server,
+                nat,
+                listeners,
+                file,
+                leases,
+                kept: None,
+                has_address: !external(config).is_empty(),
+                clock,
+                most,
+                seed,
+                faults: 0,
+                view: Arc::clone(&view),
+                end: Arc::clone(&end),
+                wake: wake.clone(),
+            },
+            Faults::default(),
+        );
         let run = move || {
             confine(Duty::Queries);
-            let why = match catch_unwind(AssertUnwindSafe(|| {
-                let (view, end, wake) = shared;
-                let mut task =
-                    Task { server, nat, listeners, file, leases, kept: None, clock, most, view, end, wake };
-                task.run()
-            })) {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => error.to_string(),
-                Err(_) => "its thread panicked; this is a defect of sixway, please report it".into(),
-            };
-            // Nothing listens at the end.
-            let _ = said.send(format!("pcp: {why}"));
+            task.keep_running(faults, Task::run);
         };
         let thread = Builder::new().name("pcp".into()).spawn(run).map_err(failed)?;
-        Ok(Self { view, end, wake, thread: Some(thread), ended })
+        Ok(Self { view, end, wake, thread: Some(thread) })
     }
 
     /// What the admin API sees.
     pub(super) fn view(&self) -> Arc<PcpView> {
         Arc::clone(&self.view)
-    }
-
-    /// Runs until the thread fails; returns why.
-    pub(super) async fn keep(&mut self) -> String {
-        match (&mut self.ended).await {
-            Ok(why) => why,
-            Err(_) => std::future::pending().await,
-        }
     }
 }
 
@@ -142,7 +143,7 @@ impl Drop for PcpServer {
         self.end.store(true, Ordering::Release);
         self.wake.wake();
         if let Some(thread) = self.thread.take() {
-            // A panic was reported already.
+            // Panics were reported already.
             let _ = thread.join();
         }
     }
@@ -151,6 +152,7 @@ impl Drop for PcpServer {
 fn report(Restored { same, moved, lost }: Restored) {
     let all = plural((same + moved + lost) as u64, "mapping");
     match (moved, lost) {
+        (0, 0) if same == 0 => {}
         (0, 0) => tracing::info!("pcp: kept {all}"),
         (_, _) => {
             tracing::warn!(
@@ -191,9 +193,20 @@ fn settings(config: &Config, section: &Section) -> Settings {
         subscriber_bits: section.subscriber_bits,
         rate: Rate { rate, burst: rate.saturating_mul(3) },
         prefixes64: config.nat64.iter().map(|nat64| nat64.prefix).collect(),
+        external: external(config),
         external_address: only,
         ..Settings::default()
     }
+}
+
+/// The addresses of the pools of which hosts can have mappings.
+fn external(config: &Config) -> Vec<Prefix4> {
+    let names = config.nat44.iter().map(|nat44| &nat44.pool).chain(config.nat64.iter().map(|it| &it.pool));
+    let pools = names.filter_map(|name| config.pool(name));
+    let mut all: Vec<_> = pools.flat_map(|pool| pool.addresses.iter().copied()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Mappings keep their ports without a packet: half of the smallest pool is left for what inside hosts do without asking.
@@ -219,14 +232,65 @@ struct Task {
     leases: Option<InsideLeases>,
     /// Changes until it was written.
     kept: Option<u64>,
+    /// Whether the pools have an address; without one there are no mappings.
+    has_address: bool,
     clock: Clock,
     most: u32,
+    seed: u64,
+    /// How often it began again.
+    faults: u64,
     view: Arc<PcpView>,
     end: Arc<AtomicBool>,
     wake: Wake,
 }
 
 impl Task {
+    /// Runs until the end, also after a panic: the workers translate whatever happens here.
+    fn keep_running(&mut self, mut faults: Faults, mut run: impl FnMut(&mut Self) -> io::Result<()>) {
+        let mut is_damaged = false;
+        while !self.end.load(Ordering::Acquire) {
+            let outcome = faults.watch(|| {
+                if is_damaged {
+                    self.begin_again();
+                    is_damaged = false;
+                }
+                run(self)
+            });
+            let Err((Fault { why, panicked }, pause)) = outcome else { return };
+            is_damaged |= panicked;
+            self.faults = faults.count();
+            let why = format!("the server begins again in {} s: {why}", pause.as_secs());
+            tracing::error!("pcp: {why}");
+            self.view.note_fault(self.faults, why);
+            self.pause(pause);
+        }
+    }
+
+    /// What the server knew is made again, and the bindings that it forgot while it panicked are given up.
+    fn begin_again(&mut self) {
+        let now = self.clock.now();
+        self.kept = None;
+        report(self.server.begin_again(self.seed, &mut self.nat, now));
+        let server = &self.server;
+        self.nat.close_others(|transport, internal| server.mapping(transport, internal).is_some());
+    }
+
+    /// Waits for this long, or for the end.
+    fn pause(&self, pause: Duration) {
+        let until = std::time::Instant::now() + pause;
+        while !self.end.load(Ordering::Acquire) {
+            let left = until.saturating_duration_since(std::time::Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            let mut waits = [PollFd::new(self.wake.fd(), PollFlags::POLLIN)];
+            let milliseconds = u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX);
+            if poll(&mut waits, PollTimeout::from(milliseconds)).is_err() {
+                std::thread::sleep(left.min(LOOK));
+            }
+        }
+    }
+
     fn run(&mut self) -> io::Result<()> {
         let mut arrivals = Arrivals::new();
         let mut look = self.clock.now();
@@ -251,18 +315,18 @@ impl Task {
     /// Writes the mappings, if there are others than at the last time.
     fn keep(&mut self) {
         let changes = self.server.changes();
-        if self.kept == Some(changes) {
+        if !self.has_address || self.kept == Some(changes) {
             return;
         }
         self.kept = Some(changes);
         let now = self.clock.now();
-        self.file.write(self.server.epoch(now), &self.server.kept(now));
+        self.file.write(&self.server.kept(now));
     }
 
     fn announce(&mut self, now: Instant) {
         while let Some(transmit) = self.server.poll_transmit(now) {
             for listener in &mut self.listeners {
-                listener.announce(&transmit.octets, transmit.to);
+                listener.announce(&transmit.octets, &transmit.to);
             }
         }
         self.listeners.iter_mut().for_each(Listener::send);
@@ -296,7 +360,8 @@ impl Task {
                 }
             }
             for (path, payload) in arrivals.iter() {
-                let arrival = Arrival { from: path.peer, payload };
+                let asked_at = listener.asked_at(*path);
+                let arrival = Arrival { from: path.peer, at: Some(&asked_at), payload };
                 let answers = self.server.handle(&arrival, &mut self.nat, self.clock.now());
                 for octets in answers.unwrap_or_default() {
                     listener.answer(&octets, *path);
@@ -332,7 +397,7 @@ impl Task {
         let closed = closed.into_iter().map(|it| {
             format!("{} {}: {}", it.interface, family(it), it.trouble.as_deref().unwrap_or("closed"))
         });
-        self.view.note(&self.server, self.most, (open.collect(), closed.collect()), now);
+        self.view.note(&self.server, self.most, (open.collect(), closed.collect()), self.faults, now);
     }
 }
 
@@ -340,6 +405,7 @@ impl Task {
 mod tests {
     use super::*;
     use crate::daemon::engines;
+    use sixway_control::pcp::{ControlledNat as _, ExistingKind, Internal, Transport, Wanted};
     use sixway_dataplane::nat::Selection;
     use std::path::Path;
 
@@ -380,9 +446,9 @@ mod tests {
             let client = std::net::Ipv4Addr::new(192, 168, 1, host);
             let (from, payload) = ((client, 40_000).into(), map(client));
             let mut nat = WorkersNat::new(&config, Workers::Waiting(&mut before, now));
-            first.server.handle(&Arrival { from, payload: &payload }, &mut nat, now).unwrap();
+            first.server.handle(&Arrival { from, at: None, payload: &payload }, &mut nat, now).unwrap();
         }
-        first.file.write(first.server.epoch(now), &first.server.kept(now));
+        first.file.write(&first.server.kept(now));
 
         let mut after = fresh();
         ReadyServer::restore_from(file(), both, &mut after, now, 1);
@@ -390,6 +456,111 @@ mod tests {
         before.sort();
         after.sort();
         assert_eq!((before.len(), &before), (20, &after));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// An interface that the pool follows gets its address after the gateway has started, as with PPP.
+    #[test]
+    fn mappings_wait_in_the_file_while_the_pool_has_no_address() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-waits-{}", std::process::id()));
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let mut parse = |text: &str| Config::parse("f", text, &Default::default(), &mut no_file).unwrap().0;
+        let with = parse(TEXT);
+        let without = parse(&TEXT.replace("addresses = [\"192.0.2.1\"]", "interface = \"ppp0\""));
+        let now = Instant::from_secs(10);
+        let file = || KeptFile::new(&directory, "sixway");
+        let ready = |config: &Config| {
+            let mut engines = engines::engines(config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+            let section = config.pcp.as_ref().unwrap();
+            let mut ready = ReadyServer::restore_from(file(), (config, section), &mut engines, now, 1);
+            let client = std::net::Ipv4Addr::new(192, 168, 1, 2);
+            let (from, payload) = ((client, 40_000).into(), map(client));
+            let restored = ready.server.sizes().0;
+            let mut nat = WorkersNat::new(config, Workers::Waiting(&mut engines, now));
+            ready.server.handle(&Arrival { from, at: None, payload: &payload }, &mut nat, now).unwrap();
+            (ready, restored)
+        };
+        let (mut first, _) = ready(&with);
+        first.file.write(&first.server.kept(now));
+        let (waiting, restored) = ready(&without);
+        assert_eq!((restored, waiting.server.sizes().0, external(&without).len()), (0, 0, 0));
+        let mut task = Task {
+            server: waiting.server,
+            nat: waiting.nat,
+            listeners: Vec::new(),
+            file: waiting.file,
+            kept: None,
+            has_address: !external(&without).is_empty(),
+            clock: Clock::start(),
+            most: 100,
+            seed: 1,
+            faults: 0,
+            view: Arc::default(),
+            end: Arc::default(),
+            wake: Wake::new().unwrap(),
+        };
+        task.keep();
+        assert_eq!(ready(&with).1, 1, "the file was not written without an address");
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// A panic ends neither the gateway nor a mapping, and leaves no binding that nobody knows of.
+    #[test]
+    fn after_a_panic_the_server_begins_again_with_its_mappings() {
+        let directory = std::env::temp_dir().join(format!("sixway-pcp-panic-{}", std::process::id()));
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", TEXT, &Default::default(), &mut no_file).unwrap().0;
+        let section = config.pcp.as_ref().unwrap();
+        let clock = Clock::start();
+        let engines = engines::engines(&config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+        let workers = Workers::Waiting(Box::leak(engines.into_boxed_slice()), clock.now());
+        let mut task = Task {
+            server: Server::new(settings(&config, section), 1_000, 1, clock.now()),
+            nat: WorkersNat::new(&config, workers),
+            listeners: Vec::new(),
+            file: KeptFile::new(&directory, "sixway"),
+            kept: None,
+            has_address: true,
+            clock,
+            most: 100,
+            seed: 1,
+            faults: 0,
+            view: Arc::default(),
+            end: Arc::default(),
+            wake: Wake::new().unwrap(),
+        };
+        let client = std::net::Ipv4Addr::new(192, 168, 1, 2);
+        let (from, payload) = ((client, 40_000).into(), map(client));
+        let arrival = Arrival { from, at: None, payload: &payload };
+        task.server.handle(&arrival, &mut task.nat, clock.now()).unwrap();
+        task.look(clock.now());
+        let at = |port| Internal { address: client.into(), port };
+        let mapped = task.nat.find(Transport::Tcp, at(80)).unwrap();
+        assert!(task.server.epoch(clock.now()) >= 1_000);
+
+        let mut runs = 0;
+        task.keep_running(Faults::default(), |task| {
+            runs += 1;
+            if runs == 1 {
+                // The NAT has made it, and the server has not noted it yet.
+                let (transport, internal) = (Transport::Tcp, at(81));
+                let (address, port, exactly, filters) = (None, 0, false, &[][..]);
+                task.nat.open(&Wanted { transport, internal, address, port, exactly, filters }).unwrap();
+                panic!("of a test");
+            }
+            Ok(())
+        });
+        assert_eq!((runs, task.server.mappings().count()), (2, 1));
+        let after = task.nat.find(Transport::Tcp, at(80)).unwrap();
+        assert_eq!((after.external, after.kind), (mapped.external, ExistingKind::Explicit));
+        assert_eq!(task.nat.find(Transport::Tcp, at(81)), None);
+        assert!(task.server.epoch(clock.now()) < 1_000, "clients renew what may be missing");
+        let row = task.view.row();
+        assert!(row.waits.len() == 1 && row.waits[0].contains("panicked"), "{:?}", row.waits);
+        assert!(row.counters.iter().any(|counter| counter.name == "faults" && counter.value == 1));
+        // It is written again, with the Epoch Time.
+        task.keep();
+        assert!(task.file.read().unwrap().epoch < 1_000);
         std::fs::remove_dir_all(directory).unwrap();
     }
 

@@ -1,6 +1,6 @@
 //! The mappings of the PCP server and its Epoch Time, for its next start: after a reload, an upgrade, a sudden end or a restart of the host.
 
-use sixway_control::pcp::{KeptMapping, kept};
+use sixway_control::pcp::{Kept, kept};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -37,7 +37,7 @@ impl KeptFile {
     }
 
     /// What the last server left: its Epoch Time as it is now, and mappings. `None`: nothing.
-    pub(super) fn read(&self) -> Option<(u32, Vec<KeptMapping>)> {
+    pub(super) fn read(&self) -> Option<Kept> {
         let length = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?.len();
         if length > LONGEST {
             return None;
@@ -46,8 +46,8 @@ impl KeptFile {
     }
 
     /// Writes it. A failure costs mappings and the Epoch Time at the next start.
-    pub(super) fn write(&mut self, epoch: u32, kept: &[KeptMapping]) {
-        let written = self.replace(&kept::write(seconds(), epoch, kept));
+    pub(super) fn write(&mut self, kept: &Kept) {
+        let written = self.replace(&kept::write(seconds(), kept));
         if let (Err(error), false) = (&written, self.failed) {
             let path = self.path.display();
             tracing::warn!(
@@ -88,7 +88,7 @@ mod tests {
             fs::write(&left, "of an earlier process").unwrap();
             fs::set_permissions(&left, fs::Permissions::from_mode(0o666)).unwrap();
         }
-        KeptFile::new(&directory, "gateway").write(77, &[]);
+        KeptFile::new(&directory, "gateway").write(&Kept::default());
         let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         let entries = fs::read_dir(&directory).unwrap().count();
         fs::remove_dir_all(directory).unwrap();
@@ -100,8 +100,8 @@ mod tests {
         let directory = std::env::temp_dir().join(format!("sixway-pcp-{}", std::process::id()));
         let mut file = KeptFile::new(&directory, "gateway");
         assert!(file.read().is_none());
-        file.write(77, &[]);
-        assert!((77..=79).contains(&file.read().unwrap().0));
+        file.write(&Kept { epoch: 77, ..Kept::default() });
+        assert!((77..=79).contains(&file.read().unwrap().epoch));
         fs::write(directory.join("gateway.pcp"), "something else\n").unwrap();
         assert!(file.read().is_none());
         fs::remove_dir_all(directory).unwrap();

@@ -12,6 +12,8 @@ use sixway_dataplane::nat::{
     BoundEndpoint, ExplicitBinding, Inside, Named, NatProtocol, NotBound, RemoteFilter, WantedOutside,
 };
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
+use std::collections::BTreeSet;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -56,6 +58,14 @@ pub(super) struct WorkersNat<'e> {
     workers: Workers<'e>,
     nat64: Vec<(u16, Vec<Prefix6>)>,
     nat44: Option<(u16, Vec<Prefix4>)>,
+    /// The bindings that are kept for the server. Bounded by its mappings.
+    kept: BTreeSet<(Transport, Internal)>,
+}
+
+impl fmt::Debug for WorkersNat<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkersNat").field("kept", &self.kept.len()).finish_non_exhaustive()
+    }
 }
 
 impl<'e> WorkersNat<'e> {
@@ -64,7 +74,21 @@ impl<'e> WorkersNat<'e> {
         let nat64 = config.nat64.iter().zip(0..).map(|(nat64, number)| (number, nat64.inside.clone()));
         let nat64: Vec<_> = nat64.collect();
         let next = nat64.len() as u16;
-        Self { workers, nat44: config.nat44.as_ref().map(|nat44| (next, nat44.inside.clone())), nat64 }
+        let nat44 = config.nat44.as_ref().map(|nat44| (next, nat44.inside.clone()));
+        Self { workers, nat44, nat64, kept: BTreeSet::new() }
+    }
+
+    /// Gives up the bindings of which the server knows nothing.
+    pub(super) fn close_others(&mut self, is_known: impl Fn(Transport, Internal) -> bool) {
+        let others: Vec<_> = self.kept.iter().copied().filter(|it| !is_known(it.0, it.1)).collect();
+        for (transport, internal) in others {
+            self.close(transport, internal);
+        }
+    }
+
+    /// The same at the workers, now that they run.
+    pub(super) fn running(self, posts: Vec<Post>) -> WorkersNat<'static> {
+        WorkersNat { workers: Workers::Running(posts), nat64: self.nat64, nat44: self.nat44, kept: self.kept }
     }
 
     /// The translator of a host.
@@ -116,6 +140,9 @@ impl ControlledNat for WorkersNat<'_> {
         });
         match self.ask_owner(wanted.internal.address, &request)? {
             ExplicitAnswer::Bound(BoundEndpoint { outside, is_static, used_for, .. }) => {
+                if !is_static {
+                    self.kept.insert((wanted.transport, wanted.internal));
+                }
                 Ok(Opened { external: outside.0, is_static, used_for })
             }
             _ => Err(Refusal::Full),
@@ -123,6 +150,7 @@ impl ControlledNat for WorkersNat<'_> {
     }
 
     fn close(&mut self, transport: Transport, internal: Internal) -> Closed {
+        self.kept.remove(&(transport, internal));
         let request = ExplicitRequest::Release(protocol(transport), named(internal));
         for _ in 0..RELEASES {
             match self.ask_owner(internal.address, &request) {
@@ -199,4 +227,45 @@ const fn is_global(address: Ipv6Addr) -> bool {
         || address.is_unspecified()
         || address.is_loopback()
         || address.is_unicast_link_local())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+    use std::path::Path;
+
+    const TEXT: &str = r#"
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8:ffff::1"
+[[pool]]
+name = "public"
+addresses = ["192.0.2.1"]
+[[pool]]
+name = "b4s"
+addresses = ["192.0.2.2"]
+[nat44]
+inside = ["192.168.0.0/16"]
+pool = "public"
+[ds_lite]
+role = "aftr"
+addresses = ["2001:db8:ffff::2"]
+clients = ["2001:db8:b4::/48"]
+pool = "b4s"
+[pcp]
+interfaces = ["eth1"]
+"#;
+
+    /// RFC 6887 §18.1.1: another administrative domain's hosts, who come by softwires, have nothing by this server; nor do B4s.
+    #[test]
+    fn neither_b4s_nor_the_hosts_behind_them_are_served() {
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", TEXT, &Default::default(), &mut no_file).unwrap().0;
+        let nat = WorkersNat::new(&config, Workers::Running(Vec::new()));
+        for host in ["2001:db8:b4:100::1", "192.0.0.2", "10.0.0.5", "2001:db8:ffff::2", "192.0.0.1"] {
+            assert!(!nat.serves(host.parse().unwrap()), "{host}");
+        }
+        assert!(nat.serves("192.168.1.2".parse().unwrap()));
+    }
 }

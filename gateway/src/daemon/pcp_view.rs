@@ -9,6 +9,9 @@ use std::sync::{Mutex, PoisonError};
 /// Mappings that are shown.
 const SHOWN: usize = 1_000;
 
+/// The counter of [faults](super::pcp_faults).
+const FAULTS: &str = "faults";
+
 /// What is seen of the PCP server.
 #[derive(Debug, Default)]
 pub(super) struct PcpView(Mutex<PcpRow>);
@@ -20,6 +23,7 @@ impl PcpView {
         server: &Server,
         most: u32,
         listeners: (Vec<String>, Vec<String>),
+        faults: u64,
         now: Instant,
     ) {
         let (mappings, ports, peers) = server.sizes();
@@ -32,9 +36,18 @@ impl PcpView {
             max_mappings: most.into(),
             peers: peers as u64,
             table: server.mappings().take(SHOWN).map(|mapping| mapping_row(mapping, now)).collect(),
-            ..counted(server.counts())
+            ..counted(server.counts(), faults)
         };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = row;
+    }
+
+    /// The server does not run at the moment.
+    pub(super) fn note_fault(&self, faults: u64, why: String) {
+        let mut row = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (row.interfaces, row.waits) = (Vec::new(), vec![why]);
+        if let Some(counter) = row.counters.iter_mut().find(|counter| counter.name == FAULTS) {
+            counter.value = faults;
+        }
     }
 
     /// The row of the admin API.
@@ -43,7 +56,7 @@ impl PcpView {
     }
 }
 
-fn counted(counts: &Counts) -> PcpRow {
+fn counted(counts: &Counts, faults: u64) -> PcpRow {
     let row = |name: &str, help: &str, value| CountedRow { name: name.into(), help: help.into(), value };
     let result = |code: &ResultCode| row(code.name(), "RFC 6887 §7.4", counts.of(*code));
     let ignored = |reason: &Ignored| row(reason.name(), help(*reason), counts.ignored(*reason));
@@ -54,6 +67,7 @@ fn counted(counts: &Counts) -> PcpRow {
             row("nat_pmp", "Requests by NAT-PMP that were answered.", counts.nat_pmp),
             row("expired", "Mappings that ended since they were not renewed.", counts.expired),
             row("announced", "Announcements and mapping updates that were sent.", counts.announced),
+            row(FAULTS, "How often the server began again after a fault of its own.", faults),
         ],
         ..PcpRow::default()
     }

@@ -61,6 +61,7 @@ impl Gateway {
         found.extend(problems::silent_aftrs(&silent));
         found.extend(status.dns64.iter().flat_map(problems::dns64));
         found.extend(status.teredo_server.iter().flat_map(problems::teredo_server));
+        found.extend(self.pcp_row().iter().flat_map(problems::pcp));
         let (sockets, missing) = {
             let tunnels = self.tunnels();
             (tunnels.udp_troubles.clone(), tunnels.udp_missing.clone())

@@ -98,7 +98,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     // Behind those of the main device, of which each worker has one at least.
     queues.0.extend(environment.host.take_realm_queues());
     let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
-    let (mut dns64, mut teredo, mut pcp) = environment.begin(start, &mut threads)?;
+    let (mut dns64, mut teredo, pcp) = environment.begin(start, &mut threads)?;
     let facts = environment.facts(config, device);
     dns64_kept::forget(start);
     say_ready(
@@ -127,7 +127,6 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
         error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64, &gateway, &mut dns64_reloaded) => Ending::Whole(Err(RunError::Dns64(error))),
         error = serve_teredo(&mut teredo) => Ending::Whole(Err(RunError::Teredo(error))),
-        error = serve_pcp(&mut pcp) => Ending::Whole(Err(RunError::Pcp(error))),
         () = serve::admin(sockets.admin, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = serve::metrics(sockets.metrics, Arc::clone(&gateway)) => Ending::Whole(Ok(())),
         () = gateway.watch() => Ending::Whole(Ok(())),
@@ -190,14 +189,6 @@ async fn keep(
 async fn serve_teredo(teredo: &mut Option<TeredoServer>) -> String {
     match teredo {
         Some(teredo) => teredo.keep().await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Runs until the thread of the PCP server fails; returns why.
-async fn serve_pcp(pcp: &mut Option<PcpServer>) -> String {
-    match pcp {
-        Some(pcp) => pcp.keep().await,
         None => std::future::pending().await,
     }
 }

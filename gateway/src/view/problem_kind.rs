@@ -76,6 +76,8 @@ problems! {
     Teredo = "teredo",
     /// An address of the Teredo server is not on this host, or another program has its port (errors), it is over its total rate, or discards most of many datagrams, within the last minute.
     TeredoServer = "teredo_server",
+    /// A socket of the PCP server is not open, or the server had a fault and begins again.
+    Pcp = "pcp",
     /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
     FastPath = "fast_path",
     /// The lease file of a concentrator or host of 4over6 cannot be written, or Kea's cannot be read.

@@ -32,6 +32,8 @@ mod one_address;
 mod package;
 mod path_mtu;
 mod pcp;
+mod pcp_changes;
+mod pcp_clients;
 mod peers;
 mod pools;
 mod queues;
@@ -232,6 +234,8 @@ fn all() -> Vec<Interop> {
         nat44_programs::TESTS,
         one_address::TESTS,
         pcp::TESTS,
+        pcp_changes::TESTS,
+        pcp_clients::TESTS,
         pools::TESTS,
         queues::TESTS,
         realms::TESTS,

@@ -29,7 +29,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("a_host_of_a_nat64_makes_a_mapping_by_pcp_over_ipv6", &["sixway", "nginx", "curl"], nat64),
 ];
 
-const SIXWAY: &str = r#"[gateway]
+pub const SIXWAY: &str = r#"[gateway]
 ipv4_address = "192.0.2.14"
 workers = 2
 
@@ -45,7 +45,7 @@ pool = "public"
 interfaces = ["in0", "in1"]
 "#;
 
-const NAT64: &str = r#"[gateway]
+pub const NAT64: &str = r#"[gateway]
 ipv4_address = "192.0.2.14"
 ipv6_address = "2001:db8:1::64"
 workers = 2
@@ -186,7 +186,7 @@ fn exchange_from(source: &str, gateway: &str, request: &[u8], within: Duration) 
 }
 
 /// A MAP request of five minutes for TCP port 80.
-fn map(client: &str, suggested: u16) -> Vec<u8> {
+pub fn map(client: &str, suggested: u16) -> Vec<u8> {
     let octets = |address: IpAddr| match address {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
         IpAddr::V6(address) => address.octets(),
