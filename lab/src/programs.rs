@@ -1,6 +1,7 @@
 //! The programs that the lab drives, and the Debian packages that have them.
 
 use crate::failure::{Asking as _, Failure, Result};
+use crate::guest;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dhclient", "isc-dhcp-client"),
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
+    (guest::UEFI[0], "ovmf"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.
