@@ -20,7 +20,7 @@ pub const UEFI: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/O
 pub enum Start<'a> {
     /// Its BIOS starts the boot loader of this USB stick, a file that it may write.
     Bios(&'a Path),
-    /// The same by UEFI, with Secure Boot.
+    /// UEFI with Secure Boot starts the boot loader of this disk, which is virtio: the firmware reads emulated USB slowly.
     SecureUefi(&'a Path),
     /// A kernel, its first files and its command line, as from another boot loader or over the network.
     Kernel(&'a Path, &'a Path, &'a str),
@@ -55,8 +55,12 @@ impl<'n> Computer<'n> {
         qemu.args(["-accel", "tcg", "-smp", "1", "-nodefaults", "-no-user-config", "-no-reboot"]);
         qemu.args(["-display", "none", "-vga", "std", "-serial", "stdio", "-m"]).arg(format!("{memory}M"));
         match start {
-            Start::Bios(stick) => plug_in(&mut qemu, stick),
+            Start::Bios(stick) => {
+                has_disk(&mut qemu, stick);
+                qemu.args(["-device", "qemu-xhci", "-device", "usb-storage,drive=stick,bootindex=0"]);
+            }
             Start::SecureUefi(stick) => {
+                has_disk(&mut qemu, stick);
                 let variables = folder.join("variables");
                 let [code, initial] = UEFI;
                 std::fs::copy(initial, &variables).asking(|| format!("copying {initial}"))?;
@@ -68,7 +72,7 @@ impl<'n> Computer<'n> {
                 ]);
                 qemu.args(["-drive", &format!("if=pflash,format=raw,unit=0,readonly=on,file={code}")]);
                 qemu.args(["-drive", "if=pflash,format=raw,unit=1,file=variables"]);
-                plug_in(&mut qemu, stick);
+                qemu.args(["-device", "virtio-blk-pci,drive=stick,bootindex=0"]);
             }
             Start::Kernel(kernel, files, words) => {
                 qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(files).args(["-append", words]);
@@ -144,8 +148,6 @@ impl<'n> Computer<'n> {
     }
 }
 
-fn plug_in(qemu: &mut Command, stick: &Path) {
-    qemu.args(["-device", "qemu-xhci", "-drive"]);
-    qemu.arg(format!("if=none,id=stick,format=raw,file={}", stick.display()));
-    qemu.args(["-device", "usb-storage,drive=stick,bootindex=0"]);
+fn has_disk(qemu: &mut Command, disk: &Path) {
+    qemu.arg("-drive").arg(format!("if=none,id=stick,format=raw,file={}", disk.display()));
 }

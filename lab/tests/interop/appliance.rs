@@ -51,6 +51,9 @@ const SHORT: Duration = Duration::from_secs(15);
 /// What it is to run in, in MiB.
 const MEMORY: u32 = 128;
 
+/// GRUB, which UEFI starts, needs more.
+const UEFI_MEMORY: u32 = 384;
+
 /// A server of the IPv4 Internet, and how IPv6 hosts address it.
 const FAR4: &str = "1.2.3.4";
 const FAR6: &str = "64:ff9b::102:304";
@@ -376,7 +379,7 @@ fn by_uefi() -> Result<()> {
     let (network, taps) = home()?;
     let stick = network.folder().join("stick.img");
     std::fs::copy(image("sixway.img"), &stick).asking(|| "copying the image".to_owned())?;
-    let mut computer = Computer::start(&network, "gateway", Start::SecureUefi(&stick), &taps, 256)?;
+    let mut computer = Computer::start(&network, "gateway", Start::SecureUefi(&stick), &taps, UEFI_MEMORY)?;
     computer.hear("Choice: ", PATIENCE)?;
     computer.write_line("7")?;
     computer.write_line("dmesg | grep 'ecure boot'")?;
