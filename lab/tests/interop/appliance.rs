@@ -45,12 +45,14 @@ pub const BOOTS: &[Interop] = &[
 ];
 
 /// How long a start takes at most: emulated, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const SHORT: Duration = Duration::from_secs(15);
 
-/// What it is to run in, in MiB.
-const MEMORY: u32 = 128;
+/// The least that it is to run in, in MiB.
+const LEAST: u32 = 128;
 
+/// With all that a site can have, so that it does not have to read its programs again and again.
+const ENOUGH: u32 = 192;
 /// GRUB, which UEFI starts, needs more.
 const UEFI_MEMORY: u32 = 384;
 
@@ -108,6 +110,7 @@ impl Menu {
         shell.arg(project().join("packaging/appliance").join(script));
         shell.env("PATH", format!("{}:{path}", self.folder.join("bin").display()));
         shell.env("LIBRARY", project().join("packaging/appliance"));
+        shell.env("SOCKET", self.folder.join("input"));
         for (name, file) in
             [("INPUT", "input"), ("STORE", "store"), ("NET", "net"), ("CMDLINE", "cmdline"), ("RUN", "run")]
         {
@@ -318,7 +321,7 @@ fn from_a_stick() -> Result<()> {
     provide(&network)?;
     let stick = network.folder().join("stick.img");
     std::fs::copy(image("sixway.img"), &stick).asking(|| "copying the image".to_owned())?;
-    let mut computer = Computer::start(&network, "gateway", Start::Bios(&stick), &taps, MEMORY)?;
+    let mut computer = Computer::start(&network, "gateway", Start::Bios(&stick), &taps, ENOUGH)?;
     let menu = computer.hear("Choice: ", PATIENCE)?;
     assert!(menu.contains("Not running: the appliance is not set up yet"), "{menu}");
     for (line, question) in [
@@ -343,11 +346,11 @@ fn from_a_stick() -> Result<()> {
     let available = shown
         .lines()
         .find_map(|line| line.strip_suffix(" MB of it available")?.rsplit(' ').next()?.parse::<u32>().ok());
-    assert!(available.is_some_and(|available| available >= MEMORY / 4), "{shown}");
+    assert!(available.is_some_and(|available| available >= ENOUGH / 4), "{shown}");
     has_lease(&network)?;
     forwards(&network)?;
     computer.cut_power()?;
-    let mut computer = Computer::start(&network, "gateway", Start::Bios(&stick), &taps, MEMORY)?;
+    let mut computer = Computer::start(&network, "gateway", Start::Bios(&stick), &taps, ENOUGH)?;
     let menu = computer.hear("Choice: ", PATIENCE)?;
     assert!(menu.contains("Set up: eth"), "{menu}");
     forwards(&network)
@@ -363,7 +366,7 @@ fn by_command_line() -> Result<()> {
     );
     let (kernel, files) = (image("vmlinuz"), image("initrd.img"));
     let start = Start::Kernel(&kernel, &files, &words);
-    let mut computer = Computer::start(&network, "gateway", start, &taps, MEMORY)?;
+    let mut computer = Computer::start(&network, "gateway", start, &taps, LEAST)?;
     reaches(&network, SERVER6)?;
     has_lease(&network)?;
     forwards(&network)?;
@@ -371,7 +374,7 @@ fn by_command_line() -> Result<()> {
     computer.write_line("9")?;
     computer.hear("Power off", SHORT)?;
     computer.write_line("yes")?;
-    interrupt::wait_until(SHORT, "the end of the computer", || Ok(!computer.is_on()?))
+    interrupt::wait_until(PATIENCE, "the end of the computer", || Ok(!computer.is_on()?))
 }
 
 /// The firmware starts what is signed alone, and so does the kernel with its modules.
