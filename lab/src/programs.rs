@@ -1,7 +1,6 @@
 //! The programs that the lab drives, and the Debian packages that have them.
 
 use crate::failure::{Asking as _, Failure, Result};
-use crate::guest;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -77,8 +76,11 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dhclient", "isc-dhcp-client"),
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
-    (guest::UEFI[0], "ovmf"),
+    (UEFI[0], "ovmf"),
 ];
+
+/// The firmware that Debian's package ovmf has: UEFI with Secure Boot, and its variables, in which Microsoft's keys are enrolled.
+pub const UEFI: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"];
 
 /// Where the program is, also in the folders that only root has in its path.
 pub fn find(program: &str) -> Option<PathBuf> {

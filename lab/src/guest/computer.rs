@@ -6,14 +6,12 @@ use crate::interrupt;
 use crate::kernel_peer::{Console, Tap};
 use crate::namespace::command;
 use crate::process::Process;
+use crate::programs::UEFI;
 use crate::topology::Network;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-
-/// The firmware that Debian's package ovmf has: UEFI with Secure Boot, and its variables, in which Microsoft's keys are enrolled.
-pub const UEFI: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"];
 
 /// How a computer starts.
 #[derive(Clone, Copy, Debug)]

@@ -3,5 +3,5 @@
 mod computer;
 mod qemu;
 
-pub use computer::{Computer, Start, UEFI};
+pub use computer::{Computer, Start};
 pub use qemu::{Accelerator, boot, image_version, why_not};

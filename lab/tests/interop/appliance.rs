@@ -8,13 +8,13 @@
 use crate::site_ipv6::lease;
 use crate::{IMAGE, Interop};
 use sixway_lab::failure::{Asking as _, Failure, Result};
-use sixway_lab::guest::{Computer, Start, UEFI};
+use sixway_lab::guest::{Computer, Start};
 use sixway_lab::interrupt;
 use sixway_lab::kernel_peer::{Tap, plug};
 use sixway_lab::namespace::command;
 use sixway_lab::probe::{fetch, ping, serve_page};
 use sixway_lab::process::Finished;
-use sixway_lab::programs::make_executable;
+use sixway_lab::programs::{UEFI, make_executable};
 use sixway_lab::topology::Network;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
