@@ -17,7 +17,7 @@ RECORD ?=
 export KEEP
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-needs optimised deps peer guest jool bookworm syslog-ng previous demo test test-fast check pages deb static image bench instructions compare oracle fuzz mutants
+.PHONY: help build build-needs optimised deps peer guest jool bookworm syslog-ng previous demo test test-fast check pages deb static container image bench instructions compare oracle fuzz mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -77,6 +77,7 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 	@packaging/build-bookworm $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@packaging/build-syslog-ng $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
+	@packaging/build-image $(CURDIR)/target || echo "going on without: what needs it is shown as ignored"
 	@$(MAKE) --no-print-directory previous || echo "going on without: what needs it is shown as ignored"
 	@ENGINE=$(CURDIR)/target/release/examples/oracle dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
 	@SIXWAY=$(CURDIR)/target/release/sixway SIXWAY_INSTRUCTIONS=$(CURDIR)/target/release/examples/instructions SIXWAY_TEST_BUDGET=$${SIXWAY_TEST_BUDGET:-100} \
@@ -97,8 +98,11 @@ deb: build ## a Debian package in target/deb, which needs no Rust where it is in
 static: build-needs ## the gateway without shared libraries, target/static/sixway, for any Linux of this architecture
 	@CARGO="$(CARGO)" packaging/build-static $(CURDIR)/target
 
-image: static ## a container image that contains only the gateway, by podman
+container: static ## a container image that contains only the gateway, by podman
 	podman build -t sixway -f packaging/Containerfile target/static
+
+image: static ## a disk image that boots into a gateway with a menu, target/image/sixway.img (a minute)
+	@packaging/build-image $(CURDIR)/target
 
 bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)

@@ -79,7 +79,11 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dhcpcd", "dhcpcd-base"),
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
+    (UEFI[0], "ovmf"),
 ];
+
+/// The firmware that Debian's package ovmf has: UEFI with Secure Boot, and its variables, in which Microsoft's keys are enrolled.
+pub const UEFI: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.ms.fd", "/usr/share/OVMF/OVMF_VARS_4M.ms.fd"];
 
 /// Where the program is, also in the folders that only root has in its path.
 pub fn find(program: &str) -> Option<PathBuf> {

@@ -83,7 +83,7 @@ fn command_with(words: &str) -> Result<Vec<String>> {
     }
 }
 
-/// A network with an image of its own, built as `make image` does.
+/// A network with an image of its own, built as `make container` does.
 struct Containers {
     network: Network,
 }

@@ -2,6 +2,7 @@
 //! (no root, a program that is not installed) is shown as ignored, with the reason.
 
 mod advertisements;
+mod appliance;
 mod container;
 mod counters;
 mod datagrams;
@@ -82,6 +83,9 @@ const SYSLOG_NG: &str = "syslog-ng (make syslog-ng)";
 
 /// In place of a program: the gateway without shared libraries, which `make static` links.
 const STATIC: &str = "a static program (make static)";
+
+/// In place of a program: what boots as a gateway, which `make image` builds.
+const IMAGE: &str = "an image that boots (make image)";
 
 /// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
@@ -179,6 +183,7 @@ impl Interop {
             "sixway" => sixway().is_ok(),
             SIT_6RD => kernel_peer::with_six_rd().is_some(),
             STATIC => container::static_program().is_file(),
+            IMAGE => appliance::image("sixway.img").is_file(),
             SYSLOG_NG => event_log::unpacked_syslog_ng().join("complete").exists(),
             BOOKWORM => package::bookworm().join("complete").exists(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
@@ -247,6 +252,7 @@ fn all() -> Vec<Interop> {
         path_mtu::TESTS,
         decoder::TESTS,
         advertisements::TESTS,
+        appliance::TESTS,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         teredo_server::TESTS,
@@ -260,6 +266,7 @@ fn all() -> Vec<Interop> {
     .concat();
     let busy = [
         ip_in_ip::TESTS,
+        appliance::BOOTS,
         ds_lite::TESTS,
         ds_lite_anycast::TESTS,
         four_over_six::TESTS,
