@@ -31,5 +31,5 @@ pub use facts::SiteFacts;
 pub use nat64::{Dns64, Nat64};
 pub use options::{Nat64Option, SiteOptions, SixRdDomain};
 pub use plan::{Dhcp, Ipv6, Lan, Site};
-pub use standing::{Standing, TakenBack};
+pub use standing::{SiteFiles, Standing, TakenBack};
 pub use watch::Watch;

@@ -29,6 +29,8 @@ const FOLLOW: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
+    /// Whether another process continues: then dnsmasq runs on.
+    leaves: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -38,19 +40,24 @@ impl Watch {
     /// # Errors
     /// The kernel grants no thread.
     pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
-        let ends = Arc::new(AtomicBool::new(false));
-        let (standing, told) = (standing.clone(), Arc::clone(&ends));
+        let (ends, leaves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (standing, told, stays) = (standing.clone(), Arc::clone(&ends), Arc::clone(&leaves));
         let thread = Builder::new().name("site".into()).spawn(move || {
             let listing = standing.listing().ok();
             let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
-            let plan = Plan { options, trouble: None, dnsmasq };
-            Table { standing, listing }.keep(plan, &told);
+            let written = standing.configuration();
+            let mut plan = Plan { options, written, trouble: None, dnsmasq };
+            Table { standing, listing }.keep(&mut plan, &told);
+            if !stays.load(Ordering::Relaxed) {
+                plan.dnsmasq.end();
+            }
         })?;
-        Ok(Self { ends, thread })
+        Ok(Self { ends, leaves, thread })
     }
 
-    /// Ends it.
-    pub fn end(self) {
+    /// Ends it. `continues`: another process has the site, and its dnsmasq, from now on.
+    pub fn end(self, continues: bool) {
+        self.leaves.store(continues, Ordering::Relaxed);
         self.ends.store(true, Ordering::Relaxed);
         // One that panicked has ended as well.
         let _ = self.thread.join();
@@ -60,6 +67,8 @@ impl Watch {
 /// The plan, which follows the host.
 struct Plan {
     options: SiteOptions,
+    /// The configuration as this process knows it. One that takes over writes another.
+    written: Option<String>,
     /// What is missing, so that it is logged once.
     trouble: Option<String>,
     dnsmasq: Dnsmasq,
@@ -68,7 +77,9 @@ struct Plan {
 impl Plan {
     /// Derives the configuration again; the process reloads another one. Whether it is another one.
     fn follow(&mut self, standing: &Standing) -> bool {
-        let Some(before) = standing.configuration() else { return false };
+        let Some(before) = standing.configuration().filter(|now| self.written.as_ref() == Some(now)) else {
+            return false;
+        };
         let site = match Site::plan(&self.options, &standing.facts(true)) {
             Ok(site) => site.with_ports_of(&before),
             Err(faults) => {
@@ -88,6 +99,7 @@ impl Plan {
         }
         match standing.raise(&site) {
             Ok(()) => {
+                self.written = standing.configuration();
                 // It reads its configuration at its start alone.
                 self.dnsmasq.end();
                 tracing::info!(
@@ -108,7 +120,7 @@ struct Table {
 }
 
 impl Table {
-    fn keep(&mut self, mut plan: Plan, ends: &AtomicBool) {
+    fn keep(&mut self, plan: &mut Plan, ends: &AtomicBool) {
         let mut events = RuleEvents::open().ok();
         let (mut look_at, mut follow_at) = (Instant::now(), Instant::now() + FOLLOW);
         plan.dnsmasq.keep();
@@ -131,7 +143,6 @@ impl Table {
             }
             std::thread::sleep(STEP);
         }
-        plan.dnsmasq.end();
     }
 
     /// Whether it was made again.

@@ -5,6 +5,13 @@ mod advertisements;
 mod container;
 mod counters;
 mod datagrams;
+mod day;
+mod day_line;
+mod day_network;
+mod day_power;
+mod day_prober;
+mod day_stream;
+mod day_upgrade;
 mod decoder;
 mod dhcp_clients;
 mod dns64;
@@ -216,6 +223,10 @@ fn all() -> Vec<Interop> {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        day::TESTS,
+        day_line::TESTS,
+        day_power::TESTS,
+        day_upgrade::TESTS,
         site_ipv6::TESTS,
         site_nat64::TESTS,
         site_up::TESTS,

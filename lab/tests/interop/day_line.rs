@@ -1,0 +1,166 @@
+//! The line is lost and returns with the same address: what was open goes on.
+
+use crate::Interop;
+use crate::day_network::{
+    FAR4, FAR6, FAR64, FIRST, HOST4, aims, endpoint, follows, home, log, logged, measured, provider4, solicit,
+};
+use crate::day_prober::Prober;
+use crate::day_stream::{Echo, Stream};
+use sixway_lab::failure::{Failure, Result};
+use sixway_lab::interrupt;
+use sixway_lab::namespace::command;
+use sixway_lab::process::Process;
+use sixway_lab::sixway::sixway;
+use sixway_lab::topology::Network;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new(
+        "a_day_in_which_pppoe_reconnects_with_the_same_address_and_open_connections_go_on",
+        &["sixway", "nft", "python3"],
+        pppoe_reconnects,
+    ),
+    Interop::new(
+        "a_day_in_which_the_cable_is_pulled_and_open_connections_go_on",
+        &["sixway", "nft", "dnsmasq", "busybox"],
+        cable_is_pulled,
+    ),
+];
+
+/// How long the line is down.
+const DOWN: Duration = Duration::from_secs(3);
+/// TCP retransmits later and later meanwhile: at most as long again.
+const STOOD: Duration = Duration::from_secs(20);
+
+/// One end of PPPoE.
+const PPPOE: &str = include_str!("day_pppoe.py");
+
+fn pppoe(network: &Network, host: &str, words: &[&str]) -> Result<u32> {
+    let program = network.file("pppoe.py", PPPOE)?;
+    let mut python = command("python3")?;
+    python.arg(program).args(words);
+    network.start(host, python)
+}
+
+/// Starts the provider's end.
+fn access(network: &Network) -> Result<u32> {
+    pppoe(network, "server", &["server", "up0", "ppp0", "203.0.113.2", "203.0.113.10"])
+}
+
+fn has_session(network: &Network, has: bool) -> Result<()> {
+    let what = if has { "a session of PPPoE" } else { "the end of the session of PPPoE" };
+    interrupt::wait_until(Duration::from_secs(20), what, || {
+        let (is_there, other) = (FIRST.public(network)?, network.host("server")?.ip("-brief link show")?);
+        Ok((is_there == "203.0.113.10") == has && other.contains("ppp0") == has)
+    })
+}
+
+/// By NAT44, by NAT64 and by native IPv6.
+fn streams(network: &Network) -> Result<[Stream; 3]> {
+    let open = |name, to| Stream::open(network, "host", name, endpoint(to)?);
+    let streams = [open("NAT44", FAR4)?, open("NAT64", FAR64)?, open("native IPv6", FAR6)?];
+    for stream in &streams {
+        stream.goes_on()?;
+    }
+    Ok(streams)
+}
+
+/// Each has stood still while the line was down, and goes on.
+fn all_go_on(streams: &[Stream; 3], what: &str) -> Result<()> {
+    for stream in streams {
+        let stood = stream.goes_on()?;
+        measured(&format!("{what}: {} stood still for", stream.name()), stood);
+        assert!(stood < STOOD, "{what}: {} stood still for {stood:?}", stream.name());
+    }
+    Ok(())
+}
+
+fn stand(streams: &[Stream; 3]) -> Result<()> {
+    interrupt::wait_until(Duration::from_secs(5), "streams that stand still", || {
+        Ok(streams.iter().all(|stream| stream.stands(Duration::from_millis(500))))
+    })
+}
+
+/// Once the provider's end is started again, once the cable is pulled: the device goes and returns, with another number.
+fn pppoe_reconnects() -> Result<()> {
+    let network = home()?;
+    let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
+    FIRST.plug_in(&network)?;
+    network.address("gateway", "in0", "2001:db8:1::1/64")?;
+    let mut provider = access(&network)?;
+    pppoe(&network, "gateway", &["client", "out0", "ppp0"])?;
+    has_session(&network, true)?;
+    let up = FIRST.up(&network, &sixway()?, &["--wan", "ppp0"])?;
+    logged(&network, up, "1492, that of ppp0")?;
+    solicit(&network)?;
+    let (host6, _) = follows(&network, "2001:db8:1:")?;
+    aims(&[&host6]).into_iter().for_each(|aim| prober.also(aim));
+    let _echo = Echo::start(&network, "far", &[endpoint(FAR4)?, endpoint(FAR6)?])?;
+    let streams = streams(&network)?;
+    for what in ["the provider's end starts again", "the cable is pulled"] {
+        streams.iter().for_each(Stream::mark);
+        let by_cable = what == "the cable is pulled";
+        if by_cable {
+            network.host("switch")?.ip("link set provider down")?;
+        } else {
+            network.with_process(provider, Process::kill)?;
+        }
+        interrupt::wait_until(Duration::from_secs(10), "the end of the device", || {
+            Ok(FIRST.public(&network)?.is_empty())
+        })?;
+        stand(&streams)?;
+        std::thread::sleep(DOWN);
+        tells_of_the_loss(&network, up, "ppp0")?;
+        if by_cable {
+            network.host("switch")?.ip("link set provider up")?;
+        } else {
+            provider = access(&network)?;
+        }
+        has_session(&network, true)?;
+        all_go_on(&streams, what)?;
+    }
+    let said = log(&network, up)?;
+    assert_eq!(said.matches("the pool address 203.0.113.10 is on ppp0").count(), 2, "{said}");
+    assert!(!said.contains("ERROR"), "{said}");
+    has_session(&network, true)?;
+    prober.was_kept_out(&network, "host")
+}
+
+/// The log, and `sixway show` while it lasts.
+fn tells_of_the_loss(network: &Network, up: u32, interface: &str) -> Result<()> {
+    logged(network, up, &format!("{interface} lost the pool address 203.0.113.10"))?;
+    let shown = FIRST.show(network, &[])?;
+    match shown.contains(interface) {
+        true => Ok(()),
+        false => {
+            Err(Failure::Unexpected(format!("`sixway show` does not say that {interface} is lost:\n{shown}")))
+        }
+    }
+}
+
+/// The address stays meanwhile, as its lease does.
+fn cable_is_pulled() -> Result<()> {
+    let network = home()?;
+    provider4(&network, "203.0.113.10")?;
+    let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
+    FIRST.plug_in(&network)?;
+    network.route("server", "192.168.1.0/24 via 203.0.113.10 onlink dev up0")?;
+    network.route("server", "2001:db8:1::/64 via fe80::ff:fe00:2 dev up0")?;
+    FIRST.lease4(&network)?;
+    FIRST.has_prefix(&network, "2001:db8:1::")?;
+    let up = FIRST.up(&network, &sixway()?, &[])?;
+    solicit(&network)?;
+    let (host6, _) = follows(&network, "2001:db8:1:")?;
+    aims(&[&host6]).into_iter().for_each(|aim| prober.also(aim));
+    let _echo = Echo::start(&network, "far", &[endpoint(FAR4)?, endpoint(FAR6)?])?;
+    let streams = streams(&network)?;
+    streams.iter().for_each(Stream::mark);
+    // The box's own end has no carrier.
+    network.host("switch")?.ip("link set box-line down")?;
+    stand(&streams)?;
+    std::thread::sleep(DOWN);
+    network.host("switch")?.ip("link set box-line up")?;
+    all_go_on(&streams, "the cable of a line with DHCP is pulled")?;
+    network.with_process(up, Process::must_run)??;
+    prober.was_kept_out(&network, "host")
+}

@@ -1,0 +1,105 @@
+//! A running site is upgraded: connections that are open go on.
+
+use crate::Interop;
+use crate::day_network::{
+    FAR4, FAR6, FAR64, FIRST, HOST4, aims, comes_from, endpoint, follows, home, log, measured, provider4,
+    solicit,
+};
+use crate::day_prober::Prober;
+use crate::day_stream::{Echo, Stream};
+use crate::site_network::tables;
+use nix::sys::signal::Signal;
+use sixway_lab::failure::{Asking as _, Failure, Result};
+use sixway_lab::interrupt;
+use sixway_lab::process::Process;
+use sixway_lab::programs;
+use sixway_lab::sixway::sixway;
+use sixway_lab::topology::Network;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub const TESTS: &[Interop] = &[
+    Interop::new(
+        "a_day_in_which_a_running_site_is_upgraded_and_open_connections_go_on",
+        &["sixway", "nft", "dnsmasq", "busybox"],
+        || upgraded(&[]),
+    ),
+    Interop::new(
+        "a_day_in_which_a_running_site_with_a_fast_path_is_upgraded_and_open_connections_go_on",
+        &["sixway", "nft", "dnsmasq", "busybox"],
+        || upgraded(&["--fast-path"]),
+    ),
+];
+
+/// A build of its own: another file with other octets.
+fn build(network: &Network, name: &str) -> Result<PathBuf> {
+    let mut program = sixway().and_then(|path| std::fs::read(path).asking(|| "reading sixway".to_owned()))?;
+    program.extend(name.as_bytes());
+    // As packages do: a file that runs is replaced and not written.
+    let (aside, path) = (network.folder().join("sixway.new"), network.folder().join("sixway"));
+    std::fs::write(&aside, program).asking(|| "writing another build".to_owned())?;
+    programs::make_executable(&aside)?;
+    std::fs::rename(&aside, &path).asking(|| "replacing the program".to_owned())?;
+    Ok(path)
+}
+
+fn all_go_on(streams: &[Stream; 3], what: &str) -> Result<()> {
+    for stream in streams {
+        let stood = stream.goes_on()?;
+        measured(&format!("{what}: {} stood still for", stream.name()), stood);
+        assert!(stood < Duration::from_secs(8), "{what}: {} stood still for {stood:?}", stream.name());
+    }
+    Ok(())
+}
+
+fn dnsmasqs(network: &Network) -> usize {
+    let file = format!("/run/sixway/{}.dnsmasq", network.gateway_name("gateway"));
+    sixway_lab::host_state::processes_with(&file).len()
+}
+
+fn upgraded(options: &[&str]) -> Result<()> {
+    let network = home()?;
+    let provider = provider4(&network, "203.0.113.10")?;
+    let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
+    FIRST.plug_in(&network)?;
+    network.route("server", "192.168.1.0/24 via 203.0.113.10 onlink dev up0")?;
+    network.route("server", "2001:db8:1::/64 via fe80::ff:fe00:2 dev up0")?;
+    FIRST.lease4(&network)?;
+    FIRST.has_prefix(&network, "2001:db8:1::")?;
+    let options = [options, &["--dhcp"]].concat();
+    let first = FIRST.up(&network, &build(&network, "one")?, &options)?;
+    solicit(&network)?;
+    let (host6, _) = follows(&network, "2001:db8:1:")?;
+    aims(&[&host6]).into_iter().for_each(|aim| prober.also(aim));
+    let _echo = Echo::start(&network, "far", &[endpoint(FAR4)?, endpoint(FAR6)?])?;
+    let open = |name, to| Stream::open(&network, "host", name, endpoint(to)?);
+    let streams = [open("NAT44", FAR4)?, open("NAT64", FAR64)?, open("native IPv6", FAR6)?];
+    all_go_on(&streams, "before")?;
+    // In the same process, as a service does.
+    streams.iter().for_each(Stream::mark);
+    build(&network, "two")?;
+    network.with_process(first, |process| process.signal(Signal::SIGHUP))?;
+    interrupt::wait_until(Duration::from_secs(20), "the next program", || {
+        Ok(log(&network, first)?.matches("ready in").count() == 2)
+    })?;
+    all_go_on(&streams, "SIGHUP after the file was replaced")?;
+    // By another process.
+    streams.iter().for_each(Stream::mark);
+    let third = build(&network, "three")?;
+    let second = FIRST.up(&network, &third, &[&options[..], &["--takeover"]].concat())?;
+    interrupt::wait_until(Duration::from_secs(20), "the end of the first process", || {
+        network.with_process(first, |process| process.runs().map(|runs| !runs))?
+    })?;
+    all_go_on(&streams, "sixway up --takeover")?;
+    comes_from(&network, FAR4, "203.0.113.10")?;
+    assert_eq!(dnsmasqs(&network), 1, "leases go on");
+    prober.was_kept_out(&network, "host")?;
+    drop(streams);
+    network.with_process(provider, Process::stop)?;
+    let said = FIRST.site(&network, &["down"])?.succeeded()?.stdout;
+    let left = tables(&network)?;
+    match said.contains("was removed") && left.is_empty() && dnsmasqs(&network) == 0 {
+        true => network.with_process(second, Process::runs)?.map(drop),
+        false => Err(Failure::Unexpected(format!("{said}\n{left}"))),
+    }
+}
