@@ -24,6 +24,10 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often the host is looked at.
 const FOLLOW: Duration = Duration::from_secs(3);
+/// A line that is lost usually returns with the same address, and sessions continue: the site waits this long for it.
+const RETURN: Duration = Duration::from_secs(300);
+/// A process that takes over has done so within this time, or given up.
+const TAKEOVER: Duration = Duration::from_secs(60);
 
 /// A thread that watches.
 #[derive(Debug)]
@@ -45,8 +49,15 @@ impl Watch {
         let thread = Builder::new().name("site".into()).spawn(move || {
             let listing = standing.listing().ok();
             let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
-            let written = standing.configuration();
-            let mut plan = Plan { options, written, trouble: None, dnsmasq };
+            let mut plan = Plan {
+                options,
+                written: standing.configuration(),
+                foreign: None,
+                trouble: None,
+                had_address: false,
+                lost: None,
+                dnsmasq,
+            };
             Table { standing, listing }.keep(&mut plan, &told);
             if !stays.load(Ordering::Relaxed) {
                 plan.dnsmasq.end();
@@ -67,30 +78,65 @@ impl Watch {
 /// The plan, which follows the host.
 struct Plan {
     options: SiteOptions,
-    /// The configuration as this process knows it. One that takes over writes another.
+    /// The configuration as this process knows it.
     written: Option<String>,
+    /// Since when the file has another one.
+    foreign: Option<Instant>,
     /// What is missing, so that it is logged once.
     trouble: Option<String>,
+    /// Whether the interface to the provider had an IPv4 address.
+    had_address: bool,
+    /// Since when it has none.
+    lost: Option<Instant>,
     dnsmasq: Dnsmasq,
 }
 
 impl Plan {
+    /// Whether the site stays as it was, since the line is lost: the interface to the provider has no IPv4 address any more. A reload now
+    /// would end all sessions. A new prefix of IPv6 does not wait.
+    fn awaits_line(&mut self, site: &Site, before: &str) -> bool {
+        if site.public.is_some() {
+            (self.had_address, self.lost) = (true, None);
+        } else if self.had_address {
+            self.lost.get_or_insert_with(Instant::now);
+        }
+        let prefixes = site.lans.iter().flat_map(|lan| &lan.prefixes);
+        let has_new = prefixes.into_iter().any(|prefix| !before.contains(&format!("\"{prefix}\"")));
+        self.lost.is_some_and(|lost| lost.elapsed() < RETURN) && !has_new
+    }
+
+    /// The configuration in the file. What another process wrote is left alone for a while: it is taking over.
+    fn before(&mut self, standing: &Standing) -> Option<String> {
+        let now = standing.configuration()?;
+        if self.written.as_ref() == Some(&now) {
+            self.foreign = None;
+        } else if self.foreign.get_or_insert_with(Instant::now).elapsed() < TAKEOVER {
+            return None;
+        }
+        Some(now)
+    }
+
+    fn stay(&mut self, trouble: String) {
+        if self.trouble.as_ref() != Some(&trouble) {
+            tracing::warn!("the site stays as it was: {trouble}");
+        }
+        self.trouble = Some(trouble);
+    }
+
     /// Derives the configuration again; the process reloads another one. Whether it is another one.
     fn follow(&mut self, standing: &Standing) -> bool {
-        let Some(before) = standing.configuration().filter(|now| self.written.as_ref() == Some(now)) else {
-            return false;
-        };
+        let Some(before) = self.before(standing) else { return false };
         let site = match Site::plan(&self.options, &standing.facts(true)) {
             Ok(site) => site.with_ports_of(&before),
             Err(faults) => {
-                let trouble = faults.join("; ");
-                if self.trouble.as_ref() != Some(&trouble) {
-                    tracing::warn!("the site stays as it was: {trouble}");
-                }
-                self.trouble = Some(trouble);
+                self.stay(faults.join("; "));
                 return false;
             }
         };
+        if self.awaits_line(&site, &before) {
+            self.stay(format!("{} has no IPv4 address", site.wan));
+            return false;
+        }
         if self.trouble.take().is_some() {
             tracing::info!("nothing is missing for the site any more");
         }

@@ -10,9 +10,7 @@ use crate::topology::left_over;
 
 /// Ends the site by `sixway down`, then its network, and says what is left. `before`: the box, and this machine.
 pub(super) fn show(site: Site, before: (&HostState, &HostState), faults: &mut Faults) -> Result<()> {
-    let ended = site.down().and_then(|said| said.succeeded()).map(|said| {
-        said.stdout.trim().rsplit_once(": ").map_or_else(String::new, |(_, what)| what.to_owned())
-    });
+    let ended = site.down().and_then(|said| said.succeeded()).map(|_| "it has ended".to_owned());
     faults.tell("ended", "sixway down", ended)?;
     faults.tell("the box", "addresses, routes, packet filter, settings", as_before(&site, before.0))?;
     let (suffix, name) = (site.network.suffix().to_owned(), site.network.gateway_name("gateway"));
@@ -40,11 +38,11 @@ fn nothing_is_left(suffix: &str, name: &str, before: &HostState) -> Result<Strin
     judged(&left)
 }
 
-/// Files of running gateways with this name.
+/// Files of running gateways with this name, without the key by which a next one finds its workers: it stays.
 fn files_of(name: &str) -> Vec<String> {
     let files = std::fs::read_dir("/run/sixway").into_iter().flatten().flatten();
     let files = files.filter_map(|file| file.file_name().into_string().ok());
-    files.filter(|file| file.starts_with(name)).collect()
+    files.filter(|file| file.starts_with(name) && !file.ends_with(".workers")).collect()
 }
 
 fn judged(left: &[String]) -> Result<String> {

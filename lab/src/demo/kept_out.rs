@@ -5,6 +5,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::Namespace;
 use crate::site::{HOSTS, LanHost, PUBLIC, SERVER4, SERVER6, Site};
 use crate::terminal::bold;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
@@ -26,51 +27,59 @@ pub(super) fn show(site: &Site, faults: &mut Faults) -> Result<()> {
     Ok(())
 }
 
+/// Who tries, where, and whether the packet is for a port that a translator has there.
+type Attempt = (&'static str, SocketAddr, bool);
+
 fn tried(site: &Site, host: &LanHost) -> Result<String> {
     let network = &site.network;
-    let mut attempts: Vec<(&str, SocketAddr)> = Vec::new();
+    let mut attempts: Vec<Attempt> = Vec::new();
     let mut inside = Vec::new();
     if host.kind.has_ipv4() {
         let own = at(&host.address(network, false)?, SERVICE)?;
         inside.push(own);
         for from in [SERVER4.role, "server"] {
-            attempts.extend([(from, own), (from, at(PUBLIC, SERVICE)?)]);
+            attempts.extend([(from, own, false), (from, at(PUBLIC, SERVICE)?, false)]);
         }
     }
     if host.kind.has_ipv6() {
         let own = at(&host.address(network, true)?, SERVICE)?;
         inside.push(own);
-        attempts.extend([(SERVER6.role, own), ("server", own)]);
+        attempts.extend([(SERVER6.role, own, false), ("server", own, false)]);
     }
     // Who was not contacted does not come in by ports that hosts have outside either.
-    attempts.extend(outside_ports(site, &inside)?.into_iter().map(|port| ("server", port)));
-    let listeners: Vec<TcpListener> = inside
-        .iter()
-        .map(|own| {
-            network
-                .host(host.role)?
-                .enter(|| TcpListener::bind(own))?
-                .asking(|| format!("listening at {own}"))
-        })
-        .collect::<Result<_>>()?;
+    let ports = outside_ports(site, &inside)?;
+    attempts.extend(ports.iter().map(|port| ("server", *port, true)));
+    let listen = |own: &SocketAddr| {
+        let bound = network.host(host.role)?.enter(|| TcpListener::bind(own))?;
+        bound.asking(|| format!("listening at {own}"))
+    };
+    let listeners: Vec<TcpListener> = inside.iter().map(listen).collect::<Result<_>>()?;
     for own in &inside {
         // The box does reach it: what is kept out is not merely absent.
         if !connects(site.gateway()?, *own)? {
             return Err(Failure::Unexpected(format!("nobody listens at {own}")));
         }
     }
-    for (from, to) in &attempts {
-        if connects(network.host(from)?, *to)? {
+    let outcomes: Vec<Result<bool>> = std::thread::scope(|scope| {
+        let all = attempts.iter().map(|attempt| scope.spawn(|| is_let_in(site, attempt)));
+        let all: Vec<_> = all.collect();
+        all.into_iter().map(|one| one.join().unwrap_or(Ok(true))).collect()
+    });
+    drop(listeners);
+    for ((from, to, _), outcome) in attempts.iter().zip(outcomes) {
+        if outcome? {
             return Err(Failure::Unexpected(format!("{from} was let in to {to}")));
         }
     }
-    drop(listeners);
-    let mut places: Vec<String> = attempts.iter().map(|(_, to)| to.to_string()).collect();
-    places.sort_unstable();
-    places.dedup();
-    let more = if places.len() > 2 { format!(" and {} more", places.len() - 2) } else { String::new() };
-    places.truncate(2);
-    Ok(format!("{} of {} let in: {}{more}", 0, attempts.len(), places.join(", ")))
+    let own: Vec<String> = inside.iter().map(|own| own.ip().to_string()).collect();
+    let more = format!("{} of its ports at {PUBLIC}", ports.len());
+    Ok(format!("0 of {} let in: {}, {more}", attempts.len(), own.join(", ")))
+}
+
+/// Nobody listens at a host's port of a connection: there, a refusal is the host's own.
+fn is_let_in(site: &Site, (from, to, is_of_translator): &Attempt) -> Result<bool> {
+    let error = site.network.host(from)?.enter(|| TcpStream::connect_timeout(to, PATIENCE).err())?;
+    Ok(error.is_none_or(|error| *is_of_translator && error.kind() == ErrorKind::ConnectionRefused))
 }
 
 fn at(address: &str, port: u16) -> Result<SocketAddr> {

@@ -15,10 +15,13 @@ struct Pair {
     by: &'static str,
 }
 
-/// Native IPv6, which the kernel forwards, comes first: the others are compared with it.
+/// What the kernel forwards, and nothing translates.
+const NATIVE: &str = "native";
+
+/// Native IPv6 comes first: the others are compared with it.
 const PAIRS: [Pair; 5] = [
-    Pair { host: &HOSTS[1], server: &SERVER6, by: "native" },
-    Pair { host: &HOSTS[2], server: &SERVER6, by: "native" },
+    Pair { host: &HOSTS[1], server: &SERVER6, by: NATIVE },
+    Pair { host: &HOSTS[2], server: &SERVER6, by: NATIVE },
     Pair { host: &HOSTS[0], server: &SERVER4, by: "NAT44" },
     Pair { host: &HOSTS[2], server: &SERVER4, by: "NAT44" },
     Pair { host: &HOSTS[1], server: &SERVER4, by: "DNS64, NAT64" },
@@ -39,18 +42,18 @@ pub(super) fn show(site: &Site, faults: &mut Faults) -> Result<()> {
     let (bulk4, bulk6) = (serve_bulk(network, SERVER4.role)?, serve_bulk(network, SERVER6.role)?);
     println!("\n  {}", bold("Who reaches whom: a page by name, 20 pings, one TCP stream up and down"));
     println!("    {}", dim(row("host", "server", "by", ["page", "ping", "TCP"])));
-    let mut native = None;
+    let mut native = Vec::new();
     for pair in &PAIRS {
         let server = if *pair.server == SERVER4 { &bulk4 } else { &bulk6 };
         let rate = rates(server, pair);
         let compared =
-            rate.as_ref().map(|rate| both_ways(rate, native.as_ref())).map_err(ToString::to_string);
+            rate.as_ref().map(|rate| both_ways(rate, pair.by, &native)).map_err(ToString::to_string);
         let cells =
             [page(site, pair), pings(site, pair)].map(|cell| cell.map_err(|failure| failure.to_string()));
         let [page, ping] = cells;
         tell(pair, [page, ping, compared], faults);
         crate::interrupt::check()?;
-        native = native.or_else(|| rate.ok());
+        native.extend(rate.ok().filter(|_| pair.by == NATIVE));
     }
     let outcome = does_not_reach(site);
     let what = format!("{} → {}", HOSTS[0].kind.name(), SERVER6.kind.name());
@@ -58,13 +61,12 @@ pub(super) fn show(site: &Site, faults: &mut Faults) -> Result<()> {
 }
 
 fn row(host: &str, server: &str, by: &str, [page, ping, bulk]: [&str; 3]) -> String {
-    format!("{host:<11} {server:<10} {by:<13} {page:<17} {ping:<18} {bulk}")
+    format!("{host:<11} {server:<10} {by:<13} {page:<18} {ping:<18} {bulk}")
 }
 
 fn tell(pair: &Pair, cells: [StdResult<String, String>; 3], faults: &mut Faults) {
     let (host, server) = (pair.host.kind.name(), pair.server.kind.name());
-    let text =
-        |cell: &StdResult<String, String>| cell.clone().unwrap_or_else(|_| "failed".to_owned());
+    let text = |cell: &StdResult<String, String>| cell.clone().unwrap_or_else(|_| "failed".to_owned());
     let [page, ping, bulk] = cells.each_ref().map(text);
     let is_whole = cells.iter().all(StdResult::is_ok);
     let mark = if is_whole { tick() } else { cross() };
@@ -122,13 +124,17 @@ fn rates(server: &BulkServer<'_>, pair: &Pair) -> Result<UpAndDown> {
     Ok(UpAndDown { up: once(Direction::Up)?, down: once(Direction::Down)? })
 }
 
-fn both_ways(both: &UpAndDown, native: Option<&UpAndDown>) -> String {
+/// What is translated is compared with what is not.
+fn both_ways(both: &UpAndDown, by: &str, native: &[UpAndDown]) -> String {
     let (up, down) = (both.up.bits_per_second, both.down.bits_per_second);
     let said = format!("{} up, {} down", terminal::bits(up), terminal::bits(down));
-    let Some(native) = native else { return said };
-    let ratio = |ours: f64, theirs: Bulk| ours / theirs.bits_per_second.max(1.0);
-    let (up, down) = (ratio(up, native.up), ratio(down, native.down));
-    format!("{said} {}", dim(format!("({up:.2} × and {down:.2} × the first)")))
+    if by == NATIVE || native.is_empty() {
+        return said;
+    }
+    let sum = |of: fn(&UpAndDown) -> f64| native.iter().map(of).sum::<f64>() / native.len() as f64;
+    let up = up / sum(|one| one.up.bits_per_second).max(1.0);
+    let down = down / sum(|one| one.down.bits_per_second).max(1.0);
+    format!("{said} {}", dim(format!("({up:.1} and {down:.1} × native)")))
 }
 
 /// A site has no NAT46: for a host without IPv6, a server without IPv4 has no address.

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// A lease takes dnsmasq three seconds, for it looks first whether somebody answers at the address.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Between two looks.
+const STEP: Duration = Duration::from_millis(50);
+
 /// Which protocols a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -123,18 +126,23 @@ pub fn join(network: &Network) -> Result<()> {
         network.host(host.role)?.ip("link set up0 down")?;
         network.host(host.role)?.ip("link set up0 up")?;
     }
+    // One after the other: dnsmasq does nothing else while it looks whether somebody answers at an address.
     for host in HOSTS.iter().filter(|host| host.kind.has_ipv4()) {
         let told = network.folder().join(format!("lease-{}", host.role));
         let text = LEASE.replace("LEASE", &told.display().to_string());
         let script = network.file(&format!("lease-{}.sh", host.role), &text)?;
         programs::make_executable(&script)?;
         let mut client = command("busybox")?;
-        client.args(["udhcpc", "-f", "-q", "-n", "-t", "10", "-T", "1", "-i", "up0", "-s"]).arg(script);
-        network.start(host.role, client)?;
+        client.args(["udhcpc", "-f", "-q", "-n", "-t", "4", "-T", "4", "-i", "up0", "-s"]).arg(script);
+        network.host(host.role)?.run(client, PATIENCE)?.succeeded()?;
     }
     for host in &HOSTS {
         let what = format!("an address of the {} host", host.kind.name());
-        interrupt::wait_until(PATIENCE, &what, || host.has_joined(network))?;
+        interrupt::wait_until(PATIENCE, &what, || {
+            let has_joined = host.has_joined(network)?;
+            interrupt::pause(if has_joined { Duration::ZERO } else { STEP })?;
+            Ok(has_joined)
+        })?;
     }
     Ok(())
 }

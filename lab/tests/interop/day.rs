@@ -39,7 +39,7 @@ fn another_address() -> Result<()> {
     let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10", "203.0.113.20"]))?;
     FIRST.plug_in(&network)?;
     network.route("server", "192.168.1.0/24 via 203.0.113.10 onlink dev up0")?;
-    network.route("server", "2001:db8:1::/64 via fe80::ff:fe00:2 dev up0")?;
+    network.route("server", "2001:db8:1::/64 via fe80::b dev up0")?;
     let client = FIRST.lease4(&network)?;
     FIRST.has_prefix(&network, "2001:db8:1::")?;
     let up = FIRST.up(&network, &sixway()?, &[])?;
@@ -96,7 +96,7 @@ fn provider6(network: &Network, prefix: &str) -> Result<u32> {
             Ok([process.stdout(), process.stderr()].join("").contains("_STARTED"))
         })?
     })?;
-    network.route("server", &format!("{prefix}/56 via fe80::ff:fe00:2 dev up0"))?;
+    network.route("server", &format!("{prefix}/56 via fe80::b dev up0"))?;
     Ok(id)
 }
 

@@ -23,7 +23,12 @@ pub const TESTS: &[Interop] = &[
     Interop::new(
         "a_day_in_which_the_cable_is_pulled_and_open_connections_go_on",
         &["sixway", "nft", "dnsmasq", "busybox"],
-        cable_is_pulled,
+        || cable_is_pulled(false),
+    ),
+    Interop::new(
+        "a_day_in_which_the_system_takes_addresses_away_with_the_line_and_open_connections_go_on",
+        &["sixway", "nft", "dnsmasq", "busybox"],
+        || cable_is_pulled(true),
     ),
 ];
 
@@ -138,28 +143,44 @@ fn tells_of_the_loss(network: &Network, up: u32, interface: &str) -> Result<()> 
     }
 }
 
-/// The address stays meanwhile, as its lease does.
-fn cable_is_pulled() -> Result<()> {
+/// The addresses stay meanwhile, as the leases do, or the system's clients take them away until the line is back.
+fn cable_is_pulled(loses_addresses: bool) -> Result<()> {
     let network = home()?;
     provider4(&network, "203.0.113.10")?;
     let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
     FIRST.plug_in(&network)?;
     network.route("server", "192.168.1.0/24 via 203.0.113.10 onlink dev up0")?;
-    network.route("server", "2001:db8:1::/64 via fe80::ff:fe00:2 dev up0")?;
+    network.route("server", "2001:db8:1::/64 via fe80::b dev up0")?;
     FIRST.lease4(&network)?;
     FIRST.has_prefix(&network, "2001:db8:1::")?;
-    let up = FIRST.up(&network, &sixway()?, &[])?;
+    let up = FIRST.up(&network, &sixway()?, &["--wan", "out0"])?;
     solicit(&network)?;
     let (host6, _) = follows(&network, "2001:db8:1:")?;
     aims(&[&host6]).into_iter().for_each(|aim| prober.also(aim));
     let _echo = Echo::start(&network, "far", &[endpoint(FAR4)?, endpoint(FAR6)?])?;
     let streams = streams(&network)?;
+    // The site knows the address of the line.
+    std::thread::sleep(DOWN + Duration::from_secs(1));
     streams.iter().for_each(Stream::mark);
     // The box's own end has no carrier.
     network.host("switch")?.ip("link set box-line down")?;
+    if loses_addresses {
+        let gateway = network.host("gateway")?;
+        gateway.ip("-4 address flush dev out0")?;
+        gateway.ip("-6 address del 2001:db8:1::1/64 dev in0")?;
+        // Longer than the site needs to see it.
+        std::thread::sleep(2 * DOWN);
+        tells_of_the_loss(&network, up, "out0")?;
+        logged(&network, up, "the site stays as it was: out0 has no IPv4 address")?;
+    }
     stand(&streams)?;
     std::thread::sleep(DOWN);
     network.host("switch")?.ip("link set box-line up")?;
+    if loses_addresses {
+        network.address("gateway", "out0", "203.0.113.10/24")?;
+        network.host("gateway")?.ip("-4 route replace default via 203.0.113.2")?;
+        FIRST.has_prefix(&network, "2001:db8:1::")?;
+    }
     all_go_on(&streams, "the cable of a line with DHCP is pulled")?;
     network.with_process(up, Process::must_run)??;
     prober.was_kept_out(&network, "host")

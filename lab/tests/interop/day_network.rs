@@ -85,6 +85,7 @@ impl TheBox {
         }
         own.sysctl("ipv4/ip_forward", "0")?;
         own.sysctl("ipv6/conf/all/forwarding", "0")?;
+        network.address(self.0, "out0", "fe80::b/64")?;
         network.address(self.0, "in0", "192.168.1.1/24")
     }
 

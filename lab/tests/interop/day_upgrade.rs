@@ -63,7 +63,7 @@ fn upgraded(options: &[&str]) -> Result<()> {
     let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
     FIRST.plug_in(&network)?;
     network.route("server", "192.168.1.0/24 via 203.0.113.10 onlink dev up0")?;
-    network.route("server", "2001:db8:1::/64 via fe80::ff:fe00:2 dev up0")?;
+    network.route("server", "2001:db8:1::/64 via fe80::b dev up0")?;
     FIRST.lease4(&network)?;
     FIRST.has_prefix(&network, "2001:db8:1::")?;
     let options = [options, &["--dhcp"]].concat();
@@ -86,20 +86,23 @@ fn upgraded(options: &[&str]) -> Result<()> {
     // By another process.
     streams.iter().for_each(Stream::mark);
     let third = build(&network, "three")?;
-    let second = FIRST.up(&network, &third, &[&options[..], &["--takeover"]].concat())?;
+    let second = FIRST.up(&network, &third, &[&options[..], &["--no-pcp", "--takeover"]].concat())?;
     interrupt::wait_until(Duration::from_secs(20), "the end of the first process", || {
         network.with_process(first, |process| process.runs().map(|runs| !runs))?
     })?;
     all_go_on(&streams, "sixway up --takeover")?;
     comes_from(&network, FAR4, "203.0.113.10")?;
     assert_eq!(dnsmasqs(&network), 1, "leases go on");
+    let configuration = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
+    let configuration = std::fs::read_to_string(configuration).asking(|| "the configuration".to_owned())?;
+    assert!(!configuration.contains("[pcp]"), "that of the process that ended: {configuration}");
     prober.was_kept_out(&network, "host")?;
     drop(streams);
     network.with_process(provider, Process::stop)?;
     let said = FIRST.site(&network, &["down"])?.succeeded()?.stdout;
     let left = tables(&network)?;
-    match said.contains("was removed") && left.is_empty() && dnsmasqs(&network) == 0 {
-        true => network.with_process(second, Process::runs)?.map(drop),
-        false => Err(Failure::Unexpected(format!("{said}\n{left}"))),
+    match said.contains("has ended") && !left.contains("sixway") && dnsmasqs(&network) == 0 {
+        true if !network.with_process(second, Process::runs)?? => Ok(()),
+        _ => Err(Failure::Unexpected(format!("{said}\n{left}"))),
     }
 }
