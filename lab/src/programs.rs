@@ -76,6 +76,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("dhclient", "isc-dhcp-client"),
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
+    ("pppoe-server", "pppoe"),
+    ("pppd", "ppp"),
 ];
 
 /// Where the program is, also in the folders that only root has in its path.

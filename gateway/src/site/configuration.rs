@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 /// RFC 6052 §2.1: the Well-Known Prefix.
 pub(super) const NAT64_PREFIX: &str = "64:ff9b::/96";
 
+/// RFC 9096 §4: ND_VALID_LIMIT and ND_PREFERRED_LIMIT.
+const LIFETIMES: &str = "valid_lifetime = \"90 min\", preferred_lifetime = \"45 min\"";
+
 impl Site {
     /// The configuration file.
     pub fn configuration(&self) -> String {
@@ -120,7 +123,9 @@ impl Site {
             let prefixes: Vec<String> = match &self.ipv6 {
                 Ipv6::None(_) => continue,
                 Ipv6::Native => {
-                    lan.prefixes.iter().map(|prefix| format!("{{ prefix = \"{prefix}\" }}")).collect()
+                    // The provider may delegate another one tomorrow.
+                    let entry = |prefix| format!("{{ prefix = \"{prefix}\", {LIFETIMES} }}");
+                    lan.prefixes.iter().map(entry).collect()
                 }
                 Ipv6::SixRd(_) => vec![format!("{{ from = \"six_rd\", subnet = {number} }}")],
                 Ipv6::SixToFour(_) => vec![format!("{{ from = \"six_to_four\", subnet = {number} }}")],

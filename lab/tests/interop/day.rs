@@ -11,6 +11,7 @@ use nix::sys::signal::Signal;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
+use sixway_lab::port_mapping::MappingRequest;
 use sixway_lab::process::Process;
 use sixway_lab::programs;
 use sixway_lab::sixway::sixway;
@@ -51,6 +52,15 @@ fn another_address() -> Result<()> {
     let nat44 = Stream::open(&network, "host", "NAT44", endpoint(FAR4)?)?;
     nat44.goes_on()?;
     comes_from(&network, FAR4, "203.0.113.10")?;
+    let request = MappingRequest {
+        client: endpoint("192.168.1.2:0")?.ip(),
+        port: 8_080,
+        suggested: 0,
+        lifetime: 3_600,
+    };
+    let (host, server) = (network.host("host")?, endpoint("192.168.1.1:0")?.ip());
+    let before = request.send(host, server)?;
+    assert_eq!(before.external.ip().to_string(), "203.0.113.10");
     native.mark();
     renumbered4(&network, provider, "203.0.113.20")?;
     // RFC 2131 §4.4.5: the time to renew the lease has come.
@@ -63,6 +73,10 @@ fn another_address() -> Result<()> {
     measured("another address: new connections by NAT44 come from it after", took);
     measured("another address: and by NAT64", took6);
     assert!(took6 < SECONDS, "{took:?} and {took6:?}");
+    // RFC 6887 §8.5: by the Epoch Time hosts know that they are to ask again.
+    let after = request.send(host, server)?;
+    assert_eq!(after.external.ip().to_string(), "203.0.113.20");
+    assert!(after.epoch < 30, "{before:?} {after:?}");
     let stood = native.goes_on()?;
     measured("another address: native IPv6 stood still for", stood);
     assert!(stood < Duration::from_secs(3), "{stood:?}");
@@ -168,6 +182,11 @@ fn another_prefix() -> Result<()> {
     assert!(used < SECONDS, "{learnt:?} {used:?}");
     // RFC 9096 §3.4: it is valid for the connections that it has, and not preferred.
     let all = addresses6(&network)?;
+    // RFC 9096 §3.4: 45 minutes at most, so that a prefix that nobody withdraws does not stay for days.
+    let life = network.host("host")?.ip(&format!("-6 -oneline address show to {new}"))?;
+    let life =
+        life.split_once("preferred_lft ").and_then(|(_, life)| life.split_once("sec")?.0.parse::<u32>().ok());
+    assert!(life.is_some_and(|life| (1..=2_700).contains(&life)), "{life:?}");
     if all.iter().any(|(address, preferred)| *address == old && *preferred) {
         return Err(Failure::Unexpected(format!("{old} is preferred: {all:?}")));
     }

@@ -8,6 +8,7 @@ use crate::day_prober::Prober;
 use crate::day_stream::{Echo, Stream};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::interrupt;
+use sixway_lab::kernel_peer::{Features, KernelPeer};
 use sixway_lab::namespace::command;
 use sixway_lab::process::Process;
 use sixway_lab::sixway::sixway;
@@ -18,7 +19,12 @@ pub const TESTS: &[Interop] = &[
     Interop::new(
         "a_day_in_which_pppoe_reconnects_with_the_same_address_and_open_connections_go_on",
         &["sixway", "nft", "python3"],
-        pppoe_reconnects,
+        || pppoe_reconnects(|network| Access::own(network)),
+    ),
+    Interop::new(
+        "a_day_in_which_pppoe_reconnects_with_debians_pppoe_server_and_open_connections_go_on",
+        &["sixway", "nft", "python3", "pppoe-server", "pppd", "linux.uml", "busybox"],
+        || pppoe_reconnects(|network| Access::debian(network)),
     ),
     Interop::new(
         "a_day_in_which_the_cable_is_pulled_and_open_connections_go_on",
@@ -35,7 +41,7 @@ pub const TESTS: &[Interop] = &[
 /// How long the line is down.
 const DOWN: Duration = Duration::from_secs(3);
 /// TCP retransmits later and later meanwhile: at most as long again.
-const STOOD: Duration = Duration::from_secs(20);
+const STOOD: Duration = Duration::from_secs(40);
 
 /// One end of PPPoE.
 const PPPOE: &str = include_str!("day_pppoe.py");
@@ -47,16 +53,75 @@ fn pppoe(network: &Network, host: &str, words: &[&str]) -> Result<u32> {
     network.start(host, python)
 }
 
-/// Starts the provider's end.
-fn access(network: &Network) -> Result<u32> {
-    pppoe(network, "server", &["server", "up0", "ppp0", "203.0.113.2", "203.0.113.10"])
+/// The provider's end.
+enum Access<'n> {
+    /// The lab's own.
+    Own(&'n Network, u32),
+    /// Debian's, on a Linux guest: this kernel has no PPP.
+    Debian(KernelPeer<'n>),
 }
 
-fn has_session(network: &Network, has: bool) -> Result<()> {
-    let what = if has { "a session of PPPoE" } else { "the end of the session of PPPoE" };
-    interrupt::wait_until(Duration::from_secs(20), what, || {
-        let (is_there, other) = (FIRST.public(network)?, network.host("server")?.ip("-brief link show")?);
-        Ok((is_there == "203.0.113.10") == has && other.contains("ppp0") == has)
+/// What pppd is told, in addition to the addresses.
+const OPTIONS: &str = "noauth\nmtu 1492\nmru 1492\nlcp-echo-interval 1\nlcp-echo-failure 3\n+ipv6\n";
+
+/// The guest forwards between the lines of its customers and the Internet.
+const ROUTER: &str = "mkdir -p /dev/pts
+mount -t devpts none /dev/pts
+ip address add 1.2.3.1/24 dev eth1
+ip address add 2001:db8:6::1/64 dev eth1
+echo 1 >/proc/sys/net/ipv4/ip_forward
+echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+while sleep 0.1; do
+    ip -4 route replace 192.168.1.0/24 dev ppp0
+    ip -6 route replace 2001:db8:1::/64 dev ppp0
+done >/dev/null 2>&1 &
+";
+
+impl<'n> Access<'n> {
+    fn own(network: &'n Network) -> Result<Self> {
+        let process = pppoe(network, "server", &["server", "up0", "ppp0", "203.0.113.2", "203.0.113.10"])?;
+        Ok(Self::Own(network, process))
+    }
+
+    fn debian(network: &'n Network) -> Result<Self> {
+        let features = Features { modules: vec!["ppp_async"], ..Features::default() };
+        let guest = KernelPeer::start_with(network, "server", &["up0", "far0"], &features)?;
+        guest.wait_until_up()?;
+        // The guest has taken the place of its namespace, which is no router any more.
+        for device in ["up0", "far0"] {
+            network.host("server")?.ip(&format!("address flush dev {device}"))?;
+        }
+        network.host("server")?.sysctl("ipv4/ip_forward", "0")?;
+        network.host("server")?.sysctl("ipv6/conf/all/forwarding", "0")?;
+        guest.sh(ROUTER)?;
+        let mut access = Self::Debian(guest);
+        access.begin()?;
+        Ok(access)
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        match self {
+            Self::Own(network, _) => *self = Self::own(network)?,
+            Self::Debian(guest) => {
+                let text = format!("printf '{}' >/run/options\n", OPTIONS.replace('\n', "\\n"));
+                guest.sh(&text)?;
+                guest.sh("pppoe-server -I eth0 -L 203.0.113.2 -R 203.0.113.10 -N 1 -O /run/options")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Result<()> {
+        match self {
+            Self::Own(network, process) => network.with_process(*process, Process::kill),
+            Self::Debian(guest) => guest.sh("kill -9 $(pidof pppoe-server pppd)").map(drop),
+        }
+    }
+}
+
+fn has_session(network: &Network) -> Result<()> {
+    interrupt::wait_until(Duration::from_secs(20), "a session of PPPoE", || {
+        Ok(FIRST.public(network)? == "203.0.113.10")
     })
 }
 
@@ -87,14 +152,14 @@ fn stand(streams: &[Stream; 3]) -> Result<()> {
 }
 
 /// Once the provider's end is started again, once the cable is pulled: the device goes and returns, with another number.
-fn pppoe_reconnects() -> Result<()> {
+fn pppoe_reconnects(start: for<'n> fn(&'n Network) -> Result<Access<'n>>) -> Result<()> {
     let network = home()?;
     let prober = Prober::start(&network, "far", "host", &aims(&[HOST4, "203.0.113.10"]))?;
     FIRST.plug_in(&network)?;
     network.address("gateway", "in0", "2001:db8:1::1/64")?;
-    let mut provider = access(&network)?;
+    let mut provider = start(&network)?;
     pppoe(&network, "gateway", &["client", "out0", "ppp0"])?;
-    has_session(&network, true)?;
+    has_session(&network)?;
     let up = FIRST.up(&network, &sixway()?, &["--wan", "ppp0"])?;
     logged(&network, up, "1492, that of ppp0")?;
     solicit(&network)?;
@@ -108,7 +173,7 @@ fn pppoe_reconnects() -> Result<()> {
         if by_cable {
             network.host("switch")?.ip("link set provider down")?;
         } else {
-            network.with_process(provider, Process::kill)?;
+            provider.end()?;
         }
         interrupt::wait_until(Duration::from_secs(10), "the end of the device", || {
             Ok(FIRST.public(&network)?.is_empty())
@@ -119,15 +184,15 @@ fn pppoe_reconnects() -> Result<()> {
         if by_cable {
             network.host("switch")?.ip("link set provider up")?;
         } else {
-            provider = access(&network)?;
+            provider.begin()?;
         }
-        has_session(&network, true)?;
+        has_session(&network)?;
         all_go_on(&streams, what)?;
     }
     let said = log(&network, up)?;
     assert_eq!(said.matches("the pool address 203.0.113.10 is on ppp0").count(), 2, "{said}");
     assert!(!said.contains("ERROR"), "{said}");
-    has_session(&network, true)?;
+    has_session(&network)?;
     prober.was_kept_out(&network, "host")
 }
 

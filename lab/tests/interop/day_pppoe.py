@@ -18,7 +18,7 @@ import time
 DISCOVERY, SESSION = 0x8863, 0x8864
 PADI, PADO, PADR, PADS, PADT = 0x09, 0x07, 0x19, 0x65, 0xA7
 LCP, IPCP, IPV6CP, IPV4, IPV6 = 0xC021, 0x8021, 0x8057, 0x0021, 0x0057
-REQUEST, ACK, NAK, TERMINATE, TERMINATED, ECHO, REPLY = 1, 2, 3, 5, 6, 9, 10
+REQUEST, ACK, NAK, REJECT, TERMINATE, TERMINATED, ECHO, REPLY = 1, 2, 3, 4, 5, 6, 9, 10
 MTU = 1492
 ECHO_INTERVAL, ECHO_FAILURES = 0.5, 3
 
@@ -29,6 +29,16 @@ def tun(name):
     # linux/if_tun.h: TUNSETIFF; IFF_TUN | IFF_NO_PI.
     fcntl.ioctl(file, 0x400454CA, struct.pack("16sH", name.encode(), 0x1001))
     return file
+
+
+def returned(tags):
+    """AC-Cookie and Relay-Session-Id of an offer."""
+    found = b""
+    while len(tags) >= 4:
+        kind, length = struct.unpack("!HH", tags[:4])
+        found += tags[: 4 + length] if kind in (0x0104, 0x0110) else b""
+        tags = tags[4 + length :]
+    return found
 
 
 def ip(*words):
@@ -75,6 +85,15 @@ class End:
             return struct.pack("!BB4s", 3, 6, socket.inet_aton(self.address))
         return struct.pack("!BB8s", 1, 10, self.identifier)
 
+    def unknown(self, protocol, body):
+        """Options that this end does not know: all but MRU and magic number, address, and identifier."""
+        known = {LCP: (1, 5), IPCP: (3,), IPV6CP: (1,)}[protocol]
+        found = b""
+        while len(body) >= 2 and body[1] >= 2:
+            found += b"" if body[0] in known else body[: body[1]]
+            body = body[body[1] :]
+        return found
+
     def discovered(self, frame):
         source, (code, number, length) = frame[6:12], struct.unpack("!BHH", frame[15:20])
         tags = frame[20 : 20 + length]
@@ -87,7 +106,8 @@ class End:
             self.number, self.peer, self.began = random.randrange(1, 0xFFFF), source, time.monotonic()
             self.frame(source, DISCOVERY, PADS, self.number, tags)
         elif self.role == "client" and code == PADO and not self.number:
-            self.frame(source, DISCOVERY, PADR, 0, struct.pack("!HH", 0x0101, 0))
+            # 5.3: with the cookie of the server, and what relays added.
+            self.frame(source, DISCOVERY, PADR, 0, struct.pack("!HH", 0x0101, 0) + returned(tags))
         elif self.role == "client" and code == PADS and not self.number and number:
             self.number, self.peer, self.began = number, source, time.monotonic()
 
@@ -112,8 +132,10 @@ class End:
             if self.role == "server" and protocol == IPCP and body[2:6] == bytes(4):
                 self.control(protocol, NAK, identifier, struct.pack("!BB4s", 3, 6, socket.inet_aton(self.assigned)))
                 return
-            self.control(protocol, ACK, identifier, body)
-            self.acked[protocol].add("peer")
+            rejected = self.unknown(protocol, body)
+            self.control(protocol, REJECT if rejected else ACK, identifier, rejected or body)
+            if not rejected:
+                self.acked[protocol].add("peer")
         elif code == ACK:
             self.acked[protocol].add("own")
         elif code == NAK and protocol == IPCP:
@@ -123,7 +145,8 @@ class End:
             self.control(protocol, TERMINATED, identifier)
             self.end("Terminate-Request")
         elif code == ECHO:
-            self.control(protocol, REPLY, identifier, body)
+            # RFC 1661 5.8: the magic number of who sends it, which is 0 as none was agreed on.
+            self.control(protocol, REPLY, identifier, bytes(4) + body[4:])
         self.settle()
 
     def settle(self):
