@@ -11,11 +11,13 @@ use crate::site_network::tables;
 use nix::sys::signal::Signal;
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::interrupt;
+use sixway_lab::namespace::command;
 use sixway_lab::process::Process;
 use sixway_lab::programs;
 use sixway_lab::sixway::sixway;
 use sixway_lab::topology::Network;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -57,6 +59,40 @@ fn dnsmasqs(network: &Network) -> usize {
     sixway_lab::host_state::processes_with(&file).len()
 }
 
+fn configuration(network: &Network) -> Result<String> {
+    let path = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
+    std::fs::read_to_string(path).asking(|| "reading the configuration".to_owned())
+}
+
+/// The host gives the translators' ports to its own connections: no gateway starts next to that.
+const MASQUERADE: &str = "table ip whole {
+  chain leaving {
+    type nat hook postrouting priority srcnat
+    oifname out0 masquerade
+  }
+}
+";
+
+/// A takeover that does not come about changes nothing of the running site.
+fn refused(network: &Network, program: &Path, options: &[&str]) -> Result<()> {
+    let (gateway, before) = (network.host("gateway")?, configuration(network)?);
+    let rules = network.file("masquerade.nft", MASQUERADE)?;
+    let nft = |words: &[&str]| -> Result<()> {
+        let mut nft = command("nft")?;
+        nft.args(words);
+        gateway.run(nft, Duration::from_secs(5))?.succeeded().map(drop)
+    };
+    nft(&["-f", &rules.display().to_string()])?;
+    let mut up = Command::new(program);
+    up.args(["up", "--lan", "in0", "--name", &network.gateway_name("gateway"), "--takeover", "--no-pcp"]);
+    up.args(options);
+    let ended = gateway.run(up, Duration::from_secs(20))?;
+    assert!(!ended.status.success() && ended.stderr.contains("masquerade"), "{}", ended.stderr);
+    nft(&["delete", "table", "ip", "whole"])?;
+    assert_eq!(configuration(network)?, before);
+    Ok(())
+}
+
 fn upgraded(options: &[&str]) -> Result<()> {
     let network = home()?;
     let provider = provider4(&network, "203.0.113.10")?;
@@ -84,8 +120,11 @@ fn upgraded(options: &[&str]) -> Result<()> {
     })?;
     all_go_on(&streams, "SIGHUP after the file was replaced")?;
     // By another process.
-    streams.iter().for_each(Stream::mark);
     let third = build(&network, "three")?;
+    streams.iter().for_each(Stream::mark);
+    refused(&network, &third, &options)?;
+    all_go_on(&streams, "a takeover that is refused")?;
+    streams.iter().for_each(Stream::mark);
     let second = FIRST.up(&network, &third, &[&options[..], &["--no-pcp", "--takeover"]].concat())?;
     interrupt::wait_until(Duration::from_secs(20), "the end of the first process", || {
         network.with_process(first, |process| process.runs().map(|runs| !runs))?
@@ -93,9 +132,8 @@ fn upgraded(options: &[&str]) -> Result<()> {
     all_go_on(&streams, "sixway up --takeover")?;
     comes_from(&network, FAR4, "203.0.113.10")?;
     assert_eq!(dnsmasqs(&network), 1, "leases go on");
-    let configuration = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
-    let configuration = std::fs::read_to_string(configuration).asking(|| "the configuration".to_owned())?;
-    assert!(!configuration.contains("[pcp]"), "that of the process that ended: {configuration}");
+    let now = configuration(&network)?;
+    assert!(!now.contains("[pcp]"), "that of the process that ended: {now}");
     prober.was_kept_out(&network, "host")?;
     drop(streams);
     network.with_process(provider, Process::stop)?;
