@@ -1,6 +1,6 @@
 //! The end: the box is as before, and so is this machine.
 
-use super::Faults;
+use super::faults::Faults;
 use crate::failure::{Failure, Result};
 use crate::host_state::{HostState, processes_with};
 use crate::namespace;

@@ -1,6 +1,6 @@
 //! Nobody outside reaches a host of the LAN unasked.
 
-use super::Faults;
+use super::faults::Faults;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::Namespace;
 use crate::site::{HOSTS, LanHost, PUBLIC, SERVER4, SERVER6, Site};

@@ -1,6 +1,6 @@
 //! A host asks for a mapping, by which it is reached from outside.
 
-use super::Faults;
+use super::faults::Faults;
 use super::kept_out::connects;
 use crate::failure::{Failure, Result};
 use crate::port_mapping::MappingRequest;

@@ -1,6 +1,6 @@
 //! Which host reaches which server, and how well.
 
-use super::Faults;
+use super::faults::Faults;
 use crate::failure::{Failure, Result};
 use crate::probe::{Bulk, BulkServer, Direction, Page, RoundTrips, fetch_from, ping, serve_bulk, serve_page};
 use crate::site::{EMBEDDED4, HOSTS, Kind, LanHost, OutsideServer, SERVER4, SERVER6, Site};
@@ -75,7 +75,7 @@ fn tell(pair: &Pair, cells: [StdResult<String, String>; 3], faults: &mut Faults)
         println!("      {why}");
     }
     if !is_whole {
-        faults.0.push(format!("{host} to {server}"));
+        faults.note(format!("{host} to {server}"));
     }
 }
 

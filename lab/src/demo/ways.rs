@@ -1,6 +1,6 @@
 //! Further ways between IPv4 and IPv6, each in a network of its own, and another program to compare with.
 
-use super::Faults;
+use super::faults::Faults;
 use super::pairs::all_answered;
 use crate::failure::Result;
 use crate::forwarder::Forwarder;

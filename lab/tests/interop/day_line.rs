@@ -61,7 +61,7 @@ enum Access<'n> {
     Debian(KernelPeer<'n>),
 }
 
-/// What pppd is told, in addition to the addresses.
+/// Options of pppd in addition to the addresses.
 const OPTIONS: &str = "noauth\nmtu 1492\nmru 1492\nlcp-echo-interval 1\nlcp-echo-failure 3\n+ipv6\n";
 
 /// The guest forwards between the lines of its customers and the Internet.
@@ -87,7 +87,7 @@ impl<'n> Access<'n> {
         let features = Features { modules: vec!["ppp_async"], ..Features::default() };
         let guest = KernelPeer::start_with(network, "server", &["up0", "far0"], &features)?;
         guest.wait_until_up()?;
-        // The guest has taken the place of its namespace, which is no router any more.
+        // The guest has taken the place of its namespace: that is not a router any more.
         for device in ["up0", "far0"] {
             network.host("server")?.ip(&format!("address flush dev {device}"))?;
         }

@@ -38,7 +38,7 @@ fn start(network: &Network, the_box: TheBox) -> Result<[u32; 2]> {
     Ok([client, the_box.up(network, &sixway()?, &[])?])
 }
 
-/// All that the box runs ends at once, and what is in memory has gone.
+/// All that the box runs ends together, and what is in memory has gone.
 fn cut(network: &Network, processes: [u32; 2]) -> Result<()> {
     for process in processes {
         network.with_process(process, Process::kill)?;
