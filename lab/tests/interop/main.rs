@@ -69,7 +69,7 @@ use room::Room;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
 use sixway_lab::sixway::sixway;
-use sixway_lab::{kernel_peer, programs};
+use sixway_lab::{guest, kernel_peer, programs};
 use sixway_trial::{SecondTries, attempt};
 use std::sync::Arc;
 
@@ -84,6 +84,9 @@ const SYSLOG_NG: &str = "syslog-ng (make syslog-ng)";
 
 /// In place of a program: the gateway without shared libraries, which `make static` links.
 const STATIC: &str = "a static program (make static)";
+
+/// In place of a program: Linux in QEMU, which `make guest` unpacks.
+const GUEST: &str = "Linux in a guest (make guest)";
 
 /// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
@@ -183,6 +186,7 @@ impl Interop {
             STATIC => container::static_program().is_file(),
             SYSLOG_NG => event_log::unpacked_syslog_ng().join("complete").exists(),
             BOOKWORM => package::bookworm().join("complete").exists(),
+            GUEST => guest::why_not(guest::Accelerator::Tcg).is_none(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
             "linux.uml" => kernel_peer::why_not().is_none(),
             program => programs::installed(program),
