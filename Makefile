@@ -49,7 +49,7 @@ syslog-ng: ## unpacks syslog-ng for an interop test of the event log, if it is m
 previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
 	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
 
-demo: deps ## an IPv6-only client opens a page on an IPv4-only server, and more (needs root); KEEP=1 keeps the network
+demo: deps ## a site behind `sixway up`: who reaches whom, and who does not (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
 # All crates with the same features each time: so none is compiled twice for the checks and the tests.

@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show an IPv6-only client that opens a page on an IPv4-only server through Sixway
+    /// Show hosts of each kind behind `sixway up` that reach servers of each kind, and further ways
     Demo {
         /// Keep the network at the end (also: KEEP=1)
         #[arg(long)]

@@ -162,7 +162,7 @@ pub fn remove(name: &str) -> std::result::Result<(), String> {
 }
 
 /// Kills every process whose network namespace is this one (grandchildren that outlived our children).
-fn end_what_runs_in(name: &str) {
+pub fn end_what_runs_in(name: &str) {
     let Ok(mut command) = command("ip") else { return };
     let Ok(listed) = command.args(["netns", "pids", name]).output() else { return };
     for line in String::from_utf8_lossy(&listed.stdout).lines() {

@@ -80,6 +80,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("faketime", "faketime"),
     ("natpmpc", "natpmpc"),
     (UEFI[0], "ovmf"),
+    ("pppoe-server", "pppoe"),
+    ("pppd", "ppp"),
 ];
 
 /// The firmware that Debian's package ovmf has: UEFI with Secure Boot, and its variables, in which Microsoft's keys are enrolled.

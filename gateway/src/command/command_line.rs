@@ -162,7 +162,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match &line.command {
         Command::Run(arguments) => {
-            arguments.config.path().and_then(|path| run_gateway::run(&path, arguments.takeover))
+            arguments.config.path().and_then(|path| run_gateway::run(&path, arguments.takeover)).map(drop)
         }
         Command::Up(arguments) => up::run(arguments),
         Command::Down(arguments) => down::run(arguments),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 type Loaded = (Config, Vec<Warning>, Sources);
 
 /// Runs a gateway. After a reload that failed, that is with the previous configuration.
-pub(super) fn run(file: &Path, takeover: bool) -> Result<(), Failure> {
+pub(super) fn run(file: &Path, takeover: bool) -> Result<daemon::Ended, Failure> {
     let mut previous = daemon::Previous::of_this_process();
     let loaded = load(file, &mut previous).map_err(|faults| Failure::Wrong(faults.to_string()))?;
     let (config, warnings, sources) = loaded;

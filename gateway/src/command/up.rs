@@ -4,7 +4,8 @@ use super::failure::Failure;
 use super::output::say;
 use super::run_directory::RUN_DIRECTORY;
 use super::run_gateway;
-use crate::site::{Nat64Option, Site, SiteOptions, SixRdOption, Standing, Watch};
+use crate::daemon::Ended;
+use crate::site::{Nat64Option, Site, SiteFiles, SiteOptions, SixRdOption, Standing, Watch};
 use crate::{daemon, host};
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
@@ -60,6 +61,9 @@ pub(super) struct UpArguments {
     /// The gateway's name; several sites on one host have different ones.
     #[arg(long, default_value = NAME)]
     name: String,
+    /// Take over from the process that runs the site of this name, as an upgrade does: sessions continue.
+    #[arg(long)]
+    takeover: bool,
     /// Print the configuration, which `sixway run` takes, and change nothing.
     #[arg(long, conflicts_with = "dry_run")]
     print_config: bool,
@@ -89,9 +93,12 @@ impl UpArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     let standing = Standing::of(Path::new(RUN_DIRECTORY), &arguments.name);
+    let mut replaced = None;
     // After a reload this process continues with what is there.
     if daemon::Previous::of_this_process().is_none() {
+        let runs = arguments.takeover && host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
         let site = plan(arguments, &standing)?;
+        let site = if runs { standing.continued(site) } else { site };
         let file = standing.configuration_file();
         site.check(&file).map_err(Failure::Wrong)?;
         if arguments.print_config {
@@ -104,13 +111,22 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
             return Ok(());
         }
         demand(arguments)?;
+        replaced = runs.then(|| standing.files());
         standing.raise(&site).map_err(|error| {
             // What was made before it failed.
-            let _ = standing.take_back();
+            give_up(&standing, replaced.as_ref());
             Failure::Failed(error)
         })?;
     }
-    live(arguments, &standing)
+    live(arguments, &standing, replaced.as_ref())
+}
+
+/// What was there before returns: a running site's files and table, or nothing.
+fn give_up(standing: &Standing, replaced: Option<&SiteFiles>) {
+    match replaced {
+        Some(files) => standing.put_back(files),
+        None => drop(standing.take_back()),
+    }
 }
 
 fn plan(arguments: &UpArguments, standing: &Standing) -> Result<Site, Failure> {
@@ -124,29 +140,39 @@ fn demand(arguments: &UpArguments) -> Result<(), Failure> {
     if !host::has_capability(host::CAP_NET_ADMIN) {
         return Err(Failure::Failed("sixway up needs CAP_NET_ADMIN; run it as root".into()));
     }
-    let Some(running) = host::running(Path::new(RUN_DIRECTORY), &arguments.name) else { return Ok(()) };
+    let running = host::running(Path::new(RUN_DIRECTORY), &arguments.name).filter(|_| !arguments.takeover);
+    let Some(running) = running else { return Ok(()) };
     let process = running.process.map(|process| format!(" (process {process})")).unwrap_or_default();
     let what = format!("{} is already running{process}", arguments.name);
-    Err(Failure::Failed(format!("{what}; end it with sixway down --name {}", arguments.name)))
+    let ways = format!("replace it with --takeover, or end it with sixway down --name {}", arguments.name);
+    Err(Failure::Failed(format!("{what}; {ways}")))
 }
 
-/// From here on a signal waits for the gateway, which ends in order; then the rest is removed.
-fn live(arguments: &UpArguments, standing: &Standing) -> Result<(), Failure> {
+/// From here on a signal waits for the gateway, which ends in order; then the rest is removed. `replaced`: what a running site has.
+fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFiles>) -> Result<(), Failure> {
     let waiting: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     waiting.thread_block().map_err(|error| Failure::Failed(format!("signals: {error}")))?;
     let watch = Watch::start(standing, arguments.options());
     let watch = watch.map_err(|error| Failure::Failed(format!("thread: {error}")));
     let ended = watch.and_then(|watch| {
-        let ended = run_gateway::run(&standing.configuration_file(), false);
-        watch.end();
+        let ended = run_gateway::run(&standing.configuration_file(), replaced.is_some());
+        let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
+        watch.end(runs || matches!(ended, Ok(Ended::TakenOver)));
         ended
     });
-    // Another process may have taken over: then all stays.
-    if host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_none() {
-        match standing.take_back() {
+    if matches!(ended, Ok(Ended::TakenOver)) {
+        say(&format!("{}: another process has taken over", arguments.name));
+        return Ok(());
+    }
+    let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
+    match replaced.filter(|_| runs) {
+        // It could not be taken over, and goes on.
+        Some(files) => standing.put_back(files),
+        None if runs => {}
+        None => match standing.take_back() {
             Ok(taken_back) => say(&format!("{}: {taken_back}", arguments.name)),
             Err(error) => say(&format!("{}: {error}", arguments.name)),
-        }
+        },
     }
-    ended
+    ended.map(drop)
 }

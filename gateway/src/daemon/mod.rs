@@ -92,4 +92,5 @@ pub use reload::Previous;
 pub use run::run;
 pub use start::Start;
 pub use takeover::{check_reload, flows_lost};
+pub use told::Ended;
 pub use tunnel_view::TunnelView;

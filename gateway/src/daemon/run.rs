@@ -12,7 +12,7 @@ use super::signals::Signals;
 use super::start::Start;
 use super::teredo_server::TeredoServer;
 use super::threads::Threads;
-use super::told::{Ending, Reloads};
+use super::told::{Ended, Ending, Reloads};
 use super::{
     dns64_kept, lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover,
 };
@@ -34,7 +34,7 @@ const CONTROL: usize = 256;
 ///
 /// # Errors
 /// It could not start, or failed; the host was restored.
-pub fn run(start: &Start<'_>) -> Result<(), RunError> {
+pub fn run(start: &Start<'_>) -> Result<Ended, RunError> {
     let started = Instant::now();
     Signals::hold().map_err(|error| RunError::Io("signals".into(), error))?;
     log::start(start.config.gateway.log, start.config.gateway.log_format);
@@ -50,7 +50,8 @@ pub fn run(start: &Start<'_>) -> Result<(), RunError> {
     runtime.shutdown_background();
     let previous = Previous::path(start.directory, &start.config.gateway.name);
     let error = match end {
-        Ok(Ending::Whole(Ok(())) | Ending::MakingWay) => return Ok(()),
+        Ok(Ending::Whole(Ok(()))) => return Ok(Ended::Stopped),
+        Ok(Ending::MakingWay) => return Ok(Ended::TakenOver),
         Ok(Ending::Anew) => "the gateway stopped".to_owned(),
         Err(error) | Ok(Ending::Whole(Err(error))) => {
             if !rolls_back(start, &error, false) {

@@ -21,6 +21,15 @@ use tokio::sync::oneshot;
 /// How long an answer of the admin API may take to be written.
 const ANSWERED: Duration = Duration::from_millis(50);
 
+/// How a gateway has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was stopped; this host is as before.
+    Stopped,
+    /// Another process continues with what is there.
+    TakenOver,
+}
+
 /// How a gateway ends.
 pub(super) enum Ending {
     /// It is to end, or has to.

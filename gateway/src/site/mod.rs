@@ -43,5 +43,5 @@ pub use lease::LeasedSixRd;
 pub use nat64::{Dns64, Nat64};
 pub use options::{Nat64Option, SiteOptions, SixRdDomain, SixRdOption};
 pub use plan::{Dhcp, Site};
-pub use standing::{Standing, TakenBack};
+pub use standing::{SiteFiles, Standing, TakenBack};
 pub use watch::Watch;

@@ -23,6 +23,10 @@ pub struct Standing {
     name: String,
 }
 
+/// What the files of a site have in them, so that it can return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SiteFiles(Vec<(PathBuf, Option<String>)>);
+
 /// What became of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakenBack {
@@ -72,6 +76,38 @@ impl Standing {
 
     fn script_file(&self) -> PathBuf {
         self.directory.join(format!("{}.filter", self.name))
+    }
+
+    /// The same site with the ports of the one that runs, whose sessions have them.
+    pub fn continued(&self, site: Site) -> Site {
+        match self.configuration() {
+            Some(before) => site.continuing(&before),
+            None => site,
+        }
+    }
+
+    /// The files as they are.
+    pub fn files(&self) -> SiteFiles {
+        let files = [self.configuration_file(), self.script_file(), self.dnsmasq_file()];
+        SiteFiles(files.into_iter().map(|file| (file.clone(), fs::read_to_string(file).ok())).collect())
+    }
+
+    /// Writes the files as they were, and makes the table that they say.
+    pub fn put_back(&self, files: &SiteFiles) {
+        for (file, text) in &files.0 {
+            let done = match text {
+                Some(text) => write(file, text),
+                None => fs::remove_file(file),
+            };
+            if let Err(error) = done
+                .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+            {
+                tracing::error!("{}: {error}", file.display());
+            }
+        }
+        if let Some(Err(error)) = self.script().map(|script| nft::execute(&script)) {
+            tracing::error!("the packet filter: {error}");
+        }
     }
 
     /// Writes the configuration, and makes the table if there is to be one. Before the gateway enables forwarding.

@@ -25,11 +25,17 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often the host is looked at.
 const FOLLOW: Duration = Duration::from_secs(3);
+/// A line that is lost usually returns with the same address, and sessions continue: the site waits this long for it.
+const RETURN: Duration = Duration::from_secs(300);
+/// A process that takes over has done so within this time, or given up.
+const TAKEOVER: Duration = Duration::from_secs(60);
 
 /// A thread that watches.
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
+    /// Whether another process continues: then dnsmasq runs on.
+    leaves: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -39,19 +45,32 @@ impl Watch {
     /// # Errors
     /// The kernel grants no thread.
     pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
-        let ends = Arc::new(AtomicBool::new(false));
-        let (standing, told) = (standing.clone(), Arc::clone(&ends));
+        let (ends, leaves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (standing, told, stays) = (standing.clone(), Arc::clone(&ends), Arc::clone(&leaves));
         let thread = Builder::new().name("site".into()).spawn(move || {
             let listing = standing.listing().ok();
             let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
-            let plan = Plan { options, trouble: None, uplink: None, dnsmasq };
-            Table { standing, listing }.keep(plan, &told);
+            let mut plan = Plan {
+                options,
+                written: standing.configuration(),
+                foreign: None,
+                trouble: None,
+                uplink: None,
+                had_address: false,
+                lost: None,
+                dnsmasq,
+            };
+            Table { standing, listing }.keep(&mut plan, &told);
+            if !stays.load(Ordering::Relaxed) {
+                plan.dnsmasq.end();
+            }
         })?;
-        Ok(Self { ends, thread })
+        Ok(Self { ends, leaves, thread })
     }
 
-    /// Ends it.
-    pub fn end(self) {
+    /// Ends it. `continues`: another process has the site, and its dnsmasq, from now on.
+    pub fn end(self, continues: bool) {
+        self.leaves.store(continues, Ordering::Relaxed);
         self.ends.store(true, Ordering::Relaxed);
         // One that panicked has ended as well.
         let _ = self.thread.join();
@@ -61,23 +80,58 @@ impl Watch {
 /// The plan, which follows the host.
 struct Plan {
     options: SiteOptions,
+    /// The configuration as this process knows it.
+    written: Option<String>,
+    /// Since when the file has another one.
+    foreign: Option<Instant>,
     /// What is missing, so that it is logged once.
     trouble: Option<String>,
     /// Why the site has no uplink, so that it is logged once.
     uplink: Option<String>,
+    /// Whether the interface to the provider had an IPv4 address.
+    had_address: bool,
+    /// Since when it has none.
+    lost: Option<Instant>,
     dnsmasq: Dnsmasq,
 }
 
 impl Plan {
+    /// Whether the site stays as it was, since the line is lost: the interface to the provider has no IPv4 address any more. A reload now
+    /// would end all sessions. A new prefix of IPv6 does not wait.
+    fn awaits_line(&mut self, site: &Site, before: &str) -> bool {
+        if site.public.is_some() {
+            (self.had_address, self.lost) = (true, None);
+        } else if self.had_address {
+            self.lost.get_or_insert_with(Instant::now);
+        }
+        let prefixes = site.lans.iter().flat_map(|lan| &lan.prefixes);
+        let has_new = prefixes.into_iter().any(|prefix| !before.contains(&format!("\"{prefix}\"")));
+        self.lost.is_some_and(|lost| lost.elapsed() < RETURN) && !has_new
+    }
+
+    /// The configuration in the file. What another process wrote is left alone for a while: it is taking over.
+    fn before(&mut self, standing: &Standing) -> Option<String> {
+        let now = standing.configuration()?;
+        if self.written.as_ref() == Some(&now) {
+            self.foreign = None;
+        } else if self.foreign.get_or_insert_with(Instant::now).elapsed() < TAKEOVER {
+            return None;
+        }
+        Some(now)
+    }
+
     /// Derives the configuration again; the process reloads another one. Whether it is another one.
     fn follow(&mut self, standing: &Standing) -> bool {
-        let Some(before) = standing.configuration() else { return false };
+        let Some(before) = self.before(standing) else { return false };
         let facts = standing.facts(true);
         let site = match Site::plan(&self.options, &facts) {
             Ok(site) => site.continuing(&before),
             Err(faults) => return self.stays(faults.join("; ")),
         };
         self.look_at_uplink(&site, &facts);
+        if self.awaits_line(&site, &before) {
+            return self.stays(format!("{} has no IPv4 address", site.wan));
+        }
         let changed = site.configuration() != before;
         // What is not taken would stay in the file.
         if let (true, Err(faults)) = (changed, site.check(&standing.configuration_file())) {
@@ -95,6 +149,7 @@ impl Plan {
                 tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
             }
             Ok(()) => {
+                self.written = standing.configuration();
                 // It reads its configuration at its start alone.
                 self.dnsmasq.end();
                 tracing::info!(
@@ -149,7 +204,7 @@ struct Table {
 }
 
 impl Table {
-    fn keep(&mut self, mut plan: Plan, ends: &AtomicBool) {
+    fn keep(&mut self, plan: &mut Plan, ends: &AtomicBool) {
         let mut events = RuleEvents::open().ok();
         let (mut look_at, mut follow_at) = (Instant::now(), Instant::now() + FOLLOW);
         plan.dnsmasq.keep();
@@ -172,7 +227,6 @@ impl Table {
             }
             std::thread::sleep(STEP);
         }
-        plan.dnsmasq.end();
     }
 
     /// Whether it was made again.

@@ -6,6 +6,13 @@ mod appliance;
 mod container;
 mod counters;
 mod datagrams;
+mod day;
+mod day_line;
+mod day_network;
+mod day_power;
+mod day_prober;
+mod day_stream;
+mod day_upgrade;
 mod decoder;
 mod dhcp_clients;
 mod dns64;
@@ -68,7 +75,7 @@ use room::Room;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::fast_path::{Hook, Share, with};
 use sixway_lab::sixway::sixway;
-use sixway_lab::{kernel_peer, programs};
+use sixway_lab::{guest, kernel_peer, programs};
 use sixway_trial::{SecondTries, attempt};
 use std::sync::Arc;
 
@@ -86,6 +93,9 @@ const STATIC: &str = "a static program (make static)";
 
 /// In place of a program: what boots as a gateway, which `make image` builds.
 const IMAGE: &str = "an image that boots (make image)";
+
+/// In place of a program: Linux in QEMU, which `make guest` unpacks.
+const GUEST: &str = "Linux in a guest (make guest)";
 
 /// In place of a program: IPsec in this kernel.
 const IPSEC: &str = "IPsec in the kernel";
@@ -186,6 +196,7 @@ impl Interop {
             IMAGE => appliance::image("sixway.img").is_file(),
             SYSLOG_NG => event_log::unpacked_syslog_ng().join("complete").exists(),
             BOOKWORM => package::bookworm().join("complete").exists(),
+            GUEST => guest::why_not(guest::Accelerator::Tcg).is_none(),
             IPSEC => std::path::Path::new("/proc/sys/net/core/xfrm_acq_expires").exists(),
             "linux.uml" => kernel_peer::why_not().is_none(),
             program => programs::installed(program),
@@ -226,6 +237,10 @@ fn all() -> Vec<Interop> {
         life::TESTS,
         nat64::TESTS,
         siit::TESTS,
+        day::TESTS,
+        day_line::TESTS,
+        day_power::TESTS,
+        day_upgrade::TESTS,
         site_doctor::TESTS,
         site_ipv6::TESTS,
         site_leases::TESTS,

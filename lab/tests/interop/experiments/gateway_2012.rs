@@ -1,7 +1,7 @@
 //! A site's gateway in one box and in two.
 
 use super::tiny::tiny_with;
-use crate::Interop;
+use crate::{GUEST, Interop};
 use sixway_lab::experiment::{Experiment as _, Gateway2012};
 use sixway_lab::failure::Result;
 use sixway_lab::results::{Results, Sample, Verdict};
@@ -10,6 +10,11 @@ const NEEDS: &[&str] = &["sixway", "tc", "ethtool", "ping", "tcpdump", "nft"];
 
 pub const TESTS: &[Interop] = &[
     Interop::new("gateway_2012_at_its_smallest_carries_its_tunnel_through_the_nat_and_past_it", NEEDS, outer),
+    Interop::new(
+        "gateway_2012_at_its_smallest_pairs_the_nat_and_the_6to4_of_sixway_and_of_linux_in_guests",
+        &["sixway", "tc", "ethtool", "ping", "tcpdump", "nft", GUEST],
+        paired,
+    ),
     Interop::new("gateway_2012_at_its_smallest_connects_fetches_and_calls_in_both_versions", NEEDS, measures),
     Interop::new("gateway_2012_at_its_smallest_answers_over_links_of_100_megabits", NEEDS, shaped),
 ];
@@ -35,6 +40,20 @@ fn outer() -> Result<()> {
         let past = if sample.cell.at("form") == 1.0 { 5.0 } else { 0.0 };
         let outer = ["own-address", "nat-address", "back"].map(|name| value(sample, name));
         assert_eq!(outer, [past, 5.0 - past, 5.0], "{sample:#?}");
+    }
+    Ok(())
+}
+
+/// Decoupled, each role by either: both by Sixway (2), the NAT by Linux (4), 6to4 by Linux (5), and both by Linux (2 of its own).
+fn paired() -> Result<()> {
+    let devices = ["sixway-in-guest", "linux-site-gateway"];
+    let results = measured(&devices, &[("series", "outer"), ("forms", "2,4,5")])?;
+    let forms: Vec<_> = results.samples.iter().map(|sample| sample.cell.at("form")).collect();
+    assert_eq!(forms.iter().filter(|form| **form == 2.0).count(), 2, "{forms:?}");
+    assert!(forms.contains(&4.0) && forms.contains(&5.0) && forms.len() == 4, "{forms:?}");
+    for sample in &results.samples {
+        let outer = ["answered", "own-address", "nat-address", "back"].map(|name| value(sample, name));
+        assert_eq!(outer, [5.0, 0.0, 5.0, 5.0], "{sample:#?}");
     }
     Ok(())
 }
