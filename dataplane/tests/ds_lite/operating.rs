@@ -63,6 +63,8 @@ fn sessions_are_shown_selected_and_ended_by_their_softwire() {
     assert!(translator.end_session(NatProtocol::Udp, named(b4(B4)), remote, counters));
     let rows = sessions(&mut gateway, None);
     assert_eq!(rows.iter().map(|row| row.softwire).collect::<Vec<_>>(), [b4(NEIGHBOUR)]);
+    // It is forgotten with the next tick.
+    gateway.waits(std::time::Duration::ZERO);
     assert_eq!(gateway.engine.ds_lite()[0].softwires().len(), 1);
 }
 
@@ -92,6 +94,7 @@ fn a_static_binding_leads_into_its_softwire_before_that_has_sent_anything() {
     let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
     assert_eq!(translator.remove_static(&door(B4, 81), 100, counters), None, "another softwire's");
     assert_eq!(translator.remove_static(&door(B4, 80), 100, counters), Some(true));
+    gateway.waits(std::time::Duration::ZERO);
     assert_eq!(gateway.engine.ds_lite()[0].softwires().len(), 1);
     gateway.receives(v4(STRANGER, DOOR).tcp(5_001, 80, SYN, b""));
     assert_eq!(gateway.last, Verdict::Held);
