@@ -16,6 +16,7 @@ mod ds_lite_anycast;
 mod event_log;
 mod experiments;
 mod fast_path;
+mod ftp;
 mod four_over_six;
 mod ip_in_ip;
 mod kernel;
@@ -224,6 +225,7 @@ fn all() -> Vec<Interop> {
         nat44_own_tunnels::TESTS,
         nat44_portless::TESTS,
         nat44_programs::TESTS,
+        ftp::TESTS,
         one_address::TESTS,
         pcp::TESTS,
         pools::TESTS,
