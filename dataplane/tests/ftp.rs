@@ -450,3 +450,16 @@ fn an_urgent_pointer_leads_nowhere_in_a_changed_payload() {
     let kept = control.client_says(PUSH | urgent, 1_023, 5_001, b"ABOR\r\n");
     assert_eq!(kept.flags, PUSH | urgent);
 }
+
+#[test]
+fn a_connection_has_one_mapping_at_a_time() {
+    let mut control = Control::nat44();
+    let mut sequence = 1_001;
+    for port in 0..3_u8 {
+        let line = format!("PORT 10,0,0,1,19,10{port}\r\n");
+        port_of(&control.client_says(PUSH, sequence, 5_001, line.as_bytes()).text);
+        sequence += line.len() as u32;
+    }
+    let counters = control.gateway.engine.counters();
+    assert_eq!((counters.ftp_mappings_made, counters.bindings_made, counters.bindings_ended), (3, 4, 2));
+}

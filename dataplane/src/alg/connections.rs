@@ -74,12 +74,6 @@ impl Connections {
         port as u32 == self.port
     }
 
-    /// Whether there is this connection.
-    #[cfg(test)]
-    pub(crate) fn has(&self, ends: Ends) -> bool {
-        self.all.contains_key(&ends)
-    }
-
     /// A segment between these ends passes. What is changed in it; `None`: nothing.
     pub(crate) fn pass(
         &mut self,

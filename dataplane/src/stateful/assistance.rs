@@ -12,12 +12,12 @@ use crate::nat::{BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatP
 use crate::verdict::{Decision, Edit, Next};
 use core::net::IpAddr;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How long a data connection is waited for; RFC 6384 §12 wants 30 s at least.
 const EXPECTED_FOR: Duration = Duration::from_secs(60);
-/// Data connections that are waited for. With the longest wait each second opens a few.
+/// Data connections that are waited for: two for each control connection, which may end before.
 const MOST_EXPECTED: usize = 8_192;
 
 /// The control connections, and the data connections that are waited for.
@@ -26,18 +26,22 @@ pub(crate) struct Assistance<I> {
     expected: Expected<I>,
 }
 
-/// Mappings that are kept for a while, by their outside endpoints.
+/// Mappings that are kept for a while. A control connection has one at a time, as it has one data connection (RFC 959 §3.2).
 struct Expected<I> {
-    /// Until when, and for whom.
-    mappings: BTreeMap<Outside<Endpoint4>, (Instant, Inside<I>)>,
-    /// In the order of their time; one that was renewed is here again.
-    order: VecDeque<(Instant, Outside<Endpoint4>)>,
+    /// Until when, and for which connection.
+    mappings: BTreeMap<Inside<I>, (Instant, Ends)>,
+    of_connections: BTreeMap<Ends, Inside<I>>,
+    order: BTreeSet<(Instant, Inside<I>)>,
 }
 
 impl<I> Assistance<I> {
     /// `is_on`: whether there is such a gateway.
     pub(crate) const fn new(is_on: bool) -> Self {
-        let expected = Expected { mappings: BTreeMap::new(), order: VecDeque::new() };
+        let expected = Expected {
+            mappings: BTreeMap::new(),
+            of_connections: BTreeMap::new(),
+            order: BTreeSet::new(),
+        };
         Self { connections: Connections::new(is_on), expected }
     }
 }
@@ -46,7 +50,9 @@ impl<I> Assistance<I> {
 struct Mapper<'a, I: InsideKey> {
     nat: &'a mut Engine<I>,
     expected: &'a mut Expected<I>,
+    /// The client's end of the control connection, and both ends as they are outside.
     inside: Inside<I>,
+    ends: Ends,
     now: Instant,
     counters: &'a mut Counters,
 }
@@ -58,11 +64,16 @@ impl<I: InsideKey> Openings for Mapper<'_, I> {
         let inside = Inside(I::of_mapped(Inside(Endpoint6::new(host, port)))?);
         let known = self.nat.bound_endpoint(NatProtocol::Tcp, inside);
         let is_kept = |bound: &BoundEndpoint| bound.is_static || bound.is_explicit;
-        if let Some(bound) = known.filter(|bound| is_kept(bound) && !self.expected.has(bound.outside, inside)) {
+        let is_own = self.expected.mappings.contains_key(&inside);
+        if let Some(bound) = known.filter(|bound| is_kept(bound) && !is_own) {
             // The administrator's, or the host's own by request.
             return Some(bound.outside.0);
         }
-        if self.expected.order.len() >= MOST_EXPECTED {
+        if let Some(earlier) = self.expected.other_of(self.ends, inside) {
+            self.expected.forget(earlier);
+            self.nat.release_explicit(NatProtocol::Tcp, earlier, self.now, self.counters);
+        }
+        if self.expected.mappings.len() >= MOST_EXPECTED && !is_own {
             return None;
         }
         let filters = vec![RemoteFilter { remote: Prefix4::holding(remote, 32), port: 0 }];
@@ -70,33 +81,36 @@ impl<I: InsideKey> Openings for Mapper<'_, I> {
         let binding = ExplicitBinding { protocol: NatProtocol::Tcp, softwire: None, inside, wanted, filters };
         let bound = self.nat.keep_explicit(&binding, self.now, self.counters).ok()?;
         self.counters.ftp_mappings_made += 1;
-        self.expected.add(bound.outside, inside, self.now);
+        self.expected.add(self.ends, inside, self.now);
         Some(bound.outside.0)
     }
 }
 
 impl<I: InsideKey> Expected<I> {
-    fn add(&mut self, outside: Outside<Endpoint4>, inside: Inside<I>, now: Instant) {
+    fn add(&mut self, ends: Ends, inside: Inside<I>, now: Instant) {
+        self.forget(inside);
         let until = now + EXPECTED_FOR;
-        self.mappings.insert(outside, (until, inside));
-        self.order.push_back((until, outside));
+        self.mappings.insert(inside, (until, ends));
+        self.of_connections.insert(ends, inside);
+        self.order.insert((until, inside));
     }
 
-    /// Whether a mapping was made here for this endpoint.
-    fn has(&self, outside: Outside<Endpoint4>, inside: Inside<I>) -> bool {
-        self.mappings.get(&outside).is_some_and(|(_, known)| *known == inside)
+    fn forget(&mut self, inside: Inside<I>) {
+        let Some((until, ends)) = self.mappings.remove(&inside) else { return };
+        self.of_connections.remove(&ends);
+        self.order.remove(&(until, inside));
+    }
+
+    /// The mapping that a connection has for another endpoint.
+    fn other_of(&self, ends: Ends, inside: Inside<I>) -> Option<Inside<I>> {
+        self.of_connections.get(&ends).copied().filter(|earlier| *earlier != inside)
     }
 
     /// The next mapping whose time is over.
-    fn next_over(&mut self, now: Instant) -> Option<(Outside<Endpoint4>, Inside<I>)> {
-        while let Some((until, outside)) = self.order.front().copied().filter(|(until, _)| *until <= now) {
-            self.order.pop_front();
-            if self.mappings.get(&outside).is_some_and(|(latest, _)| *latest == until) {
-                let (_, inside) = self.mappings.remove(&outside)?;
-                return Some((outside, inside));
-            }
-        }
-        None
+    fn next_over(&mut self, now: Instant) -> Option<Inside<I>> {
+        let (_, inside) = self.order.first().copied().filter(|(until, _)| *until <= now)?;
+        self.forget(inside);
+        Some(inside)
     }
 }
 
@@ -119,7 +133,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
         // Both count, the mapper while it makes a mapping.
         let mut made = Counters::default();
-        let mut mapper = Mapper { nat, expected, inside, now, counters: &mut made };
+        let mut mapper = Mapper { nat, expected, inside, ends, now, counters: &mut made };
         let counters = &mut effects.counters;
         let way = (ends, direction);
         let rewrite = connections.pass(way, &segment, (client, subscriber), &mut mapper, (now, counters));
@@ -133,10 +147,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     pub(crate) fn expire_assistance(&mut self, now: Instant, budget: usize, counters: &mut Counters) {
         let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
         for _ in 0..budget {
-            let Some((outside, inside)) = expected.next_over(now) else { break };
-            if nat.bound_endpoint(NatProtocol::Tcp, inside).is_some_and(|bound| bound.outside == outside) {
-                nat.release_explicit(NatProtocol::Tcp, inside, now, counters);
-            }
+            let Some(inside) = expected.next_over(now) else { break };
+            nat.release_explicit(NatProtocol::Tcp, inside, now, counters);
         }
         connections.expire(now, budget, |Ends { outside, server }| {
             nat.has_session(NatProtocol::Tcp, Outside(outside), server)
