@@ -92,13 +92,16 @@ impl Stream {
             return Unread::BehindGap(payload);
         }
         self.next = end;
-        payload.get(next.wrapping_sub(sequence) as usize..).map_or(Unread::Nothing, |rest| Unread::Following(next, rest))
+        payload
+            .get(next.wrapping_sub(sequence) as usize..)
+            .map_or(Unread::Nothing, |rest| Unread::Following(next, rest))
     }
 
     /// Whether one more line may be changed. Lines that the receiver has acknowledged are forgotten for it.
     pub(super) fn has_room(&mut self) -> bool {
         if self.edits.is_full() {
-            let end = self.edits.first().map(|edit| self.base.wrapping_add(edit.end()).wrapping_add(edit.growth()));
+            let end =
+                self.edits.first().map(|edit| self.base.wrapping_add(edit.end()).wrapping_add(edit.growth()));
             if end.is_some_and(|end| !is_before(self.acknowledged, end)) {
                 self.base = self.base.wrapping_add(self.edits.remove(0).growth());
             }

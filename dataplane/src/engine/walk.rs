@@ -159,7 +159,9 @@ impl Engine {
             Next::Leave => {
                 self.execute(owner, &Work { decision: &decision, packet, inner, pass }, frame, batch)
             }
-            Next::Rewritten => self.carry_out_rewritten((packet, inner), (owner, decision, pass), frame, batch),
+            Next::Rewritten => {
+                self.carry_out_rewritten((packet, inner), (owner, decision, pass), frame, batch)
+            }
             Next::Held => Ok(Verdict::Held),
             Next::Control => Ok(Verdict::Control),
             Next::Absorb => Ok(Verdict::Absorbed),
@@ -246,7 +248,9 @@ impl Engine {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
                 // Of what comes through a tunnel alone.
-                Next::Reply | Next::Whole | Next::Absorb | Next::Rewritten => return Err(DropReason::NoTunnel),
+                Next::Reply | Next::Whole | Next::Absorb | Next::Rewritten => {
+                    return Err(DropReason::NoTunnel);
+                }
                 Next::Leave | Next::Again | Next::To(_) | Next::IntoTunnel => {}
             }
         }

@@ -59,7 +59,9 @@ pub fn rewrite_tcp(frame: &mut Frame, packet: &Packet, rewrite: &TcpRewrite) -> 
     frame.bytes_mut()[at..][CHECKSUM].copy_from_slice(&after.to_be_bytes());
     match &mut frame.offload.segments {
         Some(segments) if payload <= usize::from(segments.size) => frame.offload.segments = None,
-        None if payload > old_payload && at + length > IPV6_MIN_MTU => cut_as_before(frame, packet, at, old_payload),
+        None if payload > old_payload && at + length > IPV6_MIN_MTU => {
+            cut_as_before(frame, packet, at, old_payload)
+        }
         Some(_) | None => {}
     }
     Ok(())

@@ -8,7 +8,10 @@ use crate::direction::Direction;
 use crate::effects::Effects;
 use crate::instant::Instant;
 use crate::mechanism::contract::Arrival;
-use crate::nat::{BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatProtocol, Outside, RemoteFilter, WantedOutside};
+use crate::nat::{
+    BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatProtocol, Outside, RemoteFilter,
+    WantedOutside,
+};
 use crate::verdict::{Decision, Edit, Next};
 use core::net::IpAddr;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
@@ -37,11 +40,8 @@ struct Expected<I> {
 impl<I> Assistance<I> {
     /// `is_on`: whether there is such a gateway.
     pub(crate) const fn new(is_on: bool) -> Self {
-        let expected = Expected {
-            mappings: BTreeMap::new(),
-            of_connections: BTreeMap::new(),
-            order: BTreeSet::new(),
-        };
+        let expected =
+            Expected { mappings: BTreeMap::new(), of_connections: BTreeMap::new(), order: BTreeSet::new() };
         Self { connections: Connections::new(is_on), expected }
     }
 }
@@ -128,7 +128,9 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         };
         let Some((ends, direction, client)) = ends_of(edit, arrival) else { return decision };
         let Some(segment) = TcpSegment::read(arrival.frame, arrival.packet) else { return decision };
-        let Some(inside) = self.nat.inside_of(NatProtocol::Tcp, Outside(ends.outside)) else { return decision };
+        let Some(inside) = self.nat.inside_of(NatProtocol::Tcp, Outside(ends.outside)) else {
+            return decision;
+        };
         let subscriber = self.nat.subscriber_of(inside.0.host());
         let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
         // Both count, the mapper while it makes a mapping.
@@ -159,20 +161,24 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
 /// The ends of a connection, by what a packet of it becomes; its direction; the client's address.
 fn ends_of(edit: Edit, arrival: &Arrival<'_>) -> Option<(Ends, Direction, IpAddr)> {
     use crate::parse::{Addresses, Transport};
-    let Transport::Ports { source: from, destination: to, .. } = arrival.packet.transport else { return None };
+    let Transport::Ports { source: from, destination: to, .. } = arrival.packet.transport else {
+        return None;
+    };
     Some(match (edit, arrival.packet.addresses) {
         (Edit::Translate6To4 { source, destination, .. }, Addresses::V6 { source: client, .. }) => {
             (Ends { outside: source, server: destination }, Direction::Out, client.into())
         }
         (Edit::Translate4To6 { destination: client, .. }, Addresses::V4 { source, destination }) => {
-            let ends = Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
+            let ends =
+                Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
             (ends, Direction::In, client.address.into())
         }
         // Inwards the destination changes.
         (Edit::Renumber4 { destination: client, .. }, Addresses::V4 { source, destination })
             if client.address != destination =>
         {
-            let ends = Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
+            let ends =
+                Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
             (ends, Direction::In, client.address.into())
         }
         (Edit::Renumber4 { source, destination, .. }, Addresses::V4 { source: client, .. }) => {

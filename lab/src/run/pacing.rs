@@ -26,7 +26,14 @@ pub(super) struct Pacing<'a> {
 impl<'a> Pacing<'a> {
     /// A plan with the seconds that each cell will take, and those that there are for all of it.
     pub(super) fn new(cells: &'a [Cell], estimates: Vec<f64>, limit: Option<f64>) -> Self {
-        Self { cells, took: vec![None; estimates.len()], estimates, limit, decided: BTreeMap::new(), allotted: BTreeMap::new() }
+        Self {
+            cells,
+            took: vec![None; estimates.len()],
+            estimates,
+            limit,
+            decided: BTreeMap::new(),
+            allotted: BTreeMap::new(),
+        }
     }
 
     /// A cell was measured in this number of seconds.
@@ -76,7 +83,9 @@ impl<'a> Pacing<'a> {
             let share = (part * to_come(&own)).max(if used > 0.0 { 0.0 } else { self.expected(at) });
             self.allotted.insert(cell.experiment.clone(), used + share);
         }
-        self.allotted.get(&cell.experiment).is_none_or(|allotted| used + self.expected(at) <= allotted * 1.000_001)
+        self.allotted
+            .get(&cell.experiment)
+            .is_none_or(|allotted| used + self.expected(at) <= allotted * 1.000_001)
     }
 
     fn has_time_for_round(&self, limit: f64, cell: &Cell) -> bool {
@@ -227,7 +236,8 @@ mod tests {
 
     #[test]
     fn what_is_left_out_for_want_of_time_is_left_out_of_all_experiments_alike() {
-        let cells: Vec<Cell> = cells(&["x", "y", "z"], 5).into_iter().map(|cell| Cell { repeat: 0, ..cell }).collect();
+        let cells: Vec<Cell> =
+            cells(&["x", "y", "z"], 5).into_iter().map(|cell| Cell { repeat: 0, ..cell }).collect();
         for (wrong, expected) in [(1.0, [5, 5, 5]), (0.5, [10, 10, 10])] {
             let (clock, measured) = run(&cells, 20.0, |_| wrong, 300.0);
             let count = |name: &str| measured.iter().filter(|key| key.starts_with(name)).count();

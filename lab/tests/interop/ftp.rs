@@ -17,7 +17,11 @@ use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("ftp_is_active_and_passive_behind_nat44", &["sixway", "vsftpd", "curl", "ftp", "lftp"], nat44),
+    Interop::new(
+        "ftp_is_active_and_passive_behind_nat44",
+        &["sixway", "vsftpd", "curl", "ftp", "lftp"],
+        nat44,
+    ),
     Interop::new("ftp_is_active_and_passive_behind_nat64", &["sixway", "vsftpd", "curl", "lftp"], nat64),
     Interop::new("ftp_with_tls_passes_unchanged", &["sixway", "vsftpd", "curl", "openssl"], secured),
 ];
@@ -73,7 +77,12 @@ fn fetches(network: &Network, host: &str, arguments: &[&str]) -> Result<()> {
 }
 
 /// Stores the large file by curl with these arguments, under a name of its own.
-fn stores(network: &Network, host: &str, (incoming, name): (&PathBuf, &str), arguments: &[&str]) -> Result<()> {
+fn stores(
+    network: &Network,
+    host: &str,
+    (incoming, name): (&PathBuf, &str),
+    arguments: &[&str],
+) -> Result<()> {
     let path = network.folder().join("to-store");
     std::fs::write(&path, content()).asking(|| "writing what is stored".to_owned())?;
     let mut curl = curl()?;
@@ -92,17 +101,14 @@ fn curl() -> Result<Command> {
 
 fn nat44() -> Result<()> {
     let network = crate::nat44::network()?;
-    let configuration = format!("{}ftp_alg = true\nfiltering = \"address-and-port-dependent\"\n", crate::nat44::SIXWAY);
+    let configuration =
+        format!("{}ftp_alg = true\nfiltering = \"address-and-port-dependent\"\n", crate::nat44::SIXWAY);
     run_sixway(&network, &configuration)?;
     let (host, incoming) = (crate::nat44::SERVER, serve(&network, "")?);
-    for (number, arguments) in [
-        &["--ftp-port", "-"][..],
-        &["--ftp-port", "-", "--disable-eprt"],
-        &["--disable-epsv"],
-        &[],
-    ]
-    .into_iter()
-    .enumerate()
+    for (number, arguments) in
+        [&["--ftp-port", "-"][..], &["--ftp-port", "-", "--disable-eprt"], &["--disable-epsv"], &[]]
+            .into_iter()
+            .enumerate()
     {
         fetches(&network, host, arguments)?;
         stores(&network, host, (&incoming, &format!("of-curl-{number}")), arguments)?;

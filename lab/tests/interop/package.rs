@@ -163,8 +163,7 @@ fn alerts_and_dashboard_know_the_metrics() -> Result<()> {
         let plain = name.trim_start_matches("sixway_").trim_end_matches("_total");
         let prefixes = ["dns64_upstream_", "dns64_streams_"];
         let of_part = prefixes.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(plain);
-        known.contains(name)
-            || [plain, of_part].iter().any(|plain| source.contains(&format!("\"{plain}\"")))
+        known.contains(name) || [plain, of_part].iter().any(|plain| source.contains(&format!("\"{plain}\"")))
     };
     let unknown: Vec<&String> = asked.iter().filter(|name| !is_known(name)).collect();
     if asked.len() < 20 || !unknown.is_empty() {

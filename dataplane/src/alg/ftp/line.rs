@@ -89,7 +89,14 @@ mod tests {
         assert_eq!(command(b"port 1,2\r\n"), Some((*b"PORT", "1,2")));
         assert_eq!(command(b"Pwd\n"), Some((*b"PWD ", "")));
         assert_eq!(command(b"EPSV 2 \r\n"), Some((*b"EPSV", "2")));
-        for line in [&b"PORT 1,2"[..], b"\r\n", b"PO\xffT 1\r\n", b"\xff\xf4ABOR\r\n", b"LONGER 1\r\n", b" PORT 1\r\n"] {
+        for line in [
+            &b"PORT 1,2"[..],
+            b"\r\n",
+            b"PO\xffT 1\r\n",
+            b"\xff\xf4ABOR\r\n",
+            b"LONGER 1\r\n",
+            b" PORT 1\r\n",
+        ] {
             assert_eq!(command(line), None, "{line:?}");
         }
         assert_eq!(command(&[b"PORT ".as_slice(), &[b'1'; 200], b"\r\n"].concat()), None);
@@ -99,9 +106,16 @@ mod tests {
     fn the_argument_of_port_is_six_octets_and_nothing_else() {
         let endpoint = Endpoint4::new(Ipv4Addr::new(10, 0, 0, 1), 0x0402);
         assert_eq!(host_port("10,0,0,1,4,2"), Some(endpoint));
-        for argument in
-            ["", "10,0,0,1,4", "10,0,0,1,4,2,3", "10,0,0,256,4,2", "10,0,0,+1,4,2", "10,0,0, 1,4,2", "10,0,0,1,4,", "a,b,c,d,e,f"]
-        {
+        for argument in [
+            "",
+            "10,0,0,1,4",
+            "10,0,0,1,4,2,3",
+            "10,0,0,256,4,2",
+            "10,0,0,+1,4,2",
+            "10,0,0, 1,4,2",
+            "10,0,0,1,4,",
+            "a,b,c,d,e,f",
+        ] {
             assert_eq!(host_port(argument), None, "{argument}");
         }
     }
@@ -135,7 +149,9 @@ mod tests {
         let endpoint = Some(Endpoint4::new(Ipv4Addr::new(192, 0, 2, 31), 60_691));
         assert_eq!(in_reply(b"227 Entering Passive Mode (192,0,2,31,237,19)\r\n"), endpoint);
         assert_eq!(in_reply(b"227 =192,0,2,31,237,19\r\n"), endpoint);
-        for line in [&b"227 none\r\n"[..], b"227", b"227 (192,0,2,31,237)\r\n", b"227 (192,0,2,31,237,19,1)\r\n"] {
+        for line in
+            [&b"227 none\r\n"[..], b"227", b"227 (192,0,2,31,237)\r\n", b"227 (192,0,2,31,237,19,1)\r\n"]
+        {
             assert_eq!(in_reply(line), None);
         }
     }

@@ -119,7 +119,9 @@ impl Nat64 {
     ) -> Result<Decision, DropReason> {
         let counters = &mut effects.counters;
         let decision = match probe.side {
-            Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?,
+            Side::Inside(inside) => {
+                self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?
+            }
             Side::Outside(outside) => {
                 self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters)?
             }

@@ -289,7 +289,8 @@ mod tests {
     fn nat46_has_no_echo_requests_that_it_cannot_carry() {
         let cells = Mechanisms2006.cells(&Asked { quick: true, ..Asked::default() }, &["sixway"]).unwrap();
         let sizes = |series: &str, load: f64| -> Vec<f64> {
-            let all = cells.iter().filter(|cell| cell.series == series && cell.point.get("load") == Some(&load));
+            let all =
+                cells.iter().filter(|cell| cell.series == series && cell.point.get("load") == Some(&load));
             all.filter_map(|cell| cell.point.get("octets").copied()).collect()
         };
         assert_eq!(sizes("nat64", 1.0), QUICK);

@@ -36,7 +36,9 @@ fn a_clients_own_endpoint_is_replaced_and_no_other() {
     for refused in ["PORT 10,0,0,2,19,137\r\n", "PORT 10,0,0,1,0,25\r\n", "EPRT |1|203.0.113.9|5001|\r\n"] {
         assert_eq!(says(&mut dialogue, V4, refused), Answer::Refuse, "{refused}");
     }
-    for refused in ["EPRT |1|10.0.0.1|5001|\r\n", "EPRT |2|2001:db8::2|5001|\r\n", "EPRT |2|2001:db8::1|22|\r\n"] {
+    for refused in
+        ["EPRT |1|10.0.0.1|5001|\r\n", "EPRT |2|2001:db8::2|5001|\r\n", "EPRT |2|2001:db8::1|22|\r\n"]
+    {
         assert_eq!(says(&mut dialogue, V6, refused), Answer::Refuse, "{refused}");
     }
     // RFC 6384 §10: what it is not about passes.
