@@ -124,6 +124,7 @@ impl Nat64 {
             limits: self.limits.of_each_worker(workers),
             subscribers: self.subscribers.engine(&self.inside, pool),
             policy: self.translation.engine(),
+            ftp_alg: self.ftp_alg,
             in_use: None,
         }
     }
@@ -159,6 +160,7 @@ impl Nat44 {
             subscribers: self.subscribers.engine(&self.inside, pool),
             policy: translate::Policy { clamp_mss: self.clamp_mss, ..translate::Policy::default() },
             translate_own_tunnels: self.translate_own_tunnels,
+            ftp_alg: self.ftp_alg,
             in_use: None,
         }
     }

@@ -62,6 +62,9 @@ pub struct Nat44 {
     /// Whether tunnel packets of this gateway with a source that is inside are translated, too; never with a realm's.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub translate_own_tunnels: bool,
+    /// Whether control connections of FTP are read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ftp_alg: bool,
     /// How many sessions of protocols without ports there may be.
     #[serde(flatten)]
     pub portless: PortlessLimits,
@@ -152,6 +155,7 @@ impl Nat44 {
         let mapped = inside.as_ref().map(|inside| inside.iter().map(|it| it.mapped()).collect());
         let subscribers = Subscribers::read(section, exempt, (mapped, known_pool), report);
         let clamp_mss = section.value("clamp_mss", report).and_then(|v| v.boolean(report));
+        let ftp_alg = section.value("ftp_alg", report).and_then(|v| v.boolean(report));
         let timeouts = match &section.sections("timeouts", &NAT44_TIMEOUTS, report)[..] {
             [written, ..] => Nat44Timeouts::read(written, report),
             [] => Nat44Timeouts::read(&section.child("timeouts", &NAT44_TIMEOUTS), report),
@@ -180,6 +184,7 @@ impl Nat44 {
             subscribers: subscribers?,
             clamp_mss: clamp_mss?,
             translate_own_tunnels: translate_own_tunnels?,
+            ftp_alg: ftp_alg?,
             portless: portless?,
             timeouts: timeouts?,
             static_bindings,

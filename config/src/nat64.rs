@@ -75,6 +75,9 @@ pub struct Nat64 {
     /// The choices of RFC 7915.
     #[serde(flatten)]
     pub translation: Translation,
+    /// Whether control connections of FTP are read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ftp_alg: bool,
     /// When a silent session ends.
     pub timeouts: Timeouts,
     /// Bindings that are always there.
@@ -123,6 +126,7 @@ impl Nat64 {
         let exempt = exempt.iter().map(|item| item.prefix6(report)).collect();
         let known_pool = pool.as_ref().and_then(|(_, pool)| *pool);
         let subscribers = Subscribers::read(section, exempt, (inside.clone(), known_pool), report);
+        let ftp_alg = section.value("ftp_alg", report).and_then(|v| v.boolean(report));
         let timeouts = match &section.sections("timeouts", &TIMEOUTS, report)[..] {
             [written, ..] => Timeouts::read(written, &PORT_TIMEOUT, report),
             [] => Timeouts::read(&section.child("timeouts", &TIMEOUTS), &PORT_TIMEOUT, report),
@@ -142,6 +146,7 @@ impl Nat64 {
             limits: limits?,
             subscribers: subscribers?,
             translation: translation?,
+            ftp_alg: ftp_alg?,
             timeouts: timeouts?,
             static_bindings,
         })

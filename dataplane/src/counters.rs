@@ -112,6 +112,18 @@ counters! {
     portless_made = "nat.portless.made",
     /// Sessions of protocols without ports ended.
     portless_ended = "nat.portless.ended",
+    /// Control connections of FTP whose lines are read.
+    ftp_connections_made = "ftp.connections.made",
+    /// Control connections of FTP that are translated without a look at their lines: there are too many, or the subscriber has too many.
+    ftp_connections_refused = "ftp.connections.refused",
+    /// Commands and replies of FTP that were changed.
+    ftp_lines_changed = "ftp.lines.changed",
+    /// Lines of FTP that were not read: they came in several segments, out of order, or too many before an acknowledgment.
+    ftp_lines_unread = "ftp.lines.unread",
+    /// Mappings for data connections of FTP.
+    ftp_mappings_made = "ftp.mappings.made",
+    /// Commands of FTP without a mapping: they name another host or a port below 1,024, or no port was free.
+    ftp_mappings_refused = "ftp.mappings.refused",
     /// Sessions offloaded to the fast path.
     flows_offloaded = "flows.offloaded",
     /// Sessions that were due for the fast path and not offloaded: it is full, or too many sessions are being moved.

@@ -4,7 +4,7 @@
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload, Realm};
-use crate::verdict::{Outer, OuterIndex, PolicyId, Quoted, QuotedIndex};
+use crate::verdict::{Outer, OuterIndex, PolicyId, Quoted, QuotedIndex, TcpRewrite};
 use arrayvec::ArrayVec;
 use sixway_wire::Endpoint4;
 
@@ -51,6 +51,7 @@ pub struct Effects {
     outers: ArrayVec<Outer, SCRATCH>,
     quoted: ArrayVec<Quoted, SCRATCH>,
     generated: Vec<Generated>,
+    rewrite: Option<TcpRewrite>,
 }
 
 impl Effects {
@@ -95,6 +96,16 @@ impl Effects {
     /// The endpoints of a decision's quoted packet.
     pub fn quoted_at(&self, index: QuotedIndex) -> Option<Quoted> {
         self.quoted.get(usize::from(index.0)).copied()
+    }
+
+    /// Keeps what changes in the TCP segment of the packet that is decided on, whose result goes to [`crate::verdict::Next::Rewritten`].
+    pub fn rewrite(&mut self, rewrite: TcpRewrite) {
+        self.rewrite = Some(rewrite);
+    }
+
+    /// What changes in the TCP segment of the packet that was decided on last, once.
+    pub const fn take_rewrite(&mut self) -> Option<TcpRewrite> {
+        self.rewrite.take()
     }
 
     /// Queues a generated packet, if there is room.

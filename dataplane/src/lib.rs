@@ -5,6 +5,7 @@
 
 extern crate alloc;
 
+mod alg;
 pub mod classify;
 pub mod counters;
 pub mod direction;

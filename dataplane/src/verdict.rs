@@ -3,6 +3,7 @@
 
 use crate::drop_reason::DropReason;
 use crate::kind::Kind;
+use arrayvec::ArrayVec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Endpoint4, Endpoint6};
 
@@ -159,12 +160,28 @@ pub enum Next {
     Whole,
     /// Into the tunnel of ours that ends at its new destination.
     IntoTunnel,
+    /// To the link, after its TCP segment was rewritten as the effects say ([`TcpRewrite`]).
+    Rewritten,
     /// Nowhere: the mechanism has stored it.
     Held,
     /// Nowhere: it was for the mechanism itself.
     Absorb,
     /// To control, as it came.
     Control,
+}
+
+/// What changes in a TCP segment before its headers are edited: the sequence of octets has lost or won some, and so have those that it
+/// acknowledges. A few control connections need that, so it is not part of [`Action`]: it waits in [`crate::effects::Effects`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpRewrite {
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgment number.
+    pub acknowledgment: u32,
+    /// Edges of selective acknowledgments (RFC 2018): where each is, in octets from the start of the TCP header, and its value.
+    pub edges: ArrayVec<(u8, u32), 8>,
+    /// The new payload; `None`: it stays.
+    pub payload: Option<Box<[u8]>>,
 }
 
 /// A mechanism's answer.

@@ -20,6 +20,7 @@ mod explicit_bindings;
 mod fast_path;
 mod fast_path_model;
 mod four_over_six;
+mod ftp;
 mod gateway_itself;
 mod hairpinning;
 mod icmp_tables;

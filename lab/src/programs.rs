@@ -71,6 +71,8 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("sipp", "sip-tester"),
     ("wget", "wget"),
     ("vsftpd", "vsftpd"),
+    ("ftp", "tnftp"),
+    ("lftp", "lftp"),
     ("miredo", "miredo"),
     ("kea-dhcp4", "kea-dhcp4-server"),
     ("kea-dhcp6", "kea-dhcp6-server"),

@@ -2,7 +2,7 @@
 
 use super::key::{Absent, Key, Kind, Section, Times, key};
 use super::stateful_keys::{
-    allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
+    allow_own, exclude_ipv4, exempt_subscribers, filtering, ftp_alg, port_timeouts, static_bindings, timeouts,
 };
 
 use sixway_dataplane::nat::{LARGEST_BLOCK, MOST_BLOCKS};
@@ -376,6 +376,9 @@ pub(crate) static NAT64: Section = Section {
                 "Length of the IPv6 prefix that one subscriber has, such as 56 where each customer has a /56. Limits hold for all hosts of it together.",
             ),
             exempt_subscribers(Kind::Prefixes6),
+            ftp_alg(
+                "Read control connections of FTP to port 21: `EPSV` becomes `PASV` and `EPRT` becomes `PORT` for IPv4 servers, which may connect to the host (RFC 6384).",
+            ),
             timeouts(&TIMEOUTS),
         ],
         SUBSCRIBER_KEYS,

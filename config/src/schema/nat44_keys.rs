@@ -6,7 +6,7 @@ use super::keys::{
     TIMEOUT_KEYS, YEAR,
 };
 use super::stateful_keys::{
-    allow_own, exclude_ipv4, exempt_subscribers, filtering, port_timeouts, static_bindings, timeouts,
+    allow_own, exclude_ipv4, exempt_subscribers, filtering, ftp_alg, port_timeouts, static_bindings, timeouts,
 };
 
 /// `[nat44]`.
@@ -78,6 +78,9 @@ pub(super) const NAT44_KEYS: &[Key] = &[
         Kind::Integer { min: 0, max: 16 << 20 },
         Absent::Default("64"),
         "Maximum number of these sessions of one subscriber (an IPv4 address) at each worker, so that one host cannot use up the table; 0: no limit.",
+    ),
+    ftp_alg(
+        "Read control connections of FTP to port 21: addresses in `PORT` and `EPRT` become those of the pool, and the server may connect to them.",
     ),
     CLAMP_MSS,
     timeouts(&NAT44_TIMEOUTS),

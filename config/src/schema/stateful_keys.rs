@@ -48,3 +48,8 @@ pub(super) const fn port_timeouts(rows: &'static Section) -> Key {
         "Other timeouts for sessions with certain remote ports; the first row that fits (RFC 4787 REQ-5 a).",
     )
 }
+
+/// Whether control connections of FTP are read.
+pub(super) const fn ftp_alg(help: &'static str) -> Key {
+    key("ftp_alg", Kind::Boolean, Absent::Default("false"), help)
+}

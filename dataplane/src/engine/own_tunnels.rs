@@ -81,6 +81,7 @@ impl Engine {
                     | Next::IntoTunnel
                     | Next::Reply
                     | Next::Whole
+                    | Next::Rewritten
                     | Next::Absorb => Err(DropReason::NestingLimit),
                 }
             }

@@ -13,7 +13,7 @@ use crate::instant::Instant;
 use crate::mechanism::contract::{Arrival, Mechanism};
 use crate::mechanism::table::{Row, with_row, with_row_ref};
 use crate::parse::{self, Addresses, Packet};
-use crate::rewrite::{Executed, Pass, Work, echo};
+use crate::rewrite::{Executed, Pass, Work, echo, rewrite_tcp};
 use crate::verdict::{Decision, MechanismId, Next, Verdict};
 
 /// A packet between two passes.
@@ -159,6 +159,9 @@ impl Engine {
             Next::Leave => {
                 self.execute(owner, &Work { decision: &decision, packet, inner, pass }, frame, batch)
             }
+            Next::Rewritten => {
+                self.carry_out_rewritten((packet, inner), (owner, decision, pass), frame, batch)
+            }
             Next::Held => Ok(Verdict::Held),
             Next::Control => Ok(Verdict::Control),
             Next::Absorb => Ok(Verdict::Absorbed),
@@ -179,6 +182,25 @@ impl Engine {
                 Ok(verdict)
             }
         }
+    }
+
+    /// Executes a decision on a packet whose TCP segment changes before.
+    fn carry_out_rewritten(
+        &mut self,
+        (packet, inner): (&Packet, Option<&Packet>),
+        (owner, decision, pass): (MechanismId, Decision, Pass),
+        frame: &mut Frame,
+        batch: &mut Batch<'_>,
+    ) -> Result<Verdict, DropReason> {
+        let rewrite = self.path.effects.take_rewrite().ok_or(DropReason::NoMechanism)?;
+        self.path.original.keep(frame, (packet, inner))?;
+        rewrite_tcp(frame, packet, &rewrite)?;
+        let rewritten = parse::parse(frame.bytes())?;
+        let decision = Decision { next: Next::Leave, ..decision };
+        let work = Work { decision: &decision, packet: &rewritten, inner, pass };
+        let verdict = self.execute(owner, &work, frame, batch)?;
+        self.path.original.packet = None;
+        Ok(verdict)
     }
 
     /// The further passes of a packet whose result is ours again.
@@ -209,6 +231,7 @@ impl Engine {
                 | Next::Absorb
                 | Next::Control
                 | Next::Reply
+                | Next::Rewritten
                 | Next::Whole => self.owner_again(frame, packet, *owner)?,
             };
             if let Some(worker) = self.elsewhere(frame, packet, next) {
@@ -225,7 +248,9 @@ impl Engine {
                 Next::Held => return Ok(Verdict::Held),
                 Next::Control => return Ok(Verdict::Control),
                 // Of what comes through a tunnel alone.
-                Next::Reply | Next::Whole | Next::Absorb => return Err(DropReason::NoTunnel),
+                Next::Reply | Next::Whole | Next::Absorb | Next::Rewritten => {
+                    return Err(DropReason::NoTunnel);
+                }
                 Next::Leave | Next::Again | Next::To(_) | Next::IntoTunnel => {}
             }
         }

@@ -234,7 +234,7 @@ impl<I: InsideKey> BindingTable<I> {
     }
 
     /// The subscriber of a host.
-    pub(super) fn subscriber_of_host(&self, host: I::Host) -> Option<u32> {
+    pub(crate) fn subscriber_of_host(&self, host: I::Host) -> Option<u32> {
         self.subscribers.find(self.site(host))
     }
 

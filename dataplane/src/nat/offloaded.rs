@@ -5,6 +5,7 @@
 
 use super::inside_key::InsideKey;
 use super::offloading::last_of;
+use super::protocol::NatProtocol;
 use super::session::{Session, lived};
 use super::session_state::SessionState;
 use super::state_tables::StateTables;
@@ -72,6 +73,9 @@ impl<I: InsideKey> StateTables<I> {
             return;
         }
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
+        if protocol == NatProtocol::Tcp && self.kept_here == Some(remote.port) {
+            return;
+        }
         let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established | SessionState::Icmp);
         if !is_open || links.flow().is_some() || links.stored().is_some() {

@@ -74,6 +74,8 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(super) recording: Recording,
     /// Who may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
+    /// TCP sessions with this remote port stay out of the fast path, which does not see what packets carry.
+    pub(super) kept_here: Option<u16>,
     /// Destinations that sessions do not count to a subscriber's limits with.
     exempt_destinations: Vec<Prefix4>,
     /// To be probed at the next expiry.
@@ -96,6 +98,7 @@ impl<I: InsideKey> StateTables<I> {
             offloading: Offloading::default(),
             recording: Recording::default(),
             filters: RemoteFilters::default(),
+            kept_here: None,
             exempt_destinations: config.subscribers.exempt_destinations.clone(),
             silent: VecDeque::new(),
             ending: VecDeque::new(),

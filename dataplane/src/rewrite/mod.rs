@@ -16,10 +16,12 @@ mod renumber;
 mod renumber4;
 mod rewriter;
 mod segments;
+mod tcp;
 mod transport;
 mod v4_to_v6;
 mod v6_to_v4;
 mod work;
 
 pub use rewriter::Rewriter;
+pub use tcp::rewrite_tcp;
 pub use work::{Editing, Edits, Executed, Pass, Renumbering, Translating, Tunnelling, Work};

@@ -1,6 +1,7 @@
 //! What the stateful translators, NAT64 and NAT44, share: a NAT ([`crate::nat::Engine`]) and rules of their own about addresses, and what
 //! an operator, the fast path and another process do with it.
 
+mod assistance;
 mod contract;
 mod remotes;
 mod translator;

@@ -1,6 +1,8 @@
 //! A stateful translator: one worker's share of it.
 
+use super::assistance::Assistance;
 use super::without_ports::WithoutPorts;
+use crate::alg::CONTROL_PORT;
 use crate::identity::Identity;
 use crate::nat::{self, AddressesInUse, Engine, InsideKey, Mechanism, Occupancy, Ownership};
 use crate::tunnel::ends::Ends4;
@@ -47,6 +49,8 @@ pub struct Translator<I: InsideKey, P: AddressPolicy<I>> {
     pub(crate) rules: P,
     pub(crate) nat: Engine<I>,
     pub(crate) without_ports: P::WithoutPorts,
+    /// The gateway for applications, for what has one.
+    pub(crate) assistance: Assistance<I>,
     /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
     pub(super) static_hosts: BTreeMap<I::Host, u32>,
 }
@@ -61,7 +65,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         worker_key: [u64; 2],
     ) -> Self {
         let nat = Engine::new(config, worker, seed, worker_key);
-        let mut translator = Self { rules, nat, without_ports, static_hosts: BTreeMap::new() };
+        let assistance = Assistance::new(false);
+        let mut translator = Self { rules, nat, without_ports, assistance, static_hosts: BTreeMap::new() };
         config.static_bindings.iter().for_each(|binding| translator.note_static(binding.inside.0.host()));
         translator
     }
@@ -79,6 +84,12 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         let (Some(site), Some(_)) = (site, elsewhere) else { return Err(nat::NotBound::NotInside) };
         let owner = self.ownership().worker_of_inside(site);
         if self.nat.is_worker(owner) { Ok(()) } else { Err(nat::NotBound::OtherWorker) }
+    }
+
+    /// Reads the control connections of FTP from now on.
+    pub(crate) fn assist_ftp(&mut self) {
+        self.assistance = Assistance::new(true);
+        self.nat.keep_here(CONTROL_PORT);
     }
 
     /// Shares with the other workers which addresses of the pool have bindings.

@@ -25,6 +25,7 @@ mod event_log;
 mod experiments;
 mod fast_path;
 mod four_over_six;
+mod ftp;
 mod ip_in_ip;
 mod kernel;
 mod life;
@@ -252,6 +253,7 @@ fn all() -> Vec<Interop> {
         nat44_own_tunnels::TESTS,
         nat44_portless::TESTS,
         nat44_programs::TESTS,
+        ftp::TESTS,
         one_address::TESTS,
         pcp::TESTS,
         pcp_changes::TESTS,

@@ -45,6 +45,8 @@ pub struct Nat44Config {
     pub policy: Policy,
     /// Tunnel packets of this gateway with a source that is inside are translated, too.
     pub translate_own_tunnels: bool,
+    /// Whether control connections of FTP are read, and their data connections let in.
+    pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
     /// What the workers share about the addresses of the pool.
@@ -70,6 +72,7 @@ impl Nat44Config {
             subscribers: SubscriberPolicy::new(Config::<Endpoint4>::SUBSCRIBER_BITS),
             policy: Policy::default(),
             translate_own_tunnels: false,
+            ftp_alg: false,
             draining: Vec::new(),
             in_use: None,
         }

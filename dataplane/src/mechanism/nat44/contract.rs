@@ -48,6 +48,9 @@ impl Build for Nat44Config {
         let mut nat44 = Nat44::keyed(self, policy, worker, context.seed, context.worker_key);
         self.in_use.iter().for_each(|in_use| nat44.set_in_use(in_use));
         nat44.set_host4(&context.host4);
+        if self.ftp_alg {
+            nat44.assist_ftp();
+        }
         self.draining.iter().for_each(|prefix| nat44.drain(*prefix, true));
         Ok(nat44)
     }

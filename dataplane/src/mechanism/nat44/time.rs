@@ -31,6 +31,9 @@ impl Nat44 {
             self.without_ports.expire(now, budget, &mut effects.counters);
             self.record_portless(now);
         }
+        if self.assistance.connections.is_on() {
+            self.expire_assistance(now, budget, &mut effects.counters);
+        }
         generated.into_iter().for_each(|one| effects.send(one));
     }
 }

@@ -79,6 +79,9 @@ impl Nat44 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
+        if self.assistance.connections.may_have(probe.remote_port()) {
+            return self.decide_assisted(arrival, probe, now, effects);
+        }
         let counters = &mut effects.counters;
         match probe.side {
             Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters),
@@ -92,6 +95,35 @@ impl Nat44 {
             }
             Side::Neither => self.icmp_error(arrival, now, effects),
         }
+    }
+
+    /// The same of what may be a packet of a control connection of FTP.
+    #[cold]
+    #[inline(never)]
+    fn decide_assisted(
+        &mut self,
+        arrival: &Arrival<'_>,
+        probe: &Probe,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let counters = &mut effects.counters;
+        let decision = match probe.side {
+            Side::Inside(inside) => {
+                self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?
+            }
+            Side::Outside(outside) => {
+                self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters)?
+            }
+            Side::Neither if arrival.quoted.is_none() => {
+                let (source, destination, next) = self.without_five_tuple(arrival, now, counters)?;
+                let [source, destination] = [source, destination].map(|address| Endpoint4::new(address, 0));
+                let edit = Edit::Renumber4 { source, destination, keep_ports: true };
+                return Ok(Decision::edit(edit, self.rules.policy, next));
+            }
+            Side::Neither => return self.icmp_error(arrival, now, effects),
+        };
+        Ok(self.assist(arrival, decision, now, effects))
     }
 
     /// Whether a fragment may be held: only what its packet's session or binding could need.

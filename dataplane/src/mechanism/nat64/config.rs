@@ -34,6 +34,8 @@ pub struct Nat64Config {
     pub subscribers: SubscriberPolicy<Prefix6>,
     /// Translation options.
     pub policy: Policy,
+    /// Whether control connections of FTP are read, and their data connections let in.
+    pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
     /// What the workers share about the addresses of the pool.
@@ -55,6 +57,7 @@ impl Nat64Config {
             limits: StateLimits::default(),
             subscribers: SubscriberPolicy::new(Config::<Endpoint6>::SUBSCRIBER_BITS),
             policy: Policy::default(),
+            ftp_alg: false,
             draining: Vec::new(),
             in_use: None,
         }

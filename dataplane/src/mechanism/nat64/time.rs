@@ -27,6 +27,9 @@ impl Nat64 {
                 generated.extend(packet.map(|packet| Generated::Probe(Realm(0), Box::new(packet))));
             }
         });
+        if self.assistance.connections.is_on() {
+            self.expire_assistance(now, budget, &mut effects.counters);
+        }
         generated.into_iter().for_each(|one| effects.send(one));
     }
 }

@@ -94,6 +94,9 @@ impl Nat64 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
+        if self.assistance.connections.may_have(probe.remote_port()) {
+            return self.decide_assisted(arrival, probe, now, effects);
+        }
         let counters = &mut effects.counters;
         match probe.side {
             Side::Inside(inside) => self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters),
@@ -102,6 +105,30 @@ impl Nat64 {
             Side::Neither if arrival.quoted.is_none() => Err(self.refusal(arrival.packet)),
             Side::Neither => self.of_error(arrival, effects),
         }
+    }
+
+    /// The same of what may be a packet of a control connection of FTP.
+    #[cold]
+    #[inline(never)]
+    fn decide_assisted(
+        &mut self,
+        arrival: &Arrival<'_>,
+        probe: &Probe,
+        now: Instant,
+        effects: &mut Effects,
+    ) -> Result<Decision, DropReason> {
+        let counters = &mut effects.counters;
+        let decision = match probe.side {
+            Side::Inside(inside) => {
+                self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?
+            }
+            Side::Outside(outside) => {
+                self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters)?
+            }
+            Side::Neither if arrival.quoted.is_none() => return Err(self.refusal(arrival.packet)),
+            Side::Neither => return self.of_error(arrival, effects),
+        };
+        Ok(self.assist(arrival, decision, now, effects))
     }
 
     /// Whether a fragment may be held: only what its packet's session or binding could need.

@@ -19,6 +19,7 @@ mod contract;
 mod explicit;
 mod icmp_error;
 mod inbound;
+mod lookups;
 mod operator;
 mod outbound;
 mod probe;
