@@ -160,6 +160,7 @@ impl Choice {
             prefix: prefix("64:ff9b::/96"),
             pool: PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![4_000..=4_063] },
             filtering,
+            ftp_alg: self.address_dependent(),
             static_bindings: vec![StaticBinding {
                 softwire: None,
                 protocol: NatProtocol::Tcp,
