@@ -111,7 +111,7 @@ impl Control {
         self.client_says(ACK, 1_001, 5_001, b"");
     }
 
-    fn from_client(&self, flags: u8, options: &[u8], text: &[u8]) -> support::Build {
+    fn segment_of_client(&self, flags: u8, options: &[u8], text: &[u8]) -> support::Build {
         let packet =
             if self.is_nat64 { v6(self.client, "64:ff9b::cb00:7101") } else { v4(self.client, SERVER) };
         packet.tcp_with(self.port, 21, flags, options, text)
@@ -125,7 +125,7 @@ impl Control {
 
     #[track_caller]
     fn client_says_with(&mut self, flags: u8, numbers: (u32, u32), options: &[u8], text: &[u8]) -> Heard {
-        let packet = numbered(self.from_client(flags, options, text), numbers.0, numbers.1);
+        let packet = numbered(self.segment_of_client(flags, options, text), numbers.0, numbers.1);
         self.gateway.receives(packet);
         heard(&self.gateway.sent())
     }
@@ -344,7 +344,7 @@ fn a_gso_packet_and_an_unfinished_checksum_are_rewritten() {
     let mut control = Control::nat44();
     let mut lines = b"NOOP\r\n".repeat(50);
     lines.extend(b"PORT 10,0,0,1,19,137\r\n");
-    let packet = unfinished(numbered(control.from_client(PUSH, &[], &lines), 1_001, 5_001));
+    let packet = unfinished(numbered(control.segment_of_client(PUSH, &[], &lines), 1_001, 5_001));
     control.gateway.receives_with(packet.clone(), described(SegmentKind::Tcp, 100));
     let (sent, offload) = control.gateway.sent_with();
     let mut text = String::new();
@@ -357,7 +357,7 @@ fn a_gso_packet_and_an_unfinished_checksum_are_rewritten() {
     // One segment whose checksum the kernel finishes.
     let end = 1_001 + lines.len() as u32;
     let single =
-        unfinished(numbered(control.from_client(PUSH, &[], b"PORT 10,0,0,1,19,138\r\n"), end, 5_001));
+        unfinished(numbered(control.segment_of_client(PUSH, &[], b"PORT 10,0,0,1,19,138\r\n"), end, 5_001));
     control.gateway.receives_with(single, Offload { checksum: Checksum::Partial, ..Offload::default() });
     let (sent, offload) = control.gateway.sent_with();
     port_of(&heard(&on_the_wire(&sent, offload)[0]).text);
@@ -371,7 +371,7 @@ fn what_grows_over_the_mtu_is_cut_into_segments() {
     lines.extend(b"LIST\r\n");
     lines.truncate(1_460);
     assert_eq!(lines.len(), 1_460);
-    control.gateway.receives(numbered(control.from_client(PUSH, &[], &lines), 1_001, 5_001));
+    control.gateway.receives(numbered(control.segment_of_client(PUSH, &[], &lines), 1_001, 5_001));
     let mut text = String::new();
     let (sent, offload) = control.gateway.sent_with();
     for segment in on_the_wire(&sent, offload) {
@@ -386,7 +386,8 @@ fn what_grows_over_the_mtu_is_cut_into_segments() {
 #[test]
 fn a_segment_with_a_wrong_checksum_is_not_read() {
     let mut control = Control::nat44();
-    let mut packet = numbered(control.from_client(PUSH, &[], b"PORT 10,0,0,1,19,137\r\n"), 1_001, 5_001);
+    let mut packet =
+        numbered(control.segment_of_client(PUSH, &[], b"PORT 10,0,0,1,19,137\r\n"), 1_001, 5_001);
     packet[37] ^= 1;
     assert!(control.gateway.passes(packet));
     assert_eq!(control.gateway.engine.counters().ftp_lines_changed, 0);

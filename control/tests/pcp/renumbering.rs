@@ -143,7 +143,7 @@ fn outbound_mappings_survive_a_restart_with_their_nonces_or_begin_the_epoch_agai
     let restored = taken.server.restore(kept, &mut taken.nat, NOW);
     assert_eq!(restored, Restored { same: 0, moved: 0, lost: 1 });
     assert_eq!(taken.ask(&Ask::announce(ALICE)).epoch(), 0);
-    // What has ended is no loss.
+    // What has ended is not a loss.
     bench.pass(200);
     let kept = bench.server.kept(bench.now);
     assert!(kept.peers.is_empty());

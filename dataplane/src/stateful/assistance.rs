@@ -1,19 +1,11 @@
-//! The gateway for applications at a stateful translator: it sees what the translator decided about packets of control connections, and makes
-//! mappings for their data connections.
+//! What a stateful translator keeps for its gateway for applications: control connections, and mappings for their data connections.
 
-use super::translator::{AddressPolicy, Translator};
-use crate::alg::{Connections, Ends, Opening, Openings, TcpSegment};
+use crate::alg::{Connections, Ends, Opening, Openings};
 use crate::counters::Counters;
-use crate::direction::Direction;
-use crate::effects::Effects;
 use crate::instant::Instant;
-use crate::mechanism::contract::Arrival;
 use crate::nat::{
-    BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatProtocol, Outside, RemoteFilter,
-    WantedOutside,
+    BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatProtocol, RemoteFilter, WantedOutside,
 };
-use crate::verdict::{Decision, Edit, Next};
-use core::net::IpAddr;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -26,11 +18,11 @@ const MOST_EXPECTED: usize = 8_192;
 /// The control connections, and the data connections that are waited for.
 pub(crate) struct Assistance<I> {
     pub(crate) connections: Connections,
-    expected: Expected<I>,
+    pub(super) expected: Expected<I>,
 }
 
 /// Mappings that are kept for a while. A control connection has one at a time, as it has one data connection (RFC 959 §3.2).
-struct Expected<I> {
+pub(super) struct Expected<I> {
     /// Until when, and for which connection.
     mappings: BTreeMap<Inside<I>, (Instant, Ends)>,
     of_connections: BTreeMap<Ends, Inside<I>>,
@@ -47,14 +39,14 @@ impl<I> Assistance<I> {
 }
 
 /// Makes mappings for a host.
-struct Mapper<'a, I: InsideKey> {
-    nat: &'a mut Engine<I>,
-    expected: &'a mut Expected<I>,
+pub(super) struct Mapper<'a, I: InsideKey> {
+    pub(super) nat: &'a mut Engine<I>,
+    pub(super) expected: &'a mut Expected<I>,
     /// The client's end of the control connection, and both ends as they are outside.
-    inside: Inside<I>,
-    ends: Ends,
-    now: Instant,
-    counters: &'a mut Counters,
+    pub(super) inside: Inside<I>,
+    pub(super) ends: Ends,
+    pub(super) now: Instant,
+    pub(super) counters: &'a mut Counters,
 }
 
 impl<I: InsideKey> Openings for Mapper<'_, I> {
@@ -107,83 +99,9 @@ impl<I: InsideKey> Expected<I> {
     }
 
     /// The next mapping whose time is over.
-    fn next_over(&mut self, now: Instant) -> Option<Inside<I>> {
+    pub(super) fn next_over(&mut self, now: Instant) -> Option<Inside<I>> {
         let (_, inside) = self.order.first().copied().filter(|(until, _)| *until <= now)?;
         self.forget(inside);
         Some(inside)
     }
-}
-
-impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
-    /// A packet of a control connection was decided on: it may have to be rewritten before its headers are edited. Hairpins are not looked at.
-    pub(crate) fn assist(
-        &mut self,
-        arrival: &Arrival<'_>,
-        decision: Decision,
-        now: Instant,
-        effects: &mut Effects,
-    ) -> Decision {
-        let (Some(edit), Next::Leave, false) = (decision.action.edit, decision.next, arrival.again) else {
-            return decision;
-        };
-        let Some((ends, direction, client)) = ends_of(edit, arrival) else { return decision };
-        let Some(segment) = TcpSegment::read(arrival.frame, arrival.packet) else { return decision };
-        let Some(inside) = self.nat.inside_of(NatProtocol::Tcp, Outside(ends.outside)) else {
-            return decision;
-        };
-        let subscriber = self.nat.subscriber_of(inside.0.host());
-        let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
-        // Both count, the mapper while it makes a mapping.
-        let mut made = Counters::default();
-        let mut mapper = Mapper { nat, expected, inside, ends, now, counters: &mut made };
-        let counters = &mut effects.counters;
-        let way = (ends, direction);
-        let rewrite = connections.pass(way, &segment, (client, subscriber), &mut mapper, (now, counters));
-        counters.add(&made);
-        let Some(rewrite) = rewrite else { return decision };
-        effects.rewrite(rewrite);
-        Decision { next: Next::Rewritten, ..decision }
-    }
-
-    /// Forgets connections that have ended, and mappings that were not used.
-    pub(crate) fn expire_assistance(&mut self, now: Instant, budget: usize, counters: &mut Counters) {
-        let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
-        for _ in 0..budget {
-            let Some(inside) = expected.next_over(now) else { break };
-            nat.release_explicit(NatProtocol::Tcp, inside, now, counters);
-        }
-        connections.expire(now, budget, |Ends { outside, server }| {
-            nat.has_session(NatProtocol::Tcp, Outside(outside), server)
-        });
-    }
-}
-
-/// The ends of a connection, by what a packet of it becomes; its direction; the client's address.
-fn ends_of(edit: Edit, arrival: &Arrival<'_>) -> Option<(Ends, Direction, IpAddr)> {
-    use crate::parse::{Addresses, Transport};
-    let Transport::Ports { source: from, destination: to, .. } = arrival.packet.transport else {
-        return None;
-    };
-    Some(match (edit, arrival.packet.addresses) {
-        (Edit::Translate6To4 { source, destination, .. }, Addresses::V6 { source: client, .. }) => {
-            (Ends { outside: source, server: destination }, Direction::Out, client.into())
-        }
-        (Edit::Translate4To6 { destination: client, .. }, Addresses::V4 { source, destination }) => {
-            let ends =
-                Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
-            (ends, Direction::In, client.address.into())
-        }
-        // Inwards the destination changes.
-        (Edit::Renumber4 { destination: client, .. }, Addresses::V4 { source, destination })
-            if client.address != destination =>
-        {
-            let ends =
-                Ends { outside: Endpoint4::new(destination, to), server: Endpoint4::new(source, from) };
-            (ends, Direction::In, client.address.into())
-        }
-        (Edit::Renumber4 { source, destination, .. }, Addresses::V4 { source: client, .. }) => {
-            (Ends { outside: source, server: destination }, Direction::Out, client.into())
-        }
-        _ => return None,
-    })
 }

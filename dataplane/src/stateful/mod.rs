@@ -2,6 +2,7 @@
 //! an operator, the fast path and another process do with it.
 
 mod assistance;
+mod assisted;
 mod contract;
 mod remotes;
 mod translator;

@@ -7,6 +7,9 @@ use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr};
 use sixway_wire::Endpoint4;
 
+/// The port of FTP servers (RFC 959 §8, RFC 6384 §5).
+pub(crate) const CONTROL_PORT: u16 = 21;
+
 /// Commands that wait for their replies. Of more than these the oldest one is forgotten.
 const MOST_PENDING: usize = 8;
 /// Ports below it are services' own: no client receives data there (RFC 2577 §3).

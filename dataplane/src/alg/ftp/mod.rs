@@ -5,7 +5,5 @@ mod dialogue;
 mod line;
 
 pub(super) use answer::Answer;
+pub(crate) use dialogue::CONTROL_PORT;
 pub(super) use dialogue::{Asked, Dialogue};
-
-/// The port of FTP servers (RFC 959 §8, RFC 6384 §5).
-pub(crate) const CONTROL_PORT: u16 = 21;

@@ -123,7 +123,10 @@ impl Nat44 {
             }
             Side::Neither => return self.icmp_error(arrival, now, effects),
         };
-        Ok(self.assist(arrival, decision, now, effects))
+        if arrival.again {
+            return Ok(decision);
+        }
+        Ok(self.assist((arrival.frame, arrival.packet), decision, now, effects))
     }
 
     /// Whether a fragment may be held: only what its packet's session or binding could need.

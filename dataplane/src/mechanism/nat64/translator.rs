@@ -128,7 +128,10 @@ impl Nat64 {
             Side::Neither if arrival.quoted.is_none() => return Err(self.refusal(arrival.packet)),
             Side::Neither => return self.of_error(arrival, effects),
         };
-        Ok(self.assist(arrival, decision, now, effects))
+        if arrival.again {
+            return Ok(decision);
+        }
+        Ok(self.assist((arrival.frame, arrival.packet), decision, now, effects))
     }
 
     /// Whether a fragment may be held: only what its packet's session or binding could need.
