@@ -10,7 +10,7 @@ use super::segment::TcpSegment;
 use crate::counters::Counters;
 use crate::direction::Direction;
 use crate::instant::Instant;
-use crate::parse::{ACK, SYN};
+use crate::parse::{ACK, Packet, SYN, Transport};
 use crate::verdict::TcpRewrite;
 use core::net::IpAddr;
 use sixway_wire::Endpoint4;
@@ -33,6 +33,15 @@ pub(crate) struct Ends {
     pub(crate) outside: Endpoint4,
     /// The server.
     pub(crate) server: Endpoint4,
+}
+
+/// Whether a packet may be of a control connection of FTP, by its ports.
+#[inline(always)]
+pub(crate) const fn may_be_of_control_connection(packet: &Packet) -> bool {
+    matches!(
+        packet.transport,
+        Transport::Ports { source: CONTROL_PORT, .. } | Transport::Ports { destination: CONTROL_PORT, .. }
+    )
 }
 
 /// A connection, and whose it is.

@@ -15,7 +15,7 @@ mod openings;
 mod segment;
 mod stream;
 
-pub(crate) use connections::{Connections, Ends};
+pub(crate) use connections::{Connections, Ends, may_be_of_control_connection};
 pub(crate) use ftp::CONTROL_PORT;
 pub(crate) use openings::{Opening, Openings};
 pub(crate) use segment::TcpSegment;

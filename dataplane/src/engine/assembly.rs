@@ -77,6 +77,8 @@ pub struct Engine {
     pub(super) mates: Mates,
     /// Whether there is something to join: packets come out of tunnels.
     pub(super) join: bool,
+    /// Whether a translator reads control connections of FTP: their packets are processed alone.
+    pub(super) reads_ftp: bool,
     pub(super) slots: Vec<Slot>,
     /// Its configuration, from which [`Self::set_tunnels`] builds again.
     pub(super) config: EngineConfig,
@@ -169,6 +171,8 @@ impl Engine {
             joining: Joining::default(),
             mates: Mates::default(),
             join: false,
+            reads_ftp: config.nat44.iter().any(|nat44| nat44.ftp_alg)
+                || config.nat64.iter().any(|nat64| nat64.ftp_alg),
             slots: vec![Slot::EMPTY; STRIDE],
             config: config.clone(),
             workers: config.workers.max(1),

@@ -5,6 +5,7 @@ use super::Engine;
 use super::bounds::STRIDE;
 use super::path::{Batch, Path};
 use super::slot::{Inner, Slot};
+use crate::alg::may_be_of_control_connection;
 use crate::classify::Owner;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
@@ -90,6 +91,9 @@ impl Engine {
                     return false;
                 }
                 slot.owner = owner;
+                if self.reads_ftp && may_be_of_control_connection(&slot.packet) {
+                    slot.alone = true;
+                }
                 true
             }
             Ok(None) => {

@@ -46,7 +46,7 @@ pub(super) struct Slot {
     /// The packet inside, of one that came through a tunnel.
     pub(super) inner: Inner,
     pub(super) owner: Owner,
-    /// It is processed alone: an ICMP error, a fragment, a further pass, or a packet for the gateway.
+    /// It is processed alone: an ICMP error, a fragment, a further pass, a packet for the gateway, or one of a control connection of FTP.
     pub(super) alone: bool,
     /// Position in the stride.
     pub(super) frame: u32,

@@ -266,7 +266,7 @@ impl Engine {
         (again, earlier_mark): (bool, Option<u32>),
         batch: &Batch<'_>,
     ) -> Result<Decision, DropReason> {
-        let arrival = Arrival { again, earlier_mark, ..Arrival::new(frame, packet, inner) };
+        let arrival = Arrival { again, earlier_mark, alone: true, ..Arrival::new(frame, packet, inner) };
         let effects = &mut self.path.effects;
         let decision =
             with_row!(self.mechanisms, id.kind, row => row.ask(id.index, arrival, batch.now, effects))?;

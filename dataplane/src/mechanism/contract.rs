@@ -39,13 +39,15 @@ pub struct Arrival<'a> {
     pub earlier_mark: Option<u32>,
     /// Whether it is the result of an earlier pass.
     pub again: bool,
+    /// Whether it is processed alone. Where this is known when it is compiled, as for a batch, what is not needed there costs nothing.
+    pub alone: bool,
 }
 
 impl<'a> Arrival<'a> {
     /// A packet that came from a link.
     #[inline(always)]
     pub const fn new(frame: &'a Frame, packet: &'a Packet, inner: Option<&'a Packet>) -> Self {
-        Self { frame, packet, inner, quoted: None, earlier_mark: None, again: false }
+        Self { frame, packet, inner, quoted: None, earlier_mark: None, again: false, alone: false }
     }
 
     /// Its octets.

@@ -466,7 +466,10 @@ mod tests {
         let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
         let mut parse = |text: &str| Config::parse("f", text, &Default::default(), &mut no_file).unwrap().0;
         let with = parse(TEXT);
-        let without = parse(&TEXT.replace("addresses = [\"192.0.2.1\"]", "interface = \"ppp0\""));
+        let without = parse(&TEXT.replace(
+            "addresses = [\"192.0.2.1\"]",
+            "interface = \"ppp0\"\nshared = true\nports = \"1024-32767\"",
+        ));
         let now = Instant::from_secs(10);
         let file = || KeptFile::new(&directory, "sixway");
         let ready = |config: &Config| {

@@ -44,7 +44,7 @@ impl Site {
             });
             text.push_str("\t}\n");
         };
-        let forged = [
+        let mut forged = vec![
             format!("{strangers4} fib saddr oifname {{ {lans} }} counter drop"),
             format!("{strangers6} fib saddr oifname {{ {lans} }} counter drop"),
             // Routes to this host's own addresses lead to lo. What a translator sends may have one of IPv4, the public one, and
@@ -52,6 +52,11 @@ impl Site {
             format!("iifname \"{wan}\" meta nfproto ipv4 fib saddr type local counter drop"),
             format!("{strangers6} ip6 saddr != fe80::/10 fib saddr type local counter drop"),
         ];
+        if let Some(Ok(nat64)) = &self.nat64 {
+            // Its errors about packets that it could not translate, such as Packet Too Big, have a source of the LAN's prefix.
+            let own = format!("iifname \"{device}\" ip6 saddr {} icmpv6 type {{ {ERRORS} }}", nat64.own);
+            forged.insert(0, format!("{own} limit rate 1000/second accept"));
+        }
         chain("forged", "prerouting priority -310", &forged);
         let mut asked = vec![
             format!("iifname \"{device}\" meta nfproto ipv4 accept"),
@@ -117,6 +122,15 @@ mod tests {
         assert!(at("echo-request limit rate") < at("\t\tcounter drop"));
         assert!(!text.contains("hook input"), "the box's own services are not filtered: {text}");
     }
+
+    #[test]
+    fn the_translators_own_errors_are_not_forged() {
+        let text = Site::plan(&options(), &facts()).unwrap().filter();
+        let own = "iifname \"sixway0\" ip6 saddr 2001:db8:1::fe icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } limit rate 1000/second accept";
+        let drop = "meta nfproto ipv6 fib saddr oifname { \"eth1\" } counter drop";
+        assert!(text.find(own).unwrap_or_else(|| panic!("{text}")) < text.find(drop).unwrap(), "{text}");
+    }
+
     /// IPv4 of a VPN that has IPv6's default route stays what the host's own rules say.
     #[test]
     fn by_another_default_route_of_ipv6_only_ipv6_comes_from_outside() {

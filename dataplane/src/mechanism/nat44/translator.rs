@@ -79,7 +79,7 @@ impl Nat44 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        if self.assistance.connections.may_have(probe.remote_port()) {
+        if arrival.alone && self.assistance.connections.may_have(probe.remote_port()) {
             return self.decide_assisted(arrival, probe, now, effects);
         }
         let counters = &mut effects.counters;
