@@ -69,8 +69,8 @@ fn ask(network: &Network, host: &str, gateway: &str, words: &[&str]) -> Result<S
     Ok(network.host(host)?.run(natpmpc, Duration::from_secs(30))?.stdout)
 }
 
-/// The public port that natpmpc was given.
-fn mapped(said: &str) -> Result<u16> {
+/// The public port that natpmpc was given. With several workers it may be another one than was suggested.
+pub fn mapped(said: &str) -> Result<u16> {
     let missing = || Failure::Unexpected(format!("natpmpc got no mapping:\n{said}"));
     let (_, rest) = said.split_once("Mapped public port ").ok_or_else(missing)?;
     rest.split(' ').next().and_then(|word| word.parse().ok()).ok_or_else(missing)
