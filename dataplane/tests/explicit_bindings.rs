@@ -35,13 +35,13 @@ fn named(host: &str, port: u16) -> Named {
     Named { softwire: None, inside: Inside(Endpoint6::new(address, port)) }
 }
 
-fn wanted(protocol: NatProtocol, host: &str, port: u16, outside: u16) -> ExplicitBinding {
+pub fn wanted(protocol: NatProtocol, host: &str, port: u16, outside: u16) -> ExplicitBinding {
     let Named { softwire, inside } = named(host, port);
     let wanted = WantedOutside { address: None, port: outside, exactly: false };
     ExplicitBinding { protocol, softwire, inside, wanted, filters: Vec::new() }
 }
 
-fn keep(gateway: &mut Gateway, binding: &ExplicitBinding) -> Result<BoundEndpoint, NotBound> {
+pub fn keep(gateway: &mut Gateway, binding: &ExplicitBinding) -> Result<BoundEndpoint, NotBound> {
     let now = gateway.now;
     let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
     translator.keep_explicit(binding, now, counters)

@@ -1,10 +1,11 @@
 //! The application-level gateway for FTP: lines that change, positions that follow, and data connections that come in.
 
+use crate::explicit_bindings::{keep, wanted};
 use crate::support;
 use crate::support::fast_path::MemoryFastPath;
 use crate::support::super_frame::{described, on_the_wire, unfinished};
 use crate::support::{Gateway, checksum_is_right, v4, v6};
-use sixway_dataplane::nat::Filtering;
+use sixway_dataplane::nat::{Filtering, NatProtocol};
 use sixway_dataplane::{Checksum, DropReason, Offload, SegmentKind, Verdict};
 use std::time::Duration;
 
@@ -277,6 +278,17 @@ fn a_mapping_that_is_not_used_ends_after_a_minute() {
     control.gateway.waits(Duration::from_secs(2));
     assert_eq!(control.gateway.engine.counters().bindings_ended, 1);
     assert!(!control.comes_in(SERVER, port));
+}
+
+/// By PCP, for example: the gateway for FTP does not end what is kept for somebody else.
+#[test]
+fn a_mapping_that_is_requested_meanwhile_is_kept() {
+    let mut control = Control::nat44();
+    port_of(&control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,1,19,137\r\n").text);
+    let wanted = wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 0);
+    keep(&mut control.gateway, &wanted).unwrap();
+    control.gateway.waits(Duration::from_secs(61));
+    assert_eq!(control.gateway.engine.counters().bindings_ended, 0);
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl<I: InsideKey> Expected<I> {
         self.order.insert((until, inside));
     }
 
-    fn forget(&mut self, inside: Inside<I>) {
+    pub(super) fn forget(&mut self, inside: Inside<I>) {
         let Some((until, ends)) = self.mappings.remove(&inside) else { return };
         self.of_connections.remove(&ends);
         self.order.remove(&(until, inside));

@@ -176,6 +176,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
             wanted: binding.wanted,
             filters: binding.filters.clone(),
         };
+        // It is the host's by request from now on, and not a data connection's that is waited for.
+        self.assistance.expected.forget(Inside(inside));
         let bound = self.nat.keep_explicit(&wanted, now, counters);
         inside.forget_unused(self.nat.names_mut());
         bound

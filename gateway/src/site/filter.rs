@@ -55,7 +55,7 @@ impl Site {
         if let Some(Ok(nat64)) = &self.nat64 {
             // Its errors about packets that it could not translate, such as Packet Too Big, have a source of the LAN's prefix.
             let own = format!("iifname \"{device}\" ip6 saddr {} icmpv6 type {{ {ERRORS} }}", nat64.own);
-            forged.insert(0, format!("{own} limit rate 1000/second accept"));
+            forged.insert(0, format!("{own} limit rate 1000/second burst 1000 packets accept"));
         }
         chain("forged", "prerouting priority -310", &forged);
         let mut asked = vec![
@@ -64,7 +64,9 @@ impl Site {
             // What this host's own rules forward to a service behind it.
             "ct status dnat accept".into(),
             // RFC 4890 §4.3.1. Errors of tracked flows are related to these; the gateway's own are about what it forwards.
-            format!("iifname \"{device}\" icmpv6 type {{ {ERRORS} }} limit rate 1000/second accept"),
+            format!(
+                "iifname \"{device}\" icmpv6 type {{ {ERRORS} }} limit rate 1000/second burst 1000 packets accept"
+            ),
             "icmpv6 type echo-request limit rate 100/second burst 100 packets accept".into(),
             "counter drop".into(),
         ];
@@ -126,7 +128,7 @@ mod tests {
     #[test]
     fn the_translators_own_errors_are_not_forged() {
         let text = Site::plan(&options(), &facts()).unwrap().filter();
-        let own = "iifname \"sixway0\" ip6 saddr 2001:db8:1::fe icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } limit rate 1000/second accept";
+        let own = "iifname \"sixway0\" ip6 saddr 2001:db8:1::fe icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem } limit rate 1000/second burst 1000 packets accept";
         let drop = "meta nfproto ipv6 fib saddr oifname { \"eth1\" } counter drop";
         assert!(text.find(own).unwrap_or_else(|| panic!("{text}")) < text.find(drop).unwrap(), "{text}");
     }

@@ -58,6 +58,7 @@ impl Watch {
                 uplink: None,
                 had_address: false,
                 lost: None,
+                pending: None,
                 dnsmasq,
             };
             Table { standing, listing }.keep(&mut plan, &told);
@@ -92,6 +93,8 @@ struct Plan {
     had_address: bool,
     /// Since when it has none.
     lost: Option<Instant>,
+    /// The table could not be made, and whether the configuration had changed as well: it is tried again.
+    pending: Option<bool>,
     dnsmasq: Dnsmasq,
 }
 
@@ -141,9 +144,11 @@ impl Plan {
             tracing::info!("nothing is missing for the site any more");
         }
         // The interface by which the IPv6 Internet comes is not part of the configuration.
-        if !changed && !standing.filters_otherwise(&site) {
+        if !changed && self.pending.is_none() && !standing.filters_otherwise(&site) {
             return false;
         }
+        let changed = changed || self.pending == Some(true);
+        self.pending = None;
         match standing.raise(&site) {
             Ok(()) if !changed => {
                 tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
@@ -158,7 +163,12 @@ impl Plan {
                 // What is pending is read by the gateway.
                 let _ = kill(Pid::this(), Signal::SIGHUP);
             }
-            Err(error) => tracing::error!("the site cannot follow this host: {error}"),
+            Err(error) => {
+                tracing::error!("the site cannot follow this host: {error}");
+                self.pending = Some(changed);
+                self.written = standing.configuration();
+                return false;
+            }
         }
         true
     }
@@ -234,7 +244,7 @@ impl Table {
         // Without commands there is to be none.
         let Some(script) = self.standing.script() else { return false };
         match self.standing.listing() {
-            Ok(listed) if self.listing.as_ref().is_none_or(|listing| *listing == listed) => return false,
+            Ok(listed) if self.listing.as_ref() == Some(&listed) => return false,
             Ok(_) | Err(NftError::Refused(_)) => {}
             // It is not known.
             Err(NftError::Missing | NftError::Io(_)) => return false,
