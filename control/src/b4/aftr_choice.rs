@@ -80,7 +80,7 @@ impl AftrChoice {
         &self.candidates
     }
 
-    /// The name has these addresses. If there are none, the previous ones stay: a fault of the DNS must not disconnect the customer.
+    /// The name has these addresses. If the list is empty, the previous ones stay: a fault of the DNS must not disconnect the customer.
     pub fn set(&mut self, addresses: &[Ipv6Addr]) {
         if addresses.is_empty() {
             return;

@@ -33,7 +33,7 @@ pub struct Asker {
 pub(super) enum NoRoom {
     /// The client has to prove its address.
     Unproven,
-    /// The client has its share, or no more addresses may be reserved.
+    /// The client has its share, or the limit of reserved addresses is reached.
     Full,
 }
 

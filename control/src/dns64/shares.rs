@@ -112,7 +112,7 @@ pub struct Shares {
     by_host: Counts<Payer>,
 }
 
-/// Places of each that has any: no more entries than places.
+/// Places of each that has any: at most as many entries as places.
 #[derive(Clone, Debug)]
 struct Counts<K>(HashMap<K, usize, FixedState>);
 

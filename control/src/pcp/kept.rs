@@ -193,7 +193,7 @@ fn word(word: &str, no: &str, yes: &str) -> Option<bool> {
     if word == yes { Some(true) } else { (word == no).then_some(false) }
 }
 
-/// `Some(None)`: there is none.
+/// `Some(None)`: it does not exist.
 fn nonce(text: &str) -> Option<Option<Nonce>> {
     if text == "-" {
         return Some(None);

@@ -20,7 +20,7 @@ const FOREVER: u32 = u32::MAX;
 /// How often another external port is tried, where the NAT gives one that must not be mapped.
 const TRIES: usize = 4;
 
-/// The external port and address of a mapping, and the size and first internal port of its set; `None`: there is none.
+/// The external port and address of a mapping, and the size and first internal port of its set; `None`: no mapping.
 type Given = (Option<(u16, Endpoint4)>, Option<(u16, u16)>);
 
 /// A mapping that is wanted and not made yet.

@@ -103,7 +103,7 @@ impl<I: InsideKey> StateTables<I> {
         self.filters.set(slot, filters);
     }
 
-    /// Lets sessions alone keep a binding again. It ends if there are none.
+    /// Only sessions keep a binding from now on. Without sessions it ends.
     pub(super) fn release_explicit(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
         self.filters.forget(slot);
         let binding = self.bindings.get_mut(slot);

@@ -31,7 +31,7 @@ fn leasing(config: &Config) -> impl Iterator<Item = (&str, &HostEnd)> {
     })
 }
 
-/// The servers of an end; an error says why there are none.
+/// The servers of an end; an error says why it has no servers.
 fn servers(end: &HostEnd) -> Result<Vec<Ipv6Addr>, String> {
     let Some(path) = &end.server_lease_file else { return Ok(end.servers.clone()) };
     let text = lease_text::read(path).map_err(|error| format!("{}: {error}", path.display()))?;

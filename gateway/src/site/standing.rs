@@ -139,7 +139,7 @@ impl Standing {
         write(&file, &script).map_err(|error| failed(&file, error))?;
         nft::execute(&script).map_err(|error| match error {
             NftError::Missing => {
-                // Then there is none to remove either.
+                // Then there is no table to remove.
                 let _ = fs::remove_file(&file);
                 format!("{error}, or write --no-firewall")
             }
@@ -177,7 +177,7 @@ impl Standing {
     /// The table as nft lists it.
     ///
     /// # Errors
-    /// [`NftError::Refused`]: there is none.
+    /// [`NftError::Refused`]: the table does not exist.
     pub(super) fn listing(&self) -> Result<String, NftError> {
         nft::table(&table_name(&self.name))
     }

@@ -107,22 +107,7 @@ impl Nat44 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        let counters = &mut effects.counters;
-        let decision = match probe.side {
-            Side::Inside(inside) => {
-                self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?
-            }
-            Side::Outside(outside) => {
-                self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters)?
-            }
-            Side::Neither if arrival.quoted.is_none() => {
-                let (source, destination, next) = self.without_five_tuple(arrival, now, counters)?;
-                let [source, destination] = [source, destination].map(|address| Endpoint4::new(address, 0));
-                let edit = Edit::Renumber4 { source, destination, keep_ports: true };
-                return Ok(Decision::edit(edit, self.rules.policy, next));
-            }
-            Side::Neither => return self.icmp_error(arrival, now, effects),
-        };
+        let decision = self.decide(&Arrival { alone: false, ..*arrival }, probe, now, effects)?;
         if arrival.again {
             return Ok(decision);
         }

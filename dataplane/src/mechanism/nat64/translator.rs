@@ -117,17 +117,7 @@ impl Nat64 {
         now: Instant,
         effects: &mut Effects,
     ) -> Result<Decision, DropReason> {
-        let counters = &mut effects.counters;
-        let decision = match probe.side {
-            Side::Inside(inside) => {
-                self.nat.outbound(arrival, (inside, probe, now), &self.rules, counters)?
-            }
-            Side::Outside(outside) => {
-                self.nat.inbound(arrival, (outside, probe, now), &self.rules, counters)?
-            }
-            Side::Neither if arrival.quoted.is_none() => return Err(self.refusal(arrival.packet)),
-            Side::Neither => return self.of_error(arrival, effects),
-        };
+        let decision = self.decide(&Arrival { alone: false, ..*arrival }, probe, now, effects)?;
         if arrival.again {
             return Ok(decision);
         }

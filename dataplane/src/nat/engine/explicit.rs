@@ -13,7 +13,7 @@ use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
 impl<I: InsideKey> Engine<I> {
-    /// Keeps the binding of an inside endpoint until it is released; makes one if there is none.
+    /// Keeps the binding of an inside endpoint until it is released; makes one if it has no binding.
     ///
     /// # Errors
     /// Why there is none as wanted; then nothing has changed.

@@ -72,15 +72,7 @@ const ABOUT: About = About {
             title: "Throughput under frames that the kernel makes",
             series: "frames",
             axes: &["frame"],
-            columns: &[
-                Column { value: "throughput", title: "frames, no loss" },
-                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
-                Column { value: "bits", title: "at 0.01 % loss" },
-                Column { value: "ceiling", title: "the tester's limit" },
-                Column { value: "cpu-per-packet", title: "CPU a frame" },
-                Column { value: "frames-per-cpu-second", title: "frames" },
-                Column { value: "trials", title: "trials" },
-            ],
+            columns: THROUGHPUT,
         },
         Table {
             title: "Frame loss rate, by the share of the tester's highest rate in percent",
