@@ -109,7 +109,7 @@ fn narrow(at_work: &AtWork, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
     let client = at_work.network().host("client")?;
     let answered = |target: Target, sheet: &mut Sheet| -> Result<f64> {
         let mut ping = command("ping")?;
-        ping.args(["-n", "-c", &REQUESTS.to_string(), "-i", "0.05", "-W", "0.5", "-M", discover]);
+        ping.args(["-n", "-c", &REQUESTS.to_string(), "-i", "0.2", "-W", "1", "-M", discover]);
         ping.args(["-s", &octets.to_string(), &target.address.to_string()]);
         let finished = client.run(ping, Duration::from_secs(20))?;
         sheet.command(finished.typed.clone());
