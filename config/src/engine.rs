@@ -66,6 +66,7 @@ impl Config {
             others: self.other_engines(workers, now),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
+            fair_shares: Some(self.subscriber_bits().0),
             worker,
             workers,
             seed,

@@ -283,6 +283,10 @@ drop_reasons! {
     FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
     /// The outbox has no room for more frames.
     OutboxFull => silent,
+
+    /// More packets arrive than the gateway can process, and this sender sends more than its fair share. More workers, the fast path or a faster
+    /// CPU help.
+    Overload => silent,
 }
 
 impl DropReason {
