@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NatCommand {
-    /// Find the inside host that had an outside address and port at a time, in the files of the event log.
+    /// Find the inside host that had an outside address and port at a given time, in the files of the event log.
     Who(WhoArguments),
 }
 

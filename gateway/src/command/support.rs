@@ -74,7 +74,7 @@ pub(super) struct SupportArguments {
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "sixway-support.txt")]
     output: PathBuf,
-    /// With sessions and bindings, which contain addresses of subscribers.
+    /// Include sessions and bindings, which contain addresses of subscribers.
     #[arg(long)]
     with_sessions: bool,
     /// The admin socket of the gateway; needed if several gateways run on this host.

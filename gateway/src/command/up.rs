@@ -24,7 +24,7 @@ pub(super) struct UpArguments {
     /// The interface to the provider [default: that of the default route].
     #[arg(long, value_name = "INTERFACE")]
     wan: Option<String>,
-    /// No table of the packet filter: this host has rules of its own.
+    /// Do not create a table of the packet filter: this host has its own rules.
     #[arg(long)]
     no_firewall: bool,
     /// Forward established sessions in the kernel.
