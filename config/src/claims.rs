@@ -270,7 +270,7 @@ fn tell<P: Block>(
         (Clash::HostsOwnPool, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
             let what = format!(
-                "remove it from the pool, or put it in a [[pool]] of its own with shared = true and ports = \"{free_ports}\""
+                "remove it from the pool, or put it in a separate [[pool]] with shared = true and ports = \"{free_ports}\""
             );
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
@@ -282,7 +282,7 @@ fn tell<P: Block>(
         }
         (Clash::HostsOwnEnd, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "the kernel would take the tunnel's packets; remove it from the interface, or use an address that is routed to this host but not configured on an interface";
+            let what = "the kernel would receive the tunnel's packets; remove it from the interface, or use an address that is routed to this host but not configured on an interface";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }

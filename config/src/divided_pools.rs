@@ -146,7 +146,7 @@ fn check_ranges(pools: &[ReadPool], report: &mut Report) {
         let Some((address, all)) = sets.iter().find(|(_, all)| count(all) > SHARED_RANGES) else { continue };
         let (names, count) = (all.iter().map(|pool| &*pool.name).collect::<Vec<_>>().join(", "), count(all));
         let what = format!(
-            "the pools {names} have {count} ranges of ports of {address}: packets can be steered for at most {SHARED_RANGES}; let the ranges of the pools touch"
+            "the pools {names} have {count} ranges of ports of {address}: packets can be steered for at most {SHARED_RANGES}; choose adjacent ranges for the pools"
         );
         report.fault(read.ports.as_ref().unwrap_or(&read.place), what);
     }
@@ -164,7 +164,7 @@ pub(crate) fn check_portless(config: &Config, sections: &[Reader], report: &mut 
         let address = common_address(pool, others).map(|address| address.to_string()).unwrap_or_default();
         let there = there.seen_from(place);
         let what = format!(
-            "packets of protocols without ports (GRE, ESP, 41, 4) to {address} can be of one translator, and {} takes them ({there})",
+            "packets of protocols without ports (GRE, ESP, 41, 4) to {address} can belong to one translator only, and {} translates them ({there})",
             other.name
         );
         let mend = match nat44.static_bindings.portless.is_empty() {

@@ -141,7 +141,7 @@ impl Dns64 {
         };
         let wide = self.allow.iter().flat_map(|allow| &allow.v6).find(is_wide);
         let (Some(wide), false) = (wide, length.is_some_and(|it| it.is_written())) else { return };
-        let what = "a customer with a /56 counts as 256 clients, and has their shares and rates; write what each customer gets, or 64";
+        let what = "a customer with a /56 counts as 256 clients, with 256 shares and rates; write the prefix length of a customer, or 64";
         let message = format!("is not set, and allow has {wide}, which is larger than one site: {what}");
         report.warn(&place_of(section, "client_prefix_length"), message);
     }

@@ -124,7 +124,7 @@ impl fmt::Display for Faults {
             writeln!(f, "… and {} more", self.0.len() - shown.len())?;
         }
         if self.0.iter().any(|fault| fault.message.starts_with("TOML: ")) {
-            f.write_str("What is not TOML may hide further errors. ")?;
+            f.write_str("Lines that are not valid TOML may hide further errors. ")?;
         }
         match self.0.len() {
             1 => f.write_str("1 error. Nothing was changed."),

@@ -238,7 +238,7 @@ fn warn_of_uplinks(
         }
         let Some(v) = section.value("inside", report) else { return };
         let what = format!(
-            "contains addresses of {network} at {}, which is not one of `interfaces`: inside hosts do not reach those; use other addresses inside, or add the interface",
+            "contains addresses of {network} at {}, which is not one of `interfaces`: inside hosts cannot reach these; use other addresses inside, or add the interface",
             own.interface
         );
         report.warn(&v.place, what);

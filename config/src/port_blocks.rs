@@ -69,7 +69,7 @@ impl PortBlocks {
             report.fault(
                 &place,
                 format!(
-                    "the pool has no whole block of {size} ports from 1024 on: its ports are {ports}, and a block begins at a multiple of its size; write smaller blocks, or more ports"
+                    "the pool has no complete block of {size} ports above 1023: its ports are {ports}, and a block begins at a multiple of its size; write smaller blocks, or more ports"
                 ),
             );
         }

@@ -31,7 +31,7 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();
-            let what = "is not configured on this host; nothing can come in until it is";
+            let what = "is not configured on this host; no packets are received until it is";
             let mend = format!("ip address add {address}/32 dev INTERFACE, or remove `shared`");
             report.warn(place, format!("{address} {what}: {mend}"));
         }

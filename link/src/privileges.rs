@@ -73,7 +73,7 @@ const NOT_FOR_PACKETS: &[libc::c_long] = &[
     libc::SYS_symlinkat,
 ];
 
-/// Gives up what the duty does not need, for good.
+/// Gives up what the duty does not need, permanently.
 ///
 /// # Errors
 /// The kernel refused; some may have been given up.

@@ -263,12 +263,12 @@ fn the_outside_address_of_a_6to4_site_is_its_nat_address() {
     }
     let (faults, warnings) = own_tunnels(ONE, "", &site("192.0.2.3"));
     assert!(
-        faults.is_empty() && warnings.contains("none can begin") && warnings.contains(BOUND),
+        faults.is_empty() && warnings.contains("none can send first") && warnings.contains(BOUND),
         "{warnings}"
     );
     for (addresses, rows, nat_address, says) in [
         (MANY, String::new(), "192.0.2.3", BOUND),
-        (MANY, row("192.0.2.4"), "192.0.2.3", "leave with 192.0.2.4, and its nat_address is 192.0.2.3"),
+        (MANY, row("192.0.2.4"), "192.0.2.3", "leave with 192.0.2.4, but its nat_address is 192.0.2.3"),
         (
             MANY,
             row("192.0.2.4"),
@@ -288,7 +288,7 @@ fn the_remote_end_of_a_translated_tunnel_has_to_know_the_outside_address() {
         "[[tunnel]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"2001:db8:7::/48\"]\n";
     assert_eq!(own_tunnels(ONE, "", tunnel), Default::default());
     let (fault, warnings) = own_tunnels(MANY, "", tunnel);
-    assert!(fault.is_empty() && warnings.contains("may be any of the pool"), "{fault}{warnings}");
+    assert!(fault.is_empty() && warnings.contains("may be any address of the pool"), "{fault}{warnings}");
     let ipip =
         "[[ip_in_ip]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"10.7.0.0/16\"]\n";
     assert_eq!(own_tunnels(ONE, "", ipip), Default::default());

@@ -21,8 +21,7 @@ impl DrainLog {
         let known = std::mem::take(&mut self.told);
         self.told = empty.iter().map(|row| (row.pool.clone(), row.prefix)).collect();
         let new = empty.into_iter().filter(|row| !known.contains(&(row.pool.clone(), row.prefix)));
-        new.map(|row| format!("pool {}: {} is drained: nothing is left there", row.pool, row.prefix))
-            .collect()
+        new.map(|row| format!("pool {}: {} is drained: no binding is left", row.pool, row.prefix)).collect()
     }
 }
 

@@ -250,7 +250,7 @@ impl<'c> Environment<'c> {
         let sessions = self.stop(gateway, threads).await;
         let log = self.event_log.take();
         if let Err(error) = self.host.leave() {
-            tracing::error!("the host was put back, and is set up again: {error}");
+            tracing::error!("the host's settings were restored, and are set again: {error}");
         }
         takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
         end_log(log);

@@ -74,7 +74,7 @@ impl FilterTrial {
         }
         now.iter().filter(|one| !self.told.contains(one)).for_each(|(_, what)| tracing::warn!("{what}"));
         if now.is_empty() {
-            tracing::info!("the packet filter lets the gateway's packets pass again");
+            tracing::info!("the packet filter accepts the gateway's packets again");
         }
         self.told = now;
     }

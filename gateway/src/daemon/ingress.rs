@@ -208,7 +208,7 @@ impl<'c> Ingress<'c> {
         };
         match &self.path {
             IngressPath::Steered(_, from) if outer(from).is_empty() => {
-                "nothing can come in: no interface has the address".into()
+                "no packets are received: no interface has the address".into()
             }
             IngressPath::Steered(_, from) => format!("{what} steered from {}", outer(from).join(", ")),
             IngressPath::Raw => "protocol 41 received through raw sockets".into(),

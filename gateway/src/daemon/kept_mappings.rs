@@ -55,7 +55,7 @@ impl KeptMappings {
             Ok(file) => (Mappings::new(settings, Box::new(MappingFile(file)), seed), Some(fresh)),
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}: after a restart, NAT46's addresses may represent other servers than clients were told; make the directory writable",
+                    "{}: {error}: after a restart, NAT46's addresses may represent other servers than before; make the directory writable",
                     fresh.display()
                 );
                 (Mappings::in_memory(settings, seed), None)
@@ -76,7 +76,7 @@ impl KeptMappings {
             let kept = self.table.restore(&MappingFile(file), clock.now());
             if kept.kept + kept.ended > 0 {
                 let (kept, ended) = (plural(kept.kept, "NAT46 mapping"), kept.ended);
-                tracing::info!("kept {kept}; addresses of {ended} others rest");
+                tracing::info!("kept {kept}; addresses of {ended} others are resting");
             }
         }
         if let Some(fresh) = self.fresh.take()

@@ -135,7 +135,7 @@ pub(super) fn check_masquerading(config: &Config, now: &Surroundings) -> Result<
         Ok(found) => {
             let all = found.iter().map(|one| {
                 format!(
-                    "{} masquerades connections to ports of a shared pool, and the gateway would take their answers; limit its ports: {}",
+                    "{} masquerades connections to ports of a shared pool, and the gateway would receive their answers; limit its ports: {}",
                     one.chain, one.cure
                 )
             });

@@ -48,10 +48,7 @@ impl Kept {
         let written = written.and_then(|()| write(&fresh, &text));
         let written = written.and_then(|()| fs::rename(&fresh, &self.path));
         if let Err(error) = written {
-            tracing::warn!(
-                "{}: {error}: the Teredo address is another one after a start",
-                self.path.display()
-            );
+            tracing::warn!("{}: {error}: the Teredo address changes at the next start", self.path.display());
         }
     }
 }

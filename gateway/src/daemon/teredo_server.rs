@@ -156,7 +156,7 @@ impl Listener {
         match (&self.socket, has_address) {
             (Some(_), false) => {
                 self.close();
-                tracing::warn!("teredo_server: this host does not have {address}; it is waited for");
+                tracing::warn!("teredo_server: this host does not have {address}; waiting for it");
             }
             (None, true) => {
                 let trouble = self.bind().err().map(|error| error.to_string());

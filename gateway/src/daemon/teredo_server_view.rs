@@ -13,9 +13,9 @@ const MINUTE: usize = 60;
 
 /// Further counters, in the order of [`TeredoServerView::note`].
 const LOST: [(&str, &str); 3] = [
-    ("overflowed", "Datagrams that the socket had no room for."),
+    ("overflowed", "Datagrams lost because the socket buffer was full."),
     ("unsent", "Datagrams that the kernel did not send."),
-    ("native_unsent", "Packets to native hosts that the kernel did not send, as without a route."),
+    ("native_unsent", "Packets to native hosts that the kernel did not send, for example without a route."),
 ];
 
 /// What is seen of the Teredo server.

@@ -383,7 +383,7 @@ impl<'c> Tunnels<'c> {
             match (was.holder(*address), self.now.holder(*address)) {
                 (Some(name), None) => {
                     tracing::warn!(
-                        "{name} lost the tunnel address {address}: nothing can come in until it returns"
+                        "{name} lost the tunnel address {address}: no packets are received until it returns"
                     );
                 }
                 (None, Some(name)) => tracing::info!("the tunnel address {address} is back on {name}"),
@@ -394,7 +394,7 @@ impl<'c> Tunnels<'c> {
         for (address, _) in self.config.shared_ports() {
             match (was.holder(address), self.now.holder(address)) {
                 (Some(name), None) => tracing::warn!(
-                    "{name} lost the pool address {address}: packets for its ports cannot come in until it returns"
+                    "{name} lost the pool address {address}: packets for its ports are not received until it returns"
                 ),
                 (None, Some(name)) => tracing::info!("the pool address {address} is on {name}"),
                 (_, _) => {}
@@ -455,10 +455,7 @@ impl<'c> Tunnels<'c> {
     fn follow_pools(&self, gateway: &Gateway) {
         for (pool, address) in self.config.moved_pools(&self.now) {
             let interface = pool.interface.as_deref().unwrap_or_default();
-            tracing::warn!(
-                "{interface} has the address {address} now: pool {} gets it by a reload",
-                pool.name
-            );
+            tracing::warn!("{interface} now has the address {address}: reloading for pool {}", pool.name);
             gateway.outdated.notify_one();
         }
     }

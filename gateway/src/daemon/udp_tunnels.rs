@@ -186,11 +186,11 @@ impl<'c> UdpEnd<'c> {
         let whom = self.relay.whom();
         match serves.is_empty() {
             true => tracing::warn!(
-                "{name} is open: it takes UDP packets of anybody on the Internet at port {port}, and forwards what Teredo clients send to {whom}; \
+                "{name} is open: it accepts UDP packets from any host on the Internet at port {port}, and forwards packets of Teredo clients to {whom}; \
                  serves = [\"your prefix\"] restricts it"
             ),
             false => tracing::info!(
-                "{name} takes UDP packets of anybody on the Internet at port {port}, and forwards what Teredo clients send to {whom}"
+                "{name} accepts UDP packets from any host on the Internet at port {port}, and forwards packets of Teredo clients to {whom}"
             ),
         }
     }

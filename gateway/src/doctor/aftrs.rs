@@ -93,12 +93,12 @@ impl End {
             Self::Nowhere(name, why) => Some(Finding::fault(
                 CHECK,
                 format!("{b4}: the AFTR {name} has no address: {why}"),
-                "check that a name server is reachable over IPv6 and knows AAAA records of that name; or set ds_lite.name_servers, or ds_lite.aftr to an address",
+                "check that a name server is reachable over IPv6 and has AAAA records of that name; or set ds_lite.name_servers, or ds_lite.aftr to an address",
             )),
             Self::Unknown(why) => Some(Finding::fault(
                 CHECK,
                 format!("{b4}: no AFTR is known: {why}"),
-                "let the DHCPv6 client request option 64 and write its lease there, or set ds_lite.aftr",
+                "configure the DHCPv6 client to request option 64 and write its lease there, or set ds_lite.aftr",
             )),
         }
     }

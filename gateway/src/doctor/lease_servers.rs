@@ -64,7 +64,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         Err(why) => Finding::warning(
             CHECK,
             format!("{name} takes no lease: {why}"),
-            "let the DHCPv6 client request option 88 and write its lease there, or set four_over_six.servers",
+            "configure the DHCPv6 client to request option 88 and write its lease there, or set four_over_six.servers",
         ),
     };
     let mut findings: Vec<Finding> = leasing(config).map(of).collect();

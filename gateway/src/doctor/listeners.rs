@@ -96,7 +96,7 @@ fn taken((transport, at, key): &Wanted, by: &[Vec<Process>], is_running: bool) -
     let stop = match process.as_str() {
         "systemd-resolve" => "DNSStubListener=no in resolved.conf".to_owned(),
         OWN => format!("end the other gateway, process {number}"),
-        process => format!("let {process} listen at other addresses only, or end it"),
+        process => format!("configure {process} to listen at other addresses only, or end it"),
     };
     Some(Finding::fault(
         CHECK,

@@ -32,7 +32,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let Some((plan, paths)) = plan(config, facts, rules) else {
         let why = match config.others.teredo_client.is_empty() {
             true => {
-                "no path of a packet is known: no mechanism, or no interface inside or outside; see routes"
+                "no packet path to test: there is no mechanism, or no inside or outside interface; see routes"
             }
             false => {
                 "packets of a Teredo client are this host's own, and no rule of forwarding sees them; see teredo_client"
@@ -49,7 +49,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
                 plan.packets.iter().map(|packet| source(config, &packet.octets)).collect();
             judge(&paths, &fates, &sources)
         }
-        Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tried out: {why}"))],
+        Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tested: {why}"))],
     }
 }
 
@@ -181,7 +181,7 @@ fn judge(paths: &[PathRule], fates: &[Fate], sources: &[String]) -> Vec<Finding>
     if let Some(unknown) = blocked.remove(UNNAMED) {
         let names = names(unknown);
         let what = format!(
-            "{}: a packet of the trial did not arrive, and the kernel's trace names no chain that dropped it",
+            "{}: a test packet did not arrive, and the kernel's trace names no chain that dropped it",
             names.join("; ")
         );
         findings.push(Finding::not_checked(CHECK, what));

@@ -55,13 +55,13 @@ pub fn holder(config: &Config, rows: &[LeaseRow], address: Ipv4Addr) -> Option<S
     let left =
         row.ends_in_seconds.map_or_else(String::new, |left| format!(", {} more", plural(left, "second")));
     Some(match row.state.as_str() {
-        "static" => format!("{mechanism}: {host} has {} for good", row.ipv4),
+        "static" => format!("{mechanism}: {host} has {} permanently", row.ipv4),
         "leased" => format!("{mechanism}: {host} has {address}{left}"),
         "held" => format!("{mechanism}: this host has {address}{left}"),
-        "remembered" => format!("{mechanism}: this host had {address}, and asks for it at its next packet"),
+        "remembered" => format!("{mechanism}: this host had {address}, and requests it at its next packet"),
         "offered" => format!("{mechanism}: {address} is offered to {host}, which has not taken it"),
-        "declined" => format!("{mechanism}: nobody has {address}, which {host} declined{left}"),
-        _ => format!("{mechanism}: nobody has {address}; {host} had it last"),
+        "declined" => format!("{mechanism}: {address} is not leased: {host} declined it{left}"),
+        _ => format!("{mechanism}: {address} is not leased; {host} had it last"),
     })
 }
 
@@ -116,7 +116,7 @@ mod tests {
             said("192.0.2.7").as_deref(),
             Some("four_over_six: this host has 192.0.2.7, 1 second more")
         );
-        let fixed = "four_over_six: 2001:db8:b::1 has 192.0.2.16/29 for good";
+        let fixed = "four_over_six: 2001:db8:b::1 has 192.0.2.16/29 permanently";
         assert_eq!(said("192.0.2.23").as_deref(), Some(fixed));
         assert_eq!(said("192.0.2.24"), None);
         let mut now = Surroundings::default();

@@ -73,7 +73,7 @@ impl Strangers {
         let is_some = not_clients + not_relays > 0;
         if is_some && !self.told {
             tracing::warn!(
-                "{name}: queries are refused whose senders are not within clients, or relay agents not within relays; log = \"debug\" names them"
+                "{name}: queries are refused: the senders are not within clients, or the relay agents not within relays; log = \"debug\" shows them"
             );
         }
         self.told = is_some;

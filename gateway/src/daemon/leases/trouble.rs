@@ -102,7 +102,7 @@ impl LeaseTrouble {
             NoLease::NoServer => ProblemRow::error(
                 KIND,
                 text,
-                "let the DHCPv6 client request option 88 and write its lease to four_over_six.server_lease_file",
+                "configure the DHCPv6 client to request option 88 and write its lease to four_over_six.server_lease_file",
             ),
             NoLease::NoAnswer { held: None, .. } => ProblemRow::error(
                 KIND,

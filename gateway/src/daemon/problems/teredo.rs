@@ -21,7 +21,7 @@ pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow>
     });
     let over = (row.over_total_rate_last_minute > 0).then(|| {
         let text = format!(
-            "teredo_server: {} discarded, since all together were over teredo_server.total_rate",
+            "teredo_server: {} discarded: all sources together exceeded teredo_server.total_rate",
             plural(row.over_total_rate_last_minute, "datagram")
         );
         ProblemRow::warning(

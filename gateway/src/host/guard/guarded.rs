@@ -176,7 +176,7 @@ impl Guard {
             }
             Reaction::GiveUp => {
                 tracing::error!(
-                    "{what}: changed three times within a minute by another program, left alone for ten minutes: {detail}"
+                    "{what}: changed three times within a minute by another program, not restored for ten minutes: {detail}"
                 );
                 self.restored.left_alone.insert(what.to_owned());
             }
