@@ -120,7 +120,7 @@ impl Config {
         found.map(|(dns64, interface)| dns64.servers_on(interface, now)).unwrap_or_default()
     }
 
-    /// NAT64 prefixes for these hosts: those that a DNS64 makes their addresses with; where that cannot be told, the ones for most.
+    /// NAT64 prefixes for these hosts: those that a DNS64 synthesises addresses with; if that is not known, the prefixes for most hosts.
     fn pref64(&self, choice: Pref64, hosts: &[Prefix6]) -> Vec<Prefix6> {
         match (choice, &self.dns64) {
             (Pref64::None, _) => Vec::new(),

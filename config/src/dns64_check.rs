@@ -34,7 +34,7 @@ impl Config {
         }
     }
 
-    /// Where no one but this host may ask.
+    /// Where only this host may send queries.
     fn warn_of_few_clients(
         &self,
         dns64: &Dns64,

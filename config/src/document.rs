@@ -51,7 +51,7 @@ impl Document {
         }
     }
 
-    /// Reads the TOML; reports syntax errors. `None`: because of them, what is written cannot be told from what is not.
+    /// Reads the TOML; reports syntax errors. `None`: because of them, it is not known which keys are set.
     pub fn parse(&self, report: &mut Report) -> Option<(DeTable<'_>, Broken)> {
         let (table, mut errors) = DeTable::parse_recoverable(&self.text);
         let mut broken = Broken { file: Arc::clone(&self.file), sections: Vec::new() };

@@ -45,7 +45,7 @@ pub struct FastPath {
     pub packets: u32,
     /// Whether flows that the fast path may forward are excluded from connection tracking.
     pub notrack: bool,
-    /// How long the kernel goes on without the gateway.
+    /// How long the kernel continues to forward without the gateway.
     #[serde(serialize_with = "text::as_duration")]
     pub absence: Duration,
 }

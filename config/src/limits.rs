@@ -57,7 +57,7 @@ pub(crate) fn serialize<S: Serializer>(limits: &StateLimits, serializer: S) -> R
     map.end()
 }
 
-/// Who is a subscriber, and whom limits do not hold for.
+/// The prefix length of a subscriber, and the subscribers without limits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(bound = "P: Display")]
 pub struct Subscribers<P> {

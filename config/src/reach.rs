@@ -132,7 +132,8 @@ impl Config {
                     reach.addresses.push(first_of(delegated).into());
                 }
                 SixRdRole::CustomerEdge => {}
-                // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers find by it whether the relay is there (§8).
+                // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers use it to test whether the relay is reachable
+                // (§8).
                 SixRdRole::BorderRelay => reach.addresses.push(delegated.address().into()),
             }
         }

@@ -142,7 +142,7 @@ impl TunnelSummary {
     }
 }
 
-/// Reports tunnels whose packets could not be told apart, and doubled names.
+/// Reports tunnels whose packets could not be distinguished, and duplicate names.
 pub(crate) fn check_together(tunnels: &[TunnelSummary], report: &mut Report) {
     for (index, later) in tunnels.iter().enumerate() {
         for earlier in &tunnels[..index] {

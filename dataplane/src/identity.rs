@@ -29,7 +29,7 @@ impl Identity {
         Self::not_zero(fnv1a(FNV_BASIS, &[Kind::DsLite.number()]))
     }
 
-    /// The NAT44 of the realm of this name. Its hosts are not those of another realm, whatever their addresses and whoever has its pool.
+    /// The NAT44 of the realm of this name. Its hosts are different from those of another realm, whatever their addresses and pools.
     pub fn of_realm(name: &str) -> Self {
         let hash = fnv1a(FNV_BASIS, &[Kind::Nat44.number()]);
         Self::not_zero(fnv1a(hash, name.as_bytes()))

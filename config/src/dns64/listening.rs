@@ -69,7 +69,7 @@ impl Listening {
         self.listen.iter().chain(&self.listen_tls).chain(&self.listen_https).copied()
     }
 
-    /// Reports an address that is every address of this host, where no one has said who may ask there (RFC 5358 §4).
+    /// Reports a wildcard address without a list of allowed clients (RFC 5358 §4).
     pub(super) fn require_allow(&self, section: &Reader, report: &mut Report) {
         let Some(any) = self.all().find(|it| it.ip().is_unspecified()) else { return };
         let what = "is every address of this host, those towards the Internet too; write your clients' prefixes, such as \

@@ -72,7 +72,7 @@ impl Dns64 {
         other.map_or(Ok(last), |other| Err(Undecided(last, other)))
     }
 
-    /// Another NAT64 prefix than the one that the addresses of these hosts are made with, or no one prefix that could be told.
+    /// Another NAT64 prefix than the one that the addresses of these hosts are synthesised with, or no single known prefix.
     pub(crate) fn warn_of_other_prefix(
         &self,
         it: &RouterAdvertisement,

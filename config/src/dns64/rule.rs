@@ -20,7 +20,7 @@ words! {
         Normal = "normal",
         /// Never.
         Never = "never",
-        /// Always; AAAA records that are there are not looked at.
+        /// Always; existing AAAA records are ignored.
         Always = "always",
     }
 }

@@ -1,4 +1,4 @@
-//! Addresses that are reserved because somebody looked up a host's name, until the host itself requests its lease.
+//! Addresses reserved because a DNS client looked up a host's name, until the host itself requests its lease.
 //!
 //! Their number is limited, so that other hosts get addresses. Half of them are for clients that have proven their address, since a datagram may have
 //! a forged source: queries with a client's forged address take nothing from what the client may have when it proves its address.

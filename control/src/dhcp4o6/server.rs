@@ -36,7 +36,7 @@ pub struct ServerSettings {
     pub reserved: Vec<Prefix4>,
     /// Whose queries are answered.
     pub clients: Vec<Prefix6>,
-    /// Relay agents that are believed: each says from whom a query came.
+    /// Trusted relay agents: each names the source of a query.
     pub relays: Vec<Prefix6>,
     /// Bits of a client's prefix.
     pub client_bits: u8,
@@ -203,7 +203,7 @@ impl Server {
         if !is_relay && !self.is_client(source) {
             return Err(Refusal::NotAClient);
         }
-        // What a relay agent sends counts for whom it names.
+        // Messages from a relay agent count for the client that it names.
         if !is_relay && !self.rate.admit(self.leases.client(source), now) {
             return Err(Refusal::RateLimit);
         }
@@ -383,7 +383,7 @@ impl Server {
     /// asks for it when the first packet comes.
     ///
     /// # Errors
-    /// It has none, and gets none.
+    /// It has no lease, and gets none.
     pub fn reserve(
         &mut self,
         host: Ipv6Addr,
@@ -400,7 +400,7 @@ impl Server {
         let waits = self.reservations.until(host);
         if let Some(lease) = self.leases.of_host(host).filter(|lease| lease.state == LeaseState::Bound) {
             let left = lease.until.since(now);
-            // What waits for its host is kept for as long as somebody looks for it.
+            // A reservation is kept as long as clients look it up.
             if waits != Some(lease.until) || left > RESERVED / 2 {
                 return Ok((lease.ipv4, left));
             }

@@ -17,7 +17,7 @@ pub enum Transport {
     Tls,
     /// HTTPS (RFC 8484).
     Https,
-    /// The gateway itself, for its validator: neither access nor rate is judged.
+    /// The gateway itself, for its validator: neither access nor rate is checked.
     Inside,
 }
 

@@ -11,9 +11,9 @@ pub enum LeasedAddress {
     NotListed,
     /// Its host has this address, certainly for this number of seconds.
     Has(Ipv4Addr, u32),
-    /// Its host gets none for a client whose address may be forged: it is to ask again over TCP.
+    /// No lease for a client whose address may be forged: the client must repeat the query over TCP.
     Unproven,
-    /// Its host gets none at the moment.
+    /// The host cannot get a lease at the moment.
     None,
 }
 

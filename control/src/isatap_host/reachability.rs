@@ -28,7 +28,7 @@ pub enum Reachability {
     Probe {
         /// How many.
         sent: u8,
-        /// When to go on.
+        /// When to continue.
         next: Instant,
     },
     /// It answered, which is good until this time.

@@ -1,4 +1,4 @@
-//! Mappings as text, for a file that the next server reads. A line that says nothing sensible is left out, and so is one that was cut off. Then the
+//! Mappings as text, for a file that the next server reads. An invalid or truncated line is ignored. Then the
 //! Epoch Time begins again, so that its client renews the mapping (RFC 6887 §8.5).
 //!
 //! ```text

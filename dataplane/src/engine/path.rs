@@ -82,7 +82,7 @@ impl Path {
         };
         match verdict {
             Ok(verdict) => self.conclude(verdict, frame),
-            // The sender of what came out of a softwire is inside; other tunnels answer no one there.
+            // The sender of a packet from a softwire is inside; other tunnels send no answers there.
             Err(reason) if M::KIND == Kind::DsLite => {
                 self.refuse_with(reason, frame, Some((packet, inner)), batch);
             }

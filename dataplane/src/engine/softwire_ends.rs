@@ -101,7 +101,7 @@ impl SoftwireEnds {
         self.of(came).map(|(_, tunnel)| *tunnel)
     }
 
-    /// The way back for a packet that came out of an AFTR's softwire: other mechanisms answer no one there.
+    /// The return path for a packet from an AFTR's softwire: other mechanisms send no answers there.
     pub(super) fn back(&self, outer: &Packet) -> Option<Back> {
         let Addresses::V6 { source, destination } = outer.addresses else { return None };
         let of = self.of(outer.addresses);

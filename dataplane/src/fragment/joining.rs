@@ -41,7 +41,7 @@ struct OpenPacket {
     state: State,
     /// Payload octets of the first segment.
     size: u16,
-    /// The sequence number that goes on.
+    /// The next sequence number of the flow.
     next: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Which packets of a stride may have a mate, another packet of their flow: most have none where flows are many, and those need not be looked into.
+//! Which packets of a stride may have a mate, another packet of their flow: with many flows most packets have none, and need not be examined.
 
 /// Places, of which each holds the last packet whose ports fall there: few packets of a stride meet in one by chance.
 const PLACES: usize = 2_048;

@@ -45,7 +45,7 @@ pub struct SixRdConfig {
     pub address: Ipv4Addr,
     /// The domain's border relays; of a customer edge, native destinations are sent to the first.
     pub border_relays: Vec<Ipv4Addr>,
-    /// Border relay: where relays of other tunnels are, whose packets are not taken and to whom none are sent (RFC 5969 §12).
+    /// Border relay: networks of relays of other tunnels. Packets from and to these are refused (RFC 5969 §12).
     pub other_relays: Vec<Prefix4>,
     /// IPv4 networks that the gateway is attached to; packets are not sent to their broadcast addresses.
     pub subnets: Vec<Prefix4>,

@@ -1,4 +1,4 @@
-//! Addresses of a pool that are being drained: they get no further hosts, and what they have goes on to its end.
+//! Addresses of a pool that are being drained: they are not given to more hosts, and existing bindings continue until they end.
 
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
@@ -30,7 +30,7 @@ impl DrainingRow {
 }
 
 impl Draining {
-    /// Prefixes of a pool that can be drained at a time; whoever drains refuses further ones.
+    /// Maximum number of prefixes of a pool that are drained at a time; the caller refuses more.
     pub const MOST: usize = 1_024;
 
     /// Of these prefixes, which may overlap.

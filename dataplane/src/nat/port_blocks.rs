@@ -381,7 +381,7 @@ impl PortBlocks {
         self.blocks[block].idle_since = self.second;
         self.append_idle(block);
         if self.searched == NONE && self.is_at_draining(block) {
-            // It is returned at the next look: its subscriber is to leave the address. A search that goes on comes to it, too.
+            // It is returned at the next check: its subscriber is to leave the address. A continued search also finds it.
             self.searched = block;
         }
     }

@@ -174,7 +174,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.by_outside.settle();
     }
 
-    /// How often a session was put into an index: what was not found is not there as long as this stays.
+    /// How often a session was put into an index: a lookup without a result stays valid as long as this is unchanged.
     #[inline]
     pub(crate) const fn added(&self) -> u64 {
         self.added

@@ -125,7 +125,7 @@ impl Softwires {
         }
     }
 
-    /// Forgets those that the last host has left, and that have none again. To be called while no packet is decided on.
+    /// Removes softwires whose last host has left and that have no new host. To be called while no packet is being decided.
     pub fn forget_left(&mut self) {
         while let Some(slot) = self.left.pop() {
             self.rows[slot].is_left = false;

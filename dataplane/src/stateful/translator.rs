@@ -49,7 +49,7 @@ pub struct Translator<I: InsideKey, P: AddressPolicy<I>> {
     pub(crate) rules: P,
     pub(crate) nat: Engine<I>,
     pub(crate) without_ports: P::WithoutPorts,
-    /// The gateway for applications, for what has one.
+    /// The application-level gateway of a translator that has one.
     pub(crate) assistance: Assistance<I>,
     /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
     pub(super) static_hosts: BTreeMap<I::Host, u32>,

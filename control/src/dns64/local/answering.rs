@@ -93,7 +93,7 @@ impl Local {
         answer.map(|answer| self.unless_there_are_names_below(asked, answer)).or_else(|| self.any(asked))
     }
 
-    /// A name above one of the hosts file exists, whatever zone it is in: nothing is there, instead of no such name (RFC 8020 §2).
+    /// A name above one of the hosts file exists, whatever its zone: NODATA instead of NXDOMAIN (RFC 8020 §2).
     fn unless_there_are_names_below<'a>(
         &self,
         asked: LocalQuestion<'_>,

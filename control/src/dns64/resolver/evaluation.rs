@@ -183,7 +183,8 @@ impl Responder {
         self.validates(case) && entry.security() == Security::Insecure
     }
 
-    /// What is to be queried though no one waits for it: what has expired, or is in the last tenth of its time, of the entries that were used.
+    /// Entries to refresh although no client waits for them: those that were used and have expired, or are in the last tenth of their
+    /// lifetime.
     pub(super) fn refresh(&self, case: &QueryContext<'_>, used: [Option<&Answer>; 2], stale: bool) -> Types {
         let mut types = Types::new();
         if !stale && !self.settings.prefetch {

@@ -55,7 +55,7 @@ pub struct Resolver<T, V = Validator> {
     pub(super) own_secrets: OwnSecrets,
 }
 
-/// The wall clock, as it was told last.
+/// The wall clock, as last given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WallClock {
     at: Instant,
@@ -266,18 +266,19 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.upstreams.poll_transmit().inspect(|_| self.counters.asked += 1)
     }
 
-    /// An exchange that no one waits for any more: its socket may be closed.
+    /// An exchange that no query waits for any more: its socket may be closed.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.upstreams.poll_cancel()
     }
 
-    /// What came of an exchange. A reply that is not to its question is counted and otherwise ignored: the exchange goes on.
+    /// What came of an exchange. A reply that does not match its question is counted and ignored: the exchange continues.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         self.upstreams.handle_reply(now, exchange, reply);
         self.work(now);
     }
 
-    /// The wall clock, in seconds since 1970 (Unix time): signatures are valid by it. To be told at the start and each second or so.
+    /// The wall clock, in seconds since 1970 (Unix time): signatures are checked against it. To be set at the start and about once a
+    /// second.
     pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
         self.wall = WallClock { at: now, seconds };
         self.cookie_secrets = secrets_of(&self.responder.settings, self.own_secrets, seconds);
@@ -440,7 +441,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Why what is needed may not be asked for by this payer now; `None`: it may, or somebody else has asked already.
+    /// Why the missing data may not be queried for this payer now; `None`: it may, or it is being queried already.
     fn refusal(&mut self, now: Instant, need: &Need, payer: Payer) -> Option<Exhausted> {
         if need.validate || self.lookups.under_way(&need.key, need.dnssec_ok).is_some() {
             return None;

@@ -78,7 +78,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             lookup.so_far.as_ref().and_then(|so_far| so_far.target().map(|to| lookup.key.with_name(&to.0)));
         let about = about.unwrap_or(lookup.key);
         let read = outcome.as_ref().ok().and_then(|reply| {
-            // An upstream without EDNS has no DNSSEC records: asked for with them once more, it would have none again.
+            // An upstream without EDNS has no DNSSEC records: the query is not repeated with them.
             let zone = self.responder.settings.zone(reply.upstream, about.name());
             let bounds = self.bounds(lookup.dnssec_ok, zone);
             let mut answer = Answer::read(&about, &reply.message, now, &bounds).ok()?;
@@ -215,7 +215,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Asks for types at the name of a query, though no one waits for them.
+    /// Queries types at the name of a query, although no query waits for them.
     pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, asker: &Asker<T>, types: &Types) {
         if types.is_empty() {
             return;

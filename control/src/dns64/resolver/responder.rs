@@ -37,7 +37,7 @@ pub(super) struct Need {
     pub dnssec_ok: bool,
     /// An upstream that is better not asked again.
     pub unlike: Option<usize>,
-    /// The answer is there, and is to be validated.
+    /// The answer is known, and must be validated.
     pub validate: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Evaluation {
     Answered {
         /// What it is.
         outcome: Outcome,
-        /// Types that are to be queried at the name of the query, though no one waits for them.
+        /// Types to be queried at the name of the query, although no query waits for them.
         refresh: Types,
     },
     /// First, this must be found out.
@@ -240,7 +240,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// The answer that can be given without asking anybody: something stale, or SERVFAIL.
+    /// The answer that needs no upstream: a stale one, or SERVFAIL.
     pub(super) fn evaluate_without_asking(
         &self,
         case: &QueryContext<'_>,

@@ -87,7 +87,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// What the validator wants to know may not be asked now: whoever waits for it has no verdict, and none is kept.
+    /// The validator's lookup may not be sent now: the waiting queries get no verdict, and none is cached.
     pub(super) fn refuse_validator(&mut self, now: Instant, key: &Key, payer: Payer) {
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let moment = self.moment(now);
@@ -151,7 +151,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
         let unlike = Some(origin.upstream.into());
         let need = Need { unlike, ..fetch(under_way.key, true) };
-        // Until then, what is there must not be looked at again.
+        // Until then, the known data must not be examined again.
         self.responder.cache.remove(&under_way.key);
         self.look_up_for(now, &need, None, under_way.payer, false);
         for waiter in &under_way.waiters {

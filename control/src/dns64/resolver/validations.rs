@@ -50,7 +50,7 @@ pub(super) struct Validations<V> {
     checks: Rates,
     /// Who came when there was no room.
     outside: Outside,
-    /// When to look again whether somebody may be let in.
+    /// When to check again whether a waiting validation may start.
     look_at: Option<Instant>,
     /// Lookups that could not be made since their payers have no share; until their verdicts are heard.
     pub(super) refused: Vec<(Lookup, Payer)>,
@@ -181,7 +181,7 @@ impl<V: Validate> Validations<V> {
         None
     }
 
-    /// When somebody may be let in, if nothing happens before.
+    /// When a waiting validation may start, if nothing happens before.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.look_at
     }

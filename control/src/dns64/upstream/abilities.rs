@@ -26,7 +26,7 @@ const NO_STREAM: u8 = 2;
 pub(super) enum Case {
     /// In random case, which must come back.
     Random,
-    /// It does not come back: by stream, which no one can forge from afar.
+    /// It does not repeat the case: query over a stream, which cannot be forged off path.
     ByStream(Instant),
     /// It does not come back, and there is no stream: the ID and the port must do.
     Plain(Instant),

@@ -74,7 +74,7 @@ pub(super) struct OpenQuestion {
     pub(super) zone: ZoneKeys,
     /// The zones in which it counts as open.
     pub(super) counted: ZoneKeys,
-    /// Its zone was told of its silence.
+    /// Its timeout has been counted for its zone.
     pub(super) is_silent: bool,
 }
 
@@ -157,7 +157,7 @@ impl OpenQuestion {
     }
 }
 
-/// For whom an exchange is.
+/// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A question's try.

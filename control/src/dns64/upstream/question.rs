@@ -69,7 +69,7 @@ pub enum Exhausted {
     NoShare,
     /// Names of its zone had no reply lately, and its payer has as many of them open as it may.
     SilentZone,
-    /// No upstream is there for this name.
+    /// There is no upstream for this name.
     NoUpstream,
     /// No upstream answered in time (RFC 8914 §4.23: code 22).
     NoReply,

@@ -173,7 +173,7 @@ impl Upstreams {
                 asked.useless = true;
                 End::Failed
             }
-            // Never in here: the exchange goes on, or its try is over by other means.
+            // Does not occur here: the exchange continues, or its try has ended otherwise.
             Verdict::Disbelieved | Verdict::OtherCase => return,
         };
         self.ended(now, of, end);
@@ -207,7 +207,8 @@ impl Upstreams {
         }
     }
 
-    /// There was no room to send it: that says nothing about an upstream. The question goes on when the time of the try has passed, since there may be room then.
+    /// There was no room to send it: this is not a failure of the upstream. The question continues when the time of the try has passed,
+    /// since there may be room then.
     fn not_sent(&mut self, now: Instant, exchange: u64) {
         let Some(open) = self.exchanges.remove(exchange) else { return };
         let row = &mut self.peers[open.upstream].row;
@@ -227,7 +228,7 @@ impl Upstreams {
         }
     }
 
-    /// A try is over; the question goes on, if this is what it waited for.
+    /// A try has ended; the question continues, if it waited for this try.
     fn ended(&mut self, now: Instant, (number, at): (u64, usize), end: End) {
         let Some(asked) = self.asked.find_mut(number) else { return };
         let first_closed = !asked.tries_at(asked.tries[at].upstream).any(|tried| tried.end == End::Closed);

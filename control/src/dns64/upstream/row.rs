@@ -10,7 +10,7 @@ pub enum Health {
     Up,
     /// It has been silent or unreachable for some questions in a row, and is probed.
     Suspected,
-    /// The probes were not answered either. It is probed in the background, and asked only if no other is there.
+    /// The probes were not answered either. It is probed in the background, and queried only if there is no other.
     Down,
 }
 

@@ -1,4 +1,4 @@
-//! From try to try: whom to put a question to, and when to give it up.
+//! The tries of a question: which upstream is queried next, and when the question fails.
 
 use super::super::ask::{Exchange, QueryTransport, Transmit};
 use super::super::shares::Payer;

@@ -24,7 +24,7 @@ pub const MAX_QUESTIONS: usize = 8_192;
 pub struct Upstreams {
     pub(super) peers: Vec<Peer>,
     pub(super) zones: Zones,
-    /// What an upstream is probed with: a zone that it is there for.
+    /// The name that an upstream is probed with: a zone that it serves.
     pub(super) probes: Vec<Box<[u8]>>,
     pub(super) random: StdRng,
     /// Questions that may be open, and half of the exchanges.
@@ -147,7 +147,7 @@ impl Upstreams {
         self.tidy();
     }
 
-    /// What came of an exchange. What is not the reply to its question is counted, and the exchange goes on; after a failure it is over.
+    /// What came of an exchange. A reply that does not match its question is counted, and the exchange continues; a failure ends it.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         match reply {
             Ok(message) => self.replied(now, exchange.0, message),
@@ -188,7 +188,7 @@ impl Upstreams {
         }
     }
 
-    /// The next exchange that is over: it was answered, or no one waits for it any more.
+    /// The next exchange that has ended: it was answered, or no query waits for it any more.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.cancels.pop_front()
     }

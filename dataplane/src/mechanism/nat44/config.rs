@@ -39,7 +39,7 @@ pub struct Nat44Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv4 address.
     pub limits: StateLimits,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// The prefix length of a subscriber, and the subscribers without limits.
     pub subscribers: SubscriberPolicy<Prefix4>,
     /// Options of the translation; of them, NAT44 uses `clamp_mss`.
     pub policy: Policy,

@@ -341,7 +341,7 @@ impl Mappings {
     /// The address that represents a server for a client, which may use the answer for `ttl` seconds.
     ///
     /// # Errors
-    /// It gets none: why.
+    /// No mapping, with the reason.
     pub fn map(
         &self,
         client: Ipv4Addr,
@@ -355,7 +355,7 @@ impl Mappings {
     /// The same for a client whose address may be forged, unless it is `proven`: forged queries must not use up the client's limit.
     ///
     /// # Errors
-    /// It gets none: why.
+    /// No mapping, with the reason.
     pub fn map_for(
         &self,
         client: Ipv4Addr,

@@ -30,7 +30,7 @@ pub struct Nat64Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv6 /64.
     pub limits: StateLimits,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// The prefix length of a subscriber, and the subscribers without limits.
     pub subscribers: SubscriberPolicy<Prefix6>,
     /// Translation options.
     pub policy: Policy,

@@ -112,7 +112,7 @@ impl Client {
     ) -> Result<Next, DropReason> {
         let Datagram { from, source, destination, .. } = datagram;
         let is_local = LINK_LOCAL.contains(source);
-        // Solicited advertisements; control knows whom it has asked.
+        // Solicited advertisements; control knows which routers it has solicited.
         if is_local && !datagram.is_bubble() {
             if contacts.is_spare(local) {
                 return self.tested(contacts, &datagram, now, effects);

@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(peers.find(at(0)), Some(places[0]));
     }
 
-    /// Those that nobody waits for, then those that are idle, and then those that somebody waits for.
+    /// First those without waiting packets, then idle ones, then those with waiting packets.
     #[test]
     fn a_peer_that_packets_wait_for_gives_way_after_the_idle_ones_and_one_of_this_host_never() {
         let mut peers = Peers::new(4, 1);

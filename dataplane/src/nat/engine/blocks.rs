@@ -63,7 +63,7 @@ impl<I: InsideKey> Engine<I> {
             return Blocks { owned: pool.owned(), spare: pool.spare(), offered: 0 };
         }
         Blocks {
-            // Whose subscribers get none at all may have reserved ones.
+            // A worker whose subscribers get no block at all may use reserved ones.
             owned: if self.tables.bindings.is_out_of_blocks() { 0 } else { pool.owned() },
             spare: pool.spare(),
             offered: pool.spare().saturating_sub(self.reserve()),

@@ -155,7 +155,7 @@ impl Order<'_> {
             if from < to {
                 self.add(Branch { from, to, ..part });
             }
-            // One that goes on behind this part is in the next one, too.
+            // A range that continues beyond this part is also in the next one.
             from = if from < to && self.prefixes[to - 1].last().to_bits() > last { to - 1 } else { to };
         }
     }

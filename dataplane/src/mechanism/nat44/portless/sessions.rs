@@ -158,7 +158,7 @@ impl PortlessSessions {
             || self.table.has_seen(Seen { outside, remote, protocol })
     }
 
-    /// The outside address of whom a host inside sends an error about: a packet that came to `inside`.
+    /// The outside address of the session that a host inside reports an error about: the quoted packet came to `inside`.
     pub(crate) fn error_from_inside(
         &self,
         inside: Ipv4Addr,
@@ -169,7 +169,7 @@ impl PortlessSessions {
         bound.or_else(|| self.table.find_between(inside, remote, protocol, now).map(|(_, outside)| outside))
     }
 
-    /// The inside host of whom an error from outside is for: it is about a packet that went from `outside` to `remote`, which began with these
+    /// The inside host that an error from outside is for: the quoted packet went from `outside` to `remote`, which began with these
     /// octets behind its IP header.
     pub(crate) fn error_from_outside(
         &self,

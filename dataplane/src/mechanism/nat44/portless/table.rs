@@ -214,7 +214,7 @@ impl Table {
         self.seen_so(seen).next().is_some()
     }
 
-    /// Whether a new session of a host may be seen so: its packets from outside can be told from those of the others.
+    /// Whether a new session of a host may have this outside address: its inbound packets can be distinguished from those of other hosts.
     pub(super) fn may_be_seen(&self, inside: Ipv4Addr, seen: Seen, id: Id, now: Instant) -> bool {
         if !seen.protocol.learns() {
             return self.by_received.get(&(seen, id)).is_none_or(|slot| self.live(*slot, now).is_none());
