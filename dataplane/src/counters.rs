@@ -1,4 +1,4 @@
-//! The counters of the engine: plain numbers, one set for each worker. What shows them adds up the workers.
+//! The counters of the engine: plain numbers, one set for each worker. Readers add up the workers.
 
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;

@@ -1,4 +1,5 @@
-//! Which mechanism a flow or a session belongs to, in words that outlive the configuration's order and the process.
+//! The identity of the mechanism that a flow or a session belongs to. It does not depend on the order of the configuration, and outlives
+//! the process.
 
 use crate::kind::Kind;
 use core::fmt;

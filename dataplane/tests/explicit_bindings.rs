@@ -1,4 +1,4 @@
-//! Bindings that inside hosts ask for (RFC 6887): kept without sessions, given back to what packets made, and filtered.
+//! Bindings that inside hosts request (RFC 6887): kept without sessions, given back to what packets made, and filtered.
 
 use crate::support;
 use crate::support::{Gateway, v4, v6};

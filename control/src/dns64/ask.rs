@@ -1,4 +1,4 @@
-//! What goes in and out of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
+//! Inputs and outputs of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
 
 pub use sixway_dnssec::Security;
 

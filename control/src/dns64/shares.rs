@@ -1,4 +1,4 @@
-//! Fair shares of a table: no client takes the places of the others, and nobody is evicted.
+//! Fair shares of a table: no client takes the places of the others, and none is evicted.
 //!
 //! The rule is that of dynamic thresholds (Choudhury and Hahne, 1998, with α = 1): a subscriber is let in while it holds fewer places than
 //! are free. One greedy subscriber gets half of the table, and k of them get 1/(k+1) each, and leave as much free. A subscriber is what an

@@ -1,4 +1,4 @@
-//! Where messages stand: behind an IPv6 header, and for tunnels behind an IPv4 header too.
+//! The headers in front of messages: IPv6, and for tunnels also IPv4.
 
 use super::malformed::Malformed;
 use core::net::{Ipv4Addr, Ipv6Addr};

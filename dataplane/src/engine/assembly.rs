@@ -1,4 +1,4 @@
-//! An engine: what it holds, and how it is built from its configuration.
+//! An engine: its parts, and how it is built from its configuration.
 
 use super::bounds::STRIDE;
 use super::build_context::build_context;

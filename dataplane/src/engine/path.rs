@@ -1,4 +1,4 @@
-//! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
+//! One packet's path after classification: it is decided, executed, and counted once, by its verdict or its reason.
 
 use super::original::Original;
 use super::softwire_ends::SoftwireEnds;

@@ -1,4 +1,4 @@
-//! Softwires of an AFTR (RFC 6333): what they need in addition to those of other mechanisms, which translate nothing.
+//! Softwires of an AFTR (RFC 6333): what they need in addition to the softwires of mechanisms that do not translate.
 //!
 //! ```text
 //!     ICMP errors about what came out of one     go back into it, from 192.0.0.1         refuse_inside

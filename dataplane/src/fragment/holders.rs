@@ -1,4 +1,4 @@
-//! Whom held fragments are charged to, so that a table has room for others.
+//! The owners that held fragments are charged to, so that one owner cannot fill a table.
 
 use crate::parse::Addresses;
 

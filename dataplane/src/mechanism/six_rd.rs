@@ -1,4 +1,4 @@
-//! 6rd (RFC 5969): a provider's 6to4, under its own prefix and with as many bits of the IPv4 address as differ.
+//! 6rd (RFC 5969): like 6to4, under a provider's own prefix, which embeds only those bits of the IPv4 address that differ.
 //!
 //! ```text
 //!     site 2001:db8:6464:100::/56      provider's IPv4, 10/8                native IPv6

@@ -1,4 +1,4 @@
-//! Who made a binding: a packet from inside, or the administrator.
+//! The origin of a binding: a packet from inside, or the administrator.
 
 /// Who made a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

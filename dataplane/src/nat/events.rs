@@ -1,4 +1,4 @@
-//! What begins and ends in a NAT, for a log.
+//! Events of a NAT, for a log: what begins and ends.
 //!
 //! Only beginnings and ends are events. A session of another process that is restored, and its binding, began there: who keeps a log asks
 //! for the bindings once after the restoration ([`crate::stateful::Stateful::bindings`]).

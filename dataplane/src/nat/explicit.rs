@@ -1,4 +1,4 @@
-//! What explicit bindings change in the tables: they are kept, and their filters decide who may open sessions from outside.
+//! Explicit bindings in the tables: they are kept, and their filters decide which remote hosts may open sessions from outside.
 
 use super::binding::BindingTable;
 use super::binding_kind::BindingKind;

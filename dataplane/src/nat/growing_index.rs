@@ -1,5 +1,5 @@
-//! An index whose memory follows what is in it: most sites fill a small part of their tables. A small index is in the CPU's caches as a whole,
-//! whatever the tables' bounds are.
+//! An index whose memory grows with its contents: most sites fill a small part of their tables. A small index is in the CPU's caches as a
+//! whole, whatever the tables' bounds are.
 //!
 //! When an [`Index`] is full another one of four times the size takes its place, of twice the size where that is much memory. The entries move
 //! with the next insertions, a few with each, so that none of these takes long. Behind [`DOUBLED`] entries the next one has all the room there

@@ -1,4 +1,4 @@
-//! The tables tell their event sink what begins and ends.
+//! The tables report events to their event sink.
 
 use super::binding::Binding;
 use super::binding_kind::BindingKind;

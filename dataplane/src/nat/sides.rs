@@ -1,4 +1,4 @@
-//! The two sides of a NAT, as types: what was written for one side cannot be used on the other by mistake.
+//! The two sides of a NAT as types, so that a value of one side cannot be used on the other by mistake.
 
 /// What is seen inside: an endpoint or address of the hosts that are translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
+//! Bindings, sessions, permits and stored SYNs together: changes that concern several of them are made here.
 
 use super::binding::BindingTable;
 use super::binding_kind::BindingKind;

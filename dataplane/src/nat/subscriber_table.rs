@@ -1,4 +1,4 @@
-//! Subscribers inside, what each of them has, and whether it may have more (RFC 6888 REQ-4, REQ-5).
+//! Inside subscribers: what each uses, and whether it may use more (RFC 6888 REQ-4, REQ-5).
 //!
 //! A subscriber is a prefix of configured length: an IPv6 /64 or one IPv4 address, unless something else is configured. All of its hosts belong
 //! to one worker, so its counts and limits are exact.

@@ -1,4 +1,4 @@
-//! A stateful translator of any kind, as operators, the fast path and other processes see it.
+//! A stateful translator of any kind, as used by operators, the fast path and other processes.
 
 use super::without_ports::WithoutPorts;
 use crate::counters::Counters;

@@ -1,4 +1,4 @@
-//! Which records of a reply are believed: the chain from the question's name, the records that it ends at, what signs them, and, of the
+//! Which records of a reply are accepted: the chain from the question's name, the records that it ends at, their signatures, and, of the
 //! authority section, what belongs to the names of the chain. Everything else is out of bailiwick and ignored (RFC 5452 §6).
 
 use super::bounds::Bounds;

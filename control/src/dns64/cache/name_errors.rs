@@ -1,7 +1,7 @@
-//! Names that are known not to exist, so that nobody is asked about names below them (RFC 8020).
+//! Names that are known not to exist, so that names below them are not queried (RFC 8020).
 //!
-//! An answer is kept by name and type. Here is noted with which type a name was denied, so that its answer is found from below. A full set of the
-//! table forgets its notes in turn; that costs a question.
+//! An answer is kept by name and type. This table has the type with which a name was denied, so that its answer is found for names below. A
+//! full set of the table forgets its notes in turn; that costs a question.
 
 use crate::dns64::key::Key;
 use crate::dns64::name::labels;

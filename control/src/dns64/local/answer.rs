@@ -1,4 +1,4 @@
-//! Answers that are made here, with the records that they may have.
+//! Local answers, and the records that they may have.
 
 use super::super::answer::rtype;
 use super::super::compose::{self, LocalRecord, ResponseOptions};

@@ -1,4 +1,4 @@
-//! What is answered here, and in which order it is looked for.
+//! The local answers, and the order in which they are tried.
 
 use super::super::answer::rtype;
 use super::super::compose::Embedded;

@@ -1,4 +1,4 @@
-//! The settings, compiled so that each query is judged without allocating.
+//! The settings, compiled so that each query is evaluated without allocating.
 
 use super::not_synthesised::NotSynthesised;
 use super::ranges::Addresses;

@@ -1,4 +1,4 @@
-//! What holds for one query.
+//! The policy for one query.
 
 use super::not_synthesised::NotSynthesised;
 use super::rules::{Rule, Rules};

@@ -1,4 +1,4 @@
-//! Looking at a query: what is known here, what may not be asked, and what the upstream said, as far as it may be given.
+//! The look at a query: known data, refused queries, and the permitted part of the upstream's answer.
 
 use super::super::answer::{Answer, Kind, Part, rtype};
 use super::super::ask::Security;

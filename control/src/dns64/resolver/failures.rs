@@ -1,4 +1,4 @@
-//! Questions that lately had no usable answer, so that they are not asked again immediately (RFC 9520 §3.2: at least 1 s, at most 5 min).
+//! Questions that recently had no usable answer, so that they are not repeated immediately (RFC 9520 §3.2: at least 1 s, at most 5 min).
 
 use super::super::key::Key;
 use super::super::shares::{Payer, Place, Shares};

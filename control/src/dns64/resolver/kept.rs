@@ -1,4 +1,4 @@
-//! The cache from one process of a gateway to the next: what leaves, and what of it is believed again.
+//! Transfer of the cache from one process of a gateway to the next: what is written, and what of it is used again.
 //!
 //! ```text
 //!     ┌ version ┬ DNSSEC settings ┬ upstreams ┬ answers, each behind its length …

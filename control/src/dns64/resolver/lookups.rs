@@ -1,4 +1,4 @@
-//! Questions to upstreams that are under way: each is asked once, however many wait for it.
+//! Questions to upstreams in progress: each is sent once, however many queries wait for it.
 
 use super::super::answer::Answer;
 use super::super::key::Key;

@@ -1,4 +1,4 @@
-//! Queries whose validation cannot begin yet: a queue for each subscriber, and another one for what it asks with a proven address. They take turns.
+//! Queries whose validation cannot begin yet: a queue for each subscriber, and another one for its proven addresses. The queues are served in turn.
 
 use super::super::shares::{Payer, Subscriber};
 use super::waiting::Waiter;

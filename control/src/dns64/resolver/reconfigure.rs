@@ -1,4 +1,4 @@
-//! Other settings from now on, with the cache, the queries that wait and what is known of upstreams kept.
+//! Changes the settings, and keeps the cache, the waiting queries and the state of upstreams.
 
 use super::super::answer::{Answer, Origin};
 use super::super::ask::Security;

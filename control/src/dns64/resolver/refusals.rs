@@ -1,4 +1,4 @@
-//! Answers without data: what may not be asked, what failed, what does not validate.
+//! Answers without data: refused queries, failures, and bogus answers.
 
 use super::super::answer::Answer;
 use super::super::compose::{self, ResponseOptions};

@@ -1,4 +1,4 @@
-//! Where a query is looked at: from what is known at the moment to an answer, or to what must be found out first.
+//! The look at a query: from the known data to an answer, or to the data that is missing.
 //!
 //! A look changes nothing but marks of use in the cache, and mappings of a NAT46 are made once for a server, so it can be repeated whenever something more is known; a query that waits is
 //! looked at again and again until it is answered.

@@ -1,4 +1,4 @@
-//! Validations under way: each entry is validated once, however many wait for it.
+//! Validations in progress: each entry is validated once, however many queries wait for it.
 //!
 //! Their places are shared out among subscribers, and so are the signatures that are checked for each. Who has its share waits
 //! [outside](super::outside).

@@ -1,4 +1,4 @@
-//! What an upstream can and cannot do, as its replies show: EDNS, and names that come back in their case.
+//! The abilities of an upstream, as its replies show: EDNS, and the case of names in replies.
 
 use crate::Instant;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! When something is due: a heap whose entries are not taken out when they no longer matter.
+//! Timers: a heap whose entries are not removed when they become obsolete.
 
 use crate::Instant;
 use std::cmp::Reverse;

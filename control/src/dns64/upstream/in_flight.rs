@@ -1,4 +1,4 @@
-//! Questions and exchanges that are under way.
+//! Questions and exchanges in progress.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Place;

@@ -1,5 +1,5 @@
-//! Exchanges for which no question waits: probes of upstreams that may be dead, and copies of questions that measure those that are not asked
-//! otherwise.
+//! Exchanges for which no question waits: probes of upstreams that may be dead, and copies of questions that measure upstreams that are not
+//! queried otherwise.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Payer;

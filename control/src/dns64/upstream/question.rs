@@ -1,4 +1,4 @@
-//! A question for upstreams, and what comes of it.
+//! A question for upstreams, and its outcome.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Payer;

@@ -1,4 +1,4 @@
-//! Other upstreams from now on: those that stay keep what is known of them, and questions that were put to one that goes are put to another.
+//! Changes the upstreams: unchanged ones keep their state, and questions to a removed one are sent to another.
 
 use super::super::settings::Upstream;
 use super::alarms::Due;

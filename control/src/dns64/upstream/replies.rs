@@ -1,4 +1,4 @@
-//! What becomes of a reply, and of a failure.
+//! The handling of replies and of failures.
 
 use super::super::ask::{Failure, QueryTransport};
 use super::alarms::Due;

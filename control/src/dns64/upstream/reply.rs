@@ -1,4 +1,4 @@
-//! Whether a reply is believed, and what it says as far as it matters here.
+//! Whether a reply is accepted, and the fields of it that matter here.
 
 /// Where a message's counts and flags are (RFC 1035 §4.1.1).
 const HEADER: usize = 12;

@@ -1,4 +1,4 @@
-//! What is shown of an upstream, and what is logged once.
+//! The displayed state of an upstream, and its log messages.
 
 use core::time::Duration;
 

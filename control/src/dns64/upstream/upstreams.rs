@@ -1,4 +1,4 @@
-//! The state machine: what comes in and goes out.
+//! The state machine: inputs and outputs.
 
 use super::super::ask::{Exchange, Failure, Transmit};
 use super::super::settings::Upstream;

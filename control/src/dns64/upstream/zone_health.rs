@@ -1,8 +1,8 @@
 //! Zones whose servers do not answer, as far as a forwarder can see: names in them that no upstream replied to, one after the other.
 //!
-//! Such a name holds its question open for seconds and is asked again and again, so a client that asks for many of them costs more than one that asks
-//! for others. A forwarder does not know where zones begin. Two ancestors of a name stand for its zone, with two and with three labels; below
-//! in-addr.arpa and ip6.arpa those of the prefixes that are delegated.
+//! Such a name keeps its question open for seconds and is queried repeatedly, so a client that asks for many of them costs more than one
+//! that asks for others. A forwarder does not know where zones begin. Two ancestors of a name stand for its zone, with two and with three
+//! labels; below in-addr.arpa and ip6.arpa those of the prefixes that are delegated.
 //!
 //! ```text
 //!              2 names in a row are silent           8 in a row

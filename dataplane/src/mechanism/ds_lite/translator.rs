@@ -1,4 +1,4 @@
-//! The AFTR itself: how a packet is looked up and decided on.
+//! The AFTR itself: lookup and decision for a packet.
 
 use super::DsLiteConfig;
 use super::address_rules::{AddressRules, Outcome, is_of_softwires, usual_inside};

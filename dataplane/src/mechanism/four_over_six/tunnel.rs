@@ -1,4 +1,4 @@
-//! Both ends as the engine knows them.
+//! The engine's interface to both ends.
 
 use super::binding_table::{Binding, BindingFault, BindingProbe, BindingTable};
 use super::concentrator::{Concentrator, ConcentratorConfig};

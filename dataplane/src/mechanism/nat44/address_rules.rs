@@ -1,4 +1,4 @@
-//! What is NAT44's own: who is inside, which addresses may pass, and the new addresses (RFC 3022 §4.1).
+//! The address rules of NAT44: inside hosts, permitted addresses, and the new addresses (RFC 3022 §4.1).
 
 use super::own_tunnels::OwnTunnels;
 use super::portless::PortlessSessions;

@@ -1,4 +1,4 @@
-//! The writers' side of the mappings: which records, addresses and shares are free. One thread at a time has it.
+//! The writers' side of the mappings: free records, addresses and shares. One thread at a time uses it.
 
 use super::lists::{Lists, MappingKey};
 use super::records::{Mapping, NONE, Records};

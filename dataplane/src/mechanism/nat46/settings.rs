@@ -1,4 +1,4 @@
-//! What mappings a NAT46 makes: for which clients and servers, and how many.
+//! The settings of mappings: for which clients and servers, and how many.
 
 use crate::source_check::is_martian6;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! The translator itself: how a packet is looked up and decided on.
+//! The translator itself: lookup and decision for a packet.
 
 use super::Nat64Config;
 use super::address_rules::AddressRules;

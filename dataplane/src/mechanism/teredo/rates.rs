@@ -1,4 +1,4 @@
-//! Rates of bubbles and tests: to an IPv4 address, because of a sender's packets, and of all.
+//! Rate limits of bubbles and tests: to an IPv4 address, for a sender's packets, and in total.
 
 use crate::instant::Instant;
 use crate::rates::{Rate, Rates};

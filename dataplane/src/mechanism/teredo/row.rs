@@ -1,4 +1,4 @@
-//! The data that `show` has of a relay or a client, and of its peers.
+//! The data that `show` displays of a relay or a client, and of its peers.
 
 use core::net::Ipv6Addr;
 use core::time::Duration;

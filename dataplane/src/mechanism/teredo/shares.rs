@@ -1,4 +1,4 @@
-//! How many peers in the list each sender may cause. Addresses with the same hash share a counter.
+//! The number of peers in the list that each sender may cause. Addresses with the same hash share a counter.
 
 use crate::drop_reason::DropReason;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! A relay or a client as the engine knows it.
+//! The engine's interface to a relay or a client.
 
 use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};

@@ -1,4 +1,4 @@
-//! Port blocks that move between workers, so that the ports are where the hosts are.
+//! Port blocks that move between workers, so that workers with many hosts have enough ports.
 //!
 //! ```text
 //!     worker A runs out ──▶ asks B, who has most spare blocks ──▶ B gives: its own table first, its ports are gone

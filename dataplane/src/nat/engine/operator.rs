@@ -1,4 +1,4 @@
-//! What an operator sees and does: rows of bindings and sessions, ending them, static bindings at run time.
+//! The operator's interface: rows of bindings and sessions, ending them, static bindings at run time.
 
 use super::Engine;
 use crate::counters::Counters;

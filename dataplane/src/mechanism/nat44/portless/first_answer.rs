@@ -1,5 +1,5 @@
-//! Who waits for the first answer of a remote host. An ESP packet with an unknown SPI may be for any inside host that sends to the same
-//! remote host by the same outside address, so only one of them waits at a time:
+//! The inside host that waits for the first answer of a remote host. An ESP packet with an unknown SPI may be for any inside host that
+//! sends to the same remote host by the same outside address, so only one of them waits at a time:
 //!
 //! ```text
 //!     sends ──▶ waits, alone for FIRST_ANSWER ──▶ answered ──▶ confirmed: it no longer waits

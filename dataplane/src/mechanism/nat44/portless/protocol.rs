@@ -1,4 +1,4 @@
-//! The protocols without ports that are translated, and what their packets have in place of ports.
+//! The translated protocols without ports, and the fields that their packets have instead of ports.
 
 use crate::drop_reason::DropReason;
 use core::fmt;

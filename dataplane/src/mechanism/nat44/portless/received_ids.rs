@@ -1,6 +1,6 @@
-//! The ids (SPIs) of what comes in for a session. Nothing in a packet from outside says whose it is, and its source may be forged, so an id
-//! is learnt on trial: it is confirmed when a packet with it comes after the host has sent again. One that is not confirmed is given up to
-//! another waiting host after [`TRIAL`] without packets.
+//! The ids (SPIs) of inbound packets of a session. A packet from outside does not identify its inside host, and its source may be forged,
+//! so an id is learnt on trial: it is confirmed when a packet with it comes after the host has sent again. One that is not confirmed is
+//! given up to another waiting host after [`TRIAL`] without packets.
 
 use super::protocol::Id;
 use crate::instant::Instant;
