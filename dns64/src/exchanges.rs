@@ -1,4 +1,4 @@
-//! Queries in flight to upstreams: a socket for each one over UDP, a channel for each one over TCP, TLS or HTTPS.
+//! Queries in progress to upstreams: a socket for each query over UDP, a channel for each one over TCP, TLS or HTTPS.
 
 use super::post::{Post, ReplyTo, UpstreamQuery};
 use super::watch::{Ready, Watch};

@@ -1,7 +1,8 @@
 //! Messages to a DNS thread: queries and replies over TCP, TLS and HTTPS, and operators' commands.
 //!
-//! Clients' queries have a ring, whose places are shared among them. All else has a queue: commands, which are few, and replies, of which each exchange
-//! has one, and exchanges are bounded. Each message of one is followed by one of the other, so that neither waits for the other's end.
+//! Clients' queries use a ring with shared places. All other messages use a queue: commands are few, and there is one reply for each
+//! exchange, of which the number is bounded. Each message of one is followed by one of the other, so that neither waits for the other's
+//! end.
 
 use super::report::Report;
 use crate::seed::unpredictable;

@@ -1,4 +1,4 @@
-//! The UDP sockets for clients: answers to a batch leave as a batch.
+//! The UDP sockets for clients: answers to a batch are sent as a batch.
 
 use super::watch::{Ready, Watch};
 use sixway_link::UdpServer;

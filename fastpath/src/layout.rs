@@ -1,4 +1,4 @@
-//! What the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
+//! The data that the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
 //!
 //! Addresses and ports are stored as in a header (network order, read as this machine reads memory); everything else is the
 //! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.

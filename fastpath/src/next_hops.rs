@@ -1,4 +1,4 @@
-//! Next hops that the programs have found in the kernel's tables: who they are, so that they are probed, and their end.
+//! Next hops that the programs have found in the kernel's tables: their neighbours, which are probed, and their removal.
 
 use crate::control::Control;
 use crate::layout::{NEXT_HOPS, NextHop};

@@ -1,4 +1,4 @@
-//! The folder of what outlives the process: a BPF file system, mounted if need be.
+//! The folder of objects that outlive the process: a BPF file system, mounted if necessary.
 
 use crate::bpf_mount::{is_bpf, mount};
 use crate::error::FastPathError;

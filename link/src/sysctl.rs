@@ -1,4 +1,4 @@
-//! Kernel settings under `/proc/sys` that are changed for a while and put back.
+//! Kernel settings under `/proc/sys` that are changed temporarily and restored.
 
 use std::fs;
 use std::io;

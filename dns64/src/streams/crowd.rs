@@ -1,4 +1,4 @@
-//! Who holds how many connections, and which of them have been idle for the longest time.
+//! The number of connections of each client, and the connections that have been idle longest.
 //!
 //! The order is by holders first: the subscriber with most connections, and within one the host with most. All steps take logarithmic time.
 

@@ -1,4 +1,4 @@
-//! The thread for upstreams: each has a [`Keeper`], which gets the questions for it.
+//! The thread for upstreams: each upstream has a [`Keeper`], which gets its questions.
 
 use super::certificate::{FileTrace, trace};
 use super::counters::StreamCounters;

@@ -1,4 +1,4 @@
-//! A thread with a runtime of its own.
+//! A thread with its own runtime.
 
 use sixway_link::{Duty, give_up};
 use std::io;

@@ -1,4 +1,4 @@
-//! Which packets to this host's own addresses belong to the engine.
+//! The packets to this host's own addresses that belong to the engine.
 
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;

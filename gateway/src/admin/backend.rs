@@ -1,4 +1,4 @@
-//! The gateway as the admin API needs it: a trait, so that the API can be tested without a gateway.
+//! The admin API's interface to the gateway: a trait, so that the API can be tested without a gateway.
 
 use super::edit::Named;
 use super::error::AdminError;

@@ -1,4 +1,4 @@
-//! The query of `GET /v1/live`, and the filter that it is.
+//! The query of `GET /v1/live`, and its filter.
 
 use super::filter::{PROTOCOLS, protocol_number};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! A part of a pool, as it is written in a request, and what becomes of it.
+//! A part of a pool in a request, and the change to it.
 
 use serde::{Deserialize, Serialize};
 use sixway_wire::Prefix4;

@@ -1,4 +1,4 @@
-//! Which subscribers are shown, and in which order.
+//! The order of the displayed subscribers, and their maximum number.
 
 use super::filter::{FilterError, Query};
 use crate::view::SubscriberRow;

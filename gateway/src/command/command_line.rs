@@ -44,7 +44,7 @@ enum Command {
     Run(RunArguments),
     /// Make this box the gateway of a LAN until a signal or `sixway down`: NAT44, IPv6, router advertisements, a packet filter.
     Up(UpArguments),
-    /// End what `sixway up` began, and restore what a killed one left.
+    /// End a gateway that `sixway up` started, and restore the host if it was killed.
     Down(DownArguments),
     /// Check a configuration file without changing anything.
     Check(ConfigArguments),

@@ -1,4 +1,4 @@
-//! `sixway down`: ends what `sixway up` began, and restores what a killed one left.
+//! `sixway down`: ends a gateway that `sixway up` started, and restores the host if it was killed.
 
 use super::failure::Failure;
 use super::output::say;

@@ -1,4 +1,4 @@
-//! `sixway binding`, `sixway session` and `sixway subscriber`: changes what a running gateway has in its tables.
+//! `sixway binding`, `sixway session` and `sixway subscriber`: change the tables of a running gateway.
 
 use super::failure::Failure;
 use super::output::say;

@@ -1,4 +1,4 @@
-//! `sixway nat who`: who had an outside address and port at a time, from the event log; no running gateway is needed.
+//! `sixway nat who`: the inside host that had an outside address and port at a given time, from the event log. It needs no running gateway.
 
 use super::configuration_file::named_or_default;
 use super::failure::Failure;

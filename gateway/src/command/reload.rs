@@ -1,4 +1,4 @@
-//! `sixway reload`: reads the configuration again, says what that would do, keeps it or returns to the previous one.
+//! `sixway reload`: reloads the configuration, shows what would change, keeps it or returns to the previous one.
 
 use super::failure::Failure;
 use super::output::say;

@@ -1,10 +1,10 @@
-//! What `sixway show` takes.
+//! The arguments of `sixway show`.
 
 use crate::admin::By;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What `sixway show` takes.
+/// The arguments of `sixway show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
     /// What to show; without it, a summary of the gateway.

@@ -1,4 +1,4 @@
-//! `sixway six-rd`: the arithmetic of RFC 5969 §4, both ways, off line.
+//! `sixway six-rd`: the arithmetic of RFC 5969 §4 in both directions, without a running gateway.
 
 use super::failure::Failure;
 use super::output::say;

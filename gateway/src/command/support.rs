@@ -1,4 +1,4 @@
-//! `sixway support`: what a bug report needs, in one text file that can be read before it is sent.
+//! `sixway support`: the data for a bug report, in one text file that can be read before it is sent.
 
 use super::configuration_file::named_or_default;
 use super::doctor;

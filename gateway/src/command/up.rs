@@ -1,4 +1,4 @@
-//! `sixway up`: makes this box the gateway of a site, from a few options and what the host is.
+//! `sixway up`: makes this box the gateway of a site, from a few options and the state of the host.
 
 use super::failure::Failure;
 use super::output::say;

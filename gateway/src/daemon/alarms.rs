@@ -1,5 +1,5 @@
-//! Alarms: a part of something bounded is in use, more than a threshold says. One is cleared at a lower threshold than it is raised at, so that
-//! it does not come and go with every binding.
+//! Alarms: the use of a resource exceeds a threshold. An alarm is cleared at a lower threshold than it is raised at, so that it does not
+//! change with every binding.
 
 use crate::config::AlarmThresholds;
 use crate::event_log::AlarmNotice;

@@ -1,4 +1,4 @@
-//! The trust anchors: read at the start, followed as their zones change their keys (RFC 5011), kept on disk.
+//! The trust anchors: read at the start, updated when their zones change their keys (RFC 5011), stored on disk.
 
 use super::dns64_view::Dns64View;
 use crate::config::dns64::Dns64;

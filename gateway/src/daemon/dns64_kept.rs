@@ -1,4 +1,4 @@
-//! What a DNS64 leaves to the next process of its gateway: the cache in a file, and the listening sockets, in which queries wait meanwhile.
+//! Handover of a DNS64 to the next process of its gateway: the cache in a file, and the listening sockets, in which queries wait meanwhile.
 //!
 //! ```text
 //!     NAME.dns64-cache    "6wdns", version 2, two zeroes, 16 octets from which secrets for cookies are made;

@@ -1,4 +1,4 @@
-//! A reload of the DNS64 alone, in the process that runs: its cache, its connections and all sessions stay.
+//! A reload of the DNS64 alone, in the running process: its cache, its connections and all sessions are kept.
 
 use super::start::Start;
 use super::takeover;

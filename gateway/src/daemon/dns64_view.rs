@@ -1,4 +1,4 @@
-//! The DNS64 as the admin API sees it.
+//! The DNS64 in the admin API.
 
 use crate::admin::AdminError;
 use crate::dns64::streams::{Event, StreamView};

@@ -1,4 +1,4 @@
-//! What was changed and reported of addresses that are being drained.
+//! Changes of addresses that are being drained, and reports of them.
 
 use crate::view::DrainingRow;
 use sixway_dataplane::nat::Draining;

@@ -1,4 +1,4 @@
-//! Changes at run time, carried to the workers that they concern.
+//! Changes at run time, passed to the workers that they concern.
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};

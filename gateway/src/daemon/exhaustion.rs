@@ -1,5 +1,5 @@
-//! What is used up: pools, tables and limits, seen by the drops that follow from it. Each is a warning in the log with its cure, at most once
-//! in a minute, and a problem that `sixway show` names.
+//! Exhausted pools, tables and limits, detected by the resulting drops. Each is a warning in the log with a remedy, at most once a minute,
+//! and a problem in `sixway show`.
 
 use crate::show::count;
 use crate::view::{ProblemKind, ProblemRow};

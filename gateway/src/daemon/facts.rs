@@ -1,4 +1,4 @@
-//! What does not change while a gateway runs.
+//! Facts that do not change while a gateway runs.
 
 use crate::config::{Config, Pool, StaticRules};
 use crate::view::Device;

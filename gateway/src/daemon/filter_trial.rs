@@ -1,6 +1,6 @@
-//! The packet filter's rules are tried out when the gateway starts, and when they or the paths of packets change, off the control thread; what
-//! would drop the gateway's packets is a warning. It is tried again until it is mended: whatever mends it, such as an interface that is back,
-//! need not be noticed.
+//! The packet filter's rules are tested when the gateway starts, and when they or the paths of packets change, in a separate thread; a rule
+//! that would drop the gateway's packets is a warning. The test is repeated until the problem is fixed: whatever fixes it, such as an
+//! interface that is back, need not be noticed.
 
 use crate::config::Config;
 use crate::doctor::{Finding, Verdict, packet_filter_findings};

@@ -1,4 +1,4 @@
-//! What the previous process left: flows in the fast path, sessions handed over, and ports without a session. These are quarantined:
+//! State of the previous process: flows in the fast path, sessions handed over, and ports without a session. Such ports are quarantined:
 //! remote hosts may still send to their former users.
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};

@@ -1,6 +1,6 @@
-//! The mappings of a NAT46 in a file that outlives the process: clients go on using addresses that it told them of, whatever becomes of it.
+//! The mappings of a NAT46 in a file that outlives the process: clients continue to use addresses that they got from it.
 //!
-//! The next process reads what the previous one left, makes a file of its own, and gives it the name of the former.
+//! The next process reads the file, writes a new one, and renames it to the old name.
 
 use crate::config::Config;
 use crate::show::plural;

@@ -1,4 +1,4 @@
-//! Serves leases while the gateway runs: queries are answered, and bindings are given to the workers before their answer leaves.
+//! Serves leases while the gateway runs: queries are answered, and workers get the bindings before the answer is sent.
 
 use super::gateway::Gateway;
 use super::leases::LeaseBook;

@@ -1,4 +1,4 @@
-//! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
+//! The gateway's table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
 use super::error::RunError;
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};

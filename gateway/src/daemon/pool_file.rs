@@ -1,4 +1,4 @@
-//! The addresses of a dynamic pool on disk: read at start, appended to on changes, rewritten now and then.
+//! The addresses of a dynamic pool on disk: read at start, appended to on changes, rewritten from time to time.
 
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Record, parse_records, write_records};
 use std::fs::{self, DirBuilder, File, OpenOptions};

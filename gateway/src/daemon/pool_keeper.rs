@@ -1,5 +1,5 @@
-//! Keeps a dynamic pool's file true, off the packets' path: what changes is appended every few seconds; the whole is
-//! rewritten each hour (only then are hosts noted that never fall silent), when the file has grown long, and at the end.
+//! Keeps a dynamic pool's file up to date, outside the packet path: changes are appended every few seconds; the file is rewritten each hour
+//! (only then are hosts noted that never fall silent), when the file has grown long, and at the end.
 
 use super::gateway::Gateway;
 use super::pool_file::PoolFile;

@@ -1,4 +1,4 @@
-//! What a new process must know of the running one: its translators, and whether the flows in its fast path can continue.
+//! Data about the running process that a new one needs: its translators, and whether the flows in its fast path can continue.
 
 use super::setup;
 use crate::config::Config;

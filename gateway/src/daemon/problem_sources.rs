@@ -1,4 +1,4 @@
-//! Where the gateway's problems are seen: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
+//! The sources of the gateway's problems: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
 
 use super::gateway::Gateway;
 use super::leases::LeaseTrouble;

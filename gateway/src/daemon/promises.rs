@@ -1,4 +1,4 @@
-//! The prefixes advertised to hosts, kept on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
+//! The prefixes advertised to hosts, stored on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
 
 use crate::worker::Clock;
 use serde::{Deserialize, Serialize};

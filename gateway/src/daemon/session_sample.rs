@@ -1,4 +1,4 @@
-//! A sample of the sessions, which shows whether answers come back. Each look takes a bounded number of rows and begins where the last one
+//! A sample of the sessions, which shows whether packets return. Each call takes a bounded number of rows and begins where the last one
 //! ended, so that the work does not grow with the tables.
 
 use crate::host::SilentRouter;

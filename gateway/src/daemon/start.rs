@@ -1,10 +1,10 @@
-//! What a gateway is started with.
+//! The arguments that a gateway is started with.
 
 use super::reload::Previous;
 use crate::config::{Config, Sources};
 use std::path::{Path, PathBuf};
 
-/// What a gateway is started with.
+/// The arguments that a gateway is started with.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// Its configuration.

@@ -1,4 +1,4 @@
-//! This host's Teredo client while it runs: its sockets, its machine, and what follows for the engines, the device and the routes.
+//! This host's running Teredo client: its sockets, its state machine, and the updates of engines, device and routes.
 
 use super::engines;
 use super::error::RunError;

@@ -1,4 +1,5 @@
-//! What a Teredo client keeps for its next start: its port and its address. With both it has the same address behind the same mapping.
+//! The stored state of a Teredo client for its next start: its port and its address. With both, it has the same address behind the same
+//! mapping.
 
 use sixway_wire::teredo::TeredoAddress;
 use std::fs::{self, OpenOptions};

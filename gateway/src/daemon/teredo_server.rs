@@ -1,4 +1,4 @@
-//! The Teredo server of a gateway: a thread with its sockets, and what is seen of it.
+//! The Teredo server of a gateway: a thread with its sockets, and its state for the admin API.
 
 use super::error::RunError;
 use super::teredo_server_view::TeredoServerView;

@@ -1,4 +1,4 @@
-//! What is seen of the Teredo server from outside of its thread.
+//! The state of the Teredo server, for other threads.
 
 use crate::config::TeredoServer;
 use crate::view::{CountedRow, TeredoServerRow};

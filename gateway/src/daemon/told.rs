@@ -1,4 +1,4 @@
-//! What stops or reloads a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
+//! Events that stop or reload a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
 
 use super::dns64_reload::{self, Dns64Reloads};
 use super::error::RunError;

@@ -1,4 +1,4 @@
-//! What `sixway show` sees of the tunnels at the moment.
+//! The state of the tunnels for `sixway show`.
 
 use super::aftrs::AftrSource;
 use crate::config::Word as _;

@@ -1,4 +1,4 @@
-//! The tunnels while they run: how their packets come in, and what follows when an address changes.
+//! The running tunnels: how their packets are received, and the updates when an address changes.
 //!
 //! At the start: raw sockets, then workers, then routes and addresses, steering last. When an address changes: what is new comes in this
 //! order before what is old goes. At the end: steering, routes, the workers, and the raw sockets last, so that the kernel never answers

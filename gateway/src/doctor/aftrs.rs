@@ -1,4 +1,4 @@
-//! The AFTRs of B4s: where their names lead, asked as the B4 asks, and whether they answer through the running gateway.
+//! The AFTRs of B4s: the addresses of their names, resolved as by the B4, and whether they answer through the running gateway.
 
 use super::finding::Finding;
 use crate::aftr::{answers, resolve};

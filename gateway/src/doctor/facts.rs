@@ -1,4 +1,4 @@
-//! What the host is, read once.
+//! The state of the host, read once.
 
 use super::lease_servers::{LeaseServer, lease_servers};
 use super::softwires::{Softwire, softwires};

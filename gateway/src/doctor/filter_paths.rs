@@ -1,4 +1,4 @@
-//! The paths that the gateway's packets take through this host, a packet for each, and the rules that open them.
+//! The paths that the gateway's packets take through this host, a packet for each, and the rules that accept them.
 
 use super::facts::{Facts, REMOTE4};
 use super::probe::{Packet, Plan};

@@ -1,4 +1,4 @@
-//! What was found.
+//! The result of a check.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ pub struct Finding {
     pub check: &'static str,
     /// How it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result of a check.
     pub what: String,
     /// How to mend it.
     #[serde(skip_serializing_if = "Option::is_none")]

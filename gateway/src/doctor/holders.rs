@@ -1,4 +1,4 @@
-//! Which process has a socket, as /proc tells.
+//! The process that has a socket, from /proc.
 
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv6V6Only, ReuseAddr};

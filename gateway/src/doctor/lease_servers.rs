@@ -1,4 +1,4 @@
-//! The DHCP 4o6 servers that a host of 4over6 asks for its lease, and the address and port that they answer to.
+//! The DHCP 4o6 servers that a host of 4over6 queries for its lease, and the address and port that their responses are sent to.
 
 use super::finding::Finding;
 use super::holders::{Place, Process, Transport, holders, sockets_at};

@@ -1,4 +1,4 @@
-//! The experiment's other half, in a network namespace of its own: interfaces with the names of the host's, its rules, and packets that are
+//! The other half of the test, in a separate network namespace: interfaces with the names of the host's, its rules, and packets that are
 //! sent into one interface and looked for at another.
 //!
 //! Every interface is a TUN device, so that no neighbour has to answer. The namespace ends with the process.

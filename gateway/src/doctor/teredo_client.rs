@@ -1,4 +1,4 @@
-//! A Teredo client: the way to its servers and whether they answer, native IPv6, its packet filter, and what the running client knows.
+//! A Teredo client: the path to its servers and whether they answer, native IPv6, its packet filter, and the state of the running client.
 
 use super::facts::Facts;
 use super::finding::Finding;

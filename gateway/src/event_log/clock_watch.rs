@@ -1,4 +1,4 @@
-//! Whether the wall clock was set: it is compared with the clock that runs evenly.
+//! Whether the wall clock was set: it is compared with the monotonic clock.
 
 use sixway_dataplane::Instant;
 

@@ -1,4 +1,4 @@
-//! Who may read the log's files, and which files are opened: regular ones with one name, never what a link leads to.
+//! Permissions of the log's files, and which files are opened: only regular files with one name, never through a link.
 
 use crate::config::EventLogFile;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};

@@ -1,4 +1,4 @@
-//! The log's file as a sink: one that cannot be opened or written is away, costs events, and is tried again.
+//! The log's file as a sink: while it cannot be opened or written, events are lost, and it is tried again.
 
 use super::file_access::refused;
 use super::json_lines::JsonLines;

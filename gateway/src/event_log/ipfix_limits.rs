@@ -1,4 +1,4 @@
-//! Records of IPFIX about what is used up, or nearly (RFC 8158 §4.6.5 to §4.6.8).
+//! Records of IPFIX about resources that are exhausted, or nearly (RFC 8158 §4.6.5 to §4.6.8).
 //!
 //! A pool has the number of its translator, from 1 on, in the order of the configuration; 0: it is not known which one. So has the network that a
 //! subscriber is in (ingressVRFID): realms may have subscribers of the same address.

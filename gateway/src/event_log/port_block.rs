@@ -1,4 +1,4 @@
-//! What the log says about port blocks: whose each is, and how a translator gives them.
+//! Records about port blocks: the subscriber of each, and how a translator allocates them.
 
 use crate::inside_endpoint;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What the log says, and its lines of JSON.
+//! The records of the log, and their lines of JSON.
 
 pub(super) use super::phase::Phase;
 

@@ -1,4 +1,4 @@
-//! A server of the log: a thread of its own sends to it, and keeps what it cannot send in a spool.
+//! A server of the log: a separate thread sends to it, and stores records that it cannot send in a spool.
 //!
 //! The thread never waits for the server alone: it takes records from its queue whatever the server does.
 

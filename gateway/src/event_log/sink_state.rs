@@ -1,4 +1,4 @@
-//! How a sink of the log is: what it has written, what waits, what was lost, and since when it is away.
+//! The state of a sink of the log: records written, waiting and lost, and since when it has been unavailable.
 
 use crate::view::SinkRow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! What waits for a server that is away: lines of JSON in a file of bounded size, oldest first. It outlives the process.
+//! Records for a server that cannot be reached: lines of JSON in a file of bounded size, oldest first. It outlives the process.
 //!
 //! ```text
 //!     "done" and the place of the first line that was not sent, 32 octets        lines …

@@ -1,5 +1,5 @@
-//! How messages go to a server: by UDP, each in a datagram, by TCP, or by TLS. Nothing here waits but [`Transport::wait`]: a server that is
-//! slow, or does not answer, does not keep its thread from taking records.
+//! Sends messages to a server: over UDP, each in a datagram, over TCP, or over TLS. Nothing here waits but [`Transport::wait`]: a server
+//! that is slow, or does not answer, does not keep its thread from taking records.
 
 use super::tls::{Tls, TlsStream};
 use nix::errno::Errno;

@@ -1,4 +1,4 @@
-//! Who had an outside endpoint at a time, by the log.
+//! The inside host that had an outside endpoint at a given time, from the log.
 
 use super::index::{self, Key, STARTED};
 use super::port_block::{PortBlock, PortMapping};

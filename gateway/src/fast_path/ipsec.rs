@@ -1,5 +1,5 @@
-//! Whether the host has IPsec policies for what it sends or forwards, or lets nothing pass without one (linux/xfrm.h). The programs do not ask them: they would send in the clear
-//! what is to be encrypted, and take what must not come in the clear.
+//! Whether the host has IPsec policies for what it sends or forwards, or drops packets without one (linux/xfrm.h). The programs do not
+//! check policies: they would send unencrypted what must be encrypted, and accept what must not arrive unencrypted.
 
 use super::netlink::NetlinkSocket;
 use super::octets::{attribute, number32};

@@ -1,4 +1,4 @@
-//! Single requests to the kernel by netlink, waited for: also where no runtime is at hand, as when something is dropped.
+//! Single blocking netlink requests to the kernel, for code without a runtime, such as `drop`.
 
 use super::route_mark::RouteMark;
 use crate::config::TunnelRoute;

@@ -1,5 +1,5 @@
-//! Our table in the host's packet filter: packets of flows that the fast path may carry are not tracked, so that a stateful firewall
-//! does not take those that it sees for the pieces of a broken connection; and what is steered never reaches the host's own stack.
+//! Our table in the host's packet filter: packets of flows that the fast path may carry are not tracked, so that a stateful firewall does
+//! not treat the packets that it sees as invalid; and steered packets never reach the host's own stack.
 //!
 //! ```text
 //!     table inet sixway-NAME

@@ -1,4 +1,4 @@
-//! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
+//! The tunnels' settings in this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
 use super::blackholes;

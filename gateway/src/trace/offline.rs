@@ -1,4 +1,4 @@
-//! An engine apart: made from a configuration, with sessions that are copied into it. It reads and sends nothing.
+//! A separate engine: made from a configuration, with copied sessions. It receives and sends nothing.
 
 use crate::config::{Config, Surroundings};
 use crate::inside_endpoint;

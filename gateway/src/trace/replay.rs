@@ -1,4 +1,4 @@
-//! A capture through an engine apart.
+//! Processes a capture with a separate engine.
 
 use super::offline::Offline;
 use crate::config::{Config, Surroundings};

@@ -1,4 +1,4 @@
-//! The rows about trouble: problems, and how full the pools are.
+//! The rows of problems, and of the use of pools.
 
 use super::problem_kind::ProblemKind;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a PCP server wants of a worker's translators (RFC 6887).
+//! The PCP server's interface to a worker's translators (RFC 6887).
 
 use sixway_dataplane::nat::{
     BoundEndpoint, ExplicitBinding, Named, NatProtocol, NotBound, Outside, WantedOutside,

@@ -1,5 +1,5 @@
-//! What a worker tells of single packets: a last sample of each drop, and packets as they pass while somebody watches. Nobody
-//! watching, a forwarded packet costs nothing more, and a dropped one a comparison of times.
+//! A worker's reports of single packets: the last sample of each drop reason, and all packets during a live trace. Without a live trace, a
+//! forwarded packet costs nothing more, and a dropped one a comparison of times.
 
 use crate::admin::LiveFilter;
 use crate::trace::{Detail, described, in_words};

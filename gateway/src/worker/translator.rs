@@ -1,4 +1,4 @@
-//! What a worker drives: the engine, or a simple stand-in in a test.
+//! The interface of a worker to the engine, or to a simple substitute in a test.
 
 use super::explicit::{ExplicitAnswer, ExplicitRequest};
 use super::tunnels::TunnelSet;

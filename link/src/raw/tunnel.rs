@@ -1,4 +1,4 @@
-//! The raw socket of one local address: what arrives there with protocol 41 (RFC 4213), and control messages the other way.
+//! The raw socket of one local address: receives packets with protocol 41 (RFC 4213), and sends control messages.
 
 use super::gso::{Reading, reading};
 use super::receive::Inbox;

@@ -1,4 +1,4 @@
-//! While a client takes all connections and handshakes that it can get, what do the others lose?
+//! The losses of other clients while one client takes all connections and handshakes that it can get.
 
 use super::secured::{Secured, connect_from, exchange, tcp_from};
 use super::upstreams::upstream_query;

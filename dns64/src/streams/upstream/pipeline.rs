@@ -1,5 +1,5 @@
-//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each under an ID of the connection's own, and
-//! replies in any order. A question that nobody waits for any more makes room immediately; its ID does not for a while.
+//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each with an ID of this connection, and
+//! replies in any order. A question that no client waits for any more frees its place immediately; its ID is not reused for a while.
 
 use super::backlog::{Backlog, Retired, Waiting};
 use super::connect::Fault;

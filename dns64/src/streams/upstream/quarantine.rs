@@ -1,4 +1,4 @@
-//! IDs of questions that nobody waits for any more. Replies to them may still come, so they are not used again for a while.
+//! IDs of questions that no client waits for any more. Replies to them may still arrive, so they are not reused for a while.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;

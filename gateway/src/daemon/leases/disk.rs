@@ -1,4 +1,4 @@
-//! What a concentrator has on disk: its own leases, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
+//! A concentrator's leases on disk: its own, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
 
 use super::file::{LeaseFile, Line};
 use super::file_state::LeaseFiles;

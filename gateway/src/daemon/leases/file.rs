@@ -1,4 +1,4 @@
-//! The leases on disk: each change is appended before its answer leaves, and the whole is written again, atomically, when the file has grown long.
+//! The leases on disk: each change is appended before its answer is sent, and the file is rewritten atomically when it has become long.
 //!
 //! ```text
 //! bound 192.0.2.17 2001:db8:a::1 1764100000

@@ -1,7 +1,7 @@
-//! Addresses that this host leases over IPv6: taken at the first IPv4 packet, returned after silence (RFC 7040, as DSTM did it).
+//! Addresses that this host leases over IPv6: taken at the first IPv4 packet, released after a time without packets (RFC 7040, as in DSTM).
 //!
-//! A packet that finds no lease comes to control. It waits here until there is one, and is sent again then. The address of the last lease stays on
-//! the device, so that programs have a source address; it is requested again, which takes one round trip.
+//! A packet without a lease is passed to control. It waits here until there is a lease, and is then sent again. The address of the last
+//! lease stays on the device, so that programs have a source address; it is requested again, which takes one round trip.
 
 use super::file::{instant, unix};
 use super::file_state::LeaseFiles;

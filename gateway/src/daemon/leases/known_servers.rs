@@ -1,4 +1,4 @@
-//! The DHCP 4o6 servers of a host: those of the configuration, or of what the DHCPv6 client wrote of its lease (RFC 7341 §7.2).
+//! The DHCP 4o6 servers of a host: those of the configuration, or of the DHCPv6 client's lease file (RFC 7341 §7.2).
 
 use crate::config::HostEnd;
 use crate::lease_text;

@@ -1,4 +1,4 @@
-//! What became of the queries to a concentrator, and how many were refused lately.
+//! Queries to a concentrator by outcome, and those refused recently.
 
 use super::trouble::{LeaseTrouble, NoLease};
 use sixway_control::Instant;

@@ -1,4 +1,4 @@
-//! Why a host has no lease, or a lease carries nothing; and what a concentrator refuses: what the operator must be told.
+//! Problems with leases for the operator: why a host has no lease, or no packets pass with it, and what a concentrator refuses.
 
 use crate::show::{count, plural};
 use crate::view::{ProblemKind, ProblemRow};

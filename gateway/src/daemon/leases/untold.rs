@@ -1,4 +1,4 @@
-//! Leases that a DNS thread waits for: its answer leaves when the workers know of them.
+//! Leases that a DNS thread waits for: its answer is sent when the workers have them.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! Sinks of the event log that are away or lose events.
+//! Sinks of the event log that are unavailable or lose events.
 
 use crate::show::plural;
 use crate::view::{ProblemKind, ProblemRow, SinkRow};

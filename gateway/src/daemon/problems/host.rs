@@ -1,4 +1,4 @@
-//! What the host withholds: addresses, routers, VRFs and rules that let packets pass; and what other programs change.
+//! Problems of the host: missing addresses, routers and VRFs, rules that drop packets, and changes by other programs.
 
 use crate::daemon::tunnel_view::ANY_INTERFACE;
 use crate::doctor::Verdict;

@@ -1,4 +1,4 @@
-//! What keeps servers, relays and clients of Teredo from their peers.
+//! Problems of servers, relays and clients of Teredo.
 
 use crate::show::{count, plural};
 use crate::view::{ProblemKind, ProblemRow, TeredoClientRow, TeredoServerRow};

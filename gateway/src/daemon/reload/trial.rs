@@ -1,5 +1,5 @@
-//! The trial of a new configuration. It is kept if the gateway still works: what passed before the reload still passes, and the
-//! DNS64 still has an upstream that answers. If it is to be confirmed, that has to come in time.
+//! The trial of a new configuration. It is kept if the gateway still works: packets are still forwarded, and the DNS64 still has an
+//! upstream that answers. If it must be confirmed, the confirmation must come in time.
 
 use super::previous::{Before, Previous};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, a port block's subscriber, or the host of
+//! The owner of an outside endpoint in a record: a binding's inside endpoint, a port block's subscriber, or the host of
 //! a lease.
 
 use crate::event_log::notice::Notice;

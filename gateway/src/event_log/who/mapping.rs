@@ -1,4 +1,4 @@
-//! How translators gave port blocks at a time, by the records of that.
+//! How translators allocated port blocks at a given time, from the records.
 
 use crate::event_log::index::{MAPPING, STARTED};
 use crate::event_log::port_block::PortMapping;

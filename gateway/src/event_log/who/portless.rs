@@ -1,4 +1,5 @@
-//! Who had sessions of a protocol without ports at an outside address at a time. Several inside hosts may, with different remote hosts.
+//! The inside hosts that had sessions of a protocol without ports at an outside address at a given time. Several inside hosts may, with
+//! different remote hosts.
 //!
 //! Such sessions end with their process, and are not listed again. So the events of the address and protocol are looked at: back to the
 //! beginning of the process, for sessions that had begun and not ended; and then forward, for their ends, and for ends of sessions whose

@@ -1,4 +1,4 @@
-//! Ends a fight with another program: what it changes three times within a minute is left to it.
+//! Ends a conflict with another program: what it changes three times within a minute is no longer restored.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

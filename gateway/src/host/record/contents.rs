@@ -1,4 +1,4 @@
-//! What a state file holds.
+//! The contents of a state file.
 
 use super::error::RecordError;
 use super::found_device::FoundDevice;
@@ -17,7 +17,7 @@ use std::io::{self, Read, Seek};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// What a state file holds.
+/// The contents of a state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contents {
     /// The process that writes it; 0 once it has ended.

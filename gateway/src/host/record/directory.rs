@@ -1,4 +1,4 @@
-//! The state files of a directory: which gateways run, and what those left that ended suddenly.
+//! The state files of a directory: running gateways, and the state of those that crashed.
 
 use super::contents::{read, read_of};
 use super::error::RecordError;

@@ -1,4 +1,4 @@
-//! A TUN device that somebody else made, as with `ip tuntap add`: it is used as it is, and left as it was found.
+//! A TUN device that another program created (`ip tuntap add`): it is used, and left as it was found.
 
 use crate::host::kernel::{self, Route6};
 use crate::host::links::tun_state;

@@ -1,4 +1,4 @@
-//! The lock of a state file, and the turn of those who take or give up theirs.
+//! The lock of a state file, and the lock that serialises start and end.
 
 use super::contents::read;
 use super::error::RecordError;
