@@ -47,7 +47,7 @@ impl Exchanges {
         Self { peers, streams, under_way, sockets, free }
     }
 
-    /// Upstreams are there from now on, and what is to go by streams goes to `streams`.
+    /// Sets the upstreams; queries over streams are passed to `streams`.
     pub(super) fn set_peers(&mut self, peers: Vec<SocketAddr>, streams: mpsc::Sender<UpstreamQuery>) {
         (self.peers, self.streams) = (peers, Some(streams));
     }
@@ -99,7 +99,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads from the socket at a place. `None`: nothing waits, or the other end is not there.
+    /// Reads from the socket at a place. `None`: nothing waits, or the other end does not exist.
     pub(super) fn receive<'room>(
         &self,
         place: u32,

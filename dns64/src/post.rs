@@ -111,7 +111,7 @@ pub enum ThreadMessage {
     Reconfigure(Box<Reconfiguration>),
     /// A further listening socket.
     Listen(UdpServer),
-    /// Stop, and say what the next process may go on with. Queries that wait are answered first, if that is soon.
+    /// Stop, and return the state for the next process. Waiting queries are answered first, if that is soon.
     Leave(SyncSender<Vec<u8>>),
     /// Stop.
     Stop,
@@ -222,7 +222,7 @@ impl Mailbox {
             match ring.try_recv() {
                 Ok(message) => return Some(message),
                 Err(TryRecvError::Empty) => {}
-                // All senders are gone: no one can stop it otherwise.
+                // All senders are gone: nothing else can stop it.
                 Err(TryRecvError::Disconnected) => return Some(ThreadMessage::Stop),
             }
         }

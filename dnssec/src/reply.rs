@@ -139,7 +139,7 @@ impl Reply {
         Some(reply)
     }
 
-    /// RFC 4034 §6.3: records in canonical order, without duplicates. Signatures of what is not there sign nothing.
+    /// RFC 4034 §6.3: records in canonical order, without duplicates. Signatures of absent records are ignored.
     fn settle(&mut self) {
         for section in [&mut self.answer, &mut self.authority] {
             section.retain(|set| !set.rdatas.is_empty());

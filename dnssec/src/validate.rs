@@ -1,4 +1,4 @@
-//! What a validator does, whoever wrote it.
+//! The interface of a validator.
 
 use crate::anchor::Anchor;
 use crate::lookup::Lookup;

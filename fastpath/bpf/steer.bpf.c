@@ -2,7 +2,7 @@
 //
 // Steering: what comes to one of our own IPv4 addresses and is the engine's goes into the TUN device, before the local stack sees it:
 // tunnel packets (IPv6 in IPv4, protocol 41), and TCP and UDP for the ports that a translator shares with this host. Everything else
-// goes on untouched, to other programs and to the stack. While no process reads the device, redirected packets are dropped there.
+// is passed on unchanged, to other programs and to the stack. While no process reads the device, redirected packets are dropped there.
 //
 //     TCP, UDP          destination port is ours          taken
 //     ICMP error        quotes TCP or UDP from our ports  taken

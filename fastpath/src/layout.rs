@@ -394,7 +394,7 @@ plain! {
         pub prefix: [u8; 16],
         /// Span of [`Config::prefixes`]: what is behind the other end, or on the ISATAP link.
         pub prefixes: [u8; 2],
-        /// Span of [`Config::addresses`]: from whom native sources are taken.
+        /// Span of [`Config::addresses`]: relays from which native sources are accepted.
         pub relays: [u8; 2],
         /// Span of [`Config::networks`]: where ISATAP hosts may be; none: anywhere.
         pub locators: [u8; 2],

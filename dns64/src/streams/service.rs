@@ -225,7 +225,7 @@ fn listen_everywhere(
     Ok(listening)
 }
 
-/// Listens, or goes on trying to; says where.
+/// Listens, or retries; returns the address.
 fn start_listening(
     runtime: &Handle,
     address: SocketAddr,

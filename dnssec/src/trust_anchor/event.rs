@@ -1,4 +1,4 @@
-//! What happens to a trust anchor, for the log.
+//! Events of a trust anchor, for the log.
 
 use crate::wire::Wire;
 use domain::base::Name;

@@ -1,4 +1,4 @@
-//! What is known of delegations, for a while: bounded, the oldest makes way, once more if it was used meanwhile.
+//! Cached delegations: bounded; the oldest is replaced, after a second chance if it was used meanwhile.
 
 use super::delegation::Cut;
 use super::limits::CUTS;

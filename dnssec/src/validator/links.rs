@@ -24,7 +24,7 @@ pub(super) struct Link {
     pub(super) claim: Claim,
     /// The name whose zone must have signed it.
     pub(super) subject: Wire,
-    /// The zone that is said to have; nothing is signed if there is none.
+    /// The zone of the SOA record; without one, nothing is signed.
     pub(super) signer: Option<Wire>,
 }
 

@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync + 'static {
     fn end_lease(&self, ipv4: Ipv4Addr) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Every reason for drops.
     fn drops(&self, detail: Detail) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
-    /// Packets as they pass the workers, for this time; an earlier watch ends.
+    /// Packets as they pass the workers, for this time; an earlier live trace ends.
     fn live(
         &self,
         filter: LiveFilter,

@@ -137,7 +137,7 @@ fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failu
     };
     match (ask(&log.path, question), by_mapping) {
         (Ok(answer), by_mapping) if answer.inside.is_some() || by_mapping.is_none() => Ok(answer),
-        // The log covers that time: whoever the present configuration names did not have it then.
+        // The log covers that time: the subscriber of the present configuration did not have it then.
         (Ok(answer), Some(_)) if has_bindings && covers(&answer) && !answer.mapping_is_cut => Ok(answer),
         (Ok(_) | Err(_), Some(by_mapping)) => Ok(by_mapping),
         (Ok(answer), None) => Ok(answer),
@@ -200,7 +200,7 @@ fn warn(text: &mut String, events_are_missing: bool, clock_was_set: bool) {
     }
 }
 
-/// The answer about a protocol without ports, for a person.
+/// The answer about a protocol without ports, as text.
 fn portless_words(answer: &PortlessAnswer) -> String {
     let PortlessAnswer { outside, protocol, at, .. } = answer;
     let session = |session: &PortlessSession| {

@@ -94,7 +94,7 @@ impl UpArguments {
 pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     let standing = Standing::of(Path::new(RUN_DIRECTORY), &arguments.name);
     let mut replaced = None;
-    // After a reload this process continues with what is there.
+    // After a reload this process continues with the existing configuration.
     if daemon::Previous::of_this_process().is_none() {
         let runs = arguments.takeover && host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
         let site = plan(arguments, &standing)?;
@@ -166,7 +166,7 @@ fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFile
     }
     let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
     match replaced.filter(|_| runs) {
-        // It could not be taken over, and goes on.
+        // It could not be taken over, and continues.
         Some(files) => standing.put_back(files),
         None if runs => {}
         None => match standing.take_back() {

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::readable::Readable;
 
-/// How often the interface is looked at, and tried again when it is not there.
+/// How often the interface is checked, and tried again if it does not exist.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum time for final advertisements: MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a margin.
 const FAREWELL: Duration = Duration::from_millis(3_500);

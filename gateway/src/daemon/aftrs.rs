@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 /// How often the lease file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// When a name that could not be resolved is tried again: twice as late each time, for the uplink may come up in a moment.
+/// When a name that could not be resolved is tried again: the delay doubles each time, since the uplink may come up soon.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// Answers that wait.
@@ -196,7 +196,7 @@ struct Lease {
     /// The same of a file without the option, which may be half written.
     lacks: Option<Version>,
     aftr: Option<AftrAt>,
-    /// What was told of it last.
+    /// What was last reported of it.
     told: Option<String>,
 }
 

@@ -226,7 +226,7 @@ impl Dns64 {
         self.access = now;
     }
 
-    /// Ends it for the next process, which goes on with what is left.
+    /// Ends it for the next process, which continues with its state.
     pub(super) fn leave(&mut self) -> Left {
         // Queries that wait may need the streams.
         let mut left = self.service.leave();

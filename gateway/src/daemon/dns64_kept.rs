@@ -144,7 +144,7 @@ impl Drop for Passage {
 }
 
 fn write(path: &Path, cookie_seed: Option<CookieSecret>, parts: &[Vec<u8>]) -> io::Result<()> {
-    // What is there may be an open file of another process.
+    // An existing file may be open in another process.
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = BufWriter::new(file);
@@ -163,7 +163,7 @@ fn write(path: &Path, cookie_seed: Option<CookieSecret>, parts: &[Vec<u8>]) -> i
 type Content = (Option<CookieSecret>, Vec<Arc<[u8]>>);
 
 /// # Errors
-/// It is not there, is somebody else's, is damaged, or was written by another version.
+/// It does not exist, belongs to another user, is damaged, or was written by another version.
 fn read(path: &Path) -> io::Result<Content> {
     let strange = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let mut file = OpenOptions::new().read(true).custom_flags(libc_no_follow()).open(path)?;

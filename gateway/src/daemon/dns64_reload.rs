@@ -45,7 +45,7 @@ impl Dns64Reloads {
     }
 }
 
-/// Whether a running gateway can go on with another configuration without a restart: only keys of the DNS64 differ, and none of them that says
+/// Whether a running gateway can apply another configuration without a restart: only keys of the DNS64 differ, and none of them that says
 /// where it listens, how many threads it has, or which of them has a client.
 pub(super) fn is_possible(running: &Config, new: &Config) -> bool {
     let (Some(old), Some(wanted)) = (&running.dns64, &new.dns64) else { return false };
@@ -71,7 +71,7 @@ pub fn stays_in_process(changes: &[crate::reload::Change]) -> bool {
     })
 }
 
-/// The configuration file as it is now, if the running process can go on with it; `None`: a new process is needed.
+/// The present configuration file, if the running process can apply it; `None`: a new process is needed.
 ///
 /// # Errors
 /// What is wrong with the file.

@@ -240,7 +240,7 @@ impl<'c> Environment<'c> {
         self.host.leave().map_err(RunError::Host)
     }
 
-    /// The same for this process, which executes itself again. What cannot be left as it is is put back; the sessions go on.
+    /// The same for this process, which executes itself again. Settings that cannot stay are restored; the sessions continue.
     pub(super) async fn leave_to_itself(
         mut self,
         start: &Start<'_>,

@@ -92,13 +92,13 @@ pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> V
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Exhausted {
     pub(super) reason: DropReason,
-    /// Packets dropped for it since it was told of last.
+    /// Packets dropped for it since the last report.
     pub(super) packets: u64,
     /// The same in words, with the cure.
     pub(super) text: String,
 }
 
-/// What was told of each bound.
+/// What was reported of each limit.
 #[derive(Debug, Default)]
 pub(super) struct ExhaustionLog {
     bounds: [Told; BOUNDS.len()],

@@ -63,7 +63,7 @@ pub struct Gateway {
     filter_findings: Mutex<Vec<(Verdict, String)>>,
     /// Why realms are not in their VRFs, each with its name.
     vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
-    /// What was told of pools, tables and limits that are used up.
+    /// What was reported of exhausted pools, tables and limits.
     exhaustion: Mutex<ExhaustionLog>,
     /// What was last seen of sessions and neighbours.
     pub(super) last_look: tokio::sync::Mutex<LastLook>,
@@ -261,7 +261,7 @@ impl Gateway {
         Self { config_file: std::path::absolute(file).unwrap_or_else(|_| file.into()), ..self }
     }
 
-    /// Takes note of the configuration that this process goes on with since now.
+    /// Stores the configuration that this process continues with.
     pub(super) fn note_config(&self, config: &Config) {
         let value = serde_json::to_value(config).unwrap_or_default();
         let in_force = Some((value, config_text(config)));

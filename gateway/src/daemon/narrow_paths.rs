@@ -25,7 +25,7 @@ pub(super) struct NarrowPaths {
 }
 
 impl NarrowPaths {
-    /// Notes these, and forgets those of long ago. Returns all, if the programs are to be told, until [`Self::told`].
+    /// Adds these, and removes old ones. Returns all if the programs must be updated, until [`Self::told`].
     pub(super) fn note(
         &mut self,
         destinations: impl Iterator<Item = Ipv4Addr>,

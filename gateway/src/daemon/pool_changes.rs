@@ -70,7 +70,7 @@ impl Gateway {
                 format!("pool {} would have more than {most} prefixes that are being drained", pool.name);
             return Err(AdminError::Conflict(what));
         }
-        // If a worker does not answer, the others have done it: whoever asked repeats it.
+        // If a worker does not answer, the others have done it: the caller repeats the request.
         self.note_drained(|drained| drained.insert(pool.name.clone(), draining));
         for worker in 0..self.workers() {
             let edit = Edit::Drain(prefix, drains);

@@ -46,7 +46,7 @@ struct Due {
     recorded_at: u64,
 }
 
-/// What was refused to whom, as far as it was recorded.
+/// Refusals by subscriber, as far as they were recorded.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     recorded: HashMap<Refused, Recorded>,
@@ -54,11 +54,11 @@ pub(super) struct Refusals {
     look: u64,
     /// When the last one began.
     began: Option<Instant>,
-    /// Where the one under way goes on: the worker, and the place in its tables.
+    /// Where the present pass continues: the worker, and the place in its tables.
     at: Option<(usize, Position)>,
     /// Those that are to have a record, so far.
     due: Vec<Due>,
-    /// Whether somebody was refused since the last look began, or some found no room in it.
+    /// Whether a subscriber was refused since the last pass began, or some did not fit into it.
     is_wanted: bool,
 }
 
@@ -112,7 +112,7 @@ impl Refusals {
         self.due.truncate(RECORDS);
     }
 
-    /// The look goes on there.
+    /// The pass continues there.
     pub(super) fn go_on(&mut self, at: (usize, Position)) {
         self.at = Some(at);
     }

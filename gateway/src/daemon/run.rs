@@ -139,7 +139,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     };
     let on_trial = gateway.is_on_trial();
     let end = match end {
-        // The other workers' sessions go on.
+        // The other workers' sessions continue.
         Ending::Whole(Err(error)) if rolls_back(start, &error, on_trial) => Ending::Anew,
         end => end,
     };

@@ -174,7 +174,7 @@ fn kept_file(start: &Start<'_>) -> PathBuf {
     start.directory.join(format!("{}.handover-kept", start.config.gateway.name))
 }
 
-/// Keeps the sessions until the gateway is ready, for a return to the previous configuration.
+/// Keeps the sessions until the gateway is ready, for a rollback to the previous configuration.
 pub(super) fn keep_sessions(start: &Start<'_>) {
     match start.previous {
         Some((_, previous)) if previous.is_on_trial() => {

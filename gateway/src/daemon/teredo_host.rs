@@ -51,7 +51,7 @@ pub(super) struct TeredoHost<'c> {
     engine: Option<TeredoAddress>,
     /// The address of the previous process is on the device until then.
     grace: Option<sixway_control::Instant>,
-    /// A worker could not be told.
+    /// A worker could not be updated.
     is_untold: bool,
     looked: Option<sixway_control::Instant>,
     /// Packets sent to peers, and received from them, so far.

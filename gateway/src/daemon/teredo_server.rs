@@ -112,12 +112,12 @@ impl Drop for TeredoServer {
     }
 }
 
-/// A socket of the server; `None`: its address is not there.
+/// A socket of the server; `None`: its address does not exist on this host.
 struct Listener {
     address: Ipv4Addr,
     socket: Option<UdpServer>,
     departures: Departures,
-    /// What the kernel said when the socket could not be opened, though the address is there.
+    /// The kernel's error when the socket could not be opened although the address exists.
     trouble: Option<String>,
     /// Of sockets that were closed.
     before: (u64, u64),

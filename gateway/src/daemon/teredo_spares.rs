@@ -121,7 +121,7 @@ impl TeredoSpares {
         }
     }
 
-    /// Asks which of them are used, after the engines were told of them: an answer about one that is closed would cost a second.
+    /// Asks which of them are used, after the engines have them: an answer about a closed one would cost a second.
     pub(super) fn ask(&mut self, posts: &[Post]) {
         let (Some(_), Some(post)) = (self.at, posts.first()) else { return };
         let (answer, receiver) = oneshot::channel();

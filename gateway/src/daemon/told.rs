@@ -26,7 +26,7 @@ const ANSWERED: Duration = Duration::from_millis(50);
 pub enum Ended {
     /// It was stopped; this host is as before.
     Stopped,
-    /// Another process continues with what is there.
+    /// Another process continues with the existing state.
     TakenOver,
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Reloads<'a> {
     dns64: Dns64Reloads,
 }
 
-/// How a reload goes on.
+/// How a reload continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prepared {
     /// This process executes itself again.
@@ -231,7 +231,8 @@ impl<'a> Reloads<'a> {
         let _ = std::fs::remove_file(self.file());
     }
 
-    /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
+    /// Before a reload, does the steps that take long or can fail; an error is the reason for which there is no reload. After this, this
+    /// process cannot return.
     async fn prepare(&mut self, text: &Text, confirm: Option<Duration>) -> Result<Prepared, String> {
         if *text != Text::InForce && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
@@ -251,7 +252,7 @@ impl<'a> Reloads<'a> {
         prepared.map(|()| Prepared::Anew)
     }
 
-    /// The configuration to load, and its text, if this process can go on with it.
+    /// The configuration to load, and its text, if this process can apply it.
     fn in_process(&self, text: &Text) -> Result<Option<(Config, Sources)>, String> {
         match text {
             Text::File => dns64_reload::of_file(self.start, &self.config),

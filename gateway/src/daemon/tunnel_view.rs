@@ -20,7 +20,7 @@ pub(super) const ANY_INTERFACE: &str = "this host";
 pub struct TunnelView {
     /// What each serves, by its name.
     pub serves: BTreeMap<String, String>,
-    /// Tunnels and pools whose own address is not there yet, and the interface that is to have it.
+    /// Tunnels and pools whose local address does not exist yet, and the interface that should have it.
     pub awaited: Vec<(String, String)>,
     /// B4s without an address of their own or of an AFTR, and what is missing.
     pub waiting_b4s: Vec<(String, MissingEnd)>,

@@ -26,7 +26,7 @@ struct UdpEnd<'c> {
     bound: Option<Endpoint4>,
     /// Whether it still has it.
     watch: Option<InletWatch>,
-    /// A worker could not be told of it.
+    /// A worker could not be updated.
     is_untold: bool,
     /// A socket that no worker has yet.
     opened: Option<UdpTunnel>,

@@ -74,7 +74,7 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         wanted.extend(families.into_iter().flatten().map(|any| (Transport::Udp, at(any), "pcp")));
     }
     for it in &config.others.four_over_six {
-        // A host shares its port with whoever has it.
+        // A host shares its port with another program.
         let FourOverSixEnd::Concentrator(end) = &it.end else { continue };
         let at = |address: &Ipv6Addr| SocketAddr::from((*address, SERVER_PORT));
         wanted.extend(end.listen.iter().map(|address| (Transport::Udp, at(address), "four_over_six.listen")));

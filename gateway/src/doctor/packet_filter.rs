@@ -204,7 +204,7 @@ fn judge(paths: &[PathRule], fates: &[Fate], sources: &[String]) -> Vec<Finding>
     findings
 }
 
-/// The rule before that which masquerades, for this path alone. iptables knows no incoming interface there.
+/// The rule to insert before the masquerading one, for this path only. iptables cannot match the incoming interface there.
 fn spared(chain: Option<&str>, path: &PathRule, source: &str) -> String {
     let words: Vec<&str> = chain.into_iter().flat_map(|chain| chain.split(' ')).collect();
     let is_upper = |name: &str| name.bytes().all(|octet| !octet.is_ascii_lowercase());

@@ -99,7 +99,7 @@ impl FileSink {
         is_good
     }
 
-    /// The file, if it is there or if it is time to try it. First it gets what it has missed.
+    /// The file, if it is open or if it is time to try it. It first gets the events that it has missed.
     fn there(&mut self, micros: u64) -> Option<&mut JsonLines> {
         let now = Instant::now();
         if self.retry.is_some_and(|retry| now < retry) {

@@ -216,7 +216,7 @@ impl JsonLines {
         }
     }
 
-    /// Adds to the index what it lacks: after a sudden end, or because it is not there.
+    /// Adds missing entries to the index: after a crash, or if it does not exist.
     fn index_the_rest(&mut self) -> io::Result<()> {
         let index = &mut self.index;
         let runs = index::runs(&index.file, self.length)?;
@@ -343,7 +343,7 @@ fn lock_of(log: &Path) -> PathBuf {
     name.into()
 }
 
-/// What is not there was renamed or removed before.
+/// Missing files were renamed or removed before.
 fn unless_done(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

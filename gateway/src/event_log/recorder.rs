@@ -338,7 +338,7 @@ impl Recorder {
         }
     }
 
-    /// Takes what is there, in the order of its time; how much.
+    /// Takes all events in the order of their times; returns their number.
     fn turn(&mut self) -> usize {
         let (now, wall) = self.times();
         let (mut records, mut lost) = (Vec::new(), 0);

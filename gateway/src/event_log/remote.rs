@@ -31,7 +31,7 @@ const RETRY: Duration = Duration::from_secs(1);
 const STALL: Duration = Duration::from_secs(5);
 /// What is left at the end for the spool, after the last attempts to send.
 const FOR_SPOOL: Duration = Duration::from_millis(300);
-/// Over UDP, a server that is not there is noticed after the first message: this long nothing follows it.
+/// Over UDP, an absent server is detected after the first message: for this time no other one follows.
 const TRIAL: Duration = Duration::from_millis(50);
 
 /// Records for several servers.
@@ -80,7 +80,7 @@ struct Message {
     judged: Option<Instant>,
 }
 
-/// When the thread can go on.
+/// When the thread can continue.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     /// There is more to send.
@@ -340,7 +340,7 @@ impl Sending {
         Next::Records(RETRY.min(PAUSE))
     }
 
-    /// A spool that cannot be opened is a problem while the server is there, too.
+    /// A spool that cannot be opened is a problem also while the server can be reached.
     fn look_at_spool(&mut self) {
         if self.is_away {
             return;

@@ -183,7 +183,7 @@ impl Log {
         Ok(None)
     }
 
-    /// Tells of the records of a key within some time, the oldest first or the newest first, as long as that goes on.
+    /// Calls back with the records of a key within some time, the oldest first or the newest first, until the callback ends it.
     ///
     /// # Errors
     /// The kernel's.
@@ -272,7 +272,7 @@ impl Log {
         }
     }
 
-    /// Reads lines from this octet on, as long as that goes on.
+    /// Reads lines from this octet on, until the callback ends it.
     fn scan(
         &self,
         file: &LogFile,

@@ -87,7 +87,7 @@ impl SinkState {
         }
     }
 
-    /// It is there; logged when it returns.
+    /// It can be reached; logged when it returns.
     pub(super) fn returns(&self) {
         if self.away.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
             tracing::info!("event log: {} is there again", self.name);

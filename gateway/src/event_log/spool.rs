@@ -301,7 +301,7 @@ mod tests {
         }
         assert_eq!(spool.append(&all_records[106..126]), 20);
         assert!(std::fs::metadata(&path).unwrap().len() <= 6_500);
-        // The rest is there for the next process.
+        // The rest is for the next process.
         for (_, octets) in spool.first().unwrap().into_iter().take(7) {
             spool.advance(octets).unwrap();
         }

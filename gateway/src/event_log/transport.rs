@@ -181,7 +181,7 @@ impl Transport {
         outcome
     }
 
-    /// Waits until the connection can go on, or for this long.
+    /// Waits until the connection is ready, at most for this time.
     pub(super) fn wait(&self, at_most: Duration) {
         let (fd, events) = match &self.stage {
             Stage::Closed => return std::thread::sleep(at_most),
@@ -247,7 +247,7 @@ fn flushed(stream: &mut TlsStream) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Reads what is there. A server that has closed the connection would still be sent to once, in vain.
+/// Reads available data, to detect that the server has closed the connection: otherwise one more message would be sent and lost.
 fn ignored(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
     let mut octets = [0; 4_096];
     for _ in 0..READS {

@@ -240,7 +240,7 @@ impl Answer {
 
 /// How an endpoint is.
 enum State {
-    /// It belongs to the binding, which the log speaks of at `seen`: as its beginning, or as one that is there.
+    /// It belongs to the binding that the log has at `seen`: as its beginning, or as an existing one.
     Bound { seen: u64, is_begun: bool },
     /// It belonged to the binding.
     Ended { until: u64 },

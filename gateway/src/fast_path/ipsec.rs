@@ -80,7 +80,7 @@ struct Watch<S> {
     is_without: bool,
     /// What was said last.
     last: Option<Option<&'static str>>,
-    /// It does not say any more, which was told.
+    /// It cannot be read any more, which was reported.
     is_silent: bool,
 }
 
@@ -91,7 +91,8 @@ impl<S> Default for Watch<S> {
 }
 
 impl<S> Watch<S> {
-    /// What is in the way: as was said last, or that nothing was, for what is to be encrypted must not leave in the clear.
+    /// The reason for suspension: the last known one, or an unknown state, since packets that must be encrypted must not be sent
+    /// unencrypted.
     fn look(
         &mut self,
         open: impl FnOnce() -> io::Result<S>,

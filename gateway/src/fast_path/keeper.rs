@@ -283,7 +283,7 @@ impl Work {
 
 const RTM_GETNEIGH: u16 = 30;
 
-/// The message that has the kernel ask a neighbour whether it is there.
+/// The message that makes the kernel probe a neighbour.
 fn probing(ifindex: u32, address: IpAddr) -> Vec<u8> {
     let family = if address.is_ipv4() { nix::libc::AF_INET } else { nix::libc::AF_INET6 };
     let mut body = vec![family as u8, 0, 0, 0];

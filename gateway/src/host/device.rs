@@ -184,7 +184,7 @@ impl Host {
         }
     }
 
-    /// Notes how the device is, if somebody else made it. Whether somebody did.
+    /// Records the state of the device if another program created it. Returns whether one did.
     async fn note_found(&mut self, device: &str) -> Result<bool, HostError> {
         let Some(record) = &mut self.record else { return Ok(false) };
         if !self.adopted {
@@ -510,7 +510,7 @@ fn read_only(error: &HostError, of_device: &[Setting], plan: &HostPlan, device: 
     Some(HostError::ReadOnly(missing.collect()))
 }
 
-/// The device of this name, if somebody else made it. That of a process that was killed is waited for: it vanishes soon.
+/// The device of this name, if another program created it. The device of a killed process vanishes soon, so this waits for its end.
 async fn found(device: &str) -> io::Result<Option<FoundDevice>> {
     const PATIENCE: Duration = Duration::from_secs(1);
     const STEP: Duration = Duration::from_millis(10);

@@ -47,7 +47,7 @@ impl Refusal {
             [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];
         match error {
             Error::NetlinkError(message) if message.raw_code() == -nix::libc::EEXIST => Self::Exists,
-            // CAP_NET_ADMIN is there, or the gateway would not have come so far.
+            // CAP_NET_ADMIN exists, or the gateway would have stopped before.
             Error::NetlinkError(message) if message.raw_code() == -nix::libc::EACCES => Self::SwitchedOff,
             Error::NetlinkError(message) if GONE.contains(&-message.raw_code()) => Self::Absent,
             error => Self::Other(error.to_string()),

@@ -299,7 +299,7 @@ fn on_device(device: u32, address: IpAddr) -> Result<(), HostError> {
     }
 }
 
-/// An address that the operator gave himself is his. Whether it is there: an interface that is missing has none yet.
+/// An address that the operator configured belongs to the operator. Returns whether it exists: a missing interface has none yet.
 fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<bool, HostError> {
     let refused = |what: String| {
         HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)

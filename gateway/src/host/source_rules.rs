@@ -72,7 +72,7 @@ impl Recorded {
         Some(message)
     }
 
-    /// Adds it. One that is there already is taken for ours.
+    /// Adds it. An existing one is treated as ours.
     pub fn add(&self, mark: RouteMark) -> Result<(), Refusal> {
         let Some(message) = self.message(mark) else { return Err(Refusal::Absent) };
         let request = |handle: Handle| async move {

@@ -112,7 +112,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.turns()
     }
 
-    /// The same for a gateway whose sessions are to go on elsewhere when a link failed: tells of that, and waits until it is to leave or to
+    /// The same for a gateway whose sessions should continue elsewhere when a link failed: reports that, and waits until it should leave or
     /// stop.
     pub fn run_to_the_end(mut self, failed: impl FnOnce(io::Error)) {
         let Err(error) = self.turns() else { return };
@@ -199,7 +199,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Ok(true)
     }
 
-    /// Receives one batch from each inlet, and sends by the first link. One that fails is closed: the others go on. Whether there
+    /// Receives one batch from each inlet, and sends by the first link. One that fails is closed: the others continue. Whether there
     /// was any.
     fn take_in(&mut self) -> io::Result<bool> {
         let mut busy = false;
@@ -342,7 +342,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     return Ok(LoopState::Stop);
                 }
                 Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
-                // All senders are gone: no one can stop it otherwise.
+                // All senders are gone: nothing else can stop it.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }

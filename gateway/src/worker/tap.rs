@@ -43,7 +43,7 @@ pub struct Watch {
 struct Watching {
     watch: Watch,
     until: Instant,
-    /// The second that is counted in, and what may be told in it.
+    /// The second that is counted, and the number of packets that may be shown in it.
     second: Instant,
     left: u32,
     /// Packets that were not told of.

@@ -195,7 +195,7 @@ impl Pipeline {
         }
     }
 
-    /// A reply goes to whom it is for. An unsolicited one is ignored.
+    /// A reply is passed to its query. An unsolicited one is ignored.
     fn give(&mut self, mut reply: Vec<u8>) -> Result<(), Fault> {
         let Some(id) = reply.first_chunk_mut::<2>() else {
             return Err(Fault::new(Failure::Malformed, "it does not speak DNS"));

@@ -22,6 +22,6 @@ pub(in crate::validator) enum NoDs {
     Iterations,
     /// A name within the zone.
     Name,
-    /// No name of the zone: neither is there anything below it.
+    /// Not a name of the zone; no name below it exists either.
     Nothing,
 }

@@ -78,7 +78,7 @@ impl LeaseBook {
         }
     }
 
-    /// Writes down what has changed, before anybody knows of it.
+    /// Stores changes before they are used.
     pub(in crate::daemon) fn write_down(&self) {
         let wall = self.clock.wall();
         for (place, disk) in self.disks().iter_mut().enumerate() {
@@ -101,7 +101,7 @@ impl LeaseBook {
         self.all().iter().map(|one| one.files.clone()).collect()
     }
 
-    /// What the operator must be told.
+    /// Problems for the operator.
     pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
         self.all().iter().filter_map(Concentrator::trouble).collect()
     }
@@ -168,7 +168,7 @@ impl LeaseBook {
         self.untold.remove(known.map(|prefix| prefix.address()));
     }
 
-    /// Until somebody waits for the workers to know of a lease.
+    /// Until a DNS thread waits for a lease to reach the workers.
     pub(in crate::daemon) async fn hurried(&self) {
         self.untold.hurried().await;
     }

@@ -117,7 +117,7 @@ impl Concentrator {
         }
     }
 
-    /// Notes what has changed, for the disk and for the workers: nothing is written here.
+    /// Collects changes for the disk and for the workers: nothing is written here.
     pub(super) fn take_changes(&mut self, wall: WallClock) {
         while let Some(change) = self.server.poll_change() {
             match change {
@@ -150,14 +150,14 @@ impl Concentrator {
         leases.into_iter().flatten().map(|lease| (*lease, self.server.waits_for(lease))).collect()
     }
 
-    /// What the workers are to be told.
+    /// Updates for the workers.
     pub(super) fn take_pending(&mut self) -> Pending {
         let pending = std::mem::take(&mut self.pending);
         self.telling.extend(pending.keys());
         pending
     }
 
-    /// The workers know of these, or do not: what was told meanwhile they still do not know.
+    /// The workers have these, or could not get them: later updates are still pending.
     pub(super) fn end_telling(&mut self, pending: &Pending) {
         self.telling.retain(|ipv4| !pending.contains_key(ipv4));
     }
@@ -167,7 +167,7 @@ impl Concentrator {
         self.pending.contains_key(&ipv4) || self.telling.contains(&ipv4)
     }
 
-    /// Notes what becomes of an address, for the workers and the event log. A renewal is nothing new to the latter.
+    /// Collects changes of an address for the workers and the event log. The latter does not record renewals.
     fn change(&mut self, ipv4: Prefix4, binding: Option<Binding>) {
         self.pending.insert(ipv4, binding);
         let host = binding.map(|binding| binding.host);
@@ -190,7 +190,7 @@ impl Concentrator {
         self.strangers.note(&self.name, wall.now, &self.server.counters);
     }
 
-    /// What the operator must be told of its queries.
+    /// Problems with its queries, for the operator.
     pub(super) fn trouble(&self) -> Option<LeaseTrouble> {
         self.strangers.trouble(&self.name, &self.server.counters, self.server.bound())
     }
@@ -290,7 +290,7 @@ fn most(section: &FourOverSix, concentrator: &Section) -> u32 {
     let pool = concentrator.pool.iter().enumerate();
     let pool: u64 =
         pool.filter(|(place, prefix)| is_other(*place, prefix)).map(|(_, prefix)| size(prefix)).sum();
-    // A static prefix is one binding, of addresses that no one else gets.
+    // A static prefix is one binding, of addresses that are not leased to others.
     let fixed = section.fixed.iter().map(|fixed| fixed.ipv4);
     let within = fixed.filter(|ipv4| concentrator.pool.iter().any(|prefix| prefix.overlaps(*ipv4)));
     let taken: u64 = within.map(|ipv4| size(&ipv4)).sum();

@@ -107,7 +107,7 @@ impl LeaseHosts {
         self.hear(now);
         for host in &mut self.hosts {
             let servers = host.servers.now();
-            // RFC 7341 §9: without the option nothing is asked. It is tried again when the option is there.
+            // RFC 7341 §9: without the option, no server is queried. It is tried again when the option appears.
             while !servers.is_empty()
                 && let Some(message) = host.client.poll_transmit(now)
             {
@@ -184,7 +184,7 @@ impl LeaseHosts {
         }
     }
 
-    /// A packet that came through the tunnel without a lease: somebody looked up this host's name. Its sender repeats it.
+    /// A packet came through the tunnel without a lease: a client looked up this host's name. Its sender repeats the packet.
     pub(in crate::daemon) fn wake(&mut self, packet: &[u8]) {
         let Some(Addresses::V6 { destination, .. }) = parse::parse(packet).ok().map(|it| it.addresses) else {
             return;
@@ -196,7 +196,7 @@ impl LeaseHosts {
         }
     }
 
-    /// The engines know of the leases: the packets that waited for them go on.
+    /// The engines have the leases: the packets that waited for them are sent.
     pub(in crate::daemon) fn send_waiting(&mut self) {
         let Some(sender) = &self.sender else { return };
         for host in &mut self.hosts {

@@ -17,7 +17,7 @@ pub(super) struct KnownServers {
     seen: Option<Version>,
     /// The same of a file without the option, which may be half written.
     lacks: Option<Version>,
-    /// What was told of it last.
+    /// What was last reported of it.
     told: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl KnownServers {
         &self.now
     }
 
-    /// Whether the option was withdrawn, or never there: the lease was read, and has none.
+    /// Whether the option was withdrawn, or never existed: the lease was read, and has none.
     pub(super) const fn are_withdrawn(&self) -> bool {
         self.now.is_empty() && self.seen.is_some()
     }

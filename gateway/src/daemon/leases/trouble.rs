@@ -18,7 +18,7 @@ pub(in crate::daemon) struct LeaseTrouble {
 pub(super) enum NoLease {
     /// No server is known.
     NoServer,
-    /// Servers were asked, and none has answered for this time; the lease that is held ends if that goes on.
+    /// Servers were queried, and none has answered for this time; the current lease ends if this continues.
     NoAnswer {
         /// What is held.
         held: Option<Ipv4Addr>,
@@ -51,7 +51,7 @@ pub(super) fn queries(number: u64) -> String {
 }
 
 impl NoLease {
-    /// Whether somebody is waited for who may come.
+    /// Whether an answer is still expected.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::NoAnswer { .. })
     }

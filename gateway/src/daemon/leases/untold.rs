@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 struct Addresses {
     all: BTreeSet<Ipv4Addr>,
-    /// Nobody was told of anything since somebody waited in vain: no other query of this thread waits as well.
+    /// Nothing was passed to the workers since a query waited without success: no other query of this thread waits as well.
     is_stuck: bool,
 }
 

@@ -31,7 +31,7 @@ pub(super) struct ProgramExchange<'c> {
     loading: Option<ChosenPrograms>,
     turn: RetryTimer,
     carried: Arc<FastPathHandle>,
-    /// The programs pass everything on, for what they would do is wrong by now.
+    /// The programs pass every packet to the engine, because their rules have become wrong.
     halted: bool,
     narrow: NarrowPaths,
     /// The last failure to set path MTUs, so that it is logged once.
@@ -217,7 +217,7 @@ impl<'c> ProgramExchange<'c> {
     fn halt(&mut self, halted: bool) {
         self.halted = halted;
         let enabled = !halted && self.facts.ipsec.is_none();
-        // It was ended if it is not there.
+        // If it does not exist, it was ended.
         let _ = self.carried.with(|fast_path| {
             fast_path.control().enable(enabled);
             Ok(())

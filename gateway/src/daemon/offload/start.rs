@@ -150,7 +150,7 @@ async fn start<'c>(
     let failed = |error: FastPathError| error.to_string();
     let mut flows = Flows { engines, clock: begin.clock, packets: choice.wanted.packets };
     let mut fast_path = load(&choice.settings(&chosen), begin.ahead, &mut flows).map_err(failed)?;
-    // It is there from here on.
+    // It exists from here on.
     let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
     attach(&mut fast_path, &facts, &chosen).map_err(failed)?;
     keeper.set_attached(hooked(&fast_path));

@@ -46,7 +46,7 @@ impl Previous {
         directory.join(format!("{name}.previous"))
     }
 
-    /// The file that this process was told of; `None`: it is a start.
+    /// The file that was passed to this process; `None`: it is a start.
     pub fn of_this_process() -> Option<(PathBuf, Self)> {
         let path = PathBuf::from(std::env::var_os(PREVIOUS)?);
         Self::read(&path).map(|previous| (path, previous))
@@ -107,7 +107,7 @@ impl Previous {
         outcome
     }
 
-    /// Goes back: the file says why, for the next process of the gateway. It is written again as a whole: another program may have
+    /// Rolls back: the file has the reason, for the next process of the gateway. It is rewritten as a whole: another program may have
     /// removed it.
     ///
     /// # Errors

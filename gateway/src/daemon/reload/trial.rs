@@ -54,7 +54,7 @@ impl Trial {
         previous.is_on_trial().then_some(Self { began, before, confirm, carried })
     }
 
-    /// Whether somebody has to confirm it.
+    /// Whether it must be confirmed.
     pub fn awaits_confirmation(&self) -> bool {
         self.confirm.is_some()
     }

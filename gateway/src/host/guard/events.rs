@@ -89,12 +89,12 @@ impl Events {
         suspects
     }
 
-    /// Forgets what was told of routes and filters at tc: it was the gateway's own change.
+    /// Discards notifications about routes and filters at tc: they were the gateway's own changes.
     pub fn ignore_routes(&mut self) {
         drain(&self.route, &mut self.buffer, |_| {});
     }
 
-    /// Forgets what was told of the packet filter: it was the gateway's own change.
+    /// Discards notifications about the packet filter: they were the gateway's own changes.
     pub fn ignore_packet_filter(&mut self) {
         self.filter_changed("");
     }

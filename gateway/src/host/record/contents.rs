@@ -40,7 +40,7 @@ pub(super) struct Contents {
     /// Interfaces with a steering program that stays behind the process.
     #[serde(default)]
     pub(super) steered: Vec<String>,
-    /// What outlives the process, so that the kernel goes on without it.
+    /// Objects that outlive the process, so that the kernel continues without it.
     #[serde(default)]
     #[serde(rename = "estate")]
     pub(super) persistent: Option<Persistent>,
@@ -62,7 +62,7 @@ pub(super) struct Contents {
     /// Whether there is a table of ours in the packet filter.
     #[serde(default)]
     pub(super) table: bool,
-    /// The device, if somebody else made it.
+    /// The device, if another program created it.
     #[serde(default)]
     pub(super) found_device: Option<FoundDevice>,
 }

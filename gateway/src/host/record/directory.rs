@@ -96,7 +96,7 @@ fn clear(
     }
     let (record, left) = Record::take_in_turn(directory, name, None)?;
     let guards = record.end_in_turn();
-    // What a reload needs that goes on; it does not.
+    // Data for a reload that continues; this one does not.
     for extension in ["previous", "handover-kept"] {
         let _ = fs::remove_file(path.with_extension(extension));
     }

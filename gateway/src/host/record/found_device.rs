@@ -25,7 +25,8 @@ pub(in crate::host) struct FoundDevice {
 }
 
 impl FoundDevice {
-    /// The persistent TUN device of this name; `None`: there is none, or what has the name is another device, which opening it will say.
+    /// The persistent TUN device of this name; `None`: there is none, or the name belongs to another kind of device, which is reported when
+    /// it is opened.
     ///
     /// # Errors
     /// `ResourceBusy`: a process has it open, or has just ended; or the kernel's.

@@ -171,13 +171,13 @@ impl Record {
         self.write()
     }
 
-    /// Notes how a device was found that somebody else made.
+    /// Records the state of a device that another program created.
     pub(in crate::host) fn found(&mut self, device: FoundDevice) -> Result<(), RecordError> {
         self.contents.found_device = Some(device);
         self.write()
     }
 
-    /// The device, if somebody else made it.
+    /// The device, if another program created it.
     pub(in crate::host) fn found_device(&self) -> Option<&FoundDevice> {
         self.contents.found_device.as_ref()
     }
@@ -525,7 +525,7 @@ impl Record {
             match lock(&path, "") {
                 Ok(file) => match read(&file) {
                     Ok(contents) => ended.push(Self { contents, path, file }),
-                    // What it changed is unknown; it stays for whoever repairs it.
+                    // Its changes are unknown; it stays, to be repaired.
                     Err(error) => tracing::warn!("{}", RecordError::Damaged(path, error)),
                 },
                 Err(RecordError::Taken { .. }) => {
