@@ -19,7 +19,7 @@ use crate::router_advertisement::{
 };
 use crate::surroundings::Surroundings;
 
-/// NAT64 prefixes that an advertisement tells of.
+/// NAT64 prefixes in an advertisement.
 const MOST_PREF64: usize = 4;
 
 /// Bits of a link's prefix (RFC 4291 §2.5.1).

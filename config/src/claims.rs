@@ -144,7 +144,7 @@ macro_rules! block {
 block!(Prefix4, 32);
 block!(Prefix6, 128);
 
-/// Prefixes are nested or apart: in ascending order, those that hold the one at hand form a stack.
+/// Prefixes are nested or disjoint: in ascending order, those that contain the current one form a stack.
 fn sweep<P: Block>(claims: &mut [Claim<P>], free_ports: &str, report: &mut Report) {
     claims.sort_by_key(|claim| claim.prefix);
     let mut holding: Vec<usize> = Vec::new();

@@ -209,7 +209,7 @@ impl Config {
             && self.isatap.is_empty())
     }
 
-    /// Whether there is anything for the device to carry: a DNS64 or a Teredo server alone needs none, and leaves routes and forwarding as they are.
+    /// Whether a device is needed: a DNS64 or a Teredo server alone needs none, and does not change routes and forwarding.
     pub fn needs_device(&self) -> bool {
         self.translates()
             || self.has_nat44()

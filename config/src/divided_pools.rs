@@ -1,4 +1,4 @@
-//! Addresses that are in several pools, each of which has ports of its own there.
+//! Addresses that are in several pools, each with its own ports there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -43,7 +43,7 @@ pub(crate) fn divide(pools: &mut [ReadPool], host: &HostFacts, report: &mut Repo
     check_ranges(pools, report);
 }
 
-/// Prefixes are nested or apart: in ascending order, those that hold the one at hand form a stack.
+/// Prefixes are nested or disjoint: in ascending order, those that contain the current one form a stack.
 fn common(pools: &[ReadPool]) -> Common {
     let read = pools.iter().enumerate().filter_map(|(index, read)| Some((index, read.pool.as_ref()?)));
     let mut all: Vec<(Prefix4, usize)> =

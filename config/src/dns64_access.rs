@@ -11,7 +11,7 @@ use crate::surroundings::Surroundings;
 
 impl Config {
     /// The settings of each of the DNS64's threads; memory and waiting queries are divided between them. `access` is
-    /// [`Config::dns64_access`], `anchors` what is believed at the start: [`Dnssec::anchors`] and what has come since.
+    /// [`Config::dns64_access`], `anchors` the trust anchors at the start: [`Dnssec::anchors`] and later keys.
     pub fn dns64_settings(&self, access: Access, anchors: Vec<Anchor>) -> Option<Settings> {
         self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
     }

@@ -24,7 +24,7 @@ words! {
         Sessions = "sessions",
         /// The remote endpoints of sessions.
         Destinations = "destinations",
-        /// Limits and pools that are used up.
+        /// Limits and pools that are exhausted.
         Limits = "limits",
     }
 }

@@ -50,7 +50,7 @@ pub struct FastPath {
     pub absence: Duration,
 }
 
-/// The most flows without being told: 48 MiB of memory.
+/// The default maximum of flows: 48 MiB of memory.
 const USUAL_FLOWS: u64 = 262_144;
 /// Maximum number of interfaces that the programs are attached to.
 pub const FAST_PATH_INTERFACES: usize = 16;

@@ -21,7 +21,7 @@ words! {
     LogLevel {
         /// What failed.
         Error = "error",
-        /// What will want attention.
+        /// Warnings.
         Warn = "warn",
         /// What the gateway did.
         Info = "info",

@@ -138,7 +138,7 @@ fn read_prefixes(value: Value, index: usize, claims: &mut Claims, report: &mut R
     whole.then_some(prefixes)
 }
 
-/// How a fault is mended.
+/// How to fix an error.
 const fn mend(fault: IpInIpFault) -> &'static str {
     match fault {
         IpInIpFault::SameEnds => "write the address of the remote end as remote",

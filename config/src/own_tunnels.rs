@@ -18,7 +18,7 @@ enum Outside {
     Bound(Ipv4Addr),
     /// The pool has only this one.
     Only(Ipv4Addr),
-    /// One of the pool's, which nobody knows before.
+    /// An unpredictable address of the pool.
     Any,
 }
 

@@ -11,7 +11,7 @@ impl Ports {
     /// Reads numbers and ranges, separated by commas.
     ///
     /// # Errors
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut ranges = Vec::new();
         for item in text.split(',').map(str::trim) {

@@ -180,7 +180,7 @@ impl Config {
     }
 
     /// IPv4 addresses that are routed to a SIIT belong to IPv6 hosts, which have narrower routes. A packet for one without a host would be
-    /// translated to IPv4, routed to the device again and translated back, until its hop limit is used up.
+    /// translated to IPv4, routed to the device again and translated back, until its hop limit is exhausted.
     fn siit_reach(&self, reach: &mut Reach) {
         let written: Vec<Prefix4> = (self.tun.routes.further.iter())
             .filter_map(|route| match route {

@@ -21,7 +21,7 @@ pub struct Surroundings {
     pub remotes: BTreeMap<String, Ipv4Addr>,
     /// The AFTRs of B4s that are names or come from a lease, by the B4's name.
     pub aftrs: BTreeMap<String, Ipv6Addr>,
-    /// What ISATAP hosts were told, by interface.
+    /// Prefixes that ISATAP hosts have learnt, by interface.
     pub learnt: BTreeMap<String, Learnt>,
     /// Addresses that this host leases over IPv6, by tunnel.
     pub leases: BTreeMap<String, HostLease>,
@@ -38,7 +38,7 @@ pub struct HostLease {
     pub is_held: bool,
 }
 
-/// What an ISATAP host was told.
+/// Prefixes that an ISATAP host has learnt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Learnt {
     /// The prefixes of its addresses.

@@ -5,8 +5,8 @@ use crate::kind::Kind;
 use core::fmt;
 use sixway_wire::Prefix6;
 
-/// Names a mechanism of a gateway by what it is and by what tells it from others of its kind, never by its place in the configuration.
-/// A mechanism with another identity is another mechanism: its flows and sessions are not this one's.
+/// Identifies a mechanism of a gateway by its kind and by what distinguishes it from others of its kind, never by its position in the
+/// configuration. A mechanism with another identity is another mechanism: its flows and sessions are not this one's.
 ///
 /// It lies in pinned maps and in files that one process leaves to another, of whatever version: how it is computed never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 pub(super) enum Sent {
     /// It is on its way.
     Yes,
-    /// It was not put for want of a descriptor or of room: no fault of the upstream, and asked again soon.
+    /// It was not put for lack of a descriptor or of room: no fault of the upstream, and asked again soon.
     Lost,
     /// It cannot go there.
     Failed(Failure),

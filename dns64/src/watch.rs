@@ -78,7 +78,7 @@ impl Watch {
     /// # Errors
     /// What the kernel said.
     pub(super) fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        // Rounded up: an alarm that is looked at too early would be looked at again and again.
+        // Rounded up: an alarm that is examined too early would be examined again and again.
         let milliseconds = longest.as_nanos().div_ceil(1_000_000).min(u128::from(LONGEST)) as u16;
         self.heard = match self.epoll.wait(&mut self.events, EpollTimeout::from(milliseconds)) {
             Ok(heard) => heard,

@@ -261,7 +261,7 @@ static __always_inline int measure_gso(struct __sk_buff *skb, void *transport, v
 	return is_cut_behind_udp(skb, packet->protocol == IPPROTO_IPV6) ? 0 : PASS_PROTOCOL;
 }
 
-/// Octets that must lie in one piece: link header, outer header, and what is looked at behind.
+/// Octets that must lie in one piece: link header, outer header, and what is examined behind.
 #define LOOKED_AT (ETH_HLEN + IPV4_HEADER + IPV6_HEADER + 20)
 
 SEC("classifier")

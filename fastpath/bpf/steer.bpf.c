@@ -15,7 +15,7 @@
 // inside hosts. At others it is forged, and the packet is the host's to refuse. Routers outside may have such addresses, too: an ICMP error
 // is forged if it quotes a packet to an inside host.
 //
-// On the loopback interface only ICMP is looked at: errors that this host's kernel makes about our packets, such as Fragmentation Needed
+// On the loopback interface only ICMP is examined: errors that this host's kernel makes about our packets, such as Fragmentation Needed
 // before a narrow link, are addressed to this host and never leave it.
 //
 // A tc ingress program. The packet arrives at the TUN device's reader as the bare IPv4 packet, fragments as they came.

@@ -36,10 +36,10 @@ pub struct Bounds {
     pub cache: u64,
     /// Threads that answer.
     pub threads: u8,
-    /// The longest TTL that is believed.
+    /// The maximum TTL; higher ones are lowered.
     #[serde(serialize_with = "text::as_duration")]
     pub max_ttl: Duration,
-    /// The longest that absence is believed (RFC 2308 §5).
+    /// The maximum TTL of a negative answer (RFC 2308 §5).
     #[serde(serialize_with = "text::as_duration")]
     pub max_negative_ttl: Duration,
     /// How long after their end records are given out.

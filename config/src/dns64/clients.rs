@@ -14,7 +14,7 @@ use crate::section::Reader;
 /// The path of queries over HTTPS, as a template (RFC 9461 §5).
 const DOH_PATH: &str = "/dns-query{?dns}";
 
-/// Secrets that are believed at the same time.
+/// Maximum number of secrets that are accepted at the same time.
 const MOST_SECRETS: usize = 4;
 
 /// What clients learn of this server.
@@ -26,7 +26,7 @@ pub struct ClientSettings {
     /// What it holds, the newest first.
     #[serde(skip)]
     pub secrets: Vec<CookieSecret>,
-    /// The name in the certificate; `None`: hosts are not told of TLS and HTTPS.
+    /// The name in the certificate; `None`: TLS and HTTPS are not announced to hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub designated_name: Option<Name>,
 }

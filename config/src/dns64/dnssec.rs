@@ -47,7 +47,7 @@ words! {
 pub struct Dnssec {
     /// Whether answers are validated here.
     pub validate: bool,
-    /// The file with what is believed at first; `None`: the root's keys.
+    /// The file with the initial trust anchors; `None`: the root's keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust_anchor: Option<PathBuf>,
     /// The file that keeps the keys that have come since (RFC 5011); `None`: they are not followed.
@@ -56,7 +56,7 @@ pub struct Dnssec {
     /// Names at and below which nothing is validated (RFC 7646).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub insecure: Vec<Name>,
-    /// Whether the AD bit of upstreams is believed.
+    /// Whether the AD bit of upstreams is trusted.
     pub trust_upstream_ad: bool,
     /// CD=1, DO=0.
     pub checking_disabled: CheckingDisabled,
@@ -66,7 +66,7 @@ pub struct Dnssec {
     pub validating_clients: ValidatingClients,
     /// Whether AD is set for clients that did not set DO too.
     pub ad_without_do: bool,
-    /// What is believed at first.
+    /// The initial trust anchors.
     #[serde(skip)]
     pub anchors: Vec<Anchor>,
 }

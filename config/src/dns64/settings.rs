@@ -25,7 +25,7 @@ const STALE_ANSWER_TTL: u32 = 30;
 /// A client's stream may be idle so long (RFC 7766 §6.2.3); clients learn it (RFC 7828).
 const STREAM_IDLE: Duration = Duration::from_secs(30);
 
-/// Servers that an advertisement tells of.
+/// Servers in an advertisement.
 const MOST_SERVERS: usize = 8;
 
 /// Every query has an answer within this time.

@@ -1,7 +1,7 @@
 //! The server (RFC 7341 §11, RFC 2131 §4.3): the leases of a concentrator.
 //!
-//! A lease belongs to an IPv6 address: the end of the client's tunnel. That is the source of its queries, or an address with the same client prefix
-//! which the client names (RFC 8539), so that nobody can direct packets to another customer.
+//! A lease belongs to an IPv6 address: the end of the client's tunnel. That is the source of its queries, or an address with the same
+//! client prefix which the client names (RFC 8539), so that a client cannot direct packets to another customer.
 
 use super::dhcpv4::{Dhcpv4, MessageKind};
 use super::envelope::{Envelope, RelayHop};
@@ -18,7 +18,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 /// How long an address is kept for a host that was offered it.
 const OFFERED: Duration = Duration::from_secs(60);
-/// How long nobody gets an address that a host has declined.
+/// How long an address that a host has declined is not leased.
 const DECLINED: Duration = Duration::from_secs(3_600);
 /// Leases that are ended in a call.
 const ENDED_AT_ONCE: usize = 64;
@@ -198,7 +198,7 @@ impl Server {
 
     fn answer(&mut self, now: Instant, source: Ipv6Addr, octets: &[u8]) -> Result<Option<Reply>, Refusal> {
         self.expire(now);
-        // Nothing is read for strangers.
+        // Messages from unknown sources are not parsed.
         let is_relay = self.is_relay(source);
         if !is_relay && !self.is_client(source) {
             return Err(Refusal::NotAClient);
@@ -369,7 +369,7 @@ impl Server {
         self.is_client(lease.host) && self.fixed(lease.host).is_none() && self.leases.restore(lease)
     }
 
-    /// Ends the lease of an address immediately, as an operator wants it. Whether there was one.
+    /// Ends the lease of an address immediately, for an operator. Returns whether there was one.
     pub fn end(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         let host = self.leases.of_address(address).map(|lease| lease.host);
         let is_ended = self.leases.end(address, now);

@@ -96,6 +96,6 @@ pub enum Failure {
     Untrusted,
     /// Not a DNS server: an HTTP error, or wrong framing.
     Malformed,
-    /// It could not be sent for want of room here: descriptors, or places of a queue.
+    /// It could not be sent for lack of room here: descriptors, or places of a queue.
     NoRoom,
 }

@@ -49,7 +49,7 @@ pub struct Hosts {
 impl Eq for Hosts {}
 
 impl Hosts {
-    /// Reads a file. What cannot be used is left out, and told.
+    /// Reads a file. Unusable lines are ignored and reported.
     #[must_use]
     pub fn read(text: &str) -> (Self, Vec<HostsFault>) {
         let (mut hosts, mut faults, mut count) = (Self::default(), Vec::new(), 0);

@@ -173,7 +173,7 @@ pub struct Designated {
 pub struct Dnssec {
     /// Answers are validated here.
     pub validate: bool,
-    /// What is believed in at the start.
+    /// The initial trust anchors.
     pub anchors: Vec<Anchor>,
     /// AD of an upstream counts as a validation.
     pub trust_upstream: bool,
@@ -211,9 +211,9 @@ pub struct Limits {
     pub per_client: Option<(u32, u32)>,
     /// The largest answer by UDP, in octets.
     pub udp_payload: u16,
-    /// The longest time to live that is believed, in seconds.
+    /// The maximum TTL, in seconds.
     pub longest_ttl: u32,
-    /// The longest that a negative answer is believed, in seconds (RFC 2308 §5).
+    /// The maximum TTL of a negative answer, in seconds (RFC 2308 §5).
     pub longest_negative_ttl: u32,
     /// Questions to upstreams that are open.
     pub upstream_questions: usize,
@@ -256,7 +256,7 @@ pub struct Settings {
     pub hosts: Arc<Hosts>,
     /// What `_dns.resolver.arpa` leads to, the best first.
     pub designated: Vec<Designated>,
-    /// Secrets of DNS cookies: the first makes new ones, all are believed. Empty: one that no other server knows.
+    /// Secrets of DNS cookies: the first is used for new ones, all are accepted. Empty: a random one of this server.
     pub cookie_secrets: Vec<CookieSecret>,
     /// How long a client's stream may be idle, as it learns (RFC 7828); `None`: it learns nothing.
     pub stream_idle: Option<Duration>,

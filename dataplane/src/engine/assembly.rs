@@ -67,7 +67,7 @@ pub struct Engine {
     pub(super) outside_reassembly: Reassembly,
     /// Fragments of what comes through tunnels, from anyone.
     pub(super) outer_reassembly: Reassembly,
-    /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
+    /// Fragments from the remote ends of point-to-point tunnels: a table that other sources cannot fill.
     pub(super) peer_reassembly: Reassembly,
     /// Fragments of what comes through softwires: their subscribers share the table.
     pub(super) softwire_reassembly: Reassembly,

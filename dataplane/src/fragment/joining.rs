@@ -32,7 +32,7 @@ pub struct Joining {
 }
 
 /// An open GSO packet: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
-/// it is not looked into.
+/// it is not examined.
 #[derive(Clone, Copy, Debug)]
 struct OpenPacket {
     stride: u32,

@@ -52,7 +52,7 @@ impl Mates {
         self.others |= 1 << at;
     }
 
-    /// The packets that have to be looked into to be joined, by their positions: those that may have a mate, and if there are any, those of
+    /// The packets that have to be examined to be joined, by their positions: those that may have a mate, and if there are any, those of
     /// unknown flows, behind which nothing is joined.
     #[inline]
     pub const fn candidates(&self) -> u64 {

@@ -50,7 +50,7 @@ pub(crate) struct Binding<I> {
     pub(super) keeping: u32,
 }
 
-/// Addresses and port blocks that are looked at in a step of counting what is left, and a few more.
+/// Addresses and port blocks that are examined in a step of counting what is left, and a few more.
 const LOOKED_AT: u32 = 2_048;
 
 const _: () = assert!(size_of::<Binding<Endpoint4>>() == 32);

@@ -88,7 +88,7 @@ impl Draining {
     }
 }
 
-/// Adds the parts of a prefix that are in none of these, each of which has addresses in it. Each is looked at a bounded number of times.
+/// Adds the parts of a prefix that are in none of these, each of which has addresses in it. Each is examined a bounded number of times.
 fn add_rest(prefix: Prefix4, drained: &[Prefix4], rest: &mut Vec<Prefix4>) {
     match drained {
         [] => rest.push(prefix),

@@ -37,7 +37,7 @@ const FEW_PREFIXES: usize = 8;
 /// Free ports of an address at which another block is requested: more than a batch of packets needs.
 const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 
-/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are looked at.
+/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are examined.
 const MOST_PORTS_TO_MOVE: usize = 1 << 20;
 
 /// Open addresses of a pool whose blocks move, at most.

@@ -126,7 +126,7 @@ pub(super) struct PortBlocks {
     idle_first: u32,
     idle_last: u32,
     idle_count: u32,
-    /// Where the search for unused blocks at addresses that are being drained goes on, or [`NONE`].
+    /// Where the search for unused blocks at addresses that are being drained continues, or [`NONE`].
     searched: u32,
     /// The present second.
     second: u32,

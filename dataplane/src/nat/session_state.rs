@@ -40,7 +40,7 @@ pub enum SessionState {
     Icmp,
     /// A SYN came from outside and is stored, waiting for one from inside for TCP_INCOMING_SYN. RFC 6146: V4 INIT.
     OutsideInitStored,
-    /// A SYN came from outside and went on, for TCP_TRANS. RFC 6146: V4 INIT.
+    /// A SYN came from outside and was forwarded, for TCP_TRANS. RFC 6146: V4 INIT.
     OutsideInit,
     /// A SYN came from inside. RFC 6146: V6 INIT.
     InsideInit,

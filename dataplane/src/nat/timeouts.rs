@@ -1,6 +1,6 @@
 //! How long sessions live without packets (RFC 6146 §4), and time as they measure it.
 //!
-//! Sessions count whole seconds. The second a timer starts is rounded up and the second it is looked at is rounded down, so
+//! Sessions count whole seconds. The second a timer starts is rounded up and the second it is examined is rounded down, so
 //! a session never lives shorter than its lifetime, and less than two seconds longer.
 
 use super::protocol::NatProtocol;

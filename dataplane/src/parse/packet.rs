@@ -69,7 +69,7 @@ pub enum Transport {
         /// Code.
         code: u8,
     },
-    /// A later fragment, or a protocol that is not looked into.
+    /// A later fragment, or a protocol that is not examined.
     Opaque,
 }
 

@@ -92,7 +92,7 @@ impl IcmpErrors {
         self.own6 = own6;
     }
 
-    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`.
+    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be informed, through `out`.
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
@@ -176,7 +176,7 @@ impl IcmpErrors {
     }
 
     /// The ICMPv6 error to `to` about a packet that failed inside a tunnel and that starts with `quote` (RFC 4213 §3.4), if it
-    /// may be told.
+    /// may be informed.
     pub fn relay(
         &mut self,
         relayed: Relayed,

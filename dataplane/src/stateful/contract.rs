@@ -174,7 +174,7 @@ pub trait Stateful {
     /// How many port blocks subscribers have here; `None`: they have none.
     fn block_counts(&self) -> Option<BlockCounts>;
 
-    /// The port blocks of addresses that were given to hosts, from a place on, at most `most` addresses, and where to go on.
+    /// The port blocks of addresses that were given to hosts, from a place on, at most `most` addresses, and where to continue.
     fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>);
 
     /// The worker of a block, by one of its ports.

@@ -1,5 +1,5 @@
 //! ICMPv4 errors that come from inside a tunnel, and the ICMPv6 errors that the senders of the packets get for them (RFC 4213
-//! §3.4; which of them go on is RFC 2473 §8.1's list).
+//! §3.4; RFC 2473 §8.1 lists which of them are relayed).
 //!
 //! ```text
 //!   IPv4 header | ICMPv4 header | IPv4 header  | IPv6 header  transport header  data …
@@ -49,7 +49,7 @@ pub struct TunnelError<'a> {
 /// The start of the packet inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// Its source, who may be told.
+    /// Its source, who may be informed.
     pub source: Ipv6Addr,
     /// Its destination.
     pub destination: Ipv6Addr,
@@ -118,7 +118,7 @@ impl<'a> Inner<'a> {
         })
     }
 
-    /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets.
+    /// The error that the packet's source gets, if it may be informed; `mtu` is what the tunnel carries, in octets.
     ///
     /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorNotRelayable`] when
     /// too little is quoted, when the source or destination is not a unicast address (RFC 4443 §2.4 e), or when nothing that the source

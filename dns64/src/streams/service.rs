@@ -129,9 +129,9 @@ impl Streams {
         })
     }
 
-    /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients and with
-    /// those upstreams that stay. The addresses are those of the start: those in the settings are not looked at. `queries` is a new channel, whose
-    /// sender is given to the resolvers' threads afterwards. What they put before that goes to the upstreams of before.
+    /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients
+    /// and with those upstreams that stay. The addresses are those of the start: those in the settings are not examined. `queries` is a new
+    /// channel, whose sender is given to the resolvers' threads afterwards. What they put before that goes to the upstreams of before.
     ///
     /// # Errors
     /// What is wrong with the settings. Nothing has changed then.
@@ -177,7 +177,7 @@ impl Streams {
         &self.listening
     }
 
-    /// The certificate's files are looked at now, and not only within 10 s.
+    /// The certificate's files are examined now, and not only within 10 s.
     pub fn look_at_certificate(&self) {
         self.changed.notify_one();
     }

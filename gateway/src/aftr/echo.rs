@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How long an answer is waited for, and how often it is asked.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRIES: usize = 3;
-/// Octets of an IPv4 header and of the part of the ICMP message that is looked at.
+/// Octets of an IPv4 header and of the part of the ICMP message that is examined.
 const SEEN: usize = 128;
 
 /// Sends an echo request to the AFTR's address in the softwire. Its reply is counted as any packet that comes out, and read by nobody.

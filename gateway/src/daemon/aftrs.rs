@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// How often the lease file is looked at.
+/// How often the lease file is examined.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// When a name that could not be resolved is tried again: the delay doubles each time, since the uplink may come up soon.

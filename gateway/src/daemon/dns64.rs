@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Interval;
 
-/// How often this host's addresses are looked at.
+/// How often this host's addresses are examined.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The DNS64 while the gateway runs.

@@ -468,7 +468,7 @@ impl Gateway {
         }
     }
 
-    /// Logs pools, tables and limits that are used up. Whether subscribers were refused.
+    /// Logs pools, tables and limits that are exhausted. Whether subscribers were refused.
     fn warn_of_exhaustion(&self, reports: &[Report]) -> bool {
         let mut refused = false;
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);

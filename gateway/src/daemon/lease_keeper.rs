@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// How often leases that end, and Kea's file, are looked at; sockets that could not be opened are tried again.
+/// How often ends of leases, and Kea's file, are checked; sockets that could not be opened are tried again.
 const LOOK: Duration = Duration::from_secs(1);
 /// Batches of queries that are answered before anything else is done.
 const BATCHES: usize = 64;
@@ -59,7 +59,7 @@ async fn ready(listeners: &[Listener]) -> usize {
     select_all(waits).await.1
 }
 
-/// A socket that fails is looked at as well: reading tells why.
+/// A socket that fails is examined as well: reading tells why.
 async fn readable(socket: &AsyncFd<OwnedFd>) {
     if let Ok(mut ready) = socket.readable().await {
         ready.clear_ready();

@@ -15,7 +15,7 @@ pub(super) struct PacketFilter {
     trouble: Option<String>,
     /// Whether it was one with the part that guards a Teredo client.
     trouble_is_clients: bool,
-    /// The other rules were looked at.
+    /// The other rules were examined.
     looked: bool,
     /// How nft lists the table; `None`: it did not tell.
     listing: Option<String>,

@@ -115,7 +115,7 @@ impl Gateway {
                         answer,
                     })
                 };
-                // A worker that has too many requests is looked at the next time.
+                // A worker that has too many requests is examined the next time.
                 let Ok(page) = self.ask(worker, dump).await else { continue };
                 last.next[worker] = page.next.unwrap_or_default();
                 sample.add(&page.rows);

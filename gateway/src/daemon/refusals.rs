@@ -1,7 +1,7 @@
 //! Subscribers that were refused sessions or bindings because of their limits or shares, for the event log: a record of each in a minute at
 //! most, with the number of refusals. So a subscriber that is refused often cannot fill the log.
 //!
-//! All subscribers are looked at, page by page. Only those that have had a record are remembered, as long as they exist: 256 more with each
+//! All subscribers are examined, page by page. Only those that have had a record are remembered, as long as they exist: 256 more with each
 //! look at most.
 
 use crate::worker::Position;

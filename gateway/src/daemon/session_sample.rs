@@ -15,7 +15,7 @@ pub(super) const PARTS: u32 = 64;
 const RECENT: Duration = Duration::from_secs(60);
 /// An answer takes this long, perhaps.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Destinations of sessions whose routes are looked at.
+/// Destinations of sessions whose routes are examined.
 const DESTINATIONS: usize = 8;
 
 /// The sample of a mechanism.

@@ -24,7 +24,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often this host's addresses are looked at, and missing sockets opened.
+/// How often this host's addresses are examined, and missing sockets opened.
 const LOOK: Duration = Duration::from_secs(1);
 /// Length of the longest prefix that a site gets (RFC 6177 §2): shorter ones are not a network of this host alone.
 const SITE: u8 = 48;

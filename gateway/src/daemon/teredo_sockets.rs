@@ -200,7 +200,7 @@ mod tests {
         };
         (0..100).for_each(|_| send(&sockets, 0, b"bubble"));
         send(&sockets, 1, b"answer");
-        // The runtime has not looked at the sockets yet.
+        // The runtime has not examined the sockets yet.
         for (_, socket) in &sockets.others {
             socket.receives.readable().await.unwrap();
         }

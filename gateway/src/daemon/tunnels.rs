@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::MissedTickBehavior;
 
-/// How often this host's addresses are looked at.
+/// How often this host's addresses are examined.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The tunnels of a gateway.

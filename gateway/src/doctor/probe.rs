@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(400);
 const BUDGET: Duration = Duration::from_secs(6);
 const SHORT: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_millis(5);
-/// The most packets that are looked at.
+/// The most packets that are examined.
 const MOST: usize = 64;
 /// The most octets of the kernel's trace that are read.
 const MOST_TEXT: u64 = 16 << 20;

@@ -69,7 +69,7 @@ fn quota<'q>(quotas: &'q [Quota], translator: &str) -> Option<(u32, &'q Quota)> 
     (1..).zip(quotas).find(|(_, quota)| *quota.translator == *translator)
 }
 
-/// Packets were dropped because something is used up. The limit is that of all translators together: the event does not say which one it was.
+/// Packets were dropped because something is exhausted. The limit is that of all translators together: the event does not say which one it was.
 fn limit(reason: &str, quotas: &[Quota], octets: &mut Vec<u8>) -> Option<Template> {
     let is = |wanted: DropReason| reason == wanted.name();
     if is(DropReason::PortPoolEmpty) {

@@ -127,7 +127,7 @@ impl Listing {
         self.under_way.as_ref().is_some_and(|under_way| under_way.first.is_some())
     }
 
-    /// One begins; its first records. `records`: those taken since rings were looked at before. The first one has begun already.
+    /// One begins; its first records. `records`: those taken since rings were examined before. The first one has begun already.
     pub(super) fn begin(&mut self, micros: u64, records: &[Record]) -> Vec<Record> {
         (self.last, self.full) = (Instant::now(), 0);
         if self.is_first() {

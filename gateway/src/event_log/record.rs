@@ -48,7 +48,7 @@ pub(super) enum Event {
     Stepped(i64),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
-    /// Something is used up, or nearly.
+    /// Something is exhausted, or nearly.
     Notice(Notice),
 }
 

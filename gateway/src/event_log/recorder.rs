@@ -176,7 +176,7 @@ impl EventLog {
         self.tell_of_limits(Event::Limit(reason.into(), packets));
     }
 
-    /// Something is used up, or nearly.
+    /// Something is exhausted, or nearly.
     pub fn notice(&self, notice: Notice) {
         self.tell_of_limits(Event::Notice(notice));
     }

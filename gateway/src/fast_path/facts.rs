@@ -46,7 +46,7 @@ pub struct Facts {
     pub interfaces: Vec<Interface>,
 }
 
-/// What is looked at.
+/// What is examined.
 pub(super) struct View<'v> {
     pub links: &'v [Link],
     pub features: &'v Features,

@@ -197,7 +197,7 @@ impl Host {
         Ok(record.found_device().is_some())
     }
 
-    /// Makes the device's settings and the host's. Those of a device that was `found` are put back at the end.
+    /// Makes the device's settings and the host's. Those of a device that was `found` are restored at the end.
     fn make_settings(
         &mut self,
         of_device: &[Setting],

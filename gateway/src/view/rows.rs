@@ -75,7 +75,7 @@ pub struct ReloadRow {
     pub sessions: u64,
     /// Those that continue.
     pub sessions_kept: u64,
-    /// Only the DNS64 is another one: the process, its sessions and its connections went on.
+    /// Only the DNS64 is another one: the process, its sessions and its connections continued.
     #[serde(default)]
     pub in_process: bool,
 }
@@ -508,6 +508,6 @@ pub struct Leaving {
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub error: String,
 }

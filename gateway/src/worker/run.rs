@@ -36,7 +36,7 @@ pub struct Worker<L, T> {
     blocks: BlockExchange,
     dumps: Dumps,
     inlets: Inlets,
-    /// Turns until the inlets are looked at.
+    /// Turns until the inlets are examined.
     until_inlets: u8,
     /// What inlets counted that are closed.
     closed: LinkCounters,

@@ -62,7 +62,7 @@ pub trait Translator: Send + 'static {
     fn subscribers(&mut self, scan: Scan<'_>, rows: &mut Vec<SubscriberEntry>) -> Option<Position>;
     /// What has changed in a mechanism's dynamic pool since the last call.
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
-    /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
+    /// Hosts of a mechanism's dynamic pool, from a place on, and where to continue; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
     /// What is left at addresses that stateful mechanisms drain, each with its mechanism: a part of it from a position on, and where to
     /// continue.

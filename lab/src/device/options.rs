@@ -16,7 +16,7 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Makes them the process' own, before any device is looked at.
+    /// Makes them the process' own, before any device is examined.
     ///
     /// # Errors
     /// One is not written as it should be.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Clients that are there before the memory is looked at: what is needed for any number of them.
+/// Clients that are there before the memory is examined: what is needed for any number of them.
 const FIRST: u32 = 100;
 /// Files that this process and the gateway have open in addition to the connections.
 const OTHER_FILES: u64 = 200;

@@ -48,7 +48,7 @@ impl Console {
         &self.control
     }
 
-    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` goes on.
+    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` continues.
     ///
     /// # Errors
     /// The guest is gone, or the script does not end.

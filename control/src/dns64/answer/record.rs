@@ -2,7 +2,7 @@
 
 use crate::dns64::name::{Name, expand_within, measure};
 
-/// Types that are looked at (IANA's registry of DNS parameters).
+/// Types that are examined (IANA's registry of DNS parameters).
 pub mod rtype {
     #![allow(missing_docs, reason = "the names are the registry's")]
     pub const A: u16 = 1;

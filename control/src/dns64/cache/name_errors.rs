@@ -60,7 +60,7 @@ impl NameErrors {
         set[place.unwrap_or(self.turn)] = note;
     }
 
-    /// Under which questions the names above this question's may have been denied, the nearest first. The answers are to be looked at.
+    /// Under which questions the names above this question's may have been denied, the nearest first. The answers are to be examined.
     pub fn above<'k>(&'k self, key: &'k Key) -> impl Iterator<Item = Key> + 'k {
         let is_of_interest = !self.notes.is_empty() && key.qclass() == IN && !key.checking_disabled();
         let above = labels(key.name()).skip(1).filter(move |_| is_of_interest);

@@ -15,10 +15,10 @@ const BLOCK: usize = 468;
 /// RFC 8914 §2: the option's code.
 const EXTENDED_ERROR: u16 = 15;
 
-/// What is withheld here may be given out as soon as the rules change, so "no" is believed no longer, in seconds.
+/// Maximum TTL in seconds of negative answers that follow from rules: the rules may change.
 const OWN_NO: u32 = 60;
 
-/// The mailbox of zones that nobody looks after (RFC 6303 §3).
+/// The mailbox of locally served zones (RFC 6303 §3).
 const NOBODY_INVALID: &[u8] = b"\x06nobody\x07invalid\x00";
 
 /// RFC 8914 §4.1: the code for errors without a specific code.

@@ -81,7 +81,7 @@ impl Policy {
         self.makes_none
     }
 
-    /// Whether nothing is excluded, so that no AAAA record needs to be looked at.
+    /// Whether nothing is excluded, so that no AAAA record needs to be examined.
     pub(in crate::dns64) fn excludes_nothing(&self) -> bool {
         self.exclude.is_empty()
     }

@@ -98,7 +98,7 @@ impl Responder {
         }
     }
 
-    /// An entry as it is, without what counts as absent.
+    /// An entry without records that count as absent.
     pub(super) fn pass_on(
         &self,
         case: &QueryContext<'_>,

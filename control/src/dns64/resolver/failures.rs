@@ -29,7 +29,7 @@ pub(super) struct Failed {
     pub why: &'static str,
 }
 
-/// The failures of late. Their places are shared out: who has its share notes no further ones, and nobody's are displaced.
+/// Recent failures. Their places are shared: a client with its share stores no more, and no entries of others are displaced.
 #[derive(Debug)]
 pub(super) struct Failures {
     by_key: HashMap<Key, (Failed, Place), FixedState>,

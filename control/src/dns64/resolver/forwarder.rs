@@ -46,7 +46,7 @@ pub struct Resolver<T, V = Validator> {
     pub(super) answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
     /// Where they are written.
     pub(super) sheet: Vec<u8>,
-    /// Queries that are to be looked at again.
+    /// Queries that are to be examined again.
     pub(super) woken: VecDeque<Waiter>,
     pub(super) counters: Counters,
     pub(super) wall: WallClock,
@@ -118,7 +118,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Makes its own secrets for cookies from another seed, which all threads of a server have, and the next process; nobody else may know it.
+    /// Makes its own secrets for cookies from another seed, which all threads of a server have, and the next process. It must be secret.
     #[must_use]
     pub fn with_cookie_seed(mut self, seed: CookieSecret) -> Self {
         self.own_secrets = OwnSecrets::new(seed);
@@ -244,7 +244,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         met
     }
 
-    /// When a query that waits is looked at again at the latest, after its arrival.
+    /// When a query that waits is examined again at the latest, after its arrival.
     fn alarms(&self) -> [Duration; 3] {
         let settings = &self.responder.settings;
         let patience = settings.stale.map_or(AAAA_PATIENCE, |stale| stale.patience);
@@ -284,7 +284,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.cookie_secrets = secrets_of(&self.responder.settings, self.own_secrets, seconds);
     }
 
-    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found again.
+    /// Changes the trust anchors (RFC 5011): results of the old ones must be validated again.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
         self.responder.settings.dnssec.anchors.clone_from(&anchors);
         self.woken.extend(self.validations.give_up_all());
@@ -374,7 +374,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// A query that waits is looked at again.
+    /// A query that waits is examined again.
     fn look_again(&mut self, now: Instant, waiter: Waiter) {
         let Some(waiting) = self.waiting.look(waiter) else { return };
         waiting.looks += 1;
@@ -429,7 +429,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
     fn find_out(&mut self, now: Instant, waiter: Waiter, needs: &[Need]) {
         let payer = self.waiting.payer(waiter);
         for (at, need) in needs.iter().enumerate() {
-            // What is only likely to be needed does not fail the query for want of a share, and does not double what a dead name costs.
+            // What is only likely to be needed does not fail the query for lack of a share, and does not double what a dead name costs.
             let name = need.key.name();
             if at > 0 && (self.upstreams.is_slow(now, name) || self.refusal(now, need, payer).is_some()) {
                 return;

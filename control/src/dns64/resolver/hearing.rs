@@ -174,7 +174,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.wake(now, lookup);
     }
 
-    /// Counts a lookup that was refused for this reason, if it was for want of a share.
+    /// Counts a lookup that was refused for this reason, if it was for lack of a share.
     pub(super) fn count_refused(&mut self, why: Exhausted) {
         match why {
             Exhausted::NoShare => self.counters.upstream_queries_refused += 1,
@@ -191,8 +191,8 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Those of a payer have no share; the others are looked at again. Another host of the same subscriber, and the same host with a proven address,
-    /// may have a share where this payer has none: each is refused by its own.
+    /// Those of a payer have no share; the others are examined again. Another host of the same subscriber, and the same host with a proven
+    /// address, may have a share where this payer has none: each is refused by its own.
     pub(super) fn turn_away_those_of(
         &mut self,
         now: Instant,

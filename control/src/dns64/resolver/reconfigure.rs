@@ -75,7 +75,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         forgotten
     }
 
-    /// Lookups that would be others now are given up, and who waits for them is looked at again.
+    /// Lookups that would be others now are given up, and who waits for them is examined again.
     fn begin_lookups_again(&mut self, moves: &Moves, all: bool) {
         let mut others: Vec<Number> = Vec::new();
         for (number, lookup) in self.lookups.iter_mut() {

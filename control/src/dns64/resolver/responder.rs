@@ -76,14 +76,14 @@ impl Evaluation {
     }
 }
 
-/// A query that is looked at.
+/// A query that is examined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryContext<'q> {
     /// What is asked.
     pub query: &'q Query<'q>,
     /// By whom.
     pub client: IpAddr,
-    /// When it is looked at.
+    /// When it is examined.
     pub now: Instant,
     /// When it came.
     pub since: Instant,
@@ -147,7 +147,7 @@ impl<'q> QueryContext<'q> {
         self.cookie.is_some() && !self.proven
     }
 
-    /// CD=1 and DO=1: the client validates by itself and gets what the upstream said, nothing made and nothing left out (RFC 6147 §5.5 case 3).
+    /// CD=1 and DO=1: the client validates itself and gets the upstream's answer unchanged (RFC 6147 §5.5 case 3).
     pub(super) fn is_untouched(&self) -> bool {
         self.query.checking_disabled && self.query.dnssec_ok()
     }

@@ -153,7 +153,7 @@ impl Responder {
         self.synthesise(case, key, (basis, ruling), out)
     }
 
-    /// Whether a client that wants proofs gets those, and nothing that is made.
+    /// Whether a client with DO gets proofs instead of synthesised records.
     pub(super) fn passes_proofs_on(&self, case: &QueryContext<'_>, security: Security) -> bool {
         let wants = case.query.dnssec_ok() && !case.query.checking_disabled;
         wants && self.settings.dnssec.dnssec_ok == DnssecOk::PassOn && security == Security::Secure
@@ -220,7 +220,7 @@ impl Responder {
             Basis::NoData { aaaa, .. } => (stale || aaaa.stale, Some(aaaa.answer.security())),
             Basis::Excluded | Basis::Failed | Basis::Rule => (stale, None),
         };
-        // What is stale has a TTL of its own (RFC 8767 §4).
+        // Stale records have a separate TTL (RFC 8767 §4).
         let bound = self.bound(basis).filter(|_| !stale);
         let shown = self.shows_authenticity(case);
         let is_secure = other == Some(Security::Secure) && answer.security() == Security::Secure;

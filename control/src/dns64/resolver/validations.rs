@@ -22,10 +22,10 @@ const MOST: usize = 1_024;
 /// about 0.1 ms.
 const CHECKS: (u32, u32) = (2_000, 2_000);
 
-/// Subscribers that are looked at when one is to be let in.
+/// Maximum number of subscribers that are examined to admit one.
 const MOST_ASKED: usize = 8;
 
-/// Who waits outside is looked at again after this time: tokens come with it.
+/// Waiting queries are examined again after this time: by then there are new tokens.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// An entry that is being validated.
@@ -86,7 +86,7 @@ impl<V: Validate> Validations<V> {
         self.validator.forget();
     }
 
-    /// Whose want of a share a verdict comes from, if it does.
+    /// The payer without a share that caused a verdict, if one did.
     pub(super) fn refused_for(&self, verdict: &Verdict) -> Option<Payer> {
         let blamed = verdict.blamed.as_ref().filter(|_| verdict.security == Security::Indeterminate)?;
         self.refused.iter().find(|(lookup, _)| lookup == blamed).map(|(_, payer)| *payer)
@@ -193,7 +193,7 @@ impl<V: Validate> Validations<V> {
         self.end(number)
     }
 
-    /// Gives up all. Who waited is to be looked at again.
+    /// Abandons all. Waiting queries must be examined again.
     pub(super) fn give_up_all(&mut self) -> Vec<Waiter> {
         let mut waiters = self.outside.drain();
         self.look_at = None;

@@ -1,4 +1,4 @@
-//! Clients' queries that wait for something, each with the times at which it is looked at again.
+//! Clients' queries that wait for something, each with the times at which it is examined again.
 
 use super::super::ask::Asker;
 use super::super::shares::{Payer, Place, Shares};
@@ -23,7 +23,7 @@ pub(super) struct Waiting<T> {
     pub query: Box<[u8]>,
     /// When.
     pub since: Instant,
-    /// How often it was looked at; a bound against going round in a circle.
+    /// How often it was examined; a limit against endless loops.
     pub looks: u8,
 }
 
@@ -58,7 +58,7 @@ impl<T> WaitingRoom<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Lets a query in, to be looked at again after each of the times at the latest; `None`: its payer has no share left.
+    /// Admits a query, to be examined again after each of the times at the latest; `None`: its payer has its share.
     pub(super) fn admit(&mut self, waiting: Waiting<T>, payer: Payer, alarms: &[Duration]) -> Option<Waiter> {
         let paid = self.shares.admit(payer).ok()?;
         let place = self.free.pop().unwrap_or_else(|| {
@@ -110,7 +110,7 @@ impl<T> WaitingRoom<T> {
         Some(waiting)
     }
 
-    /// When the next is to be looked at.
+    /// When the next is to be examined.
     pub(super) fn next_alarm(&mut self) -> Option<Instant> {
         while let Some(Reverse((at, waiter))) = self.alarms.peek().copied() {
             if self.look(waiter).is_some() {
@@ -121,7 +121,7 @@ impl<T> WaitingRoom<T> {
         None
     }
 
-    /// The next that is to be looked at, the time having come.
+    /// The next that is to be examined, the time having come.
     pub(super) fn alarmed(&mut self, now: Instant) -> Option<Waiter> {
         self.next_alarm().filter(|at| *at <= now)?;
         self.alarms.pop().map(|Reverse((_, waiter))| waiter)

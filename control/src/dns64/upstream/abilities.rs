@@ -3,10 +3,10 @@
 use crate::Instant;
 use core::time::Duration;
 
-/// What was found out is believed for so long, then looked at again: servers are replaced.
+/// How long a detected ability is assumed before it is tested again: servers are replaced.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// That an upstream does not know EDNS is believed for less: there is no DNSSEC without it.
+/// The same for missing EDNS support, shorter: there is no DNSSEC without it.
 const EDNS_REMEMBERED: Duration = Duration::from_secs(900);
 
 /// The number of questions in a row that must be refused with EDNS and answered without.

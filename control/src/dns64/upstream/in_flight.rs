@@ -22,7 +22,7 @@ pub(super) enum End {
     Waiting,
     /// Its time has passed; a late reply is still welcome.
     Silent,
-    /// It could not be sent for want of room here.
+    /// It could not be sent for lack of room here.
     NoRoom,
     /// It said something that is not an answer.
     Failed,

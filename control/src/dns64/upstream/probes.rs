@@ -21,7 +21,7 @@ const EXPLORED: u32 = 32;
 /// A copy of a question is waited for so long.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// TYPE NS (RFC 1035 §3.2.2), which every server has at hand for its zone.
+/// TYPE NS (RFC 1035 §3.2.2), which every server has for its zone.
 const NS: u16 = 2;
 
 impl Upstreams {

@@ -48,7 +48,7 @@ impl<'n> Question<'n> {
     }
 }
 
-/// A reply that is believed: it is of the upstream that was asked, to the question that was asked, and its records can be read to the end.
+/// An accepted reply: it came from the queried upstream, answers the question, and its records can be parsed to the end.
 /// Its RCODE is a failure's (SERVFAIL, REFUSED …) only if no upstream said anything better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {

@@ -58,8 +58,8 @@ impl Upstreams {
         );
     }
 
-    /// The right reply but for the case of the name: either a forgery, or the upstream does not keep the case. A stream tells, and the datagram
-    /// with the right case may still come.
+    /// The right reply except for the case of the name: either a forgery, or the upstream does not keep the case. A query over a stream
+    /// shows which, and the datagram with the right case may still come.
     fn other_case(&mut self, now: Instant, exchange: u64) {
         let Some(open) = self.exchanges.find(exchange) else { return };
         let (owner, upstream) = (open.owner, open.upstream);
@@ -76,7 +76,7 @@ impl Upstreams {
         }
     }
 
-    /// What a reply that is believed says of its upstream.
+    /// What an accepted reply shows about its upstream.
     fn believed(&mut self, now: Instant, open: &Open, verdict: Verdict) {
         let upstream = open.upstream;
         let peer = &mut self.peers[upstream];
@@ -126,7 +126,7 @@ impl Upstreams {
         }
     }
 
-    /// A zone's names are replied to, or an upstream gave up on one after it had asked in vain itself.
+    /// The upstreams reply for names of the zone, or an upstream reported failure after its own timeout.
     fn learn_of_zone(&mut self, now: Instant, open: &Open, verdict: Verdict, number: u64) {
         if self.zone_health.is_empty() && verdict != Verdict::Failed {
             return;
@@ -142,7 +142,7 @@ impl Upstreams {
         }
     }
 
-    /// What a reply that is believed says of its question.
+    /// What an accepted reply says about its question.
     fn conclude(&mut self, now: Instant, open: &Open, verdict: Verdict, message: &[u8], of: (u64, usize)) {
         let (number, at) = of;
         let Some(asked) = self.asked.find_mut(number) else { return };

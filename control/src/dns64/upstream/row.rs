@@ -25,7 +25,7 @@ pub struct Row {
     pub open: usize,
     /// Questions put to it, probes included.
     pub asked: u64,
-    /// Replies that were believed, whatever they said.
+    /// Accepted replies, whatever their contents.
     pub replies: u64,
     /// Of these, such as were of no use: SERVFAIL, REFUSED, FORMERR, NOTIMP, referrals, malformed ones.
     pub failed: u64,

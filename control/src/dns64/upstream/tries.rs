@@ -57,7 +57,7 @@ impl Upstreams {
         }
     }
 
-    /// A question is put to nobody, and waits for a late reply.
+    /// A question is not sent to another upstream, and waits for a late reply.
     fn wait(&mut self, now: Instant, number: u64) {
         let Some(asked) = self.asked.find_mut(number) else { return };
         let is_silent = asked.since + SILENT;
@@ -183,7 +183,8 @@ impl Upstreams {
         }
     }
 
-    /// A zone learns of a question that had no reply of any upstream, those that answer nobody aside; how it is then.
+    /// Counts a question that no upstream replied to for its zone, except upstreams that do not reply at all. Returns the state of the
+    /// zone.
     fn tell_zone(&mut self, now: Instant, number: u64) -> ZoneState {
         let Some(asked) = self.asked.find_mut(number) else { return ZoneState::Healthy };
         let question = asked.question();

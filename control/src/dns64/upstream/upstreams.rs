@@ -69,8 +69,8 @@ impl Upstreams {
         }
     }
 
-    /// Why a question of this payer would not be put to an upstream; `None`: it would be. In a failing zone, who holds more than a few places
-    /// has few of the open questions; for others there is no limit, so that nobody loses names to those who ask for dead ones next to them.
+    /// Why a question of this payer would not be put to an upstream; `None`: it would be. In a failing zone, who holds more than a few
+    /// places has few of the open questions; for others there is no limit, so that they are not affected by clients that query dead names.
     #[must_use]
     pub fn refusal(&self, now: Instant, name: &[u8], payer: Payer) -> Option<Exhausted> {
         if !self.shares.has_room(payer) {

@@ -33,7 +33,7 @@ const FAILING: u16 = 8 * WHOLE;
 const MOST_OPEN: u16 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Silences are believed for so long (RFC 9520 §3.2: at most 5 min).
+/// How long timeouts are remembered (RFC 9520 §3.2: at most 5 min).
 const REMEMBERED: Duration = Duration::from_secs(300);
 
 /// Room for 8,192 zones, 32 octets each.

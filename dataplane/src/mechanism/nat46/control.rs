@@ -364,8 +364,8 @@ impl Control {
         slot.is_some()
     }
 
-    /// The address of a mapping of an earlier process, which cannot go on, represents no server until it is free. The record says so to the
-    /// processes to come, of whatever pool they are.
+    /// The address of a mapping of an earlier process, which cannot continue, represents no server until it is free. The record says so to
+    /// the processes to come, of whatever pool they are.
     pub(super) fn let_rest(&mut self, mapping: &Mapping, now: u32, table: &Table<'_>) {
         let number = table.number(mapping.address).filter(|number| table.settings.gives(*number));
         if let Some(number) = number {

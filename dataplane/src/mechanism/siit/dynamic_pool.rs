@@ -411,7 +411,7 @@ impl DynamicPool {
         })
     }
 
-    /// Some hosts: those in the `limit` places from `cursor` on, and where to go on; begin at 0, end at `None`. Between
+    /// Some hosts: those in the `limit` places from `cursor` on, and where to continue; begin at 0, end at `None`. Between
     /// calls hosts may come and go.
     pub fn hosts_from(&self, cursor: u32, limit: u32, wall: WallClock) -> (Vec<HostRow>, Option<u32>) {
         let end = cursor.saturating_add(limit).min(self.hosts.len());

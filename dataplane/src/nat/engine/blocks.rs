@@ -75,7 +75,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.block_counts()
     }
 
-    /// The port blocks of addresses from a place on, at most `most` addresses, and where to go on.
+    /// The port blocks of addresses from a place on, at most `most` addresses, and where to continue.
     pub(crate) fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
         self.tables.bindings.address_blocks(from, most)
     }

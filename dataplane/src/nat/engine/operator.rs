@@ -18,7 +18,7 @@ use core::time::Duration;
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 impl<I: InsideKey> Engine<I> {
-    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
+    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to continue from;
     /// `None`: the end. Sessions created or ended meanwhile may be missing.
     pub fn sessions(
         &self,

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 const ROOM: usize = 4_096;
 /// How often a question is sent again after its connection was closed.
 const REPEATS: u8 = 4;
-/// Hosts of a subscriber that are looked at for one that has room.
+/// Hosts of a subscriber that are examined for one that has room.
 const HOSTS: usize = 8;
 
 /// A question, how often it was sent, and its slot while it is on its way.

@@ -63,7 +63,7 @@ impl LeaseBook {
         self.disks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time passes: leases end, and files are looked at.
+    /// Time passes: leases end, and files are examined.
     pub(in crate::daemon) fn tick(&self) {
         let wall = self.clock.wall();
         self.all().iter_mut().for_each(|one| one.tick(wall));

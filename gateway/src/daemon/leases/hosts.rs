@@ -28,7 +28,7 @@ use std::time::Duration;
 const WAITING: usize = 64;
 /// How long they wait.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the socket is looked at while an answer is awaited.
+/// How often the socket is examined while an answer is awaited.
 const AWAITING: Duration = Duration::from_millis(5);
 
 /// From when on a server that was asked is silent: two queries are lost by then.

@@ -55,7 +55,7 @@ impl Maps for Later {
 }
 
 /// Preloads programs while another process still runs the gateway. `None`: the configuration has no fast path that could be
-/// gone on with, or what is wrong will be told at the start.
+/// continued with, or errors are reported at the start.
 pub(in crate::daemon) async fn load_ahead(
     config: &Config,
     seed: [u64; 2],

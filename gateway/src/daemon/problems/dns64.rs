@@ -2,7 +2,7 @@
 
 use crate::view::{Dns64Row, ProblemKind, ProblemRow};
 
-/// From this many queries a second on, those that are refused for want of room are not a coincidence.
+/// From this many queries a second on, those that are refused for lack of room are not a coincidence.
 const OVERLOADED: f64 = 1.0;
 
 /// Upstreams of the DNS64 that do not answer.

@@ -5,7 +5,7 @@ use crate::event_log::record::{Event, Record};
 use crate::event_log::search::Log;
 use std::io;
 
-/// Times at which the clock was set that are looked at, before a time and after it.
+/// Times at which the clock was set that are examined, before a time and after it.
 const MOST_STEPS: usize = 8;
 /// A clock that was set less than this before or after is a reason for doubt, in microseconds.
 const NEAR: u64 = 2_000_000;

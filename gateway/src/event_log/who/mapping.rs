@@ -8,7 +8,7 @@ use sixway_wire::Endpoint4;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Translators whose records of a time are looked at: more than there may be of NAT64s, NAT44s and realms together.
+/// Translators whose records of a time are examined: more than there may be of NAT64s, NAT44s and realms together.
 const MOST_TRANSLATORS: usize = 192;
 /// Processes through which the beginning of a mapping is followed back.
 const MOST_PROCESSES: usize = 64;

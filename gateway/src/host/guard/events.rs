@@ -1,5 +1,5 @@
 //! The kernel's notifications of changes that may concern the gateway's configuration. They are read once in a second, so that a flood
-//! of routes costs little; if some were lost, everything is suspect. What is suspect is looked at before anything is restored.
+//! of routes costs little; if some were lost, everything is suspect. What is suspect is examined before anything is restored.
 
 use super::tc_filters::TcFilters;
 use nix::errno::Errno;

@@ -65,7 +65,7 @@ pub(super) fn leftovers_among(
     for path in states(directory) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
         if !path.exists() {
-            // It held settings alone, which were put back with those of one before.
+            // It held settings alone, which were restored with those of one before.
             continue;
         }
         done.push((name.to_owned(), clear(directory, &path, name, may_exist)));

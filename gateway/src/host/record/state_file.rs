@@ -43,7 +43,7 @@ pub struct Record {
 
 impl Record {
     /// Takes the state file of the gateway `name` in `directory`, which is made if need be. What a gateway of this name left
-    /// behind is put back first; kernel settings are taken over if another gateway of this network namespace runs.
+    /// behind is restored first; kernel settings are taken over if another gateway of this network namespace runs.
     ///
     /// # Errors
     /// Such a gateway runs, or a file operation failed.

@@ -144,7 +144,7 @@ fn start((middle, rows): Plan) -> Result<Vec<Row>> {
     Ok(ready)
 }
 
-/// Measures all that can run here. The row with many flows is handed out, to be looked at further.
+/// Measures all that can run here. The row with many flows is handed out, to be examined further.
 pub fn run(options: &Options, time: Duration) -> Result<(Section, Option<Column>)> {
     let mut skipped = Vec::new();
     let mut rows = Vec::new();

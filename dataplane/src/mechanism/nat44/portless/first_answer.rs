@@ -7,7 +7,7 @@
 //!                        └── another one may follow ──┘        unanswered: it may not wait again for REST
 //! ```
 //!
-//! New packets of a host that waits do not prolong its time, so a host that nobody answers keeps others out for a part of the time only.
+//! New packets of a host that waits do not prolong its time, so a host without answers blocks others only for a part of the time.
 
 use super::tuple::Seen;
 use crate::instant::Instant;
@@ -31,7 +31,7 @@ struct Waiting {
     inside: Ipv4Addr,
     slot: u32,
     since: Instant,
-    /// Whether another host may follow at any time: an answer came, or it only waits as long as nobody else does.
+    /// Whether another host may follow at any time: an answer came, or it only waits as long as no other host does.
     yields: bool,
 }
 

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
-/// Slots that are looked at in a step of counting what is left.
+/// Slots that are examined in a step of counting what is left.
 const LOOKED_AT: u32 = 4_096;
 
 /// A packet as it is decided on.

@@ -68,7 +68,7 @@ pub(super) struct Table {
     /// Sessions whose inbound ids are not known; of those that are seen alike only one.
     waiting: FirstAnswers,
     due: BTreeSet<(Instant, u32)>,
-    /// What has begun and ended, for a log; `None`: nobody keeps one.
+    /// Events, for a log; `None`: there is no log.
     events: Option<Vec<NatEvent>>,
 }
 
@@ -298,7 +298,7 @@ impl Table {
         session.octets[direction as usize] += u64::from(octets);
     }
 
-    /// A session sends whose inbound ids are not confirmed: it waits for the answers that nobody else waits for.
+    /// A session sends whose inbound ids are not confirmed: it waits for the answers that no other host waits for.
     pub(super) fn wait_again(&mut self, slot: u32, now: Instant) {
         let Some(Session { inside, seen, received, .. }) =
             self.sessions.get(slot as usize).and_then(Option::as_ref)
