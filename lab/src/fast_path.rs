@@ -1,4 +1,5 @@
-//! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and what it carried is added up.
+//! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and the packets that it forwarded are
+//! added up.
 
 use crate::failure::{Failure, Result};
 

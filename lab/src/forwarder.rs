@@ -1,5 +1,5 @@
-//! What is in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so that they can be
-//! measured in turn.
+//! The forwarder in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so
+//! that they can be measured in turn.
 
 use crate::failure::{Failure, Result};
 use crate::gateway::run_sixway;

@@ -1,4 +1,4 @@
-//! What a host has of addresses, routes, rules, packet filters and settings: the same before and after shows that nothing is left.
+//! The addresses, routes, rules, packet filters and settings of a host: if they are the same before and after, nothing was left behind.
 
 use crate::failure::Result;
 use crate::namespace::{Namespace, command};

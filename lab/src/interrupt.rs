@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP become a flag, which every wait of the lab looks at: so the guards clean up in every case.
+//! Ctrl-C, SIGTERM and SIGHUP set a flag, which every wait of the lab checks, so that the guards clean up in every case.
 
 use crate::failure::{Asking as _, Failure, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

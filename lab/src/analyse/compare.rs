@@ -1,4 +1,4 @@
-//! Two runs compared: the same cells, by their repetitions.
+//! Comparison of two runs: the same cells, by their repetitions.
 
 use super::ratio::{Bearing, Ratio};
 use super::series::Group;

@@ -1,4 +1,4 @@
-//! A network as it is drawn: hosts in a grid, and links between them.
+//! The drawing of a network: hosts in a grid, and links between them.
 
 /// A network. It is drawn from left to right, and from top to bottom on a narrow screen.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Ratios of two devices in the same rounds, and whether the noise bears them. No other code divides a measured figure by another one.
+//! Ratios of two devices in the same rounds, and whether they exceed the noise. No other code divides a measured figure by another one.
 
 use super::statistics::estimate;
 

@@ -1,4 +1,4 @@
-//! Nobody outside reaches a host of the LAN unasked.
+//! Hosts outside cannot open connections to a host of the LAN.
 
 use super::faults::Faults;
 use crate::failure::{Asking as _, Failure, Result};

@@ -1,4 +1,4 @@
-//! A host asks for a mapping, by which it is reached from outside.
+//! A host requests a mapping, and is reached from outside through it.
 
 use super::faults::Faults;
 use super::kept_out::connects;

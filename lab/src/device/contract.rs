@@ -1,4 +1,4 @@
-//! What every device under test offers.
+//! The interface of a device under test.
 
 use super::card::Card;
 use super::place::Place;

@@ -1,4 +1,4 @@
-//! What must be there for a device or an experiment.
+//! The requirements of a device or an experiment.
 
 use crate::programs;
 use crate::results::Machine;

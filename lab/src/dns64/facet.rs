@@ -1,4 +1,4 @@
-//! What two answers to the same question are compared by.
+//! The properties by which two answers to the same question are compared.
 
 use super::expected::Expected;
 use super::query::Reply;

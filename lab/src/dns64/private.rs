@@ -1,5 +1,5 @@
-//! Clients of private DNS that have asked once and are idle, over TLS (RFC 7858) or HTTPS (RFC 8484): what do they cost the gateway, and does the next
-//! one still get an answer? Each is a subscriber of its own.
+//! Clients of private DNS that have asked once and are idle, over TLS (RFC 7858) or HTTPS (RFC 8484): their cost for the gateway, and
+//! whether the next one still gets an answer. Each is a separate subscriber.
 
 use super::crowding::query;
 use super::half_silent::{HalfSilent, good_name};

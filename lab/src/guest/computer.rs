@@ -1,5 +1,5 @@
-//! A computer that boots an image: its firmware, its boot loader and its whole system are the image's. The lab sees what a user sees, the
-//! serial line, and what the network sees.
+//! A computer that boots an image: its firmware, its boot loader and its whole system come from the image. The lab sees what a user sees,
+//! the serial line, and what the network sees.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;

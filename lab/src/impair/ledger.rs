@@ -1,4 +1,4 @@
-//! What was done to packets.
+//! The counts of impaired packets.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::{Histogram, histogram};

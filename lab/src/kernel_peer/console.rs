@@ -1,4 +1,4 @@
-//! Orders to a guest: a script in a folder that both see, and a line with its number on the guest's console; what comes of it are files.
+//! Commands to a guest: a script in a shared folder, and a line with its number on the guest's console; its results are files.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;

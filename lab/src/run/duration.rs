@@ -1,4 +1,4 @@
-//! Durations as people say them.
+//! Durations in readable form.
 
 /// Seconds, minutes or hours; what is less than nothing is nothing.
 pub(super) fn duration(seconds: f64) -> String {

@@ -1,4 +1,4 @@
-//! One row of the small packets' table: who sends what through which scene; and how it is measured.
+//! One row of the small packets' table: the sender, the packets, the scene, and the measurement.
 
 use super::content::Content;
 use super::scene::Scene;

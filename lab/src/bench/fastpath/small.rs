@@ -1,4 +1,4 @@
-//! Small packets: as many as one core can make, receive, forward and count.
+//! Small packets: as many as one core can generate, receive, forward and count.
 
 use super::column::Column;
 use super::compared::{ALONE, COLD, Goal, KERNEL, MASQUERADE, Measured, SHARING_TAYGA, TAYGA, WARM, figures};

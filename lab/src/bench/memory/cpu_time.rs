@@ -1,4 +1,4 @@
-//! How long work takes, as far as this thread had the CPU.
+//! The CPU time of this thread for a piece of work.
 
 use crate::failure::{Asking as _, Result};
 use nix::sys::resource::{UsageWho, getrusage};

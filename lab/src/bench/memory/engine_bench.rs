@@ -1,4 +1,4 @@
-//! An engine, with the frames that it is given and its clock.
+//! An engine, with its input frames and its clock.
 
 use super::cpu_time::undisturbed;
 use super::yardstick::{Round, Yardstick};
