@@ -61,7 +61,7 @@ impl Remote {
 /// A configured tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfiguredTunnel {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     #[serde(flatten)]

@@ -25,7 +25,7 @@ use crate::value::Value;
 /// A tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct IpInIp {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     #[serde(serialize_with = "text::one")]

@@ -30,9 +30,9 @@ words_of! {
 /// An ISATAP interface, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Isatap {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the gateway is.
+    /// The gateway's role.
     #[serde(serialize_with = "word::serialize")]
     pub role: IsatapRole,
     /// This end.

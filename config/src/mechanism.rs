@@ -13,7 +13,7 @@ use crate::tunnel_context::TunnelContext;
 
 /// Such a mechanism.
 pub trait Mechanism {
-    /// What it is called.
+    /// Its name.
     fn name(&self) -> &str;
     /// What its engine is built from.
     fn engine(&self) -> MechanismConfig;

@@ -13,7 +13,7 @@ pub(crate) fn too_many(written: &[Reader], report: &mut Report) {
     }
 }
 
-/// What a mechanism is called that has no name.
+/// The default name of a mechanism.
 pub(crate) fn default_name(mechanism: &str, index: usize, count: usize) -> String {
     if count == 1 { mechanism.to_owned() } else { format!("{mechanism}-{}", index + 1) }
 }

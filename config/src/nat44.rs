@@ -29,7 +29,7 @@ use crate::word;
 /// A NAT44, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nat44 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Prefixes of the inside hosts.
     #[serde(serialize_with = "text::many")]
@@ -54,7 +54,7 @@ pub struct Nat44 {
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv4 address, at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
@@ -94,7 +94,7 @@ impl Nat44Timeouts {
     }
 }
 
-/// What a NAT44 is read with.
+/// The context for reading a NAT44.
 pub(crate) struct Nat44Context<'r, 'p> {
     pub device: Option<&'p str>,
     /// The number of the realm that it is of.

@@ -63,7 +63,7 @@ pub struct Nat46 {
     /// Names for which no mapping is created.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_names: Vec<Name>,
-    /// Who uses a mapping.
+    /// The clients of a mapping.
     #[serde(serialize_with = "word::serialize")]
     pub mappings: Sharing,
     /// The longest TTL of an answer.

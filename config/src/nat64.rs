@@ -45,7 +45,7 @@ words! {
 /// A NAT64, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nat64 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Pref64::/n.
     #[serde(serialize_with = "text::prefix")]
@@ -69,7 +69,7 @@ pub struct Nat64 {
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix6>,
     /// The choices of RFC 7915.
@@ -85,7 +85,7 @@ pub struct Nat64 {
     pub static_bindings: Vec<Static>,
 }
 
-/// What a NAT64 is read with.
+/// The context for reading a NAT64.
 pub(crate) struct Nat64Context<'r, 'p> {
     pub index: usize,
     pub mtu: Option<u16>,

@@ -93,7 +93,7 @@ impl Ports {
         &self.0
     }
 
-    /// How many ports.
+    /// The number of ports.
     pub fn count(&self) -> u32 {
         self.0.iter().map(|range| u32::from(range.end() - range.start()) + 1).sum()
     }

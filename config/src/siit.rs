@@ -60,7 +60,7 @@ pub struct EamRow {
 /// A SIIT, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Siit {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The translation prefix.
     #[serde(serialize_with = "text::optional_prefix", skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl Mappings {
         Arc::clone(&self.0)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -135,7 +135,7 @@ impl fmt::Debug for Mappings {
     }
 }
 
-/// What a SIIT is read with.
+/// The context for reading a SIIT.
 pub(crate) struct SiitContext<'r> {
     pub index: usize,
     /// The gateway's name.

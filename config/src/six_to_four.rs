@@ -42,9 +42,9 @@ fn native_sources<S: Serializer>(sources: &NativeSources, serializer: S) -> Resu
 /// A 6to4 mechanism, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SixToFour {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the gateway is.
+    /// The gateway's role.
     #[serde(serialize_with = "word::serialize")]
     pub role: SixToFourRole,
     /// This end.

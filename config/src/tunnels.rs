@@ -103,7 +103,7 @@ enum Mark {
     Isatap,
 }
 
-/// What is known of one tunnel for the checks of all.
+/// The known data about one tunnel for the checks of all.
 pub(crate) struct TunnelSummary {
     place: Place,
     name: String,

@@ -44,7 +44,7 @@ macro_rules! drop_reasons {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, in a sentence.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc,)+).trim_ascii(),)+ }
             }

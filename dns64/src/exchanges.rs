@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 
-/// What became of a question that was to be sent.
+/// The outcome of a question that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// It is on its way.

@@ -80,7 +80,7 @@ pub struct Reconfiguration {
     pub settings: Settings,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called.
+    /// Their names.
     pub names: Vec<String>,
     /// For each of them, its place in the previous settings; `None`: it is new.
     pub kept: Vec<Option<usize>>,
@@ -95,7 +95,7 @@ pub struct Reconfiguration {
 pub enum ThreadMessage {
     /// A client's query.
     Query(StreamQuery),
-    /// What came of an exchange with an upstream.
+    /// The outcome of an exchange with an upstream.
     Reply(Exchange, Result<Vec<u8>, Failure>),
     /// Counters and what is shown.
     Report(oneshot::Sender<Report>),
@@ -206,7 +206,7 @@ impl Post {
 }
 
 impl Mailbox {
-    /// What wakes this thread.
+    /// The wake-up of this thread.
     pub fn wake(&self) -> &Wake {
         &self.wake
     }
@@ -313,7 +313,7 @@ impl Posts {
 pub struct UpstreamQuery {
     /// The upstream's place in the configuration.
     pub upstream: usize,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
     /// The query, whole, without a length field. Its ID is the resolver's, and the reply must bear it.
     pub message: Vec<u8>,

@@ -37,7 +37,7 @@ pub struct ServiceSettings {
     pub listen: Vec<SocketAddr>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called.
+    /// Their names.
     pub names: Vec<String>,
     /// Whether each query is written to the log.
     pub query_log: bool,

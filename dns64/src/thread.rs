@@ -50,7 +50,7 @@ pub struct ThreadParts {
     pub sockets: Vec<UdpServer>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called in the log.
+    /// Their names in the log.
     pub names: Vec<String>,
     /// Where questions go that go by streams.
     pub streams: Option<mpsc::Sender<UpstreamQuery>>,
@@ -84,7 +84,7 @@ pub struct Thread {
     lost: u64,
     failing: bool,
     query_log: QueryLog,
-    /// What upstreams are called in the log.
+    /// The names of upstreams in the log.
     names: Vec<String>,
     /// What is to be taken over of the previous process.
     kept: Vec<KeptAnswers>,
@@ -253,7 +253,7 @@ impl Thread {
                 self.exchanges.end(exchange);
             }
             self.resolver.handle_reply(now, exchange, reply);
-            // What came of it may be that this exchange is over.
+            // The outcome of it may be that this exchange is over.
             self.end_exchanges();
         }
     }

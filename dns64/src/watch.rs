@@ -60,7 +60,7 @@ impl Watch {
     /// Hears of a descriptor until it is closed.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn add(&self, fd: impl AsFd, ready: Ready) -> io::Result<()> {
         Ok(self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, ready.word()))?)
     }
@@ -68,7 +68,7 @@ impl Watch {
     /// Stops watching a descriptor.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(self.epoll.delete(fd)?)
     }
@@ -76,7 +76,7 @@ impl Watch {
     /// Waits until something is ready or the time is over.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn wait(&mut self, longest: Duration) -> io::Result<()> {
         // Rounded up: an alarm that is examined too early would be examined again and again.
         let milliseconds = longest.as_nanos().div_ceil(1_000_000).min(u128::from(LONGEST)) as u16;

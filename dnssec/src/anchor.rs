@@ -1,4 +1,4 @@
-//! What is believed in without proof.
+//! Trust anchors: keys that are trusted without proof.
 
 use crate::wire::Wire;
 

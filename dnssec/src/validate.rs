@@ -21,7 +21,7 @@ pub trait Validate {
     /// with [`handle_lookup`](Self::handle_lookup), immediately or later.
     fn poll_lookup(&mut self) -> Option<(Validation, Lookup)>;
 
-    /// What came of a lookup; `None`: nothing usable, within the time that there was.
+    /// The outcome of a lookup; `None`: nothing usable, within the time that there was.
     fn handle_lookup(&mut self, now: Moment, lookup: &Lookup, reply: Option<&Reply>);
 
     /// The next verdict. Each validation that is not abandoned has one.

@@ -73,7 +73,7 @@ impl Listeners {
         self.0.extend(others.0);
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! What becomes of PTR queries for synthesised addresses.
+//! The handling of PTR queries for synthesised addresses.
 
 use serde::{Serialize, Serializer};
 

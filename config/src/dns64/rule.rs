@@ -26,7 +26,7 @@ words! {
 }
 
 words! {
-    /// What becomes of A records.
+    /// The handling of A records.
     ARecords {
         /// They are given out.
         Pass = "pass",
@@ -65,7 +65,7 @@ pub struct Rule {
     /// With these prefixes; empty: the DNS64's own.
     #[serde(rename = "prefix", serialize_with = "prefixes::many", skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<Rfc6052>,
-    /// What becomes of A records.
+    /// The handling of A records.
     pub a_records: ARecords,
 }
 

@@ -79,7 +79,7 @@ pub struct Dns64 {
     /// What the translators here refuse, by their prefixes.
     #[serde(skip)]
     pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
-    /// Who may ask; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
+    /// The clients that may query; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Networks>,
     /// The TTL of what is made.

@@ -61,7 +61,7 @@ pub struct Aftr {
     /// Limits of the tables: of all workers together, but of a subscriber at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix6>,
     /// How packets are encapsulated.

@@ -74,7 +74,7 @@ pub struct Held {
     pub times: [Instant; 3],
 }
 
-/// What happened to the lease.
+/// Events of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
     /// The host has this address until then.
@@ -346,7 +346,7 @@ impl Client {
         sent
     }
 
-    /// What happened to the lease.
+    /// Events of the lease.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
     }

@@ -44,7 +44,7 @@ pub(super) struct Reservations {
     waiting: BTreeMap<Ipv6Addr, (Asker, Instant)>,
     /// The same by the time of its end.
     due: BTreeSet<(Instant, Ipv6Addr)>,
-    /// How many there are for each client.
+    /// Their number for each client.
     shares: BTreeMap<Asker, usize>,
     unproven: usize,
     most: usize,

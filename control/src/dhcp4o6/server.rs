@@ -103,7 +103,7 @@ pub struct Reply {
     pub kind: MessageKind,
 }
 
-/// What became of queries.
+/// The outcome of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounters {
     /// DHCPOFFERs.
@@ -148,7 +148,7 @@ pub struct Server {
     leases: Leases,
     reservations: Reservations,
     rate: QueryRate,
-    /// What became of queries.
+    /// The outcome of queries.
     pub counters: ServerCounters,
 }
 

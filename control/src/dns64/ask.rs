@@ -33,8 +33,8 @@ pub struct Asker<T> {
 }
 
 impl<T> Asker<T> {
-    /// Who pays for what it asks; IPv6 addresses with as many first bits in common are one subscriber's. `proven`: a stream or a cookie shows that the
-    /// address is not forged.
+    /// The payer of what it asks; IPv6 addresses with as many first bits in common are one subscriber's. `proven`: a stream or a cookie
+    /// shows that the address is not forged.
     #[must_use]
     pub fn payer(&self, prefix_length: u8, proven: bool) -> Payer {
         match self.transport {
@@ -46,7 +46,7 @@ impl<T> Asker<T> {
     }
 }
 
-/// What became of a query.
+/// The outcome of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The answer has been written; it is this.
@@ -79,7 +79,7 @@ pub struct Transmit {
     pub upstream: usize,
     /// How it goes.
     pub way: QueryTransport,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
     /// The query, whole, without a stream's length field.
     pub message: Vec<u8>,

@@ -4,7 +4,7 @@ use crate::Instant;
 use core::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What is known of a name.
+/// The known data about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeasedAddress {
     /// It is not the name of such a host.

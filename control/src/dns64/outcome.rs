@@ -20,7 +20,7 @@ macro_rules! outcomes {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)+ }

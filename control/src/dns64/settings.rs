@@ -83,7 +83,7 @@ pub enum SynthesisedTtl {
     A,
 }
 
-/// What becomes of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
+/// The handling of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reverse {
     /// They are forwarded as they are.

@@ -18,7 +18,7 @@ const FEW: usize = 8;
 /// The part of a table that is for subscribers without a place: a sixteenth.
 const LAST: usize = 16;
 
-/// Who pays for a place.
+/// The payer of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Payer {
     /// The prefix of the address, or an IPv4 address in its mapped form.
@@ -90,7 +90,7 @@ impl Subscriber {
 pub struct Place(Payer);
 
 impl Place {
-    /// Who pays for it.
+    /// The payer of it.
     #[must_use]
     pub fn payer(&self) -> Payer {
         self.0

@@ -49,7 +49,7 @@ pub struct KeptPeer {
     pub remaining: u32,
 }
 
-/// What became of the mappings of an earlier server.
+/// The outcome of the mappings of an earlier server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Those with the same external endpoints.

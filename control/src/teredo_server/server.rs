@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// What was counted.
+    /// The counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }

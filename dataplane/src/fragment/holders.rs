@@ -2,7 +2,7 @@
 
 use crate::parse::Addresses;
 
-/// Who sends the fragments of a table that subscribers share.
+/// The senders of fragments in a table that subscribers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sharing {
     /// Where the addresses of the packet are valid: those inside a softwire may be in others, too.

@@ -45,7 +45,7 @@ struct OpenPacket {
     next: u32,
 }
 
-/// What is known of an open GSO packet.
+/// The known data about an open GSO packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its flow, perhaps.

@@ -52,7 +52,7 @@ impl Default for FragmentLimits {
     }
 }
 
-/// What became of a fragment.
+/// The outcome of a fragment.
 #[derive(Debug)]
 pub enum Admission {
     /// It waits for the others.
@@ -119,13 +119,13 @@ impl Key {
         Self { addresses: packet.addresses, identification: place.identification, protocol, sharing }
     }
 
-    /// Whom the packet is charged to.
+    /// The holder that the packet is charged to.
     fn holders(&self, is_by_destination: bool) -> Holders {
         Holders::of(self.addresses, self.sharing, is_by_destination)
     }
 }
 
-/// What a holder has in the table.
+/// The use of the table by a holder.
 #[derive(Clone, Copy, Default)]
 struct Charged {
     packets: usize,

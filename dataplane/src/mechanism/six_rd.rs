@@ -25,7 +25,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 pub use crate::tunnel::address::six_rd::{Domain, DomainFault};
 
-/// What the gateway is to the domain (RFC 5969 §3).
+/// The gateway's role in the domain (RFC 5969 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A customer's edge: the CE.

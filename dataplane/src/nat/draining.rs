@@ -9,7 +9,7 @@ pub struct Draining {
     prefixes: Vec<Prefix4>,
 }
 
-/// What is left at addresses that are being drained.
+/// The remaining use of addresses that are being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainingRow {
     /// The addresses.

@@ -70,7 +70,7 @@ pub struct BlockEvent {
     pub address: Outside<Ipv4Addr>,
     /// The first port.
     pub first: u16,
-    /// How many ports.
+    /// The number of ports.
     pub size: u16,
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Waiting {
     was_moving: bool,
 }
 
-/// What became of the sessions that moved.
+/// The outcome of the sessions that moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
     /// Those that found no quiet point.

@@ -43,7 +43,7 @@ const MOST_PORTS_TO_MOVE: usize = 1 << 20;
 /// Open addresses of a pool whose blocks move, at most.
 const MOST_OPEN_TO_MOVE: usize = 1_024;
 
-/// What a pool consists of.
+/// The parts of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolConfig {
     /// The addresses.

@@ -75,7 +75,7 @@ pub(super) struct BlockNews {
     pub(super) address: Ipv4Addr,
     /// The first port.
     pub(super) first: u16,
-    /// How many ports.
+    /// The number of ports.
     pub(super) size: u16,
 }
 

@@ -27,7 +27,7 @@ const EXAMINED: usize = 64;
 /// The same with those at addresses that are being drained.
 const EXAMINED_WITH_BARRED: usize = 1_024;
 
-/// Whose port it is.
+/// The subscriber of the port.
 pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 
 /// Whose port it was: a hash of the subscriber.

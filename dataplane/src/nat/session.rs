@@ -57,7 +57,7 @@ impl<I: InsideKey> Session<I> {
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
 pub const KEPT_FOR_INSIDE: u32 = 4;
 
-/// What a new session consists of.
+/// The data of a new session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewSession<I> {
     pub(super) inside: Option<Inside<I>>,

@@ -116,7 +116,7 @@ impl SessionState {
     }
 }
 
-/// What a packet is to the state machine.
+/// The kinds of packets for the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// RST is set: nothing else on such a segment counts (RFC 9293 §3.10.7).
@@ -145,7 +145,7 @@ impl Segment {
     }
 }
 
-/// What becomes of a session's lifetime.
+/// The handling of a session's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// It runs on.

@@ -190,7 +190,7 @@ impl Softwires {
         was_last
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> u32 {
         self.rows.len()
     }

@@ -72,7 +72,7 @@ pub(crate) struct StateTables<I: InsideKey> {
     stored: StoredSyns,
     pub(super) offloading: Offloading,
     pub(super) recording: Recording,
-    /// Who may open sessions to explicit bindings.
+    /// The remote hosts that may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
     /// TCP sessions with this remote port stay out of the fast path, which does not see what packets carry.
     pub(super) kept_here: Option<u16>,

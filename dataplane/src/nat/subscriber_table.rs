@@ -38,7 +38,7 @@ const FEW: u32 = 64;
 /// Of the limit on sessions, the part that packets from outside may create in addition.
 const OUTSIDE_PART: u32 = 4;
 
-/// What is left for all.
+/// The free entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// Ports of the protocol, at the host's outside address or, if it has none, at any.
@@ -52,7 +52,7 @@ const fn is_within_share(has: u32, left: u32, times: u32) -> bool {
     has < FEW || has / times <= left
 }
 
-/// What a subscriber has.
+/// The use by a subscriber.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     subscriber: Subscriber,
@@ -85,7 +85,7 @@ pub(super) struct Row {
 pub(super) struct BlockList {
     /// The newest one, or [`NONE`].
     pub(super) first: u32,
-    /// How many.
+    /// The number.
     pub(super) count: u32,
 }
 
@@ -148,7 +148,7 @@ pub struct RowBlocks {
     pub address: Option<Ipv4Addr>,
     /// Ports of each.
     pub size: u16,
-    /// How many.
+    /// The number.
     pub count: u8,
     /// The first port of each.
     pub first: [u16; MOST_BLOCKS as usize],

@@ -99,7 +99,7 @@ impl Default for Timeouts {
 pub struct TimeoutTooShort {
     /// Which: the name of the field of [`Timeouts`].
     pub name: &'static str,
-    /// What was asked for.
+    /// The request.
     pub given: Duration,
     /// What is allowed.
     pub least: Duration,

@@ -36,7 +36,7 @@ const SOURCE_BUCKETS: usize = 1_024;
 /// One source may have at most one of this many errors.
 const SHARE: u32 = 8;
 
-/// What an ICMP error says in addition to its type and code.
+/// The data of an ICMP error in addition to its type and code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpDetail {
     /// Nothing.

@@ -17,7 +17,7 @@ use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 /// A stateful translator. An inside host with an IPv4 address goes by its IPv4-mapped IPv6 address here (RFC 4291 §2.5.5.2).
 pub trait Stateful {
-    /// Who it is, for flows and sessions that outlive this process.
+    /// Its identity, for flows and sessions that outlive this process.
     fn identity(&self) -> Identity;
 
     /// Whether the address belongs to the pool.

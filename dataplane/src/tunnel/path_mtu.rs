@@ -1,4 +1,4 @@
-//! What is known of the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
+//! The known data about the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
 //! needed" and Packet Too Big errors, forgotten after ten minutes, so that a better path is found again.
 //!
 //! It is a table of sets of four destinations, and a destination's set follows from its hash, which cannot be foreseen outside.
@@ -68,7 +68,7 @@ pub struct PathMtus<A> {
     any: bool,
 }
 
-/// What is known of one destination.
+/// The known data about one destination.
 #[derive(Clone, Copy, Debug)]
 struct Estimate<A> {
     remote: A,
@@ -85,7 +85,7 @@ pub enum Learnt {
     Refused,
 }
 
-/// What a tunnel's next packet may be.
+/// The maximum size of a tunnel's next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelRoom {
     /// The largest inner packet, in octets; never less than 1,280.

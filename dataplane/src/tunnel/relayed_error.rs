@@ -20,7 +20,7 @@ use sixway_wire::{IcmpHeader, Ipv6Header, icmpv6};
 /// What must be quoted of the inner packet behind its headers, so that its sender knows which of his packets it was (RFC 792).
 pub(super) const LEAST_TRANSPORT: usize = 8;
 
-/// What an error from inside a tunnel says.
+/// The content of an error from inside a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// The packet is too big for a link (RFC 792 3/4); the link's MTU, or 0 from an old router (RFC 1191 §4).

@@ -23,7 +23,7 @@ macro_rules! events {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)+ }

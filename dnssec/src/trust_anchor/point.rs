@@ -84,7 +84,7 @@ impl TrustPoint {
         }
     }
 
-    /// What is believed in.
+    /// The trust anchors.
     pub(super) fn anchors(&self) -> impl Iterator<Item = Anchor> {
         let keys = self.keys.iter().filter(|known| known.state.is_believed());
         let keys = keys.map(|known| AnchorKey::Dnskey(known.key.rdata().into()));

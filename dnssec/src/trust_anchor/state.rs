@@ -1,4 +1,4 @@
-//! What is known of one key (RFC 5011 §4.2).
+//! The known data about one key (RFC 5011 §4.2).
 
 use super::dnskey::Dnskey;
 
@@ -74,7 +74,7 @@ pub(super) struct KnownKey {
     pub(super) number: u32,
     /// The key, without the mark of a revocation.
     pub(super) key: Dnskey,
-    /// What is known of it.
+    /// The known data about it.
     pub(super) state: State,
     /// The operator wrote it, or its digest.
     pub(super) configured: bool,

@@ -36,7 +36,7 @@ impl KnownCut {
 }
 
 impl Cuts {
-    /// What is known of a name.
+    /// The known data about a name.
     pub(super) fn lookup(&mut self, now: Duration, name: &Wire) -> Option<KnownCut> {
         let (known, used) = self.table.get_mut(name).filter(|(known, _)| now < known.until)?;
         *used = true;

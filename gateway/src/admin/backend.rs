@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync + 'static {
     fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
     /// How many port blocks the pools have, where subscribers have blocks.
     fn pool_blocks(&self) -> impl Future<Output = Result<Vec<PoolBlocksRow>, AdminError>> + Send;
-    /// What is left at addresses of pools that are being drained.
+    /// The remaining use of addresses of pools that are being drained.
     fn draining(&self) -> impl Future<Output = Result<Vec<DrainingRow>, AdminError>> + Send;
     /// Changes a part of a pool.
     fn change_pool(

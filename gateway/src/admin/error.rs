@@ -11,7 +11,7 @@ use std::fmt;
 pub enum AdminError {
     /// The request is wrong: what is, and how to mend it.
     BadRequest(String),
-    /// What it names does not exist.
+    /// The named object does not exist.
     NotFound(String),
     /// It conflicts with the current state.
     Conflict(String),

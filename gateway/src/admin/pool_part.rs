@@ -22,7 +22,7 @@ pub struct PoolPart {
     pub prefix: Prefix4,
 }
 
-/// What becomes of a part of a pool.
+/// A change of a part of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolVerb {
     /// It becomes a part of the pool, by a reload.

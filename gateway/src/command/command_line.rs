@@ -112,7 +112,7 @@ enum Command {
     Generate(GenerateArguments),
 }
 
-/// What `sixway run` takes.
+/// The arguments of `sixway run`.
 #[derive(Debug, Args)]
 struct RunArguments {
     #[command(flatten)]
@@ -122,7 +122,7 @@ struct RunArguments {
     takeover: bool,
 }
 
-/// What `sixway run` and `sixway check` take.
+/// The arguments of `sixway run` and `sixway check`.
 #[derive(Debug, Args)]
 struct ConfigArguments {
     /// The configuration file, as with --config.
@@ -133,7 +133,7 @@ struct ConfigArguments {
     config: Option<PathBuf>,
 }
 
-/// What `sixway doctor` takes.
+/// The arguments of `sixway doctor`.
 #[derive(Debug, Args)]
 struct DoctorArguments {
     #[command(flatten)]

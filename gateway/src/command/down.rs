@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(20);
 
-/// What `sixway down` takes.
+/// The arguments of `sixway down`.
 #[derive(Debug, Args)]
 pub(super) struct DownArguments {
     /// The gateway's name.

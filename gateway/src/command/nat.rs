@@ -19,7 +19,7 @@ pub(super) enum NatCommand {
     Who(WhoArguments),
 }
 
-/// What `sixway nat who` takes.
+/// The arguments of `sixway nat who`.
 #[derive(Debug, Args)]
 pub(super) struct WhoArguments {
     /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier. For protocols without ports, and for leases of 4over6: ADDRESS.

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Lines of a program's output, at most.
 const LINES: usize = 2_000;
 
-/// What the running gateway tells.
+/// Data from the running gateway.
 const OF_GATEWAY: [(&str, &str); 11] = [
     ("status", "/v1/status"),
     ("counters", "/v1/counters"),
@@ -38,7 +38,7 @@ const OF_GATEWAY: [(&str, &str); 11] = [
     ("metrics", "/metrics"),
 ];
 
-/// What this host's programs tell.
+/// Output of this host's programs.
 const OF_HOST: [&[&str]; 15] = [
     &["uname", "-a"],
     &["cat", "/etc/os-release"],
@@ -65,7 +65,7 @@ const OF_HOST: [&[&str]; 15] = [
     &["ss", "-lntu"],
 ];
 
-/// What `sixway support` takes.
+/// The arguments of `sixway support`.
 #[derive(Debug, Args)]
 pub(super) struct SupportArguments {
     /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
@@ -168,7 +168,7 @@ fn told(answer: &str) -> String {
     }
 }
 
-/// What a program says; the first lines.
+/// The first lines of a program's output.
 fn output(words: &[&str]) -> String {
     let Some((program, arguments)) = words.split_first() else { return String::new() };
     let ended = match host::run_program(Command::new(program).args(arguments), &[], PATIENCE) {

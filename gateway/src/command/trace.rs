@@ -83,7 +83,7 @@ struct Step {
     what: String,
 }
 
-/// What the running gateway knows.
+/// Data from the running gateway.
 #[derive(Debug, Default)]
 struct Known {
     is_running: bool,
@@ -178,7 +178,7 @@ fn aftr_of(config: &Config, from: IpAddr) -> Result<Ipv6Addr, Failure> {
     }
 }
 
-/// What is said of an IPv6 source with an IPv4 destination, or the other way round.
+/// The error for an IPv6 source with an IPv4 destination, or the reverse.
 fn of_two_families(to: IpAddr, config: &Config) -> String {
     let what = "--from and --to must be of the same family";
     match (to, config.nat64.first()) {
@@ -239,7 +239,7 @@ fn steps(octets: &[u8], known: &Known, fate: &Fate) -> Vec<Step> {
     steps
 }
 
-/// What counters that grew say: the mechanism and direction, and what it made.
+/// The meaning of counters that grew: the mechanism and direction, and what was created.
 fn in_words(names: &[&str]) -> String {
     let made =
         |what: &str, words: &'static str| names.iter().any(|name| name.ends_with(what)).then_some(words);
@@ -355,7 +355,7 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
     Ok(known)
 }
 
-/// What `sixway replay` takes.
+/// The arguments of `sixway replay`.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArguments {
     /// The capture to read: classic pcap of bare IP packets, as `tcpdump -i sixway0 -w FILE` writes it.

@@ -15,7 +15,7 @@ use std::path::Path;
 /// The name of a site's gateway.
 pub(super) const NAME: &str = "site";
 
-/// What `sixway up` takes.
+/// The arguments of `sixway up`.
 #[derive(Debug, Args)]
 pub(super) struct UpArguments {
     /// An interface to inside hosts, which has an IPv4 address; may be repeated.
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
         demand(arguments)?;
         replaced = runs.then(|| standing.files());
         standing.raise(&site).map_err(|error| {
-            // What was made before it failed.
+            // The settings made before the failure.
             give_up(&standing, replaced.as_ref());
             Failure::Failed(error)
         })?;
@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     live(arguments, &standing, replaced.as_ref())
 }
 
-/// What was there before returns: a running site's files and table, or nothing.
+/// Restores the previous state: a running site's files and table, or nothing.
 fn give_up(standing: &Standing, replaced: Option<&SiteFiles>) {
     match replaced {
         Some(files) => standing.put_back(files),

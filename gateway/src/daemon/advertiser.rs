@@ -40,7 +40,7 @@ pub(super) struct Advertiser {
     task: JoinHandle<()>,
 }
 
-/// What a task lets others see.
+/// The state of a task for others.
 #[derive(Default)]
 struct AdvertiserState {
     row: RouterAdvertisementRow,
@@ -117,7 +117,7 @@ struct Task {
     clock: Clock,
     wishes: watch::Receiver<Wish>,
     state: Arc<Mutex<AdvertiserState>>,
-    /// What an earlier run promised.
+    /// The prefixes advertised by an earlier run.
     promised: Vec<StalePrefix>,
     /// The last problem logged, so that it is logged once.
     told: Option<String>,

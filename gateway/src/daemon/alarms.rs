@@ -6,7 +6,7 @@ use crate::event_log::AlarmNotice;
 use crate::worker::Table;
 use std::collections::BTreeSet;
 
-/// What alarms are about.
+/// The resources that have alarms.
 const RESOURCES: [Resource; 6] = [
     Resource { name: "tcp_ports", of: |table| (table.ports_used[0], table.ports) },
     Resource { name: "udp_ports", of: |table| (table.ports_used[1], table.ports) },

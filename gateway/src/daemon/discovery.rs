@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// What speaks through the tunnels of a gateway.
+/// The protocol machines of a gateway's tunnels.
 pub(super) struct Discovery<'c> {
     config: &'c Config,
     clock: Clock,

@@ -37,7 +37,7 @@ pub(super) struct Dns64 {
     anchors: Option<AnchorKeeper>,
     /// Records of this network.
     hosts: Option<HostsFile>,
-    /// What was last seen of the host's DNS servers.
+    /// The last known DNS servers of the host.
     resolv_conf: Option<String>,
     /// Which clients may query.
     access: Access,
@@ -85,7 +85,7 @@ impl Dns64 {
         }))
     }
 
-    /// What the admin API sees.
+    /// The data for the admin API.
     pub(super) fn view(&self) -> Arc<Dns64View> {
         Arc::clone(&self.view)
     }
@@ -110,7 +110,7 @@ impl Dns64 {
                     Err(ended) => return ended,
                 };
             self.anchors = anchors;
-            // Who asked may have given up.
+            // The caller may have given up.
             let _ = done.send(self.reconfigure(config));
         }
     }

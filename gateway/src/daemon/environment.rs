@@ -184,7 +184,7 @@ impl<'c> Environment<'c> {
         begun
     }
 
-    /// What is known of it from the start.
+    /// The known data about it from the start.
     pub(super) fn facts(&self, config: &Config, device: Option<Device>) -> Facts {
         Facts {
             name: config.gateway.name.clone(),

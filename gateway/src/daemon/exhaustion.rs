@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Between two warnings about the same.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What can be used up.
+/// Resources that can be exhausted.
 struct Bound {
     reason: DropReason,
     kind: ProblemKind,

@@ -86,7 +86,7 @@ impl FastPathHandle {
         }
     }
 
-    /// What is wrong where they are, and what would mend it: `eth0: why`.
+    /// Problems where they are attached, with a remedy: `eth0: why`.
     pub(super) fn warnings(&self) -> Vec<String> {
         let fast_path = self.lock();
         let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();

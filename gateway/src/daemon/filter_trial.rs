@@ -56,7 +56,7 @@ impl FilterTrial {
         is_due && self.last.is_none_or(|last| now.duration_since(last) >= PAUSE)
     }
 
-    /// What drops packets at the moment.
+    /// The rules that drop packets at the moment.
     pub(super) fn told(&self) -> &[(Verdict, String)] {
         &self.told
     }

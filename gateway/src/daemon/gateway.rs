@@ -57,15 +57,15 @@ pub struct Gateway {
     pub(super) posts: Vec<Post>,
     history: Mutex<History>,
     tunnels: Mutex<TunnelView>,
-    /// What was restored on the host.
+    /// Restored settings of the host.
     restored: Mutex<Restored>,
-    /// What the trial of the packet filter found.
+    /// The results of the packet filter's test.
     filter_findings: Mutex<Vec<(Verdict, String)>>,
     /// Why realms are not in their VRFs, each with its name.
     vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
     /// What was reported of exhausted pools, tables and limits.
     exhaustion: Mutex<ExhaustionLog>,
-    /// What was last seen of sessions and neighbours.
+    /// The last state of sessions and neighbours.
     pub(super) last_look: tokio::sync::Mutex<LastLook>,
     pub(super) remotes: RemoteSender,
     /// The AFTRs of B4s that were set by the admin API.
@@ -108,7 +108,7 @@ pub struct Gateway {
     leases: Option<Arc<LeaseBook>>,
     /// Leases of this host.
     own_leases: Mutex<(Vec<LeaseRow>, Vec<LeaseFiles>)>,
-    /// What keeps this host from leases, and how each is, in few words.
+    /// Problems of this host's leases, and the state of each.
     own_lease_troubles: Mutex<(Vec<LeaseTrouble>, LeaseStates)>,
     /// AFTRs of B4s that do not answer, and why names lead nowhere.
     aftrs: Mutex<(Vec<SilentAftr>, BTreeMap<String, String>)>,
@@ -202,7 +202,7 @@ impl Gateway {
         *self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner) = (troubles, states);
     }
 
-    /// What is wrong with leases of concentrators and of this host.
+    /// Problems of leases of concentrators and of this host.
     pub(super) fn lease_troubles(&self) -> Vec<LeaseTrouble> {
         let mut all = self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         all.extend(self.leases().into_iter().flat_map(LeaseBook::troubles));
@@ -383,7 +383,7 @@ impl Gateway {
         *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
     }
 
-    /// What the trial of the packet filter found.
+    /// The results of the packet filter's test.
     pub(super) fn filter_findings(&self) -> Vec<(Verdict, String)> {
         self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -398,7 +398,7 @@ impl Gateway {
         self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was restored on the host; `None` without a device.
+    /// Restored settings of the host; `None` without a device.
     pub(super) fn host_row(&self) -> Option<HostRow> {
         self.facts.device.as_ref()?;
         let restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);

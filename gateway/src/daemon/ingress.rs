@@ -80,7 +80,7 @@ impl<'c> Ingress<'c> {
                 "protocol 41 cannot be steered: {why}; resolve this, or set tunnels.steering = \"auto\""
             )));
         }
-        // What keeps out of a steered packet's way answers one that comes by the local stack.
+        // Conditions that are harmless for steered packets, but answer packets that come through the local stack.
         if let Some(device) = kernel_tunnels().into_iter().find(|device| device.local.is_none()) {
             return Err(RunError::Tunnels(format!(
                 "the kernel tunnel device {} receives protocol 41 before raw sockets do, and steering is not available ({why}); remove the device: {}",
@@ -113,7 +113,7 @@ impl<'c> Ingress<'c> {
         Ok(())
     }
 
-    /// Whose sources are believed at which interfaces.
+    /// The inside sources that are accepted at each interface.
     fn inside(&self, now: &Surroundings) -> InsideHosts {
         let (prefixes, interfaces) = self.config.inside_of_nat44(now);
         InsideHosts { prefixes, interfaces }

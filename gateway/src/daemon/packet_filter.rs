@@ -92,7 +92,7 @@ impl PacketFilter {
         }
     }
 
-    /// What failed was made. A table without the client's part says nothing of that one, which is tried again and again.
+    /// A table that had failed was created. A table without the client's part does not count for the client, whose table is retried.
     fn forget_trouble(&mut self, made: Option<&Untracked>) {
         if !self.trouble_is_clients || made.is_some_and(|made| made.guards_client) {
             (self.trouble, self.trouble_is_clients) = (None, false);

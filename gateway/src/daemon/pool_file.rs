@@ -19,7 +19,7 @@ pub(super) struct PoolFile {
     appended: usize,
 }
 
-/// What a file held.
+/// The contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Loaded {
     /// The records, oldest line first.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sixway_dataplane::mechanism::identity::Identity;
 use std::path::PathBuf;
 
-/// What matters of its configuration.
+/// The relevant part of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Predecessor {
     /// Its stateful translators in the order of its configuration; `None`: one of another version's.

@@ -24,7 +24,7 @@ const INTERNET: [IpAddr; 2] = [
 ];
 
 impl Gateway {
-    /// What needs attention, most serious first.
+    /// The problems, most serious first.
     pub(super) async fn problems(
         &self,
         status: &Status,

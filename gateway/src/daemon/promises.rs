@@ -54,7 +54,7 @@ impl Promises {
         Self { path, kept, written: Instant::now(), failing: false }
     }
 
-    /// What was promised on a link, in this run's time.
+    /// The prefixes advertised on a link, in this run's time.
     pub(super) fn of(&self, link: &str, clock: Clock) -> Vec<StalePrefix> {
         let wall = clock.wall();
         let promises = self.kept.iter().filter(|promise| promise.link == link);

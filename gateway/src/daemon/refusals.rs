@@ -24,7 +24,7 @@ pub(super) struct Refused {
     pub(super) bits: u8,
 }
 
-/// What was recorded of a subscriber.
+/// The records of a subscriber.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     refused: u64,

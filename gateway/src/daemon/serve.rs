@@ -86,7 +86,7 @@ fn group_of(name: &str) -> io::Result<u32> {
     }
 }
 
-/// Who is at the other end of the admin socket.
+/// The user at the other end of the admin socket.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
     /// This process's own user, or root. Others are members of the group: they may look.

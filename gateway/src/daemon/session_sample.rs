@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(super) const ROWS: usize = 512;
 /// Parts of the tables, of 512 places each, that a look goes through at most in each worker.
 pub(super) const PARTS: u32 = 64;
-/// What is idle for longer says nothing about the present.
+/// Sessions that are idle for longer show nothing about the present.
 const RECENT: Duration = Duration::from_secs(60);
 /// An answer takes this long, perhaps.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -29,7 +29,7 @@ pub(super) struct SampleCount {
     pub outside: Option<IpAddr>,
 }
 
-/// What was seen.
+/// The observed state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionSample {
     /// By mechanism, in the order of the configuration.

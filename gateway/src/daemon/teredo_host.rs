@@ -118,7 +118,7 @@ fn secret_seed() -> io::Result<[u8; 32]> {
 const NO_FILTER: &str =
     "the packet filter's table cannot be made, which keeps unsolicited packets from its address";
 
-/// What changed of an address in use.
+/// The change of an address in use.
 fn moved(before: TeredoAddress, now: TeredoAddress) -> String {
     let (address, mapped) = (now.address(), now.mapped());
     let why = match (before.mapped() == mapped, before.server == now.server) {
@@ -421,7 +421,7 @@ impl<'c> TeredoHost<'c> {
         (self.config.name.clone(), self.bound.map(|bound| bound.to_string()))
     }
 
-    /// What keeps it without a socket.
+    /// The reason for which it has no socket.
     pub(super) fn trouble(&self) -> Option<(String, String)> {
         Some((self.config.name.clone(), self.trouble.clone()?))
     }

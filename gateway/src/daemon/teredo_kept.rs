@@ -8,7 +8,7 @@ use std::net::Ipv6Addr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What is kept.
+/// The stored state.
 pub(super) struct Kept {
     path: PathBuf,
     /// The port; 0: none.
@@ -20,7 +20,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What a gateway of this name left; nothing, if there is no such file.
+    /// The stored state of a gateway of this name; empty if there is no such file.
     pub(super) fn load(gateway: &str) -> Self {
         let path = directory().join(format!("{gateway}.teredo"));
         let (port, address, in_use) =

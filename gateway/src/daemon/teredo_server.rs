@@ -87,7 +87,7 @@ impl TeredoServer {
         Ok(Self { view, end, wake, thread: Some(thread), ended })
     }
 
-    /// What the admin API sees.
+    /// The data for the admin API.
     pub(super) fn view(&self) -> Arc<TeredoServerView> {
         Arc::clone(&self.view)
     }
@@ -217,7 +217,7 @@ impl Listener {
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Task {
     server: Server,
     listeners: Vec<Listener>,

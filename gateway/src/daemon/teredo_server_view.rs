@@ -18,7 +18,7 @@ const LOST: [(&str, &str); 3] = [
     ("native_unsent", "Packets to native hosts that the kernel did not send, for example without a route."),
 ];
 
-/// What is seen of the Teredo server.
+/// The state of the Teredo server.
 #[derive(Debug)]
 pub(super) struct TeredoServerView {
     exposes: String,

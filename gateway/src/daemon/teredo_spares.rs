@@ -74,7 +74,7 @@ impl TeredoSpares {
         })
     }
 
-    /// What the engines know.
+    /// The engines' data.
     pub(super) const fn told(&self) -> &Prediction {
         &self.told
     }
@@ -128,7 +128,7 @@ impl TeredoSpares {
         self.asked = post.send(Command::TeredoPeers(self.index, 0, answer)).is_ok().then_some(receiver);
     }
 
-    /// What they are good for, in words; `None`: there are to be none.
+    /// Their use, in words; `None`: there should be none.
     pub(super) fn words(&self, is_known: bool) -> Option<String> {
         if self.wanted == 0 {
             return None;

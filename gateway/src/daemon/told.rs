@@ -40,7 +40,7 @@ pub(super) enum Ending {
     Anew,
 }
 
-/// Who asks for a reload.
+/// The source of a reload request.
 struct Asked {
     why: &'static str,
     text: Text,
@@ -67,7 +67,7 @@ impl Asked {
     /// Tells who asked.
     async fn tell(self, told: Result<(), AdminError>) {
         if let Some(answer) = self.answer {
-            // Who asked may have given up.
+            // The caller may have given up.
             let _ = answer.send(told);
             tokio::time::sleep(ANSWERED).await;
         }

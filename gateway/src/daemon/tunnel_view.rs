@@ -79,7 +79,7 @@ fn udp_missing(config: &Config, now: &Surroundings) -> Vec<(String, Ipv4Addr)> {
     missing.filter(|(_, address)| now.holder(*address).is_none()).collect()
 }
 
-/// What a B4 waits for.
+/// The condition that a B4 waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingEnd {
     /// An IPv6 prefix on this interface.

@@ -64,7 +64,7 @@ pub(super) struct Tunnels<'c> {
     filter_trial: FilterTrial,
     /// Where the AFTRs of B4s are from.
     aftrs: BTreeMap<String, AftrSource>,
-    /// What the kernel refused, so that it is logged once.
+    /// The kernel's error, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl<'c> Tunnels<'c> {
     /// Begins: sockets to the worker, routes and addresses, steering. The workers run.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The step that failed.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
         if let Err(error) = packet_filter::check_masquerading(self.config, &self.now) {
             // Sessions would be lost.

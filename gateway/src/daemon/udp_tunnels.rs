@@ -30,7 +30,7 @@ struct UdpEnd<'c> {
     is_untold: bool,
     /// A socket that no worker has yet.
     opened: Option<UdpTunnel>,
-    /// What the kernel said, so that it is logged once.
+    /// The kernel's error, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl<'c> UdpTunnels<'c> {
         self.all.iter().map(end).collect()
     }
 
-    /// What keeps each without a socket.
+    /// The reason for which each has no socket.
     pub(super) fn troubles(&self) -> Vec<(String, String)> {
         self.all.iter().filter_map(|it| Some((it.relay.name.clone(), it.trouble.clone()?))).collect()
     }

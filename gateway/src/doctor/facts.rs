@@ -29,7 +29,7 @@ fn toward(destination: IpAddr, hop: impl Fn(IpAddr) -> Option<Hop>) -> Option<Ho
     hop(destination).or_else(|| hop(instead?))
 }
 
-/// What the host is.
+/// The state of the host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub addresses: Vec<HostAddress>,

@@ -66,7 +66,7 @@ struct Translated<'t> {
     pool: Vec<Prefix4>,
 }
 
-/// What is tried so far.
+/// The tested paths so far.
 struct Paths<'c> {
     config: &'c Config,
     facts: &'c Facts,

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: &'static str,
     /// How it is.
     pub verdict: Verdict,

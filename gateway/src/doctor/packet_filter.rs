@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::time::Duration;
 
-/// What findings of this check are called.
+/// The name of findings of this check.
 pub const CHECK: &str = "packet filter";
 /// Tables that iptables makes in nftables, where it does not print what nft can read.
 const OF_IPTABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];

@@ -25,7 +25,7 @@ const MOST: usize = 64;
 /// The most octets of the kernel's trace that are read.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// What is to be done.
+/// The actions to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Interfaces, with their addresses and prefix lengths.
@@ -55,7 +55,7 @@ pub struct Packet {
     pub octets: Vec<u8>,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fate {
     /// It arrived where it was expected.
@@ -72,7 +72,7 @@ pub struct Fate {
 /// Reads a plan, carries it out, and prints each packet's fate. To be called in a new network namespace.
 ///
 /// # Errors
-/// What could not be done.
+/// The step that failed.
 pub fn act() -> Result<String, String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;

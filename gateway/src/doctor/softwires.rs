@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// A tunnel, or one of many with the same local end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Softwire {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     pub local: IpAddr,

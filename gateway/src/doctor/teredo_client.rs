@@ -39,7 +39,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What the running client knows of itself.
+/// The state of the running client.
 fn running(config: &Config) -> Option<TeredoClientRow> {
     let rows: Vec<TeredoRow> =
         admin::Client::new(&config.gateway.admin_socket).get("/v1/teredo", &[]).ok()?;

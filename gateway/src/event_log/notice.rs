@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-/// What is exhausted, or nearly.
+/// A resource that is exhausted, or nearly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// An alarm.

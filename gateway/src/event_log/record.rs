@@ -268,7 +268,7 @@ impl Record {
 }
 
 impl Binding {
-    /// Whose it is, in words: the inside endpoint, and the B4 that it is behind.
+    /// Its owner, in words: the inside endpoint, and the B4 that it is behind.
     pub(super) fn who(&self) -> String {
         let inside = inside_endpoint::text(self.inside);
         match self.softwire {

@@ -44,7 +44,7 @@ const LAST_OF_SERVERS: Duration = Duration::from_millis(900);
 const READING: Duration = Duration::from_millis(100);
 /// Bits of the prefix of IPv4-mapped addresses.
 const MAPPED_BITS: u8 = 96;
-/// What the sink of the workers' rings is called in records of losses.
+/// The name of the sink of the workers' rings in records of losses.
 const WORKERS: &str = "workers";
 
 /// The log while the gateway runs.
@@ -93,7 +93,7 @@ pub struct Source<'a> {
     pub confine: fn(),
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Recorder {
     rings: Vec<RingEnd>,
     /// Records of the gateway itself.

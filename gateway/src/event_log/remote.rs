@@ -48,13 +48,13 @@ pub(super) struct Remote {
     state: Arc<SinkState>,
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Sending {
     encode: Box<dyn Encode>,
     transport: Transport,
     backlog: Backlog,
     state: Arc<SinkState>,
-    /// What is on its way.
+    /// Records in transfer.
     message: Option<Message>,
     /// When the server is tried again.
     retry: Instant,
@@ -66,7 +66,7 @@ struct Sending {
     lacks_spool: bool,
 }
 
-/// What is on its way.
+/// Records in transfer.
 struct Message {
     parts: VecDeque<Vec<u8>>,
     /// Octets of the first part that were taken.

@@ -28,7 +28,7 @@ const ATTEMPTS: usize = 10;
 /// A log: its files, oldest first. The last one is being written.
 pub(super) struct Log {
     files: Vec<LogFile>,
-    /// What is searched for.
+    /// The search key.
     keys: Vec<Key>,
     /// Octets that were read.
     read: Cell<u64>,

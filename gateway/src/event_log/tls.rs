@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What connections to a server have in common.
+/// The common configuration of connections to a server.
 pub(super) struct Tls {
     name: String,
     ca: Option<PathBuf>,

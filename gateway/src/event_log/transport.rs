@@ -123,8 +123,8 @@ impl Transport {
         }
     }
 
-    /// What is known of the last messages: over UDP, that nobody was there for them, over a stream, that the server has closed it. Then the
-    /// connection is closed.
+    /// The known data about the last messages: over UDP, that nobody was there for them, over a stream, that the server has closed it. Then
+    /// the connection is closed.
     ///
     /// # Errors
     /// They were not received.

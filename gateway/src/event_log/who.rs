@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     outside: Endpoint4,
@@ -26,7 +26,7 @@ impl Question {
     /// Of texts as a person writes them.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(outside: &str, protocol: &str, at: &str) -> Result<Self, String> {
         let outside = record::endpoint4(outside).ok_or_else(|| {
             format!("{outside}: not an IPv4 address and port; write one such as 192.0.2.1:4711")
@@ -76,7 +76,7 @@ pub struct Answer {
     pub octets_of_log: u64,
 }
 
-/// Who had an endpoint last.
+/// The last holder of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Last {
     /// The inside endpoint.
@@ -335,7 +335,7 @@ impl LeaseQuestion {
     /// Of texts as a person writes them.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(address: &str, at: &str) -> Result<Self, String> {
         if record::endpoint4(address).is_some() {
             return Err(format!("{address} has a port: add --protocol; without it, write an address"));

@@ -26,7 +26,7 @@ pub struct Interface {
     pub refused: Option<String>,
 }
 
-/// What the programs need to know of the host.
+/// Data about the host for the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// For the map `devices`: those that results may leave by.

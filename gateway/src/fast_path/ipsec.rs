@@ -19,7 +19,7 @@ const XFRM_USERPOLICY_BLOCK: u8 = 1;
 const OUT: usize = 4;
 const FORWARDED: usize = 8;
 
-/// What keeps the programs from carrying anything on.
+/// The reason for which the programs forward nothing.
 const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which the fast path would bypass";
 const REFUSES: &str = "this host blocks packets without an IPsec policy (ip xfrm policy getdefault)";
 const UNKNOWN: &str = "the kernel does not report IPsec policies";

@@ -136,7 +136,7 @@ impl Drop for Keeper {
     }
 }
 
-/// What the thread works with.
+/// The data of the thread.
 struct Work {
     tun: u32,
     maps: Arc<dyn Maps>,

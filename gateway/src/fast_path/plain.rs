@@ -88,7 +88,7 @@ fn by_source6(source: &[u8], length: u8) -> Option<PolicyRule> {
     (!prefix.contains(Ipv6Addr::UNSPECIFIED)).then_some(PolicyRule::BySource6(prefix))
 }
 
-/// What is known of the routes.
+/// The known data about the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routing {
     /// A policy rule by which routes depend on more than addresses and the incoming interface.

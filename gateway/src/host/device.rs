@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Where the kernel's settings are.
 const SETTINGS: &str = "/proc/sys";
 
-/// What is to be set up.
+/// The settings to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {
     /// The gateway's name.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// change it, and then it is restored.
 pub type Setting = (PathBuf, String);
 
-/// What this host has to forward between its interfaces, so that the mechanisms' packets pass.
+/// The families that this host must forward between its interfaces for the mechanisms' packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forwarding {
     /// IPv4: translators need it. Tunnel packets are this host's own, or come by the device, which forwards.

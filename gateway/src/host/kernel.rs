@@ -41,7 +41,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// What an error of netlink means.
+    /// The meaning of a netlink error.
     pub(super) fn of(error: &Error) -> Self {
         const GONE: [i32; 4] =
             [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];

@@ -43,7 +43,7 @@ impl<'a> Device<'a> {
     }
 }
 
-/// What becomes of a packet that is ours: the chain's other rules need not look at it.
+/// The verdict for a packet of ours, after which the chain's other rules are skipped.
 const UNTRACKED: &str = "notrack accept";
 
 /// As many addresses are compared one after the other in less time than a set of intervals is searched.

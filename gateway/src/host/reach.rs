@@ -16,7 +16,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What was set so far.
+/// The settings made so far.
 #[derive(Debug, Default)]
 pub(super) struct AppliedReach {
     present: Reach,
@@ -25,7 +25,7 @@ pub(super) struct AppliedReach {
 }
 
 impl AppliedReach {
-    /// What exists already.
+    /// The existing settings.
     pub(super) fn of(present: Reach) -> Self {
         let added = present.proxies.clone();
         Self { present, added }

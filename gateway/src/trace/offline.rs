@@ -16,7 +16,7 @@ const OUTBOX: usize = 256;
 /// The time at which an engine apart begins: sessions of a day's age fit before it.
 const START: u32 = 1_000_000;
 
-/// What becomes of a packet.
+/// The handling of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// Counters that grew, and by how much: `nat64.v6_to_v4`, `nat.sessions.made`.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// What became of a capture's packets.
+/// The outcome of a capture's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Packets that were read.

@@ -17,7 +17,7 @@ macro_rules! problems {
                 match self { $(Self::$kind => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$kind => concat!($($doc,)+).trim_ascii(),)+ }
             }

@@ -53,7 +53,7 @@ struct Watching {
     arrived: Vec<(usize, Option<String>)>,
 }
 
-/// What a worker tells of single packets.
+/// A worker's reports of single packets.
 #[derive(Debug)]
 pub(super) struct Tap {
     samples: [Option<DropSample>; DropReason::COUNT],
@@ -170,7 +170,7 @@ impl Tap {
     }
 }
 
-/// What became of a frame, and what leaves in its place.
+/// The outcome of a frame, and what leaves in its place.
 fn fate(frame: &Frame) -> (String, Option<String>) {
     let sent = || Some(described(frame.bytes()));
     match frame.verdict {

@@ -24,7 +24,7 @@ const SUBNET: &str = "2001:db8:1:a";
 /// Queries are sent this often.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What became of the second client's queries.
+/// The outcome of the second client's queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Queries.

@@ -68,7 +68,7 @@ pub struct Line<'a> {
     pub device: &'a dyn Device,
     /// The CPUs of device and tester.
     pub cores: Cores,
-    /// What was asked for.
+    /// The request.
     pub asked: &'a Asked,
 }
 

@@ -83,7 +83,7 @@ pub struct Header {
     pub lab: String,
     /// The commit of the working tree in which the lab was started, if it was one.
     pub commit: Option<String>,
-    /// What was asked for.
+    /// The request.
     pub asked: Asked,
     /// The licence of the data.
     pub licence: String,

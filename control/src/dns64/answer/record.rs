@@ -24,7 +24,7 @@ pub mod rtype {
 /// A record of the question's class; its names are written out, in the case that the upstream gave them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// Its owner.
     pub owner: Box<[u8]>,
     /// TYPE.
     pub rtype: u16,

@@ -38,7 +38,7 @@ pub(super) struct MessageWriter<'a> {
     authorities: u16,
     /// Records are missing.
     cut: bool,
-    /// How many.
+    /// The number.
     said: ArrayString<40>,
 }
 

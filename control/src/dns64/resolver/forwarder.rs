@@ -271,7 +271,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.upstreams.poll_cancel()
     }
 
-    /// What came of an exchange. A reply that does not match its question is counted and ignored: the exchange continues.
+    /// The outcome of an exchange. A reply that does not match its question is counted and ignored: the exchange continues.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         self.upstreams.handle_reply(now, exchange, reply);
         self.work(now);
@@ -313,7 +313,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         alarm.into_iter().chain(self.upstreams.poll_timeout()).chain(self.validations.poll_timeout()).min()
     }
 
-    /// What happened to an upstream, for the log.
+    /// Events of an upstream, for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.upstreams.poll_event()
     }
@@ -326,7 +326,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.responder.cache.remove_below(&name.to_ascii_lowercase(), false)
     }
 
-    /// What has been counted.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let total = self.upstreams.total();

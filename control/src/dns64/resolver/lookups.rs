@@ -28,7 +28,7 @@ pub(super) struct Lookup {
     pub unlike: Option<usize>,
     /// Ends that were asked for.
     pub links: u8,
-    /// Who pays for the questions: who began it.
+    /// The payer of the questions: who began it.
     pub payer: Payer,
 }
 

@@ -79,7 +79,7 @@ impl Evaluation {
 /// A query that is examined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryContext<'q> {
-    /// What is asked.
+    /// The question.
     pub query: &'q Query<'q>,
     /// By whom.
     pub client: IpAddr,
@@ -190,7 +190,7 @@ impl<'q> QueryContext<'q> {
     }
 }
 
-/// What is known of a question.
+/// The known data about a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CacheState<'c> {
     /// There is an entry that may be used.
@@ -256,7 +256,7 @@ impl Responder {
         Self::overloaded(case, why, out)
     }
 
-    /// What is known of a question, for this query.
+    /// The known data about a question, for this query.
     pub(super) fn known(&self, case: &QueryContext<'_>, key: &Key, dnssec_ok: bool) -> CacheState<'_> {
         let mut expired = None;
         if let Some(answer) =

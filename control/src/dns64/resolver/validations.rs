@@ -35,7 +35,7 @@ pub(super) struct UnderWay {
     /// When the entry was stored: another one may take its place.
     pub(super) stored: Instant,
     pub(super) waiters: Vec<Waiter>,
-    /// Who pays for its lookups: who began it.
+    /// The payer of its lookups: who began it.
     pub(super) payer: Payer,
 }
 
@@ -98,7 +98,7 @@ impl<V: Validate> Validations<V> {
         self.by_number.get_mut(number).map(|(under_way, _)| under_way)
     }
 
-    /// Who pays for a validation.
+    /// The payer of a validation.
     pub(super) fn payer(&self, number: Validation) -> Payer {
         self.by_number.get(&number).map_or(Payer::OWN, |(under_way, _)| under_way.payer)
     }

@@ -17,7 +17,7 @@ pub(super) struct Waiter {
 /// A query that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<T> {
-    /// Who asked.
+    /// The client.
     pub asker: Asker<T>,
     /// What.
     pub query: Box<[u8]>,
@@ -94,7 +94,7 @@ impl<T> WaitingRoom<T> {
         self.places.get(waiter.place as usize).is_some_and(|place| place.turn == waiter.turn)
     }
 
-    /// Who pays for a query that waits.
+    /// The payer of a query that waits.
     pub(super) fn payer(&self, waiter: Waiter) -> Payer {
         let place = self.places.get(waiter.place as usize).filter(|place| place.turn == waiter.turn);
         place.and_then(|place| place.waiting.as_ref()).map_or(Payer::OWN, |(_, paid)| paid.payer())

@@ -4,7 +4,7 @@ use crate::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is due.
+/// The due actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     /// The next try of a question, by its number.

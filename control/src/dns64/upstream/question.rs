@@ -7,7 +7,7 @@ use super::super::shares::Payer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Number(pub u64);
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'n> {
     /// The name in wire form, uncompressed, its root label included, in whatever case.
@@ -26,7 +26,7 @@ pub struct Question<'n> {
     pub authentic_data: bool,
     /// An upstream whose reply was of no use: another one is asked, or if there is no other, this one by stream.
     pub unlike: Option<usize>,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
 }
 
@@ -54,7 +54,7 @@ impl<'n> Question<'n> {
 pub struct Reply {
     /// The message, whole. The case of its question's name is random.
     pub message: Vec<u8>,
-    /// Whose it is: the place in the settings.
+    /// Its owner: the place in the settings.
     pub upstream: usize,
     /// How it came.
     pub way: QueryTransport,

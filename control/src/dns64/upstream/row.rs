@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// What happened to an upstream. Each is reported once.
+/// Events of an upstream. Each is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It no longer answers.

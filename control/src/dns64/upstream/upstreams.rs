@@ -147,7 +147,7 @@ impl Upstreams {
         self.tidy();
     }
 
-    /// What came of an exchange. A reply that does not match its question is counted, and the exchange continues; a failure ends it.
+    /// The outcome of an exchange. A reply that does not match its question is counted, and the exchange continues; a failure ends it.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         match reply {
             Ok(message) => self.replied(now, exchange.0, message),
@@ -198,7 +198,7 @@ impl Upstreams {
         self.outcomes.pop_front()
     }
 
-    /// What happened to an upstream, for the log.
+    /// Events of an upstream, for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }

@@ -25,7 +25,7 @@ use sixway_wire::protocol::ICMPV6;
 pub struct Probe {
     /// The session's.
     nat: crate::nat::Probe<Softwire>,
-    /// What a packet from a softwire is looked up by.
+    /// The lookup key of a packet from a softwire.
     from: Option<FromSoftwire>,
 }
 
@@ -344,7 +344,7 @@ pub(super) fn refusal(packet: &Packet) -> DropReason {
     }
     match packet.transport {
         Transport::Opaque => DropReason::BadFragment,
-        // What it quotes cannot be read.
+        // Its quote cannot be parsed.
         Transport::IcmpError { .. } => DropReason::QuoteUnusable,
         Transport::Ports { .. } | Transport::IcmpQuery { .. } => DropReason::IcmpUntranslatable,
     }

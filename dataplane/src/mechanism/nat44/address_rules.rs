@@ -20,7 +20,7 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub struct AddressRules {
     /// The device that inside hosts are behind.
     pub(super) realm: Realm,
-    /// Who it is.
+    /// Its identity.
     pub(super) identity: Identity,
     /// Prefixes of the inside hosts.
     pub(super) inside: Vec<Prefix4>,

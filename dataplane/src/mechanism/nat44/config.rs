@@ -17,7 +17,7 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub struct Nat44Config {
     /// The device that inside hosts are behind.
     pub realm: Realm,
-    /// Who it is, for sessions that outlive this process.
+    /// Its identity, for sessions that outlive this process.
     pub identity: Identity,
     /// Prefixes of the inside hosts.
     pub inside: Vec<Prefix4>,
@@ -49,7 +49,7 @@ pub struct Nat44Config {
     pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
-    /// What the workers share about the addresses of the pool.
+    /// State of the pool's addresses that the workers share.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
 
@@ -78,7 +78,7 @@ impl Nat44Config {
         }
     }
 
-    /// What its NAT is built from.
+    /// The configuration of its NAT.
     pub fn nat(&self) -> Config<Endpoint4> {
         Config {
             pool: self.pool.clone(),

@@ -139,7 +139,7 @@ pub(super) fn refusal(packet: &Packet) -> DropReason {
     }
     match packet.transport {
         Transport::Opaque => DropReason::BadFragment,
-        // What it quotes cannot be read.
+        // Its quote cannot be parsed.
         Transport::IcmpError { .. } => DropReason::QuoteUnusable,
         Transport::Ports { .. } | Transport::IcmpQuery { .. } => DropReason::IcmpUntranslatable,
     }

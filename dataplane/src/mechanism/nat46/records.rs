@@ -45,7 +45,7 @@ impl Words for Box<[AtomicU32]> {
     }
 }
 
-/// Whom a mapping is for and when it ends; times in seconds of the caller's clock.
+/// The client of a mapping, and its end; times in seconds of the caller's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The client; 0.0.0.0 of one that all clients share.
@@ -102,7 +102,7 @@ impl Records {
         Self { count, store, in_use: AtomicU32::new(0) }
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }

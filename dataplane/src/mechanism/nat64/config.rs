@@ -38,7 +38,7 @@ pub struct Nat64Config {
     pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
-    /// What the workers share about the addresses of the pool.
+    /// State of the pool's addresses that the workers share.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
 
@@ -63,7 +63,7 @@ impl Nat64Config {
         }
     }
 
-    /// What its NAT is built from.
+    /// The configuration of its NAT.
     pub fn nat(&self) -> Config {
         Config {
             pool: self.pool.clone(),

@@ -174,7 +174,7 @@ impl Nat64 {
         }
         match packet.transport {
             Transport::Opaque => DropReason::BadFragment,
-            // What it quotes cannot be read.
+            // Its quote cannot be parsed.
             Transport::IcmpError { .. } => DropReason::QuoteUnusable,
             Transport::Ports { .. } | Transport::IcmpQuery { .. } => {
                 let unreachable = destination.and_then(|address| self.rules.prefix.extract(address).err());

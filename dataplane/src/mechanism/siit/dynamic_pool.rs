@@ -190,7 +190,7 @@ impl fmt::Display for RestoreFault {
     }
 }
 
-/// What became of records from disk.
+/// The outcome of records from disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// How many hosts this worker took over.

@@ -28,7 +28,7 @@ const LOOKED_AT: Duration = Duration::from_secs(30);
 /// A new peer may take the place of one of the first few in a queue.
 const EXAMINED: usize = 8;
 
-/// What is known of a peer.
+/// The known data about a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     /// Its IPv6 address.

@@ -52,7 +52,7 @@ struct Spare {
     refreshes: u8,
 }
 
-/// What a test asks next.
+/// The next step of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestStep {
     /// Send its packets.

@@ -85,7 +85,7 @@ impl Teredo {
         }
     }
 
-    /// What is known of a peer.
+    /// The known data about a peer.
     pub fn peer(&self, address: Ipv6Addr, now: Instant) -> Option<PeerRow> {
         self.contacts.row_of(address, now)
     }

@@ -150,8 +150,8 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().draining()
     }
 
-    /// What is left at addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each prefix
-    /// there is a row.
+    /// The remaining use of addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each
+    /// prefix there is a row.
     pub fn draining_rows(&self, from: u32) -> (Vec<DrainingRow>, Option<u32>) {
         self.tables.bindings.draining_rows(from, |address, protocol| {
             // Their owners count them.

@@ -96,7 +96,7 @@ impl<I: InsideKey> Engine<I> {
         &self.ownership
     }
 
-    /// What inside hosts are called.
+    /// The names of inside hosts.
     #[inline(always)]
     pub const fn names(&self) -> &I::Names {
         &self.tables.bindings.names

@@ -7,7 +7,7 @@
 use super::{Domain, embedded, isatap, six_to_four};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// What the gateway is called in the formats of all automatic tunnels.
+/// The gateway's address in the formats of all automatic tunnels.
 #[derive(Clone, Debug, Default)]
 pub struct OwnAddresses {
     all: Vec<Ipv4Addr>,

@@ -179,7 +179,7 @@ impl Backlog {
             .collect()
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.queues().room.used()
     }

@@ -99,8 +99,8 @@ impl Keeper {
         self.connections.spawn(async move { converse(&upstream, &backlog, &counters, opening).await });
     }
 
-    /// What becomes of the questions of a connection that ended: of one that was of use they go to another, since servers close connections whenever
-    /// they like (RFC 7766 §6.2.4).
+    /// The handling of the questions of a connection that ended: of one that was of use they go to another, since servers close connections
+    /// whenever they like (RFC 7766 §6.2.4).
     fn account(&mut self, ended: ConnectionEnd) {
         let failure = ended.fault.as_ref().map_or(Failure::Closed, |fault| fault.failure);
         if !ended.was_open {

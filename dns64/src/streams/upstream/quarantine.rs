@@ -51,7 +51,7 @@ impl Quarantine {
         self.ends.front().map(|(end, ..)| *end)
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }

@@ -106,7 +106,7 @@ impl LeaseBook {
         self.all().iter().filter_map(Concentrator::trouble).collect()
     }
 
-    /// What became of queries, by concentrator.
+    /// The outcome of queries, by concentrator.
     pub(in crate::daemon) fn queries(&self) -> Vec<(String, ServerCounters)> {
         self.all().iter().filter_map(Concentrator::queries).collect()
     }
@@ -208,7 +208,7 @@ impl LeaseBook {
         }
     }
 
-    /// What the event log does not know yet.
+    /// Events that are not in the log yet.
     pub(in crate::daemon) fn take_notices(&self) -> Vec<LeaseNotice> {
         self.all().iter_mut().flat_map(|one| std::mem::take(&mut one.notices)).collect()
     }

@@ -42,15 +42,15 @@ pub(super) struct Concentrator {
     pub(super) server: Server,
     /// What Kea has leased; `None`: the leases are those of the own server.
     kea: Option<KeaBindings>,
-    /// What the workers do not know yet.
+    /// Updates that the workers do not have yet.
     pub(super) pending: Pending,
-    /// What they are being told.
+    /// Updates that are being sent to them.
     telling: BTreeSet<Prefix4>,
-    /// What is not in the file yet.
+    /// Changes that are not in the file yet.
     unwritten: Vec<Line>,
     /// What each host has, as the event log knows it.
     known: BTreeMap<Prefix4, Ipv6Addr>,
-    /// What the event log does not know yet.
+    /// Events that are not in the log yet.
     pub(super) notices: Vec<LeaseNotice>,
     /// How its files are.
     pub(super) files: LeaseFiles,
@@ -135,7 +135,7 @@ impl Concentrator {
         }
     }
 
-    /// What is not in the file yet.
+    /// Changes that are not in the file yet.
     pub(super) fn take_unwritten(&mut self) -> Vec<Line> {
         std::mem::take(&mut self.unwritten)
     }

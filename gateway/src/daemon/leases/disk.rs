@@ -79,7 +79,7 @@ impl Disk {
         self.state.unwritten = trouble;
     }
 
-    /// What cannot be written or read.
+    /// The file that cannot be written or read.
     pub(super) const fn state(&self) -> &LeaseFiles {
         &self.state
     }

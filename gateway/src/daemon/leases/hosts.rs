@@ -273,7 +273,7 @@ impl LeaseHosts {
         self.hosts.iter().filter_map(row).collect()
     }
 
-    /// What keeps them from their leases.
+    /// The problems of their leases.
     pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
         let now = self.clock.now();
         self.hosts.iter().filter_map(|host| host.trouble(now)).collect()
@@ -364,7 +364,7 @@ impl Host {
         }
     }
 
-    /// What keeps it from its lease, or its packets from passing.
+    /// The problem of its lease, or the reason for which its packets do not pass.
     fn trouble(&self, now: Instant) -> Option<LeaseTrouble> {
         let held = self.client.held().map(|held| held.ipv4);
         let why = match (self.client.bound_elsewhere(), held, self.asked) {

@@ -33,7 +33,7 @@ impl KnownServers {
         made
     }
 
-    /// Whom to ask: nobody while the lease lacks the option.
+    /// The servers to query: none while the lease lacks the option.
     pub(super) fn now(&self) -> &[Ipv6Addr] {
         &self.now
     }

@@ -84,7 +84,7 @@ impl Strangers {
         (counters.not_clients.saturating_sub(*clients), counters.not_relays.saturating_sub(*relays))
     }
 
-    /// What the operator must know: several of them, or any while nobody has a lease.
+    /// Refused queries to report: several of them, or any while no host has a lease.
     pub(super) fn trouble(&self, name: &str, counters: &ServerCounters, bound: u32) -> Option<LeaseTrouble> {
         let (not_clients, not_relays) = self.lately(counters);
         let all = not_clients + not_relays;

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Trouble of one end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::daemon) struct LeaseTrouble {
-    /// Whose it is.
+    /// Its owner.
     pub(super) mechanism: String,
     /// What it is.
     pub(super) why: NoLease,
@@ -22,7 +22,7 @@ pub(super) enum NoLease {
     NoAnswer {
         /// What is held.
         held: Option<Ipv4Addr>,
-        /// Who was asked.
+        /// The servers that were queried.
         servers: Vec<Ipv6Addr>,
         /// How long none has answered.
         seconds: u64,

@@ -27,7 +27,7 @@ pub(super) struct ProgramExchange<'c> {
     pub chosen: ChosenPrograms,
     /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
-    /// What the kernel is going through.
+    /// The programs that the kernel is verifying.
     loading: Option<ChosenPrograms>,
     turn: RetryTimer,
     carried: Arc<FastPathHandle>,

@@ -80,7 +80,7 @@ pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
     }
 }
 
-/// What a fast path is begun with.
+/// The arguments for starting a fast path.
 pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub config: &'c Config,
     pub seed: [u64; 2],
@@ -90,7 +90,7 @@ pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub ahead: Option<Ahead>,
 }
 
-/// What became of the start of the fast path.
+/// The outcome of the start of the fast path.
 pub(in crate::daemon) enum Begun<'c> {
     /// It runs.
     Running(Box<Offload<'c>>, Keeper),
@@ -159,7 +159,7 @@ async fn start<'c>(
     Ok((Offload::new(exchange, carried), keeper))
 }
 
-/// Who keeps an eye on the host, and what it is like, with the ports of the interfaces that will be chosen.
+/// The keeper and the present state of the host, with the ports of the interfaces that will be chosen.
 async fn look(choice: &ProgramChoice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
     let mut keeper = Keeper::start(choice.tun, maps).map_err(|error| format!("netlink: {error}"))?;
     let mut facts = next_facts(&mut keeper).await?;

@@ -5,7 +5,7 @@ use crate::doctor::Verdict;
 use crate::host::{SilentRouter, VrfTrouble};
 use crate::view::{HostRow, ProblemKind, ProblemRow};
 
-/// What other programs changed again and again.
+/// Settings that other programs change repeatedly.
 pub(in crate::daemon) fn host(row: &HostRow) -> Vec<ProblemRow> {
     let left = row.left_alone.iter().map(|what| {
         ProblemRow::error(

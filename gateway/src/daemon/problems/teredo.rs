@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 /// From this many datagrams of the last minute on, those that are discarded are an attack or a mistake.
 const MANY_DATAGRAMS: u64 = 1_000;
 
-/// What keeps the Teredo server from its clients.
+/// Problems of the Teredo server.
 pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::TeredoServer;
     let details = "`sixway show teredo-server` has the reasons";
@@ -38,7 +38,7 @@ pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow>
     waits.chain(failed).chain(over).chain(refuses).collect()
 }
 
-/// What keeps relays and clients of Teredo from their peers: a socket that cannot be opened, and a client without an address.
+/// Problems of relays and clients of Teredo: a socket that cannot be opened, and a client without an address.
 /// `missing`: those whose address this host does not have.
 pub(in crate::daemon) fn teredo(
     sockets: &[(String, String)],

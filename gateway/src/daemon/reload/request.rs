@@ -14,7 +14,7 @@ pub(in crate::daemon) struct ReloadRequest {
     pub answer: oneshot::Sender<Result<(), AdminError>>,
 }
 
-/// What is wanted.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::daemon) enum Wanted {
     /// To read the configuration again; with a time, to return to the previous one unless it is confirmed within that.

@@ -115,7 +115,7 @@ mod tests {
         // At night, what arrives may be a scan alone.
         let idle = Before { packets_per_second: 9.0, ..well };
         assert_eq!(judged(idle, health(0, 9_999, true), None), TrialEnd::Kept);
-        // What did not work before proves nothing.
+        // Functions that did not work before prove nothing.
         assert_eq!(judged(Before::default(), health(0, 999, false), None), TrialEnd::Kept);
         assert!(matches!(judged(well, health(1, 0, true), Some(60)), TrialEnd::RolledBack(_)));
         let previous = |confirm_seconds| Previous { confirm_seconds, ..Previous::default() };

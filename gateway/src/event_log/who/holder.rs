@@ -5,7 +5,7 @@ use crate::event_log::notice::Notice;
 use crate::event_log::record::{Event, Phase};
 use std::sync::Arc;
 
-/// Who has an endpoint.
+/// The holder of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
     /// An inside endpoint, a subscriber's prefix, or a host's address.

@@ -23,7 +23,7 @@ const MOST_EVENTS: usize = 4_096;
 /// The same where only one remote host matters: a host with many short sessions does not hide those of another one with other remote hosts.
 const MOST_EVENTS_OF_REMOTE: usize = 65_536;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub struct PortlessQuestion {
     outside: Ipv4Addr,
@@ -37,7 +37,7 @@ impl PortlessQuestion {
     /// Of texts as a person writes them; `None`: the protocol has ports.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(
         outside: &str,
         protocol: &str,

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Frames of one kind through a scene.
 pub struct Column {
-    /// What it is called in the tables.
+    /// Its name in the tables.
     pub name: &'static str,
     /// The network.
     pub scene: Rc<Scene>,

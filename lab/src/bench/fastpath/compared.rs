@@ -73,7 +73,7 @@ impl Goal {
 
 /// A row as it was measured.
 pub struct Measured {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// What it must reach.
     pub goal: Goal,

@@ -44,7 +44,7 @@ pub struct Seen {
 pub struct Paced {
     /// In a second.
     pub per_second: f64,
-    /// How many.
+    /// The number.
     pub count: u32,
 }
 

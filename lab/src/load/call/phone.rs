@@ -36,7 +36,7 @@ pub struct Calls<'a> {
     pub talk: Duration,
 }
 
-/// What became of calls.
+/// The outcome of calls.
 #[derive(Clone, Debug)]
 pub struct CallReport {
     /// Calls that were set up.

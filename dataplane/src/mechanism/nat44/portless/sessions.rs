@@ -195,7 +195,7 @@ impl PortlessSessions {
         self.table.has_events()
     }
 
-    /// What has begun and ended since the last call.
+    /// Events since the last call.
     #[cold]
     pub(crate) fn take_events(&mut self) -> Vec<NatEvent> {
         self.table.take_events()

@@ -31,7 +31,7 @@ pub(super) struct Session {
     sent: Id,
     /// The ids of what comes in, as far as they are known.
     received: ReceivedIds,
-    /// What a log shows of its first packet in place of ports.
+    /// The field of its first packet that a log shows instead of ports.
     shown: Option<u32>,
     made: Instant,
     pub(super) last: Instant,
@@ -100,7 +100,7 @@ impl Table {
         self.events.get_or_insert_default();
     }
 
-    /// What has happened since the last call.
+    /// Events since the last call.
     pub(super) fn take_events(&mut self) -> Vec<NatEvent> {
         self.events.as_mut().map(core::mem::take).unwrap_or_default()
     }
