@@ -118,7 +118,7 @@ const SITE: u8 = 48;
 const OTHER_DESCRIPTORS: u64 = 512;
 
 impl Dns64 {
-    /// More questions than the process may have sockets for: without a socket a question is refused, whoever asks.
+    /// More questions than the process may have sockets for: without a socket, a question of any client is refused.
     fn warn_of_descriptors(&self, section: &Reader, host: &HostFacts, report: &mut Report) {
         let connections = u64::from(self.connections.connections);
         let needed = 2 * u64::from(self.bounds.upstream_queries) + connections + OTHER_DESCRIPTORS;

@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Where no one listens: a process that another test has just forked has a closed socket open until it becomes another program.
+    /// A port without a listener: a process that another test has just forked keeps a closed socket open until it executes another program.
     fn nobody() -> SocketAddr {
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let asking = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -329,7 +329,7 @@ pub struct ReplyTo {
     cancelled: Option<oneshot::Receiver<()>>,
 }
 
-/// Comes when nobody waits for a reply any more.
+/// Completes when no query waits for a reply any more.
 #[derive(Debug)]
 pub struct Cancelled(oneshot::Receiver<()>);
 

@@ -30,7 +30,7 @@ const MESSAGES: usize = 64;
 const REPLIES: usize = 16;
 /// Answers of the previous process that are taken over in a turn.
 const ADOPTED: usize = 128;
-/// Octets of answers that a thread leaves to the next process: nobody is answered while they are written and read.
+/// Octets of answers that a thread hands over to the next process: no query is answered while they are written and read.
 const KEPT: usize = 64 << 20;
 /// How long queries that wait may be answered when the thread leaves: the next process is silent until then.
 const LINGER: Duration = Duration::from_millis(300);

@@ -259,9 +259,9 @@ impl Server {
         self.settings.relays.iter().any(|prefix| prefix.contains(address))
     }
 
-    /// Who sent a query. A relay agent relays what another one relayed (RFC 8415 §19.1.2): each must be one of ours, or a client could wrap its query in
-    /// the name of another one and send it to a relay agent. A client that asks by multicast does so from a link-local address (RFC 7341 §9): then it is
-    /// somebody on the link that the relay agent names.
+    /// Who sent a query. A relay agent relays what another one relayed (RFC 8415 §19.1.2): each must be one of ours, or a client could wrap
+    /// its query in the name of another one and send it to a relay agent. A client that asks by multicast does so from a link-local address
+    /// (RFC 7341 §9): then it is a host on the link that the relay agent names.
     fn sender(&self, source: Ipv6Addr, relays: &[RelayHop]) -> Result<Sender, Refusal> {
         let step = |sender, hop: &RelayHop| self.is_relay(sender).then_some(hop.peer);
         let sender = relays.iter().try_fold(source, step).ok_or(Refusal::NotARelay)?;
@@ -271,7 +271,7 @@ impl Server {
         if self.is_client(address) { Ok(Sender { address, is_known }) } else { Err(Refusal::NotAClient) }
     }
 
-    /// The end of the client's tunnel: of the client prefix of its sender. Of somebody on a link it must be named.
+    /// The end of the client's tunnel, which must have the client prefix of the sender. A host on a link must name it.
     fn host(&self, sender: Sender, asked: &Dhcpv4) -> Result<Ipv6Addr, Refusal> {
         let same = |named: &Ipv6Addr| self.leases.client(*named) == self.leases.client(sender.address);
         let own = sender.is_known.then_some(sender.address);

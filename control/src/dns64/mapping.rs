@@ -87,7 +87,7 @@ impl MappedNames {
     /// it came by a stream.
     ///
     /// # Errors
-    /// There is none: why.
+    /// The reason for which there is none.
     pub(super) fn map(
         &self,
         client: Ipv4Addr,

@@ -165,8 +165,9 @@ impl Engine {
         (is_ours && self.pair_ends.went_through(error.outer, true).is_none()).then_some(tunnel)
     }
 
-    /// An ICMPv6 error about a packet that was sent into a softwire (RFC 2473 §8). It is believed if the packet belongs to a session: whoever does
-    /// not see the packets can neither narrow the path nor reach the remote host. That gets an ICMPv4 error about its packet as it sent it.
+    /// An ICMPv6 error about a packet that was sent into a softwire (RFC 2473 §8). It is accepted if the packet belongs to a session: a
+    /// sender who does not see the packets can neither narrow the path nor reach the remote host. That gets an ICMPv4 error about its
+    /// packet as it sent it.
     #[cold]
     pub(super) fn softwire_error(
         &mut self,

@@ -15,7 +15,7 @@ const ROOM: usize = 1_024;
 /// What tells an upstream from another: its settings, and the state of its authorities' file.
 type Identity = (UpstreamSettings, Option<FileTrace>);
 
-/// The upstreams of the present settings. A keeper ends when nobody can ask it any longer.
+/// The upstreams of the present settings. A keeper ends when all its senders are gone.
 #[derive(Debug)]
 pub(super) struct Dealing {
     counters: StreamCounters,

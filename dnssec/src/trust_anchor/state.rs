@@ -81,7 +81,7 @@ pub(super) struct KnownKey {
 }
 
 impl KnownKey {
-    /// The operator has written it, too: that is enough to believe in it, unless it is revoked.
+    /// The operator has configured it, too: it is trusted, unless it is revoked.
     pub(super) fn confirm(&mut self) {
         self.configured = true;
         if let State::Pending { .. } = self.state {

@@ -26,7 +26,7 @@ impl Lookups {
     /// The next one that has not been passed to the caller, and the first validation that waits for it.
     pub(super) fn poll(&mut self) -> Option<(Validation, Lookup)> {
         let lookup = self.outgoing.pop_front()?;
-        // What nobody waits for is not among them.
+        // Without those that no validation waits for.
         let first = self.waiting.get(&lookup)?.first()?;
         Some((*first, lookup))
     }

@@ -44,7 +44,7 @@ pub(super) struct Advertiser {
 #[derive(Default)]
 struct AdvertiserState {
     row: RouterAdvertisementRow,
-    /// The prefixes that hosts may believe in.
+    /// The prefixes that hosts may still use.
     believed: Vec<StalePrefix>,
 }
 
@@ -87,7 +87,7 @@ impl Advertiser {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
     }
 
-    /// The prefixes that hosts may believe in.
+    /// The prefixes that hosts may still use.
     pub(super) fn believed(&self) -> Vec<StalePrefix> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }

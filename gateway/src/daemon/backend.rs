@@ -255,7 +255,7 @@ impl Backend for Gateway {
             let what = "the gateway has neither a device nor a DNS64, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
-        // Its successor does not know of it, and would keep what nobody confirmed.
+        // Its successor does not know of it, and would keep an unconfirmed configuration.
         if self.reload_row().is_some_and(|row| row.state == "awaits confirmation") {
             let what = "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`";
             return Err(AdminError::Conflict(what.into()));

@@ -21,7 +21,7 @@ struct Promise {
     prefix: String,
     on_link: bool,
     autonomous: bool,
-    /// When no host can believe in it any more, in seconds since 1970.
+    /// When no host can use it any more, in seconds since 1970.
     until: u64,
 }
 

@@ -254,7 +254,7 @@ impl<'c> TeredoHost<'c> {
         let inlet = Inlet::new((*local.ip(), Some(local.port())), Box::new(socket));
         let watch = inlet.watch();
         post.send(Command::AddInlet(inlet)).map_err(io::Error::other)?;
-        // Not before: a copy of a socket that nobody reads would keep the port.
+        // Not before: an unread copy of a socket would keep the port.
         self.sockets.service = Some(sender);
         self.watch = Some(watch);
         self.listen();

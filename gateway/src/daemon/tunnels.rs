@@ -318,7 +318,7 @@ impl<'c> Tunnels<'c> {
         }
     }
 
-    /// Writes down what the hosts of the links believe in.
+    /// Stores the prefixes that the hosts of the links use.
     fn keep_promises(&mut self) {
         let Some(clock) = self.clock.filter(|_| !self.advertisers.is_empty()) else { return };
         let links = self.advertisers.iter();

@@ -155,7 +155,7 @@ fn is_default4(route: Route) -> bool {
     matches!(route, Route::V4(prefix) if prefix.length() == 0)
 }
 
-/// Addresses of a pool that are on a link are asked for by ARP, and nobody answers; the router's own is never ours.
+/// Addresses of a pool that are on a link are resolved by ARP, and get no answer; the router's own is never ours.
 fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for pool in config.pools.iter().filter(|pool| !pool.shared) {

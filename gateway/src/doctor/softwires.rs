@@ -44,7 +44,7 @@ pub(super) fn softwires(
     now.aftrs.clone_from(aftrs);
     let of_ds_lite = config.ds_lite.iter().filter_map(|it| match it {
         DsLite::B4(b4) => {
-            // Where a name leads that cannot be resolved, nobody knows: by the IPv6 Internet.
+            // The destination of a name that cannot be resolved is unknown: the IPv6 Internet is assumed.
             let remote = b4.aftr_now(&now).unwrap_or(anywhere);
             Some(ipv4_in_ipv6(&b4.name, b4.local.now(&now)?, remote, "AFTR"))
         }

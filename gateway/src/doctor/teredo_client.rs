@@ -28,7 +28,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let known = facts.is_running.then(|| running(config)).flatten();
     let has_address = known.as_ref().is_some_and(|row| row.address.is_some());
     findings.extend(known.as_ref().and_then(|row| state(&client.name, row)));
-    // One that is off asks nobody, and one with an address has its answers.
+    // A client that is off sends no queries, and one with an address has its answers.
     if !is_native && !has_address {
         let is_routed = |way: &&(Ipv4Addr, Option<Hop>)| {
             way.1.as_ref().is_some_and(|hop| hop.interface != config.tun.name)

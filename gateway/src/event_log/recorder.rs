@@ -219,7 +219,7 @@ impl EventLog {
     /// The thread has too much to do: the bindings.
     pub fn list(&self, bindings: Vec<Listed>) -> Result<(), Vec<Listed>> {
         match self.parts.try_send(Part::Rows(bindings)) {
-            // At the end nobody lists any more.
+            // At the end, no listing is made any more.
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(Part::Rows(bindings))) => Err(bindings),
             Err(TrySendError::Full(Part::Begin | Part::End(_))) => Ok(()),

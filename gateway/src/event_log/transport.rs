@@ -123,7 +123,7 @@ impl Transport {
         }
     }
 
-    /// The known data about the last messages: over UDP, that nobody was there for them, over a stream, that the server has closed it. Then
+    /// The known data about the last messages: over UDP, that no server received them, over a stream, that the server has closed it. Then
     /// the connection is closed.
     ///
     /// # Errors

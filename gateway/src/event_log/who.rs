@@ -48,7 +48,7 @@ pub struct Answer {
     pub protocol: String,
     /// The time.
     pub at: String,
-    /// The inside endpoint that had it; `None`: nobody, or it is not known.
+    /// The inside endpoint that had it; `None`: none, or it is not known.
     pub inside: Option<String>,
     /// The translator of the binding.
     pub translator: Option<String>,

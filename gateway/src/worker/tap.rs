@@ -26,7 +26,7 @@ pub struct DropSample {
     pub at: Instant,
 }
 
-/// A watch: it ends with its time, or when nobody receives any more.
+/// A live trace: it ends with its time, or when its receiver is gone.
 #[derive(Debug)]
 pub struct Watch {
     /// Which packets.

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A service of each host, to which nobody outside was told to come.
+/// A service of each host, without a mapping from outside.
 const SERVICE: u16 = 8_080;
 /// How long is waited for an answer that is not to come.
 const PATIENCE: Duration = Duration::from_millis(400);

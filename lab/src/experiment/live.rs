@@ -53,7 +53,7 @@ impl Live {
             ));
         }
         let object = compile_stamped(network.folder())?;
-        // The kernel's own forwarding has nobody to share its core with; others would only make it wait.
+        // The kernel's own forwarding has its core for itself; other processes would only delay it.
         let start = if is_process { ReceivingThreads::start_as_equals } else { ReceivingThreads::start };
         let threads = start(network, host, &[inside, outside], cores.device)?;
         let of_tester = |(host, link): End| ReceivingThreads::start(network, host, &[link], cores.tester);

@@ -4,7 +4,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::probe::cpu::cpus;
 use std::time::Duration;
 
-/// Which CPU does what. With one CPU there is none of its own for either.
+/// Which CPU does what. With one CPU, both share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The device's.

@@ -108,7 +108,7 @@ impl Believed {
         }
     }
 
-    /// Signatures of what is kept of the answer section.
+    /// Signatures of the stored records of the answer section.
     fn keep_signatures(&mut self, answer: &[Record]) {
         let kept = |signature: &Record, part: Part| {
             let covers = |record: &Record| covers(signature, record);
@@ -120,8 +120,8 @@ impl Believed {
         self.parts[Part::Signatures as usize] = wanted;
     }
 
-    /// Of "no", the SOA record of the zone that the chain ends in; with DNSSEC, proofs and signatures. NS records are of no use to a client
-    /// of this server, and would be used beyond the answer (RFC 2181 §5.4.1): they are not stored.
+    /// For a negative answer, the SOA record of the zone that the chain ends in; with DNSSEC, proofs and signatures. NS records are of no
+    /// use to a client of this server, and would be used beyond the answer (RFC 2181 §5.4.1): they are not stored.
     fn keep_authority(&mut self, authority: &[Record], dnssec_ok: bool) {
         self.refers = authority.iter().any(|record| record.rtype == rtype::NS);
         let soa = authority.iter().find(|record| self.part(Part::Data).is_empty() && self.is_soa(record));
@@ -268,8 +268,8 @@ fn under_dname(dname: &Record, name: &[u8]) -> Option<Record> {
     fits.then(|| Record { owner: name.into(), rtype: rtype::CNAME, ttl: dname.ttl, data: target.into() })
 }
 
-/// Records of one set get the least of their TTLs (RFC 2181 §5.2), and so do its signatures (RFC 4034 §3); a record that is there twice is there
-/// once (RFC 2181 §5). The order stays.
+/// Records of one set get the least of their TTLs (RFC 2181 §5.2), and so do its signatures (RFC 4034 §3); duplicate records are removed (RFC
+/// 2181 §5). The order is kept.
 fn equalise(records: &mut Vec<Record>) {
     let set = |record: &Record| (record.owner.to_ascii_lowercase(), record.covered().unwrap_or(record.rtype));
     let mut order: Vec<(_, usize)> = records.iter().map(set).zip(0..).collect();

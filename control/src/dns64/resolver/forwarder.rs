@@ -69,7 +69,7 @@ impl WallClock {
 }
 
 impl<T: Copy> Resolver<T> {
-    /// A resolver with an empty cache. The same seed gives the same run; no one else may know it.
+    /// A resolver with an empty cache. The same seed gives the same run; it must be secret.
     #[must_use]
     pub fn new(settings: Settings, seed: [u8; 32], now: Instant) -> Self {
         Self::with_validator(settings, Validator::default(), seed, now)

@@ -26,7 +26,7 @@ pub(super) struct Sent<'q> {
     pub(super) cased: bool,
 }
 
-/// What a reply is worth.
+/// The quality of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is not to our question.

@@ -386,7 +386,7 @@ impl Client {
         let Datagram { from, source, .. } = datagram;
         let server = self.server().ok_or(DropReason::TeredoUnexpected)?;
         let is_due = contacts.find(source).is_none_or(|place| contacts.may_test_again(place, now));
-        // A trusted peer has one test in two seconds, which does not count for strangers.
+        // A trusted peer has one test in two seconds, which does not count for unknown peers.
         let is_trusted = contacts.find(source).is_some_and(|place| contacts.get(place).is_trusted);
         if is_due && contacts.find(source).is_none() {
             contacts.may_enter(from)?;

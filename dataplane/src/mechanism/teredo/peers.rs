@@ -63,7 +63,7 @@ pub(super) struct Peer {
     pub(super) bubbles: u8,
     /// Packets that wait for it.
     pub(super) waiting: u8,
-    /// Whether this host's own traffic needs it, and not only a stranger's datagram.
+    /// Whether this host's own traffic needs it, and not only an unknown sender's datagram.
     pub(super) is_wanted: bool,
 }
 

@@ -11,7 +11,7 @@ const TO_ADDRESS: Rate = Rate { rate: 500, burst: 1_000 };
 const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
 /// The same because of the packets of one sender: less, so that one sender does not use up the rate of a server.
 const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
-/// Bubbles that a client sends only because of strangers' datagrams: answers to their bubbles.
+/// Bubbles that a client sends only because of unknown senders' datagrams: answers to their bubbles.
 const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
 /// Tests of native hosts because of a stranger's datagrams, by the stranger's IPv4 address, and of all strangers. Servers have a rate for each client, ours of
 /// 20/s by default: most of it is left for this host's own tests and its qualification.
@@ -73,7 +73,7 @@ impl BubbleRates {
         both((&mut self.answered, creator.into()), &mut self.answers, now)
     }
 
-    /// Takes a token for a test because of a stranger's datagram. Whether there was one.
+    /// Takes a token for a test because of an unknown sender's datagram. Returns whether there was one.
     pub(super) fn admit_stranger(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         both((&mut self.strangers, from.to_bits()), &mut self.all_strangers, now)
     }

@@ -230,7 +230,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Questions of a host that nobody waits for any more make room.
+    /// Questions of a host that no query waits for any more free their places.
     fn forget_cancelled(&mut self, payer: Payer) {
         let Some(subscriber) = self.subscribers.get_mut(&payer.subscriber_bits()) else { return };
         let Some(queue) = subscriber.hosts.get_mut(&payer) else { return };

@@ -30,7 +30,7 @@ struct Flying {
     number: u64,
 }
 
-/// Says when nobody waits for a question any more.
+/// Signals that no query waits for a question any more.
 struct Watch {
     cancelled: Cancelled,
     id: u16,

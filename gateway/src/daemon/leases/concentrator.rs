@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 
-/// Leases that are read together to be written: nobody else reads or changes leases meanwhile.
+/// Leases that are read together to be written: leases are not read or changed otherwise meanwhile.
 const PAGE: usize = 4_096;
 
 /// What is to become of the binding of an address: a host has it, or none.
@@ -216,7 +216,7 @@ impl Concentrator {
         let now = wall.unix_seconds;
         let found = match found {
             Some(found) => found,
-            // What is over is over though nobody writes it.
+            // Expired leases end, although no record is written.
             None if known.values().any(|(_, until)| *until <= now) => {
                 known.iter().filter(|(_, (_, until))| *until > now).map(|(ipv4, one)| (*ipv4, *one)).collect()
             }

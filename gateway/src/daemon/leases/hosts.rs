@@ -213,7 +213,7 @@ impl LeaseHosts {
         }
     }
 
-    /// Each second: whether packets passed. A lease that nobody needs is returned.
+    /// Each second: whether packets passed. An unused lease is released.
     pub(in crate::daemon) fn each_second(&mut self, is_used: bool) {
         let now = self.clock.now();
         self.sockets.each_second();
@@ -350,7 +350,7 @@ impl Host {
         }
     }
 
-    /// Logs once that nobody answers.
+    /// Logs once that no server answers.
     fn note_silence(&mut self, now: Instant) {
         if !self.awaits() {
             // Nothing is wanted: what was asked before is no longer awaited.

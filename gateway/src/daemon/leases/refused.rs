@@ -6,7 +6,7 @@ use sixway_control::dhcp4o6::ServerCounters;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A host that nobody answers asks again after 64 s.
+/// A host without answers queries again after 64 s.
 const LATELY: Duration = Duration::from_secs(120);
 /// As many refused queries of others are a scan or a mistake, although hosts have leases.
 const SEVERAL: u64 = 3;
@@ -53,7 +53,7 @@ pub(super) const fn refused(counters: &ServerCounters) -> u64 {
         + counters.refused_empty
 }
 
-/// Queries of strangers, as they were each second.
+/// Queries of unknown senders in each second.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     seen: VecDeque<(Instant, u64, u64)>,

@@ -59,7 +59,7 @@ impl Trial {
         self.confirm.is_some()
     }
 
-    /// The seconds that are left to confirm it, one at least; `None`: nobody has to.
+    /// The seconds that are left to confirm it, at least one; `None`: no confirmation is needed.
     pub fn seconds_to_confirm(&self, now: Instant) -> Option<u64> {
         self.confirm.map(|_| self.until().saturating_duration_since(now).as_secs().max(1))
     }

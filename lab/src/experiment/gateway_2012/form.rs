@@ -13,7 +13,7 @@ pub const NAT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 pub const LAN: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 /// The inner box towards the NAT.
 pub const BETWEEN: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 1);
-/// A relay that nobody is: nothing leaves for native IPv6.
+/// A relay that does not exist: no packets are sent to native IPv6.
 const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 /// IPv4 hosts of the site, the inner box included.
 const INSIDE: &str = "192.168.0.0/16";
