@@ -49,7 +49,7 @@ pub fn holder(config: &Config, rows: &[LeaseRow], address: Ipv4Addr) -> Option<S
             let pools = section.concentrator().into_iter().flat_map(|it| it.pool.iter());
             pools.into_iter().any(|prefix| prefix.contains(address))
         })?;
-        return Some(format!("{}: nobody has {address}", section.name));
+        return Some(format!("{}: {address} is not leased", section.name));
     };
     let LeaseRow { mechanism, host, .. } = row;
     let left =
@@ -99,9 +99,9 @@ mod tests {
         let said = |address: &str| holder(&config, &rows, address.parse().unwrap());
         let named = "four_over_six: 2001:db8:b::1 has 198.51.100.17, 1,200 seconds more";
         assert_eq!(said("198.51.100.17").as_deref(), Some(named));
-        let last = "four_over_six: nobody has 198.51.100.18; 2001:db8:b::1 had it last";
+        let last = "four_over_six: 198.51.100.18 is not leased; 2001:db8:b::1 had it last";
         assert_eq!(said("198.51.100.18").as_deref(), Some(last));
-        assert_eq!(said("198.51.100.19").as_deref(), Some("four_over_six: nobody has 198.51.100.19"));
+        assert_eq!(said("198.51.100.19").as_deref(), Some("four_over_six: 198.51.100.19 is not leased"));
         assert_eq!(said("203.0.113.2"), None);
         let fate = offline.pass(&packet("203.0.113.2", "198.51.100.18"));
         assert_eq!(fate.dropped, Some(sixway_dataplane::DropReason::NoLease), "{fate:?}");
