@@ -114,9 +114,9 @@ fn secret_seed() -> io::Result<[u8; 32]> {
     Ok(octets)
 }
 
-/// Why a client is off whose address nothing would guard.
+/// Why a client is off: nothing would protect its address.
 const NO_FILTER: &str =
-    "the packet filter's table cannot be made, which keeps unsolicited packets from its address";
+    "the packet filter's table cannot be made, and unsolicited packets would reach its address";
 
 /// The change of an address in use.
 fn moved(before: TeredoAddress, now: TeredoAddress) -> String {
@@ -421,7 +421,7 @@ impl<'c> TeredoHost<'c> {
         (self.config.name.clone(), self.bound.map(|bound| bound.to_string()))
     }
 
-    /// The reason for which it has no socket.
+    /// Why it has no socket.
     pub(super) fn trouble(&self) -> Option<(String, String)> {
         Some((self.config.name.clone(), self.trouble.clone()?))
     }

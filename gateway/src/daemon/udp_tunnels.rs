@@ -73,7 +73,7 @@ impl<'c> UdpTunnels<'c> {
         self.all.iter().map(end).collect()
     }
 
-    /// The reason for which each has no socket.
+    /// Why each has no socket.
     pub(super) fn troubles(&self) -> Vec<(String, String)> {
         self.all.iter().filter_map(|it| Some((it.relay.name.clone(), it.trouble.clone()?))).collect()
     }
