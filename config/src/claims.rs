@@ -200,7 +200,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (Inside { ends: true }, TunnelEnd) | (TunnelEnd, Inside { ends: true }) => Clash::Tolerated,
         // RFC 7757 §5: a mapping of everything is for what nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
-        // A tunnel's prefixes are routes: what is narrower goes its own way.
+        // A tunnel's prefixes are routes: a longer prefix has a route of its own.
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (OuterEnd, other) | (other, OuterEnd) => match other {
             Pool(_) | Dynamic(_) | Eam(_, true) | Nat46Pool | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => {

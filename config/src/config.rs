@@ -251,12 +251,12 @@ impl Config {
         routes
     }
 
-    /// Whether the kernel is to carry packets on.
+    /// Whether the kernel is to forward packets.
     pub fn is_offloaded(&self) -> bool {
         self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
     }
 
-    /// Sessions that there may be in all.
+    /// The maximum number of sessions in all.
     pub fn sessions(&self) -> u64 {
         let nat44 = self.nat44s().map(|nat44| nat44.limits.sessions);
         let aftrs = self.aftrs().map(|aftr| aftr.limits.sessions);

@@ -136,7 +136,7 @@ impl Dns64 {
         let is_wide = |prefix: &&Prefix6| {
             let address = prefix.address();
             let is_own = address.is_unique_local() || address.is_unicast_link_local();
-            // There is another warning for a prefix that is everybody's.
+            // There is another warning for a prefix that includes all clients.
             (1..SITE).contains(&prefix.length()) && !is_own
         };
         let wide = self.allow.iter().flat_map(|allow| &allow.v6).find(is_wide);

@@ -75,7 +75,7 @@ impl Config {
 }
 
 impl Config {
-    /// Mechanisms that need nothing but their row of the table, and AFTRs.
+    /// Mechanisms that need only their row of the table, and AFTRs.
     fn other_engines(&self, workers: u8, now: &Surroundings) -> Vec<MechanismConfig> {
         let aftrs = self.aftrs().map(|aftr| aftr.engine(self.pool(&aftr.pool), workers).into());
         let steady = self.others.all().into_iter().filter(|it| it.changing(now).is_none());

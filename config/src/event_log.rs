@@ -18,7 +18,7 @@ words! {
     LoggedEvent {
         /// Bindings.
         Bindings = "bindings",
-        /// Bindings one by one, also where subscribers have port blocks.
+        /// Each binding, also where subscribers have port blocks.
         EachBinding = "each-binding",
         /// Sessions, without their remote endpoints.
         Sessions = "sessions",

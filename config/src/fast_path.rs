@@ -15,7 +15,7 @@ use crate::value::Value;
 use crate::word::words;
 
 words! {
-    /// Where the kernel is to carry packets on.
+    /// Where the kernel is to forward packets.
     FastPathMode {
         /// In the driver where it can, else at tc ingress; not at all where the kernel allows neither.
         Auto = "auto",

@@ -1,4 +1,4 @@
-//! What all sections of a mechanism have in common: names by default, and how many there may be.
+//! What all sections of a mechanism have in common: default names, and how many sections are allowed.
 
 use crate::fault::Report;
 use crate::section::Reader;

@@ -40,7 +40,7 @@ pub struct Nat44 {
     /// Destinations on the way to which nothing is translated.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<Prefix4>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.

@@ -53,7 +53,7 @@ pub struct Nat64 {
     /// Prefixes whose hosts may create bindings; empty: any.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Prefix6>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.

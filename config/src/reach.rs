@@ -55,9 +55,9 @@ pub struct ProxyNeighbour {
 pub struct Reach {
     /// Routes into the device.
     pub routes: Vec<TunnelRoute>,
-    /// Destinations that are unreachable but for their narrower routes, so that no packet circles (RFC 3056 §5.11, RFC 5969 §12).
+    /// Destinations that are unreachable except by longer routes, so that no packet loops (RFC 3056 §5.11, RFC 5969 §12).
     pub unreachable: Vec<Prefix6>,
-    /// IPv4 addresses of pools and of the gateway, which lead nowhere once the device is gone: packets to them do not circle.
+    /// IPv4 addresses of pools and of the gateway, which are unreachable once the device is gone, so that packets to them do not loop.
     pub blackholes: Vec<Prefix4>,
     /// Addresses of this host on the device.
     pub addresses: Vec<IpAddr>,
@@ -195,7 +195,7 @@ impl Config {
         }
     }
 
-    /// Addresses of pools: those that lead nowhere without the device, and those that are in the network of an interface.
+    /// Addresses of pools: those that are unreachable without the device, and those that are in the network of an interface.
     fn pool_reach(&self, now: &Surroundings, reach: &mut Reach) {
         // The prefixes of the routes into the device: a narrower one would have precedence over these.
         let routed = self.used_pools().filter(|pool| !pool.shared);

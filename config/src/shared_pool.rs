@@ -15,7 +15,7 @@ use crate::value::Value;
 /// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
 pub const SHARED_RANGES: usize = 8;
 
-/// The value where nothing is known of the host.
+/// The value where the host's settings are not known.
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
 
 /// Reports what cannot be one of this host's addresses, and warns of addresses that it does not have at the moment: an address by DHCP

@@ -1,4 +1,4 @@
-//! What tunnels and advertisements are built upon and what may change while they run: this host's addresses, and where the others are.
+//! What tunnels and advertisements depend on, and what may change while they run: this host's addresses, and those of remote ends.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,4 +1,4 @@
-//! Every reason for which a packet is dropped: the error type of all code that can fail per packet.
+//! Every reason to drop a packet: the error type of all code that can fail per packet.
 //!
 //! This list generates the enum, the counters, the metrics' help texts, the ICMP errors and the table in `docs/drops.md`.
 

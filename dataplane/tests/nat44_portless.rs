@@ -151,7 +151,7 @@ trait Silently {
 }
 
 impl Silently for Gateway {
-    /// Nobody has sent there: the remote host hears that, and no state is made.
+    /// Nobody has sent there: the remote host gets an error, and no state is made.
     #[track_caller]
     fn refuses_silently(&mut self, packet: Build) {
         self.receives(packet);

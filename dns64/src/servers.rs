@@ -92,7 +92,7 @@ impl Servers {
     /// Stops reading queries: they wait in the sockets.
     pub(super) fn leave(&self, watch: &Watch) {
         for server in &self.servers {
-            // What cannot be left is heard of, and served.
+            // If this fails, its queries are still read and answered.
             let _ = watch.remove(server.socket.poll_fd());
         }
     }

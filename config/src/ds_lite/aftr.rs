@@ -45,7 +45,7 @@ pub struct Aftr {
     /// Sources of the hosts behind softwires.
     #[serde(serialize_with = "text::many")]
     pub inside: Vec<Prefix4>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that hosts behind softwires may create sessions to.

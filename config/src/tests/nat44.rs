@@ -197,7 +197,7 @@ fn inside_hosts_reach_each_other_by_a_shared_pool_from_their_interfaces() {
     assert_eq!(of(shared, ""), ["eth1"]);
     assert_eq!(of(shared, "interfaces = [\"eth0\"]\n"), ["eth0"]);
     assert!(of(POOL44, "").is_empty());
-    // A source of theirs is believed there, and nowhere else.
+    // Such a source is accepted there, and nowhere else.
     let believed = |pool: &str, keys: &str, addresses: &[HostAddress]| {
         let (config, _) =
             parse(&format!("{OWN}{pool}{NAT44}{keys}")).unwrap_or_else(|faults| panic!("{faults}"));

@@ -87,7 +87,7 @@ impl MappedNames {
     /// it came by a stream.
     ///
     /// # Errors
-    /// The reason for which there is none.
+    /// Why there is none.
     pub(super) fn map(
         &self,
         client: Ipv4Addr,

@@ -207,7 +207,7 @@ impl SixRd {
         if customer_edge == arrived.from { Ok(()) } else { Err(DropReason::SpoofedEmbeddedSource) }
     }
 
-    /// §12: a relay, of this domain or of another kind of tunnel, which would send the packet round in a circle.
+    /// §12: a relay, of this domain or of another kind of tunnel, which would make the packet loop.
     fn is_relay(&self, address: Ipv4Addr) -> bool {
         self.border_relays.contains(&address)
             || self.other_relays.iter().any(|relays| relays.contains(address))

@@ -95,7 +95,7 @@ pub struct Pool {
     /// Sorted, without overlaps; with the number of addresses before each.
     prefixes: Vec<(u64, Prefix4)>,
     total: u64,
-    /// The ports that may be given, whichever worker gives them.
+    /// The ports that may be given, by any worker.
     ports: PortPlane,
     /// Ports of a block.
     pub(super) ports_per_block: u16,
@@ -448,7 +448,7 @@ impl Pool {
         self.let_go(port / self.ports_per_block);
     }
 
-    /// One more reason for which a block stays with this worker.
+    /// One more reason why a block stays with this worker.
     pub(super) fn hold(&mut self, block: u16) {
         self.taken[usize::from(block)] += 1;
         if self.taken[usize::from(block)] == 1 && self.has(block) {

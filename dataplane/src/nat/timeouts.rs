@@ -206,7 +206,7 @@ impl Lifetimes {
         self.least[state as usize]
     }
 
-    /// How long a session with this remote port lives in this state.
+    /// The lifetime of a session with this remote port in this state.
     pub(crate) fn of(&self, state: SessionState, remote_port: u16) -> u32 {
         let is_it =
             |port: &&PortLifetime| state.has_port_timeout(port.protocol) && port.ports.contains(&remote_port);

@@ -56,7 +56,7 @@ impl Dealing {
         let keepers: Vec<_> = self.upstreams.iter().map(|(_, sender)| sender.clone()).collect();
         self.thread.handle().spawn(async move {
             while let Some(query) = queries.recv().await {
-                // One that finds no room, or no upstream, is dropped, and so told to be closed.
+                // A query without room, or without an upstream, is dropped, which closes it.
                 if let Some(keeper) = keepers.get(query.upstream) {
                     let _ = keeper.try_send(query);
                 }

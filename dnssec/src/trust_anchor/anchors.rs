@@ -88,7 +88,7 @@ impl TrustAnchors {
 }
 
 impl Event {
-    /// Whether what is believed in has changed.
+    /// Whether the trusted keys have changed.
     #[must_use]
     pub fn changes_anchors(&self) -> bool {
         match self.change {

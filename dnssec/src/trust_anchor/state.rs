@@ -5,7 +5,7 @@ use super::dnskey::Dnskey;
 /// A key's state. Times are Unix seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// AddPend: it waits, and is not believed in.
+    /// AddPend: it waits, and is not trusted yet.
     Pending {
         /// When it was first seen.
         since: u64,
@@ -14,14 +14,14 @@ pub(super) enum State {
         /// The numbers of the keys that signed the RRset in which it was first seen (§2.2).
         by: Vec<u32>,
     },
-    /// It is believed in.
+    /// It is trusted.
     Valid,
-    /// It is believed in, but not published.
+    /// It is trusted, but not published.
     Missing {
         /// When it was first seen to be gone.
         since: u64,
     },
-    /// It will never be believed in again.
+    /// It will never be trusted again.
     Revoked {
         /// When it was last published.
         since: u64,

@@ -6,7 +6,7 @@ use crate::wire::Wire;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// A day: longer than that nothing is believed without looking again.
+/// A day: nothing is trusted longer than that without another lookup.
 const LONGEST: u32 = 86_400;
 
 /// What is known, by name.

@@ -19,7 +19,7 @@ pub const INNER_INTERFACES: usize = 1_024;
 pub struct InsideHosts {
     /// Their prefixes.
     pub prefixes: Vec<Prefix4>,
-    /// The interfaces that lead to them. None: it is not known which these are, and their sources are believed everywhere.
+    /// The interfaces that lead to them. None: it is not known which these are, and their sources are accepted everywhere.
     pub interfaces: Vec<String>,
 }
 

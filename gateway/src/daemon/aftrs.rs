@@ -38,7 +38,7 @@ type Answered = (String, Option<String>, Answer);
 pub(super) struct AftrSource {
     /// The name that the address in use was found by; `None`: an address was given, or nothing is known yet.
     pub(super) found_by: Option<String>,
-    /// The name that is followed, which may lead nowhere yet; `None`: an address, or nothing.
+    /// The name that is resolved, which may have no address yet; `None`: an address, or nothing.
     pub(super) followed: Option<String>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Aftrs {
     device: OsString,
     hosts: BTreeMap<String, Ipv4Addr>,
     choices: BTreeMap<String, AftrChoice>,
-    /// Why a B4's name leads nowhere at the moment.
+    /// Why a B4's name has no usable address at the moment.
     faults: BTreeMap<String, String>,
     sources: BTreeMap<String, AftrSource>,
     answers: mpsc::Receiver<Answered>,
@@ -151,7 +151,7 @@ impl Aftrs {
         self.choices.iter().filter_map(silent).collect()
     }
 
-    /// Why names of AFTRs lead nowhere at the moment, by B4.
+    /// Why names of AFTRs have no usable address at the moment, by B4.
     pub(super) const fn faults(&self) -> &BTreeMap<String, String> {
         &self.faults
     }

@@ -147,7 +147,7 @@ impl Dns64 {
         };
         let access = access(&config, &addresses());
         let (believed, other_keeper) = match &self.anchors {
-            // The file may be older than what is believed in.
+            // The file may be older than the trust anchors.
             Some(anchors) if old.dnssec == new.dnssec => (anchors.anchors(), None),
             Some(_) | None => {
                 let (believed, keeper) = AnchorKeeper::load(new, self.clock)?;

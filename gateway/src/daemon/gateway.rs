@@ -110,7 +110,7 @@ pub struct Gateway {
     own_leases: Mutex<(Vec<LeaseRow>, Vec<LeaseFiles>)>,
     /// Problems of this host's leases, and the state of each.
     own_lease_troubles: Mutex<(Vec<LeaseTrouble>, LeaseStates)>,
-    /// AFTRs of B4s that do not answer, and why names lead nowhere.
+    /// AFTRs of B4s that do not answer, and why names have no usable address.
     aftrs: Mutex<(Vec<SilentAftr>, BTreeMap<String, String>)>,
     /// This host's Teredo client.
     teredo_client: Mutex<Option<TeredoClientRow>>,
@@ -223,12 +223,12 @@ impl Gateway {
         files
     }
 
-    /// Takes note of AFTRs that do not answer, and of why names lead nowhere.
+    /// Records AFTRs that do not answer, and why names have no usable address.
     pub(super) fn note_aftrs(&self, silent: Vec<SilentAftr>, faults: BTreeMap<String, String>) {
         *self.aftrs.lock().unwrap_or_else(PoisonError::into_inner) = (silent, faults);
     }
 
-    /// AFTRs that do not answer, and why names lead nowhere.
+    /// AFTRs that do not answer, and why names have no usable address.
     pub(super) fn aftrs(&self) -> (Vec<SilentAftr>, BTreeMap<String, String>) {
         self.aftrs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

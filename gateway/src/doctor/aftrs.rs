@@ -21,7 +21,7 @@ enum End {
     Written(Ipv6Addr),
     /// A name leads to these.
     Named(String, Vec<Ipv6Addr>),
-    /// The name leads nowhere.
+    /// The name has no usable address.
     Nowhere(String, String),
     /// There is no name.
     Unknown(String),

@@ -21,7 +21,7 @@ pub(super) struct Softwire {
     pub to: String,
     /// Whether packets to the other end are routed into the device, and so into the tunnel again.
     pub is_circle: bool,
-    /// The link towards it; `None`: there is no route, or a circle.
+    /// The link towards it; `None`: there is no route, or a loop.
     pub link: Option<String>,
     /// Whether it carries IPv4.
     pub has_ipv4: bool,

@@ -124,7 +124,7 @@ impl JsonLines {
         self.is_failing
     }
 
-    /// Whether the path is still this file's, and the file is as it was left. Programs that rotate logs move it away, or cut it.
+    /// Whether the path is still this file's, and the file is unchanged. Programs that rotate logs move or truncate it.
     pub(super) fn is_as_left(&self) -> bool {
         if self.renamed.file.is_some() {
             return true;

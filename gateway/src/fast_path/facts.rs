@@ -73,7 +73,7 @@ impl View<'_> {
     /// Devices that results may leave by.
     pub fn devices(&self) -> BTreeMap<u32, Device> {
         let device = |link: &Link| {
-            // A tag is put on by the XDP program itself: the frame leaves by what is below.
+            // The XDP program adds the tag itself: the frame leaves by the interface below.
             let (port, vlan) = match link.vlan {
                 Some((below, identifier)) if self.sends_xdp(below) => (below, identifier),
                 Some(_) | None => (link.ifindex, 0),

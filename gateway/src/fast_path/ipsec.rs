@@ -19,7 +19,7 @@ const XFRM_USERPOLICY_BLOCK: u8 = 1;
 const OUT: usize = 4;
 const FORWARDED: usize = 8;
 
-/// The reason for which the programs forward nothing.
+/// Why the programs forward nothing.
 const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which the fast path would bypass";
 const REFUSES: &str = "this host blocks packets without an IPsec policy (ip xfrm policy getdefault)";
 const UNKNOWN: &str = "the kernel does not report IPsec policies";
@@ -72,7 +72,7 @@ fn counts(body: &[u8]) -> Option<bool> {
     Some(number32(info, OUT)? > 0 || number32(info, FORWARDED)? > 0)
 }
 
-/// What was heard of policies by a socket, which is opened again until it can be.
+/// What a socket received about policies; opening it is tried again until it succeeds.
 #[derive(Debug)]
 struct Watch<S> {
     socket: Option<S>,

@@ -210,7 +210,7 @@ pub(super) fn unreachable6(mark: RouteMark) -> Result<Vec<Prefix6>, Refusal> {
         .collect())
 }
 
-/// The gateway's IPv4 destinations that lead nowhere.
+/// The gateway's IPv4 destinations that are unreachable.
 pub(super) fn blackholes4(mark: RouteMark) -> Result<Vec<Prefix4>, Refusal> {
     let found = routes(AddressFamily::Inet, RouteType::BlackHole, None, mark)?;
     let mine = found.iter().filter(|route| {

@@ -132,7 +132,7 @@ impl AppliedReach {
         self.added.retain(|proxy| !lost.contains(proxy));
     }
 
-    /// Lets IPv4 destinations lead nowhere without the device.
+    /// Makes IPv4 destinations unreachable without the device.
     fn lead_nowhere(&mut self, new: &[Prefix4], record: &mut Record) -> Vec<HostError> {
         if new.is_empty() {
             return Vec::new();

@@ -383,7 +383,7 @@ fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }
 
-/// Where frames go that are not sent, and who hears of them.
+/// Frames that are not sent, and who is notified of them.
 struct Ways<'a> {
     control: Option<&'a ControlSender>,
     onward: Onward<'a>,

@@ -46,7 +46,7 @@ struct Watching {
     /// The second that is counted, and the number of packets that may be shown in it.
     second: Instant,
     left: u32,
-    /// Packets that were not told of.
+    /// Packets that were not reported.
     skipped: u64,
     /// Packets of the batch that match: their places, and how they arrived; `None` where only drops are watched, since those are as they
     /// arrived, and most packets are not dropped.

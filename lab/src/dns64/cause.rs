@@ -1,4 +1,4 @@
-//! The reason for which Sixway and a peer answer the same question differently. A difference without a known cause fails the test.
+//! Why Sixway and a peer answer the same question differently. A difference without a known cause fails the test.
 
 use super::facet::Facet::{self, Addresses, Authentic, Lifetime, Proof, Signatures};
 use super::flags::{BOTH, CD, DO, Flags};

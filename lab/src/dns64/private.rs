@@ -101,7 +101,8 @@ struct Crowd {
     _upstream: HalfSilent,
 }
 
-/// Lets this number of clients ask once each, or as many as there are file descriptors for, and says what they cost when they are idle. One more client must be
+/// Lets this number of clients send one query each, or as many as there are file descriptors for, and returns what they cost when they are idle. One more
+/// client must be
 /// answered.
 ///
 /// # Errors
@@ -203,7 +204,7 @@ impl Crowd {
         })
     }
 
-    /// Agrees on TLS, asks, hears the answer, and keeps the socket alone.
+    /// Makes a TLS handshake, sends a query, receives the answer, and keeps only the socket.
     fn connect(&self, host: &Namespace, number: u32) -> Result<TcpStream> {
         let asking = || format!("client {number} over {}", self.privacy.name());
         let own = Ipv6Addr::new(0x2001, 0xdb8, 2, number as u16, 0, 0, 0, 1);

@@ -57,7 +57,7 @@ impl ImpairedWire {
             namespace.ip(&format!("{family} route add default dev {DEVICE} table {TABLE}"))?;
             for device in devices {
                 let rule = format!("iif {device} lookup {TABLE} priority {TABLE}");
-                // An earlier one left it: without the device it leads nowhere, and other rules follow.
+                // An earlier run left it: without the device it has no effect, and other rules follow.
                 namespace.ip(&format!("{family} rule del {rule}")).ok();
                 namespace.ip(&format!("{family} rule add {rule}"))?;
             }

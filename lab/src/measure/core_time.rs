@@ -28,7 +28,7 @@ impl Cores {
 pub struct CoreTime {
     /// Spent on anything but waiting.
     pub busy: Duration,
-    /// The part of it that was spent on interrupts and received packets, for whichever program.
+    /// The part of it that was spent on interrupts and received packets, for any program.
     pub interrupts: Duration,
     /// Taken by the hypervisor.
     pub stolen: Duration,

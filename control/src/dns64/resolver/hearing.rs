@@ -220,7 +220,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         if types.is_empty() {
             return;
         }
-        // Nobody waits for it: it has no use of what is kept for proven addresses.
+        // Nobody waits for it: it needs nothing of what is reserved for proven addresses.
         let payer = asker.payer(self.responder.settings.limits.client_prefix_length, false);
         for qtype in types.iter().filter(|_| query.recursion_desired) {
             let key = self.responder.key(query.name, *qtype, query);

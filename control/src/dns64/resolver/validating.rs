@@ -59,7 +59,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Meets the validator's needs, and hears its verdicts.
+    /// Does the validator's lookups, and takes its verdicts.
     pub(super) fn validate(&mut self, now: Instant) {
         while let Some((validation, lookup)) = self.validations.validator.poll_lookup() {
             let key = Key::of(&lookup.name.0, lookup.qtype, IN, false);

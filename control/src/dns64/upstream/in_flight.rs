@@ -12,7 +12,7 @@ use core::time::Duration;
 /// A question has its outcome within this time.
 pub const DEADLINE: Duration = Duration::from_millis(4_500);
 
-/// How many times a question is asked, to whichever upstreams.
+/// How many times a question is sent, to any upstreams.
 pub const MAX_TRIES: usize = 6;
 
 /// How a try ended, or whether it has.

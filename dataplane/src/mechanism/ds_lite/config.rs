@@ -27,7 +27,7 @@ pub struct DsLiteConfig {
     pub clients: Vec<Prefix6>,
     /// Sources that hosts behind softwires may have (RFC 6333 §11).
     pub inside: Vec<Prefix4>,
-    /// Remote addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that hosts behind softwires may create sessions to.
     pub allow_own: Vec<Prefix4>,

@@ -23,7 +23,7 @@ pub struct Nat44Config {
     pub inside: Vec<Prefix4>,
     /// Destinations that the inside hosts reach with their own addresses, in addition to `inside`: nothing is translated on the way there.
     pub except: Vec<Prefix4>,
-    /// Remote addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
     pub allow_own: Vec<Prefix4>,

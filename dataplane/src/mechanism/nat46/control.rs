@@ -401,7 +401,7 @@ impl Table<'_> {
         Ipv4Addr::from_bits(self.settings.pool.address().to_bits() + number)
     }
 
-    /// Mappings that there may be in addition.
+    /// The number of mappings that still fit.
     fn left(&self) -> u32 {
         self.settings.max_mappings.saturating_sub(self.records.in_use.load(Relaxed))
     }

@@ -490,7 +490,7 @@ struct Promises {
     told: BTreeMap<(Ipv4Addr, Ipv4Addr), (Ipv6Addr, u32)>,
     /// Until when packets must be forwarded.
     valid: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
-    /// The longest TTL that was told of a server at an address.
+    /// The longest TTL that was announced for a server at an address.
     longest: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
 }
 

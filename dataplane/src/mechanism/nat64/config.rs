@@ -16,7 +16,7 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// Prefixes whose hosts may create bindings; empty: any.
     pub inside: Vec<Prefix6>,
-    /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote IPv4 addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
     pub allow_own: Vec<Prefix4>,

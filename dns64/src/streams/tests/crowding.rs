@@ -103,7 +103,7 @@ async fn tls_without_a_query_ages() {
     until_there_are(&secured.streams, 0).await;
 }
 
-/// A thread that shakes hands from one address as often as it can, until told to stop.
+/// A thread that makes handshakes from one address as often as it can, until it is stopped.
 fn flood(secured: &Secured, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     let (address, config, stop) = (secured.tls(), secured.config(false), Arc::clone(stop));
     std::thread::spawn(move || {

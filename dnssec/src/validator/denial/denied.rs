@@ -7,7 +7,7 @@ pub(in crate::validator) enum Denied {
     Surely,
     /// Except a delegation that is not signed: opt-out says nothing of it (RFC 5155 §9.2).
     OptOut,
-    /// By NSEC3 records with more iterations than are computed: as good as not signed (RFC 9276 §3.2).
+    /// By NSEC3 records with more iterations than are computed: the same as unsigned (RFC 9276 §3.2).
     Iterations,
 }
 

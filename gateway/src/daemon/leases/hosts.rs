@@ -364,7 +364,7 @@ impl Host {
         }
     }
 
-    /// The problem of its lease, or the reason for which its packets do not pass.
+    /// The problem of its lease, or why its packets do not pass.
     fn trouble(&self, now: Instant) -> Option<LeaseTrouble> {
         let held = self.client.held().map(|held| held.ipv4);
         let why = match (self.client.bound_elsewhere(), held, self.asked) {

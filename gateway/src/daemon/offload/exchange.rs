@@ -77,7 +77,7 @@ impl<'c> ProgramExchange<'c> {
             || facts.sources4.iter().any(|source| !self.facts.sources4.contains(source))
             || facts.sources6.iter().any(|source| !self.facts.sources6.contains(source))
             || facts.ports.iter().any(is_stricter)
-            // Frames of a VLAN come in by what is below it.
+            // Frames of a VLAN arrive on the interface below it.
             || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {

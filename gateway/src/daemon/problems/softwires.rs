@@ -19,7 +19,7 @@ pub(in crate::daemon) fn silent_aftrs(all: &[SilentAftr]) -> Vec<ProblemRow> {
     all.iter().map(row).collect()
 }
 
-/// B4s that have no prefix or no AFTR. `faults`: why a B4's name leads nowhere.
+/// B4s that have no prefix or no AFTR. `faults`: why a B4's name has no usable address.
 pub(in crate::daemon) fn waiting_b4s(
     b4s: &[(String, MissingEnd)],
     faults: &BTreeMap<String, String>,
@@ -49,7 +49,7 @@ pub(in crate::daemon) fn waiting_b4s(
     b4s.iter().map(row).collect()
 }
 
-/// B4s whose name leads nowhere, and that use the address of before. `in_use`: the AFTRs' addresses.
+/// B4s with a name that has no usable address; they keep the previous address. `in_use`: the AFTRs' addresses.
 pub(in crate::daemon) fn unresolved_aftrs(
     faults: &BTreeMap<String, String>,
     in_use: &BTreeMap<String, Ipv6Addr>,

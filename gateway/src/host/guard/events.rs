@@ -170,7 +170,7 @@ fn note(Message { kind, flags, body }: Message<'_>, own: Own<'_>, suspects: &mut
         libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_DELADDR => suspects.routing |= is_ours,
         // The kernel flushes IPv4 routes of a device that goes down without telling; its link event does.
         libc::RTM_DELROUTE => suspects.routing |= is_own_route,
-        // The route that it replaces is not told of.
+        // There is no message about the route that it replaces.
         libc::RTM_NEWROUTE => suspects.routing |= flags & libc::NLM_F_REPLACE as u16 != 0,
         libc::RTM_DELRULE => suspects.routing = true,
         libc::RTM_DELQDISC | libc::RTM_DELTFILTER => suspects.steering |= is_filter(kind, body, own.filters),

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Routes are compared at least this often, also if the kernel told of no change.
+/// Routes are compared at least this often, even if the kernel reported no change.
 const ROUTES: Duration = Duration::from_secs(30);
 
 /// RFC 8200 §5.

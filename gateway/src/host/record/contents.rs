@@ -31,7 +31,7 @@ pub(super) struct Contents {
     /// Destinations made unreachable.
     #[serde(default)]
     pub(super) unreachable: Vec<String>,
-    /// IPv4 destinations that lead nowhere without the device.
+    /// IPv4 destinations that are unreachable without the device.
     #[serde(default)]
     pub(super) blackholes: Vec<String>,
     /// Addresses added on interfaces that are not ours.

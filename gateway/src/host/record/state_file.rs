@@ -338,7 +338,7 @@ impl Record {
         if gone.is_empty() { Ok(()) } else { self.write() }
     }
 
-    /// Notes IPv4 destinations that are about to lead nowhere without the device.
+    /// Records IPv4 destinations that are about to be made unreachable without the device.
     pub(in crate::host) fn blackholes(&mut self, prefixes: &[Prefix4]) -> Result<(), RecordError> {
         let noted: HashSet<String> = self.contents.blackholes.iter().cloned().collect();
         let new = prefixes.iter().map(ToString::to_string).filter(|text| !noted.contains(text));
