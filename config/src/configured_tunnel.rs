@@ -45,7 +45,7 @@ impl Remote {
             }
             return Some(Self::Address(address));
         }
-        // A name of digits alone is an address gone wrong.
+        // A name of digits alone is a mistyped address.
         let named = is_domain_name(text) && text.bytes().any(|b| b.is_ascii_alphabetic());
         if !named {
             report.fault(

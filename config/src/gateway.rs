@@ -57,7 +57,7 @@ pub struct Gateway {
     pub icmp_errors_per_second: u32,
     /// The admin API's Unix socket.
     pub admin_socket: PathBuf,
-    /// Whose members may look at the gateway there.
+    /// The group that has read access there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_group: Option<String>,
     /// Where metrics are served.

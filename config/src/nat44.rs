@@ -165,7 +165,7 @@ impl Nat44 {
         if realm.is_none() {
             warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
         }
-        // Who is inside may not be known, which was reported.
+        // The inside hosts may be unknown, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
         let inside4 = Some(inside.as_deref().unwrap_or(&anyone));
         let rules = StaticRules { prefix: None, inside4, pool: known_pool };

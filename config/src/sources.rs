@@ -64,7 +64,7 @@ impl Config {
 }
 
 fn read_file(path: &Path) -> io::Result<String> {
-    // Before it is opened: a named pipe would keep us waiting for ever.
+    // Before it is opened: opening a named pipe would block for ever.
     let there = std::fs::metadata(path)?;
     if !there.is_file() {
         return Err(io::Error::other("not a regular file"));

@@ -107,7 +107,7 @@ impl Surroundings {
         self.addresses.iter().filter(move |(_, own, _)| is_there(own)).map(|(name, ..)| &**name)
     }
 
-    /// The interface in whose network others look for an address; the narrowest network's.
+    /// The interface with a network in which others resolve the address; that of the longest prefix.
     pub fn link_of(&self, address: Ipv4Addr) -> Option<&str> {
         let networks = self.addresses.iter().filter(|(_, own, network)| {
             network.length() < 31 && network.contains(address) && *own != address && !own.is_loopback()

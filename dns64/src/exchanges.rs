@@ -113,7 +113,7 @@ impl Exchanges {
         }
     }
 
-    /// An exchange is over: its socket is closed, or the stream told that nothing waits.
+    /// An exchange has ended: its socket is closed, or the stream is informed that nothing waits.
     pub(super) fn end(&mut self, exchange: Exchange) {
         if let Some(Under::Datagram(place)) = self.under_way.remove(&exchange) {
             self.sockets[place as usize] = None;

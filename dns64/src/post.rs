@@ -222,7 +222,7 @@ impl Mailbox {
             match ring.try_recv() {
                 Ok(message) => return Some(message),
                 Err(TryRecvError::Empty) => {}
-                // All senders are gone: nothing else can stop it.
+                // All senders were dropped: nothing else can stop it.
                 Err(TryRecvError::Disconnected) => return Some(ThreadMessage::Stop),
             }
         }
@@ -251,7 +251,7 @@ impl Posts {
     }
 
     /// Puts a client's query and waits for the answer; neither has a stream's length field. One client's queries all go to one thread, since rates
-    /// are counted there. To be dropped when the client is gone.
+    /// are counted there. To be dropped when the client has closed its connection.
     ///
     /// # Errors
     /// There will be no answer.
@@ -341,7 +341,7 @@ impl Future for Cancelled {
     }
 }
 
-/// Who waits for a reply.
+/// The receiver of a reply.
 #[derive(Debug)]
 enum Back {
     /// A thread of the DNS64.
@@ -383,7 +383,7 @@ impl ReplyTo {
         }
     }
 
-    /// Nobody waits: the reply goes nowhere.
+    /// Nobody waits: the reply is dropped.
     pub fn forget(mut self) {
         self.back = None;
     }
@@ -399,7 +399,7 @@ impl ReplyTo {
         self.cancelled = Some(cancelled.0);
     }
 
-    /// Whether the receiver is gone.
+    /// Whether the receiver was dropped.
     #[must_use]
     pub fn is_cancelled(&mut self) -> bool {
         self.cancelled

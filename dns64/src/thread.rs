@@ -196,7 +196,7 @@ impl Thread {
         if self.resolver.waiting() > 0 && now < *until {
             return false;
         }
-        // Who asked may have gone.
+        // The client may have ended.
         let _ = told.send(self.resolver.keep_answers(now, &self.names, KEPT));
         true
     }
@@ -253,7 +253,7 @@ impl Thread {
                 self.exchanges.end(exchange);
             }
             self.resolver.handle_reply(now, exchange, reply);
-            // The outcome of it may be that this exchange is over.
+            // This may end the exchange.
             self.end_exchanges();
         }
     }
@@ -294,7 +294,7 @@ impl Thread {
             Way::Datagram(place, path) => self.servers.answer(place, path, &mut self.answer),
             Way::Stream(place) => {
                 if let Some(client) = self.clients.leave(place) {
-                    // Who asked may have gone in between.
+                    // The client may have ended in between.
                     let _ = client.send(self.answer.clone());
                 }
             }

@@ -73,7 +73,7 @@ impl Watch {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// Waits until something is ready or the time is over.
+    /// Waits until something is ready or the time has passed.
     ///
     /// # Errors
     /// The kernel's error.
@@ -93,7 +93,7 @@ impl Watch {
         self.heard
     }
 
-    /// One of them. What it names may be gone in the meantime, or be another's: who reads there finds nothing.
+    /// One of them. Its socket may be closed in the meantime, or be another one: a read then finds nothing.
     pub(super) fn ready(&self, place: usize) -> Ready {
         Ready::of(self.events[place].data())
     }

@@ -26,7 +26,7 @@ use crate::text;
 use crate::word::words;
 
 words! {
-    /// Who answers for `ipv4only.arpa` (RFC 8880 §7.1).
+    /// Where queries for `ipv4only.arpa` are answered (RFC 8880 §7.1).
     Ipv4OnlyArpa {
         /// The DNS64 itself.
         Local = "local",
@@ -36,7 +36,7 @@ words! {
 }
 
 words! {
-    /// Who answers for names of special use (RFC 6761, RFC 6303).
+    /// Where queries for special-use names are answered (RFC 6761, RFC 6303).
     SpecialNames {
         /// The DNS64 itself: they do not exist.
         Local = "local",
@@ -89,9 +89,9 @@ pub struct Dns64 {
     /// The TTL of what is made for them.
     #[serde(serialize_with = "text::as_duration")]
     pub reverse_ttl: Duration,
-    /// Who answers for `ipv4only.arpa`.
+    /// Where queries for `ipv4only.arpa` are answered.
     pub ipv4only_arpa: Ipv4OnlyArpa,
-    /// Who answers for names of special use.
+    /// Where queries for special-use names are answered.
     pub special_names: SpecialNames,
     /// Whether ANY gets one record (RFC 8482 §4.2).
     pub minimal_any: bool,

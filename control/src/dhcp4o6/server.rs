@@ -34,7 +34,7 @@ pub struct ServerSettings {
     pub fixed: Vec<(Ipv6Addr, Ipv4Addr)>,
     /// Further addresses that are never leased.
     pub reserved: Vec<Prefix4>,
-    /// Whose queries are answered.
+    /// The clients that are answered.
     pub clients: Vec<Prefix6>,
     /// Trusted relay agents: each names the source of a query.
     pub relays: Vec<Prefix6>,

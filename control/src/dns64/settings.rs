@@ -59,7 +59,7 @@ pub struct Rule {
     pub clients6: Vec<Prefix6>,
     /// … within these IPv4 prefixes; both empty: all clients.
     pub clients4: Vec<Prefix4>,
-    /// Clients whose queries come over this version of IP; `None`: over either. Who asks over IPv4 has IPv4.
+    /// Clients whose queries come over this version of IP; `None`: over either. A client that queries over IPv4 has IPv4.
     pub over: Option<Family>,
     /// Names at or below these; empty: all names.
     pub names: Vec<Wire>,
@@ -124,7 +124,7 @@ pub enum DnssecOk {
     PassOn,
 }
 
-/// Who answers for names of special use, and for reverse names of addresses that are not global (RFC 6761, RFC 6303).
+/// Where queries for special-use names, and for reverse names of addresses that are not global, are answered (RFC 6761, RFC 6303).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecialNames {
     /// The resolver itself: they do not exist, unless an upstream is responsible for them.
@@ -275,7 +275,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whose failure this reply is, in words.
+    /// The cause of this failure, in words.
     pub(super) fn blames(&self, upstream: usize, reply: &[u8]) -> Box<str> {
         let rcode = match reply.get(3).map_or(0, |octet| octet & 15) {
             1 => "FORMERR",

@@ -3,7 +3,8 @@
 //! The rule is that of dynamic thresholds (Choudhury and Hahne, 1998, with α = 1): a subscriber is let in while it holds fewer places than
 //! are free. One greedy subscriber gets half of the table, and k of them get 1/(k+1) each, and leave as much free. A subscriber is what an
 //! operator gives a customer: a prefix, or an IPv4 address. Within a prefix the hosts share what the subscriber may still take by the same
-//! rule. Who holds few is let in beyond its share. A sixteenth of the places is reserved for subscribers that have none and have proven
+//! rule. A subscriber with few places is admitted beyond its share. A sixteenth of the places is reserved for subscribers that have none
+//! and have proven
 //! addresses.
 
 use foldhash::quality::FixedState;
@@ -195,7 +196,7 @@ impl Shares {
         }
     }
 
-    /// Gives a place to another payer, whether it has its share or not: for tables where one makes way for another by a rule of their own.
+    /// Gives a place to another payer, whether it has its share or not: for tables that replace entries by a rule of their own.
     pub fn hand_over(&mut self, place: Place, payer: Payer) -> Place {
         self.leave(place);
         self.take(payer)

@@ -60,7 +60,7 @@ impl Peers {
         self.by_expiry.first().map(|(at, _)| *at)
     }
 
-    /// Forgets one whose time is over.
+    /// Removes one that has expired.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
         let (at, key) = *self.by_expiry.first()?;
         if at > now {

@@ -86,7 +86,8 @@ impl SoftwireEnds {
         self.of(outer).map(|(_, tunnel)| *tunnel)
     }
 
-    /// Whose fragments these are; `None`: no client's. `is_inner`: they are inside the softwire, where each has addresses of its own.
+    /// The client that sent these fragments; `None`: no client. `is_inner`: they are inside the softwire, where each has addresses of its
+    /// own.
     pub(super) fn sharing(&self, outer: Addresses, is_inner: bool) -> Option<Sharing> {
         let (concentrator, _) = self.of(outer)?;
         let Addresses::V6 { source, .. } = outer else { return None };

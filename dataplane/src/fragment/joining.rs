@@ -58,7 +58,7 @@ enum State {
 
 const EMPTY: OpenPacket = OpenPacket { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
 
-/// Whose order a packet matters to.
+/// The flow in which the packet's order matters.
 enum Flow {
     /// This place's.
     Of(usize),

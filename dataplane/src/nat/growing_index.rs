@@ -203,7 +203,7 @@ mod tests {
             index.insert(tag(slot), slot);
         }
         assert_eq!(index.room, 100_000);
-        // Once its entries have moved the former one is gone.
+        // Once its entries have moved, the old table is freed.
         index.move_some(usize::MAX);
         assert_eq!(index.memory(), of_bound);
         assert!((0..100_000).all(|slot| index.find(tag(slot), |s| s == slot) == Some(slot)));

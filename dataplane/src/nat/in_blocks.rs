@@ -303,7 +303,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.pool.let_go(number);
     }
 
-    /// Returns the next block whose idle time is over; whether there was one.
+    /// Returns the next block that was idle for long enough; whether there was one.
     pub(super) fn end_idle_block(&mut self, second: u32) -> bool {
         let Some(blocks) = &mut self.blocks else { return false };
         blocks.set_second(second);

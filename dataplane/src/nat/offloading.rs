@@ -232,7 +232,7 @@ impl Offloading {
         !self.waiting.is_empty()
     }
 
-    /// The next half whose silence is over, or that has waited for too long.
+    /// The next half that was silent for long enough, or that has waited for too long.
     pub(super) fn next_silent(&mut self, now: Instant) -> Option<Waiting> {
         let waiting = self.waiting.front()?;
         let is_over = is_silent(waiting.since, self.emptied, now) || now.since(waiting.armed) >= PATIENCE;
@@ -327,7 +327,7 @@ impl Half {
     }
 }
 
-/// Whether a silence that began at `since` is over, if no packet came in it.
+/// Whether a silence that began at `since` has lasted long enough, if no packet came in it.
 fn is_silent(since: Instant, emptied: Option<Instant>, now: Instant) -> bool {
     now.since(since) >= SILENCE && emptied.is_some_and(|emptied| emptied > since)
 }

@@ -283,7 +283,7 @@ impl<I: InsideKey> SessionTable<I> {
         session.started.saturating_add(self.lifetimes.of(session.state, session.remote.port))
     }
 
-    /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
+    /// The second in which the session is removed if no packet comes: an established one becomes transitory first.
     pub(crate) fn closes(&self, session: &Session<I>) -> u32 {
         session.started.saturating_add(self.longest(session.state, session.remote.port))
     }
@@ -297,7 +297,7 @@ impl<I: InsideKey> SessionTable<I> {
         lifetime
     }
 
-    /// Whether the lifetime is over.
+    /// Whether the lifetime has ended.
     #[inline]
     pub(crate) fn is_overdue(&self, slot: u32, clock: Clock) -> bool {
         let session = &self.hot[slot];

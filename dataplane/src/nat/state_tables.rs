@@ -484,7 +484,7 @@ impl<I: InsideKey> StateTables<I> {
         self.end(slot, Ending::Order, clock, counters);
     }
 
-    /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it is gone: else the rest
+    /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it was removed: else the rest
     /// waits for the next call.
     pub(crate) fn end_binding(
         &mut self,

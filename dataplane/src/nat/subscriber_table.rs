@@ -3,7 +3,8 @@
 //! A subscriber is a prefix of configured length: an IPv6 /64 or one IPv4 address, unless something else is configured. All of its hosts belong
 //! to one worker, so its counts and limits are exact.
 //!
-//! Two things bound what a subscriber has. Limits are what the operator configures. The share holds always: who has much may have more only while
+//! Two things bound what a subscriber has. Limits are what the operator configures. The share always applies: a subscriber with much may have
+//! more only while
 //! several times less than that is left for others (the dynamic thresholds of Choudhury and Hahne, 1998).
 //!
 //! ```text
@@ -32,7 +33,7 @@ const SESSIONS_PER_LEFT: u32 = 8;
 /// And at most this many times the ports that are left at the outside address that it shares with others.
 const PORTS_PER_LEFT: u32 = 32;
 
-/// Who has fewer may have more as long as there is any left.
+/// A subscriber with fewer may have more as long as any are left.
 const FEW: u32 = 64;
 
 /// Of the limit on sessions, the part that packets from outside may create in addition.

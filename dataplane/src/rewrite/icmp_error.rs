@@ -237,12 +237,12 @@ const fn zero_identifier(packet: &Packet) -> u32 {
     }
 }
 
-/// Who has a bucket in IPv4: hosts of several realms may have the same address.
+/// The key of a bucket in IPv4: hosts of several realms may have the same address.
 fn host(realm: Realm, source: Ipv4Addr) -> u128 {
     u128::from(source.to_bits()) | u128::from(realm.0) << 32
 }
 
-/// Who shares a bucket in IPv6: a /64. The bit above tells it from an IPv4 address.
+/// The key of a bucket in IPv6: a /64. The bit above distinguishes it from an IPv4 address.
 const fn network(source: Ipv6Addr) -> u128 {
     source.to_bits() >> 64 | 1 << 64
 }

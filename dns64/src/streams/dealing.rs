@@ -15,7 +15,7 @@ const ROOM: usize = 1_024;
 /// What tells an upstream from another: its settings, and the state of its authorities' file.
 type Identity = (UpstreamSettings, Option<FileTrace>);
 
-/// The upstreams of the present settings. A keeper ends when all its senders are gone.
+/// The upstreams of the present settings. A keeper ends when all its senders are dropped.
 #[derive(Debug)]
 pub(super) struct Dealing {
     counters: StreamCounters,

@@ -131,7 +131,7 @@ impl Streams {
 
     /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients
     /// and with those upstreams that stay. The addresses are those of the start: those in the settings are not examined. `queries` is a new
-    /// channel, whose sender is given to the resolvers' threads afterwards. What they put before that goes to the upstreams of before.
+    /// channel, whose sender is given to the resolvers' threads afterwards. Earlier queries go to the previous upstreams.
     ///
     /// # Errors
     /// What is wrong with the settings. Nothing has changed then.
@@ -298,7 +298,7 @@ async fn bind_later(address: SocketAddr) -> Option<TcpListener> {
     }
 }
 
-/// Looks at the certificate's files for ever.
+/// Checks the certificate's files for changes, without end.
 async fn keep(certificate: Arc<Certificate>, changed: Arc<Notify>) {
     loop {
         let _ = timeout(LOOK, changed.notified()).await;

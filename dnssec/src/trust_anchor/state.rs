@@ -18,7 +18,7 @@ pub(super) enum State {
     Valid,
     /// It is trusted, but not published.
     Missing {
-        /// When it was first seen to be gone.
+        /// When it was first seen to be missing.
         since: u64,
     },
     /// It will never be trusted again.

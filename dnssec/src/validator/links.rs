@@ -18,7 +18,7 @@ const ANY: u16 = 255;
 /// NXDOMAIN.
 const NAME_ERROR: u8 = 3;
 
-/// A claim, and who is said to have signed it.
+/// A claim, and its supposed signer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) claim: Claim,

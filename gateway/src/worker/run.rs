@@ -342,7 +342,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     return Ok(LoopState::Stop);
                 }
                 Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
-                // All senders are gone: nothing else can stop it.
+                // All senders were dropped: nothing else can stop it.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }

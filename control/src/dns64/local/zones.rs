@@ -66,7 +66,7 @@ fn wire(name: &str) -> DnsName {
     labels.chain([0]).collect()
 }
 
-/// Whose name is in such a zone, and is not an upstream's.
+/// Names in such zones, except those of an upstream.
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     /// Octets of a zone's name.

@@ -18,7 +18,7 @@ pub(super) struct Lookup {
     pub key: Key,
     /// Whether DNSSEC records are asked for.
     pub dnssec_ok: bool,
-    /// Who is woken by the answer.
+    /// The queries that wait for the answer.
     pub waiters: Vec<Waiter>,
     /// Whether a validation needs it.
     pub for_validator: bool,
@@ -45,7 +45,7 @@ impl Lookups {
         Self { by_number: HashMap::with_hasher(hasher.clone()), by_key: HashMap::with_hasher(hasher) }
     }
 
-    /// The question, if it is under way. Who needs DNSSEC records does not wait for an answer without them.
+    /// The question, if it is in progress. A query that needs DNSSEC records does not wait for an answer without them.
     pub(super) fn under_way(&mut self, key: &Key, dnssec_ok: bool) -> Option<&mut Lookup> {
         let with = self.by_key.get(&(*key, true));
         let number = match dnssec_ok {

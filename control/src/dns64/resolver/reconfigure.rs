@@ -10,7 +10,7 @@ use super::forwarder::{Resolver, secrets_of};
 use crate::Instant;
 use sixway_dnssec::Validate;
 
-/// The upstream of an answer that is gone: no upstream has this place.
+/// The upstream of an answer, if it was removed: no upstream has this place.
 pub(super) const GONE: u16 = u16::MAX;
 
 impl<T: Copy, V: Validate> Resolver<T, V> {

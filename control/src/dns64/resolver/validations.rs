@@ -1,6 +1,6 @@
 //! Validations in progress: each entry is validated once, however many queries wait for it.
 //!
-//! Their places are shared out among subscribers, and so are the signatures that are checked for each. Who has its share waits
+//! Their places are divided among subscribers, and so are the signatures that are checked for each. A subscriber with its share waits
 //! [outside](super::outside).
 
 use super::super::key::Key;
@@ -186,7 +186,7 @@ impl<V: Validate> Validations<V> {
         self.look_at
     }
 
-    /// Gives up one that has gone on for so long that who asked for it has been answered. A zone whose servers are slow on purpose would keep others out.
+    /// Abandons one that has taken so long that its query has been answered. A zone with deliberately slow servers would otherwise keep others out.
     pub(super) fn give_up_one(&mut self, now: Instant, longest: Duration) -> Option<UnderWay> {
         let (_, number) = self.begun.front().filter(|(began, _)| now >= *began + longest).copied()?;
         self.validator.abandon(number);

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// A waiting query's place. It is given out once only, so that who is gone cannot be mistaken for another.
+/// A waiting query's place. It is never reused, so that a query that ended cannot be mistaken for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Waiter {
     place: u32,
@@ -74,7 +74,7 @@ impl<T> WaitingRoom<T> {
         Some(waiter)
     }
 
-    /// Drops the alarms of those who are gone, when there are more of them than of those who wait.
+    /// Drops the alarms of queries that have ended, when they are more than those of waiting queries.
     fn tidy(&mut self, each: usize) {
         const FEW: usize = 1_024;
         if self.alarms.len() > FEW + 2 * each * self.len() {

@@ -16,7 +16,7 @@ pub(super) enum Due {
 }
 
 /// Entries that no longer matter lie in the heap until they come to its top, or until they are more than the others: the heap is swept then.
-/// So an alarm costs O(1) on average to set and nothing to take back, and the heap stays bounded by what is alive.
+/// So setting an alarm costs O(1) on average and cancelling it nothing, and the heap is bounded by the alarms that are set.
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
     heap: BinaryHeap<Reverse<(Instant, Due)>>,

@@ -70,7 +70,7 @@ pub(super) struct OpenQuestion {
     pub(super) place: Option<Place>,
     /// When it was asked.
     pub(super) since: Instant,
-    /// What stands for the zone of its name.
+    /// The key of the zone of its name.
     pub(super) zone: ZoneKeys,
     /// The zones in which it counts as open.
     pub(super) counted: ZoneKeys,

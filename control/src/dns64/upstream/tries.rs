@@ -44,7 +44,7 @@ impl Upstreams {
         }
     }
 
-    /// After this number of tries without a reply a question is not put again: dead names cost an upstream less so.
+    /// After this number of tries without a reply a question is not sent again, so that unanswered names cost an upstream less.
     fn most_silences(&self, now: Instant, asked: &OpenQuestion) -> usize {
         let question = asked.question();
         // Each upstream is asked: the silence of one says nothing of what another would answer.
@@ -205,7 +205,7 @@ impl Upstreams {
         self.zone_health.state(now, &asked.zone)
     }
 
-    /// An answer has come: the question is over, and who let it wait is asked less.
+    /// An answer has come: the question is finished, and upstreams that did not answer it are queried less.
     pub(super) fn settle(&mut self, number: u64, reply: Reply) {
         let Some(asked) = self.end(number) else { return };
         let missed = |tried: &&Try| tried.upstream != reply.upstream && tried.end != End::Waiting;

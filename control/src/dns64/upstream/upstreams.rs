@@ -39,7 +39,7 @@ pub struct Upstreams {
     pub(super) outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
     pub(super) events: VecDeque<Event>,
     pub(super) disbelieved: u64,
-    /// What upstreams that are gone did.
+    /// The counts of upstreams that were removed.
     pub(super) gone: Row,
 }
 
@@ -252,7 +252,7 @@ impl Upstreams {
         let _ = self.take(exchange);
     }
 
-    /// A question is over, and so are its exchanges.
+    /// A question is finished, and so are its exchanges.
     pub(super) fn end(&mut self, number: u64) -> Option<OpenQuestion> {
         let mut asked = self.asked.remove(number)?;
         for exchange in asked.tries.iter().filter_map(|tried| tried.exchange) {

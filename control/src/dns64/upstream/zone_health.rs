@@ -54,7 +54,7 @@ pub(super) enum ZoneState {
     Failing,
 }
 
-/// What stands for the zone of a name, the longer ancestor first.
+/// The keys of the zone of a name, the longer ancestor first.
 pub(super) type ZoneKeys = ArrayVec<u64, 2>;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,7 +100,7 @@ impl ZoneHealth {
         self.entries.is_empty()
     }
 
-    /// What stands for the zone of a name in wire form; nothing for names of few labels.
+    /// The keys of the zone of a name in wire form; none for names of few labels.
     pub(super) fn keys(&self, name: &[u8]) -> ZoneKeys {
         let mut lower = ArrayVec::<u8, LONGEST_NAME>::new();
         let mut keys = ZoneKeys::new();
@@ -164,7 +164,7 @@ impl ZoneHealth {
         counted
     }
 
-    /// A question is over.
+    /// A question is finished.
     pub(super) fn end(&mut self, counted: &ZoneKeys) {
         for zone in counted {
             if let Some(entry) = self.find_mut(*zone) {

@@ -143,7 +143,7 @@ impl Records {
         record[VERSION].store(version.wrapping_add(1).max(2), Release);
     }
 
-    /// Empties a record: who reads it finds nothing. Returns its version, which is odd.
+    /// Empties a record, so that readers find nothing. Returns its version, which is odd.
     pub(super) fn clear(&self, slot: u32) -> u32 {
         let Some(record) = self.record(slot) else { return 1 };
         let version = record[VERSION].load(Relaxed) | 1;

@@ -539,7 +539,7 @@ impl DynamicPool {
         }
     }
 
-    /// Seconds on a clock that began early enough for every host that may be remembered.
+    /// Seconds on a clock that started before any host that may be remembered.
     #[inline]
     fn second(&self, now: Instant) -> u32 {
         u32::try_from(now.as_secs()).unwrap_or(u32::MAX).saturating_add(self.remembered)

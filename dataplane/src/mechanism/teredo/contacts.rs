@@ -361,7 +361,7 @@ impl Contacts {
         self.peers.remove(place);
     }
 
-    /// The spare ports are these. A peer whose port is gone is asked again when it is sent to.
+    /// The spare ports are these. A peer that has lost its port is contacted again with the next packet to it.
     pub(super) fn set_spares(&mut self, prediction: &Prediction, effects: &mut Effects) {
         for place in self.spares.set(prediction) {
             self.forget(place, effects);

@@ -137,7 +137,7 @@ async fn a_flood_of_handshakes_of_one_client_delays_anothers_query_by_no_more_th
     let stop = Arc::default();
     let flooding = flood(&secured, &stop);
     let during = median(&mut stream).await;
-    // Who comes again is served as well.
+    // A client that connects again is served as well.
     let mut other = connect_from(host(3), secured.tls(), &secured.config(false)).await.unwrap();
     exchange(&mut other, 1, "prompt").await;
     stop.store(true, Ordering::Relaxed);

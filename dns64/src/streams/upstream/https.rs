@@ -112,7 +112,7 @@ async fn converse(
             }
         }
     }
-    // The connection is gone: none of them can succeed.
+    // The connection is closed: none of them can succeed.
     while let Some((waiting, _)) = flying.next().await {
         unanswered.push(waiting);
     }

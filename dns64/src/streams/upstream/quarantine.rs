@@ -34,7 +34,7 @@ impl Quarantine {
         self.ids.contains_key(&id)
     }
 
-    /// Forgets those whose time is over.
+    /// Removes those that have expired.
     pub(super) fn pass(&mut self, now: Instant) {
         while let Some((end, id, number)) = self.ends.front().copied()
             && end <= now

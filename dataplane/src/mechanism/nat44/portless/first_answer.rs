@@ -22,7 +22,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// How long a host that got no answer, and had to make room for another one, may not wait again.
 const REST: Duration = Duration::from_secs(30);
 
-/// Hosts that are remembered as those that may not wait again: the one whose time is over first is replaced.
+/// Hosts that may not wait again: the one that expires first is replaced.
 const RESTING: usize = 8;
 
 /// The host that waits.

@@ -73,7 +73,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// For `most` sessions, `most_of_each` subscriber's, 0 for as many as there may be, who has a prefix of `bits`.
+    /// For `most` sessions, `most_of_each` for each subscriber (0: no limit), which has a prefix of `bits`.
     pub(super) fn new(
         (most, most_of_each): (u32, u32),
         bits: u8,
@@ -132,7 +132,7 @@ impl Table {
         self.sessions.len() as u32
     }
 
-    /// The session in a slot, unless it is over.
+    /// The session in a slot, unless it has expired.
     pub(super) fn live(&self, slot: u32, now: Instant) -> Option<&Session> {
         let session = self.sessions.get(slot as usize)?.as_ref()?;
         (now.since(session.last) < self.lifetime).then_some(session)
