@@ -1,4 +1,4 @@
-//! A configuration without faults: the values of every section, and what follows from them.
+//! A configuration without faults: the values of every section, and values derived from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -290,7 +290,7 @@ impl Config {
         (nat44.inside.clone(), nat44.inner_interfaces(now))
     }
 
-    /// The pools that follow an interface whose address is another one by now, with that.
+    /// The pools that follow an interface with a changed address, with the new address.
     pub fn moved_pools<'c>(&'c self, now: &Surroundings) -> impl Iterator<Item = (&'c Pool, Ipv4Addr)> {
         self.pools.iter().filter_map(move |pool| {
             let address = now.ipv4_of(pool.interface.as_ref()?)?;

@@ -16,7 +16,7 @@ impl Config {
         self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
     }
 
-    /// The clients that may query the DNS64, with the addresses of the moment: as written, else the networks of the listening interfaces,
+    /// The clients that may query the DNS64, with the current addresses: as written, else the networks of the listening interfaces,
     /// the prefixes that are advertised there, link-local addresses and this host itself.
     pub fn dns64_access(&self, addresses: &[HostAddress], now: &Surroundings) -> Access {
         let Some(dns64) = &self.dns64 else { return Access::default() };

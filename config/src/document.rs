@@ -16,7 +16,7 @@ pub(crate) struct Document {
     line_starts: Vec<usize>,
 }
 
-/// Sections with syntax errors: what is said about them, or about others because of them, may be wrong.
+/// Sections with syntax errors: messages about them, or about others because of them, may be wrong.
 #[derive(Debug)]
 pub(crate) struct Broken {
     file: Arc<str>,
@@ -29,7 +29,7 @@ impl Broken {
         !self.sections.is_empty()
     }
 
-    /// Whether a fault is one also if these sections were right: it is elsewhere, and does not speak of them.
+    /// Whether a fault does not depend on these sections: it is elsewhere, and does not name them.
     pub fn leaves(&self, place: &Place, message: &str) -> bool {
         let is_main = place.file == self.file;
         let has_place = !is_main || place.line > 0;

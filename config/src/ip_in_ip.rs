@@ -33,7 +33,7 @@ pub struct IpInIp {
     /// The other end.
     #[serde(serialize_with = "text::one")]
     pub remote: IpAddr,
-    /// What is behind the other end.
+    /// The prefixes behind the remote end.
     #[serde(serialize_with = "text::many")]
     pub prefixes: Vec<Route>,
     /// Whether inner sources must lie within them.

@@ -48,10 +48,10 @@ pub struct Nat44 {
     pub allow_own: Vec<Prefix4>,
     /// The name of its pool.
     pub pool: String,
-    /// Who may answer through a binding.
+    /// The remote hosts that may send through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// How large the tables may become: all workers' together, but of a subscriber, an IPv4 address, at each worker.
+    /// Limits of the tables of all workers together; those of a subscriber, an IPv4 address, apply at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
     /// The subscribers: their prefix length.

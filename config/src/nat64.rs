@@ -63,7 +63,7 @@ pub struct Nat64 {
     pub reverse_path: ReversePath,
     /// The name of its pool.
     pub pool: String,
-    /// Who may answer through a binding.
+    /// The remote hosts that may send through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
     /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.

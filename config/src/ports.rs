@@ -53,7 +53,7 @@ impl Ports {
         Self(joined)
     }
 
-    /// Those that the others do not have; there may be none.
+    /// Those that are not in the other set; possibly none.
     pub(crate) fn without(&self, others: &Self) -> Self {
         let mut left = self.0.clone();
         for other in &others.0 {

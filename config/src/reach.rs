@@ -252,7 +252,7 @@ impl Config {
         fits.then(|| Prefix6::holding(address.into(), 64))
     }
 
-    /// The prefix that the mechanism of this name has at the moment.
+    /// The current prefix of the mechanism of this name.
     pub fn delegated(&self, name: &str, now: &Surroundings) -> Option<Prefix6> {
         let of = |address: Option<Ipv4Addr>, prefix: &dyn Fn(Ipv4Addr) -> Option<Prefix6>| prefix(address?);
         let six_to_four = self.six_to_four.iter().filter(|it| it.name == name);

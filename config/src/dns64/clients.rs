@@ -1,4 +1,4 @@
-//! What clients learn of this server: cookies, and where it is asked by TLS and HTTPS.
+//! What clients learn about this server: cookies, and where it serves TLS and HTTPS.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ impl ClientSettings {
         Some(Self { cookie_secret, secrets, designated_name })
     }
 
-    /// What `_dns.resolver.arpa` leads to (RFC 9462 §4).
+    /// The records of `_dns.resolver.arpa` (RFC 9462 §4).
     pub(super) fn designated(&self, listening: &Listening) -> Vec<Designated> {
         let Some(name) = &self.designated_name else { return Vec::new() };
         let https = DesignatedTransport::Https(DOH_PATH.into());

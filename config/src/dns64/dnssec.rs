@@ -1,4 +1,4 @@
-//! `[dns64.dnssec]`: what is validated, and what DNSSEC's clients get.
+//! `[dns64.dnssec]`: what is validated, and what clients that use DNSSEC get.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ words! {
     DnssecOk {
         /// AAAA records.
         Synthesise = "synthesise",
-        /// What the upstream said with its proofs, where it is secure.
+        /// The upstream's answer with its proofs, where it is secure.
         PassOn = "pass_on",
     }
 }
@@ -37,7 +37,7 @@ words! {
     ValidatingClients {
         /// What the upstream said.
         Untouched = "untouched",
-        /// The same, and AAAA records for what is proven to be unsigned.
+        /// The same, and AAAA records for names that are proven to be unsigned.
         Unsigned = "unsigned",
     }
 }
@@ -50,7 +50,7 @@ pub struct Dnssec {
     /// The file with the initial trust anchors; `None`: the root's keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust_anchor: Option<PathBuf>,
-    /// The file that keeps the keys that have come since (RFC 5011); `None`: they are not followed.
+    /// The file for new keys (RFC 5011); `None`: trust anchors are not updated.
     #[serde(serialize_with = "or_off")]
     pub trust_anchor_state: Option<PathBuf>,
     /// Names at and below which nothing is validated (RFC 7646).
@@ -64,7 +64,7 @@ pub struct Dnssec {
     pub dnssec_ok: DnssecOk,
     /// CD=1, DO=1.
     pub validating_clients: ValidatingClients,
-    /// Whether AD is set for clients that did not set DO too.
+    /// Whether AD is also set for clients that did not set DO.
     pub ad_without_do: bool,
     /// The initial trust anchors.
     #[serde(skip)]

@@ -21,12 +21,12 @@ words! {
     }
 }
 
-/// How long something holds.
+/// The duration of an advertised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// For ever.
     Infinite,
-    /// So long.
+    /// For this duration.
     For(Duration),
 }
 

@@ -165,7 +165,7 @@ impl Streams {
         std::mem::take(&mut *listeners.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is shown of them.
+    /// Their data for the admin API.
     #[must_use]
     pub fn view(&self) -> StreamView {
         StreamView { counters: self.counters.clone(), admission: self.admission.clone() }

@@ -61,7 +61,7 @@ impl NarrowPaths {
         }
     }
 
-    /// The programs know all.
+    /// The programs have all of them.
     pub(super) fn told(&mut self, now: Instant) {
         self.untold = false;
         self.told = Some(now);

@@ -21,7 +21,7 @@ pub(super) struct PacketFilter {
     listing: Option<String>,
     /// When making it failed.
     failed: Option<Instant>,
-    /// Another program removes or changes it again and again.
+    /// Another program repeatedly removes or changes it.
     is_lost: bool,
 }
 

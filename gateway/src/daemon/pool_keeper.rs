@@ -8,7 +8,7 @@ use crate::worker::Command;
 use sixway_dataplane::mechanism::siit::dynamic_pool::Record;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what has changed.
+/// Interval between two checks for changes.
 const APPEND: Duration = Duration::from_secs(2);
 /// Between two times that the whole is written.
 const REWRITE: Duration = Duration::from_secs(3_600);

@@ -383,7 +383,7 @@ impl Control {
     }
 }
 
-/// What the control works on.
+/// The data of the control side.
 pub(super) struct Table<'t> {
     pub(super) settings: &'t MappingSettings,
     pub(super) records: &'t Records,

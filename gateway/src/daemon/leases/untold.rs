@@ -45,7 +45,7 @@ impl Untold {
         self.told.notify_all();
     }
 
-    /// Waits until the workers know of an address. Whether they do. While control is slow, one query waits and the others do not.
+    /// Waits until the workers know an address; returns whether they do. While control is slow, one query waits and the others do not.
     pub(super) fn wait(&self, address: Ipv4Addr) -> bool {
         let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unknown = |them: &mut Addresses| them.all.contains(&address) && !them.is_stuck;
