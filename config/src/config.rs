@@ -56,7 +56,7 @@ pub struct Config {
     pub realms: Vec<Realm>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
-    /// Mechanisms that need no more than their section.
+    /// Mechanisms that need only their section.
     #[serde(flatten)]
     pub others: Mechanisms,
     /// How the tunnels' packets come in.
@@ -95,7 +95,7 @@ pub struct Config {
     pub(crate) own_routes: Vec<Route>,
 }
 
-/// More routes than this are not set for the mappings of a SIIT.
+/// Maximum number of routes for the mappings of a SIIT.
 pub(crate) const MAX_EAM_ROUTES: usize = 4_096;
 
 impl Config {
@@ -153,8 +153,8 @@ impl Config {
         aggregated(self.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied()).collect())
     }
 
-    /// Bits of the prefixes of subscribers with IPv6 and with IPv4 addresses, which the kernel steers packets to workers by: with several NAT64s and
-    /// AFTRs of different lengths, those of the first.
+    /// Prefix lengths of subscribers with IPv6 and with IPv4 addresses, by which the kernel steers packets to workers: with several NAT64s and AFTRs
+    /// of different lengths, those of the first.
     pub fn subscriber_bits(&self) -> (u8, u8) {
         let six = self.nat64.first().map(|nat64| nat64.subscribers.prefix_length);
         let six = six.or_else(|| self.aftrs().next().map(|aftr| aftr.subscribers.prefix_length));

@@ -17,7 +17,7 @@ use crate::shared_pool::SHARED_RANGES;
 /// Addresses that two pools have, the one that was written earlier first.
 type Common = BTreeMap<(usize, usize), BTreeSet<Prefix4>>;
 
-/// Tells the pools which of their addresses other pools have, too. Reports ports that two of them have.
+/// Sets in the pools which of their addresses other pools have, too. Reports ports that two of them have.
 pub(crate) fn divide(pools: &mut [ReadPool], host: &HostFacts, report: &mut Report) {
     let common = common(pools);
     for ((earlier, later), prefixes) in &common {
@@ -71,7 +71,7 @@ fn is_shared_alike(
     let (Some(one), Some(other)) = (&earlier.pool, &later.pool) else { return false };
     let is_alike = one.shared == other.shared;
     let address = prefix.address();
-    // Of an address of this host's, that is reported with the host's.
+    // For an address of this host, this is reported with the host's addresses.
     if !is_alike && !host.addresses.iter().any(|own| own.address == IpAddr::V4(address)) {
         let (shared, routed) = if one.shared { (one, other) } else { (other, one) };
         let what = format!(
@@ -152,7 +152,7 @@ fn check_ranges(pools: &[ReadPool], report: &mut Report) {
     }
 }
 
-/// Reports NAT44s that would both take what comes without ports to an address. `sections`: of [nat44], and of the realms.
+/// Reports NAT44s that would both take packets without ports to the same address. `sections`: of [nat44], and of the realms.
 pub(crate) fn check_portless(config: &Config, sections: &[Reader], report: &mut Report) {
     let takers: Vec<(&Nat44, &Pool, &Place)> = (config.nat44s().zip(sections))
         .filter_map(|(nat44, section)| Some((nat44, config.pool(&nat44.pool)?, section.place())))

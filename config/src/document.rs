@@ -182,7 +182,7 @@ impl Document {
     }
 }
 
-/// What word processors and web pages write for quotes; TOML does not know them.
+/// Quotation marks of word processors and web pages, which TOML does not accept.
 const TYPOGRAPHIC_QUOTES: [char; 7] = ['“', '”', '„', '‘', '’', '«', '»'];
 
 /// Whether a value is numbers and ranges, which are a string: `61000-65535`, `80,443`.

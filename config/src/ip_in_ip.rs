@@ -217,7 +217,7 @@ impl IpInIp {
         }
     }
 
-    /// What is routed into the tunnel may be the way to its other end, too.
+    /// The routes into the tunnel may include its remote end.
     fn check_way_to_remote(&self, place: &Place, report: &mut Report) {
         let (whole, holding) = match self.remote {
             IpAddr::V4(remote) => {

@@ -64,7 +64,7 @@ pub struct Subscribers<P> {
     /// Length of a subscriber's prefix.
     #[serde(rename = "subscriber_prefix_length")]
     pub prefix_length: u8,
-    /// Prefixes whose subscribers no limit holds for.
+    /// Prefixes of subscribers without limits.
     #[serde(
         rename = "exempt_subscribers",
         serialize_with = "text::many",

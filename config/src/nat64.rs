@@ -66,7 +66,7 @@ pub struct Nat64 {
     /// The remote hosts that may send through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
+    /// Limits of the tables of all workers together; those of a subscriber, an IPv6 /64, apply at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
     /// The subscribers: their prefix length.
@@ -153,7 +153,7 @@ impl Nat64 {
     }
 }
 
-/// The pool of this name, which is this translator's from now on.
+/// The pool of this name; no other translator can have it afterwards.
 pub(crate) fn find_pool<'p>(
     name: &str,
     pools: &'p [ReadPool],

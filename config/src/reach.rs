@@ -1,4 +1,4 @@
-//! What the tunnels need of the host's kernel, upon the addresses of the moment: as plain data, which the daemon sets and removes.
+//! What the tunnels need of the host's kernel, with the current addresses: as plain data, which the daemon sets and removes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ use crate::six_to_four::SixToFourRole;
 use crate::source_rule::SourceRule;
 use crate::surroundings::Surroundings;
 
-/// Wider IPv4 routes into the device are halves of a default route rather than the addresses of hosts.
+/// Shorter IPv4 prefixes that are routed into the device are halves of a default route rather than addresses of hosts.
 const SHORTEST_RANGE: u8 = 8;
 
 /// A destination that is routed into the device.
@@ -24,7 +24,7 @@ const SHORTEST_RANGE: u8 = 8;
 pub struct TunnelRoute {
     /// The destination.
     pub prefix: Prefix6,
-    /// What this host's own connections begin with, if the tunnel's MTU is fixed.
+    /// The MTU of the route, with which this host's own connections begin; set if the tunnel's MTU is fixed.
     pub mtu: Option<u16>,
     /// Whether routes of others to the same destination have precedence.
     pub is_last: bool,
@@ -65,7 +65,7 @@ pub struct Reach {
     pub link_addresses: Vec<LinkAddress>,
     /// What is routed by its source: what is excepted first.
     pub rules: Vec<SourceRule>,
-    /// Addresses of pools and of tunnels' local ends that others look for on a link.
+    /// Addresses of pools and of tunnels' local ends for which others send ARP requests or neighbour solicitations on a link.
     pub proxies: Vec<ProxyNeighbour>,
 }
 
@@ -127,7 +127,7 @@ impl Config {
             let Some(delegated) = it.delegated(address) else { continue };
             reach.unreachable.push(delegated);
             match it.role {
-                // Unless a LAN gives it one, so that it can speak itself.
+                // Unless a LAN gives it one, so that it can send packets itself.
                 SixRdRole::CustomerEdge if !self.is_advertised(&it.name) => {
                     reach.addresses.push(first_of(delegated).into());
                 }
@@ -150,7 +150,7 @@ impl Config {
         }
     }
 
-    /// A Teredo client's way to the rest of IPv6 is the last resort (RFC 4380 §5.5).
+    /// A Teredo client's route to the rest of IPv6 has the lowest precedence (RFC 4380 §5.5).
     fn teredo_reach(&self, now: &Surroundings, reach: &mut Reach) {
         let addresses = self.others.teredo_client.iter().filter_map(|client| client.in_use(now));
         for address in addresses {
@@ -160,7 +160,7 @@ impl Config {
         }
     }
 
-    /// The B4's end is routed into the device, and looked for on the link whose prefix it has.
+    /// The B4's end is routed into the device, and resolved on the link with its prefix.
     fn b4_reach(&self, now: &Surroundings, reach: &mut Reach) {
         for it in self.b4s() {
             reach.addresses.push(it.ipv4_address.into());

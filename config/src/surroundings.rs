@@ -8,7 +8,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use crate::host::HostAddress;
 use crate::unicast::is_unicast;
 
-/// This host's addresses, and what was learnt of others.
+/// This host's addresses, and what was learnt from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// Addresses by interface, with their networks, in the kernel's order.
@@ -17,7 +17,7 @@ pub struct Surroundings {
     addresses6: Vec<(String, Ipv6Addr)>,
     /// Interface indices of those that have addresses. An interface that is deleted and created again gets another index.
     numbers: BTreeMap<String, u32>,
-    /// What the names of remotes lead to, by tunnel.
+    /// The addresses of remote ends with names, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,
     /// The AFTRs of B4s that are names or come from a lease, by the B4's name.
     pub aftrs: BTreeMap<String, Ipv6Addr>,
@@ -74,7 +74,7 @@ impl Surroundings {
         self.numbers.get(interface).copied()
     }
 
-    /// The IPv4 address of an interface that a tunnel there has: the first that others can reach it by.
+    /// The IPv4 address of an interface that a tunnel there uses: the first that is reachable from outside.
     pub fn ipv4_of(&self, interface: &str) -> Option<Ipv4Addr> {
         let link_local = Prefix4::holding(Ipv4Addr::new(169, 254, 0, 0), 16);
         let usable = |address: &Ipv4Addr| is_unicast(*address) && !link_local.contains(*address);

@@ -30,7 +30,7 @@ pub struct Translation {
     /// The handling of IPv4 UDP packets without checksum.
     #[serde(serialize_with = "word::serialize")]
     pub udp_zero_checksum: UdpZeroChecksum,
-    /// Size of IPv6 packets that IPv4 packets with DF=0 become, at most, in octets.
+    /// Maximum size of IPv6 packets translated from IPv4 packets with DF=0, in octets.
     pub lowest_ipv6_mtu: u16,
     /// Traffic Class of IPv6 packets.
     #[serde(serialize_with = "header_byte")]

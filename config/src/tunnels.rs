@@ -1,4 +1,4 @@
-//! `[tunnels]`, and what all tunnels are checked for together: whose packet is whose, and what the kernel would take first.
+//! `[tunnels]`, and checks of all tunnels together: which tunnel a packet belongs to, and which packets the kernel would take first.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -34,7 +34,7 @@ words! {
 pub struct Tunnels {
     /// Whether protocol 41 is steered.
     pub steering: Steering,
-    /// From which interfaces; none: from those that have the tunnels' addresses.
+    /// The interfaces from which it is steered; empty: those that have the tunnels' addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
 }

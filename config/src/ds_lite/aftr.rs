@@ -56,7 +56,7 @@ pub struct Aftr {
     /// The filtering of packets from outside.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// Softwires at a time. Of several workers each may have twice its share.
+    /// Maximum number of softwires. With several workers, each may have twice its share.
     pub max_softwires: u32,
     /// Limits of the tables: of all workers together, but of a subscriber at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
@@ -172,7 +172,7 @@ impl Aftr {
         })
     }
 
-    /// What a worker's share of it is built from.
+    /// The settings of a worker's share of it.
     pub(crate) fn engine(&self, pool: Option<&Pool>, workers: u8) -> DsLiteConfig {
         let SubscriberPolicy { bits, exempt, exempt_destinations, blocks, deterministic } =
             self.subscribers.engine(&self.clients, pool);
@@ -209,7 +209,7 @@ impl Aftr {
     }
 }
 
-/// The value of a key that an AFTR must have; the schema cannot say so, since a B4 has none.
+/// The value of a key that an AFTR must have; the schema cannot require it, since a B4 has none.
 fn required<'a>(
     section: &Reader<'a>,
     key: &'static str,
