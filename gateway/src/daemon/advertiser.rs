@@ -186,7 +186,7 @@ impl Task {
         })
     }
 
-    /// Advertises until the end. An error means that the interface is gone or down.
+    /// Advertises until the end. An error means that the interface was removed or is down.
     async fn advertise(
         &mut self,
         router: &mut RouterAdvert,
@@ -239,7 +239,7 @@ impl Task {
         while let Some(sent) = router.poll_transmit(self.clock.now()) {
             if let Err(error) = socket.get_mut().send(&sent.message, sent.destination) {
                 match error.kind() {
-                    // The host is gone or a queue is full: it will solicit again.
+                    // The host left, or a queue is full: it will solicit again.
                     io::ErrorKind::WouldBlock | io::ErrorKind::HostUnreachable => {
                         tracing::debug!("{}: {error}", self.interface);
                     }
@@ -298,7 +298,7 @@ impl Task {
     }
 }
 
-/// Whether this host forwards IPv6; yes, if the kernel does not say.
+/// Whether this host forwards IPv6; true if the kernel does not tell.
 fn forwards() -> bool {
     let value = std::fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
     value.map_or(true, |value| value.trim() != "0")

@@ -32,7 +32,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Judges the tables of a mechanism. What was raised or cleared.
+    /// Checks the tables of a mechanism. Returns the alarms that were raised or cleared.
     pub(super) fn judge(
         &mut self,
         mechanism: &str,

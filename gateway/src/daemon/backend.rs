@@ -241,7 +241,7 @@ impl Backend for Gateway {
 
     async fn end_fast_path(&self) -> Result<bool, AdminError> {
         let Some(carried) = &self.fast_path else { return Ok(false) };
-        // Sessions are the engines' again before their entries go.
+        // The engines take the sessions back before their entries are removed.
         for worker in 0..self.workers() {
             self.ask(worker, Command::EndFastPath).await?;
         }

@@ -95,7 +95,7 @@ impl Dns64 {
         self.view.serves().await
     }
 
-    /// Runs until a thread fails; returns why. Other configurations come by `reloads`.
+    /// Runs until a thread fails; returns why. New configurations come through `reloads`.
     pub(super) async fn keep(
         &mut self,
         gateway: &Gateway,
@@ -115,7 +115,7 @@ impl Dns64 {
         }
     }
 
-    /// Runs until another configuration comes, or a thread fails.
+    /// Runs until a new configuration comes, or a thread fails.
     async fn keep_as_it_is(
         &mut self,
         anchors: Option<&mut AnchorKeeper>,
@@ -140,7 +140,7 @@ impl Dns64 {
         }
     }
 
-    /// Goes on with another configuration, of which only keys of the DNS64 are others, none of them about its sockets or threads.
+    /// Continues with a new configuration that differs only in keys of the DNS64, none of them about its sockets or threads.
     fn reconfigure(&mut self, config: Arc<Config>) -> Result<(), String> {
         let (Some(old), Some(new)) = (&self.config.dns64, &config.dns64) else {
             return Err("[dns64] is not configured".into());

@@ -6,7 +6,7 @@
 //!     NAME.sockets        where a process that takes over waits for the sockets; after `exec`, the environment names them
 //! ```
 //!
-//! The file is its owner's alone. It is read once, and removed when the next process is ready.
+//! Only its owner can read the file. It is read once, and removed when the next process is ready.
 
 use super::start::Start;
 use crate::dns64::{Inherited, Left};
@@ -69,7 +69,7 @@ pub(super) fn pass(directory: &Path, name: &str, listeners: &Listeners) {
     }
 }
 
-/// What the previous process left, with these sockets of it; the file stays until [`forget`].
+/// The state that the previous process left, with its sockets; the file stays until [`forget`].
 pub(super) fn inherited(start: &Start<'_>, listeners: Listeners) -> Inherited {
     let path = cache_file(start.directory, &start.config.gateway.name);
     let (cookie_seed, kept) = read(&path).unwrap_or_else(|error| {
@@ -93,7 +93,7 @@ pub(super) fn forget(start: &Start<'_>) {
     let _ = fs::remove_file(cache_file(start.directory, &start.config.gateway.name));
 }
 
-/// Where the process that is to make way can pass its sockets; removed with this.
+/// The socket on which the previous process can pass its sockets; removed with this.
 #[derive(Debug)]
 pub(super) struct Passage {
     path: PathBuf,

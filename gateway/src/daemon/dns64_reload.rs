@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Dns64Reload {
     pub(super) config: Arc<Config>,
-    /// Whether it is in force, or why it is not; then nothing was changed.
+    /// Whether it is in effect; else why not, and nothing was changed.
     pub(super) done: oneshot::Sender<Result<(), String>>,
 }
 
@@ -45,8 +45,8 @@ impl Dns64Reloads {
     }
 }
 
-/// Whether a running gateway can apply another configuration without a restart: only keys of the DNS64 differ, and none of them that says
-/// where it listens, how many threads it has, or which of them has a client.
+/// Whether a running gateway can apply another configuration without a restart: only keys of the DNS64 differ, and none of those that set
+/// its addresses, its number of threads, or which thread has a client.
 pub(super) fn is_possible(running: &Config, new: &Config) -> bool {
     let (Some(old), Some(wanted)) = (&running.dns64, &new.dns64) else { return false };
     let places = |it: &crate::config::dns64::Listening| {

@@ -5,10 +5,10 @@ use sixway_dataplane::nat::Draining;
 use sixway_wire::Prefix4;
 use std::collections::BTreeMap;
 
-/// What is being drained in pools for which that was changed at run time, by their names.
+/// The addresses that are being drained, of pools for which this was changed at run time, by their names.
 pub(super) type Drained = BTreeMap<String, Draining>;
 
-/// Says once when the addresses that are being drained are empty.
+/// Logs once when the addresses that are being drained are unused.
 #[derive(Debug, Default)]
 pub(super) struct DrainLog {
     told: Vec<(String, Prefix4)>,

@@ -7,7 +7,7 @@ use crate::doctor::{Finding, Verdict, packet_filter_findings};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// Rules are often changed several at a time: between two trials.
+/// Interval between two trials: often several rules are changed together.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Trials of the rules.

@@ -45,7 +45,7 @@ impl KeptMappings {
         // Each process has a file of its own: one that is started by mistake must not replace the file of one that takes over.
         let fresh = path.with_extension(format!("{FRESH}{}", std::process::id()));
         remove_abandoned(directory, &format!("{}.{FRESH}", config.gateway.name));
-        // What this process cannot continue rests in its file, too, for those to come.
+        // Addresses that this process cannot continue rest in its file, too, for later processes.
         let words = match SharedFile::open(&path) {
             Ok(other) => Mappings::words_after(&settings, &MappingFile(other), Clock::start().now()),
             Err(_) => Mappings::words(&settings),
@@ -70,7 +70,7 @@ impl KeptMappings {
         &self.table
     }
 
-    /// Goes on with what the previous process left: it has ended.
+    /// Continues the mappings of the previous process, which has ended.
     pub(super) fn settle(mut self, clock: Clock) {
         if let Ok(file) = SharedFile::open(&self.path) {
             let kept = self.table.restore(&MappingFile(file), clock.now());
@@ -99,7 +99,7 @@ fn remove_abandoned(directory: &Path, start: &str) {
 }
 
 impl Drop for KeptMappings {
-    /// The start failed: what the previous process left stays for the next one.
+    /// The start failed: the previous process's file stays for the next one.
     fn drop(&mut self) {
         if let Some(fresh) = self.fresh.take() {
             let _ = fs::remove_file(fresh);

@@ -164,7 +164,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     }
     match end {
         Ending::MakingWay => {
-            // Before the lock is released: who takes over reads them then.
+            // Before the lock is released: the next process reads them then.
             dns64_kept::pass(start.directory, name, listeners);
             environment.leave(start, gateway, &mut threads).await?;
         }

@@ -57,7 +57,7 @@ impl Kept {
 /// Only root may read it: the address contains the port at which packets for it come in.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was left by a process that was killed has the mode that it was created with.
+    // A file left by a killed process has the mode with which it was created.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())
 }

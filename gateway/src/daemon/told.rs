@@ -392,7 +392,7 @@ impl<'a> Reloads<'a> {
 
     /// Moves to the engine what the fast path of a process with this configuration cannot carry.
     async fn make_ready(&self, config: &Config) -> Result<(), String> {
-        // Nothing carries the packets of the engines between two processes: what takes long is done before.
+        // Nothing forwards the engines' packets between two processes: slow steps are done before.
         offload::leave_ahead(config, self.seed).await;
         let Some(what) = takeover::loses_flows_to(self.start, config).await else { return Ok(()) };
         tracing::info!("moving flows from the fast path to the engine: {what}");

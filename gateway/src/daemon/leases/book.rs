@@ -30,7 +30,7 @@ pub(in crate::daemon) struct LeaseBook {
 }
 
 impl LeaseBook {
-    /// The leases of the time before, which the engines get. `None`: there is no concentrator.
+    /// The leases of the previous process, for the engines. `None`: there is no concentrator.
     ///
     /// # Errors
     /// A lease file cannot be read, or is not one.
@@ -87,7 +87,7 @@ impl LeaseBook {
         }
     }
 
-    /// Takes note of what a disk refused, for those who must not wait for it.
+    /// Records errors of the disk, for threads that must not wait for it.
     fn note_state(&self, place: usize, disk: &Disk) {
         if let Some(one) = self.all().get_mut(place)
             && one.files != *disk.state()
@@ -151,7 +151,7 @@ impl LeaseBook {
         replies
     }
 
-    /// What the workers do not know yet: of each concentrator its place, its index among the engines' ends, and the changes.
+    /// Changes that the workers do not have yet: of each concentrator its place, its index among the engines' ends, and the changes.
     pub(in crate::daemon) fn take_pending(&self) -> Vec<(usize, u16, Pending)> {
         let mut all = self.all();
         let with = all.iter_mut().enumerate().filter(|(_, one)| !one.pending.is_empty());
@@ -168,7 +168,7 @@ impl LeaseBook {
         self.untold.remove(known.map(|prefix| prefix.address()));
     }
 
-    /// Until a DNS thread waits for a lease to reach the workers.
+    /// Returns when a DNS thread waits for a lease to reach the workers.
     pub(in crate::daemon) async fn hurried(&self) {
         self.untold.hurried().await;
     }

@@ -20,13 +20,13 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
+/// The server identifier, to which nothing is sent: the address of the concentrator by RFC 6333 §5.7.
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 
 /// Leases that are read together to be written: leases are not read or changed otherwise meanwhile.
 const PAGE: usize = 4_096;
 
-/// What is to become of the binding of an address: a host has it, or none.
+/// The new binding of an address: a host has it, or none.
 pub(in crate::daemon) type Pending = BTreeMap<Prefix4, Option<Binding>>;
 
 /// A concentrator's leases.
@@ -40,7 +40,7 @@ pub(super) struct Concentrator {
     most: u32,
     fixed: Vec<(Ipv6Addr, Prefix4)>,
     pub(super) server: Server,
-    /// What Kea has leased; `None`: the leases are those of the own server.
+    /// Kea's leases; `None`: the leases are those of the own server.
     kea: Option<KeaBindings>,
     /// Updates that the workers do not have yet.
     pub(super) pending: Pending,
@@ -162,7 +162,7 @@ impl Concentrator {
         self.telling.retain(|ipv4| !pending.contains_key(ipv4));
     }
 
-    /// Whether the workers may not know of an address what is known here.
+    /// Whether the workers may lack a change of an address.
     pub(super) fn is_untold(&self, ipv4: Prefix4) -> bool {
         self.pending.contains_key(&ipv4) || self.telling.contains(&ipv4)
     }
@@ -195,7 +195,7 @@ impl Concentrator {
         self.strangers.trouble(&self.name, &self.server.counters, self.server.bound())
     }
 
-    /// Its name, and what became of queries; `None`: Kea has them.
+    /// Its name, and the outcome of queries; `None`: Kea answers them.
     pub(super) fn queries(&self) -> Option<(String, ServerCounters)> {
         (!self.listen.is_empty()).then(|| (self.name.clone(), self.server.counters))
     }
@@ -279,7 +279,7 @@ impl Concentrator {
     }
 }
 
-/// What the pool can give, static bindings included; at most `max_leases`.
+/// The number of addresses of the pool, static bindings included; at most `max_leases`.
 fn most(section: &FourOverSix, concentrator: &Section) -> u32 {
     let size = |prefix: &Prefix4| 1_u64 << (32 - prefix.length());
     let is_other = |place: usize, prefix: &Prefix4| {

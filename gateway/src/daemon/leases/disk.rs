@@ -52,7 +52,7 @@ impl Disk {
         }
     }
 
-    /// Writes the whole again, if the file has grown long or lacks something.
+    /// Rewrites the whole file if it has become long or lacks lines.
     pub(super) fn tidy(&mut self, page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>, wall: WallClock) {
         if self.file.is_to_be_rewritten(wall.now) {
             let outcome = self.file.rewrite(page, wall);

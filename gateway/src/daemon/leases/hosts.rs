@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the socket is examined while an answer is awaited.
 const AWAITING: Duration = Duration::from_millis(5);
 
-/// From when on a server that was asked is silent: two queries are lost by then.
+/// After this time a queried server counts as silent: two queries are lost by then.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Leases of a previous process, by tunnel: their addresses stay on the device while this one starts, and with them the kernel keeps its routes.
@@ -98,7 +98,7 @@ impl LeaseHosts {
         })
     }
 
-    /// Answers are read, what is due is sent. Returns the leases.
+    /// Reads answers and sends due queries. Returns the leases.
     pub(in crate::daemon) fn work(&mut self) -> &BTreeMap<String, HostLease> {
         let now = self.clock.now();
         if self.open().is_none() {
@@ -173,7 +173,7 @@ impl LeaseHosts {
     pub(in crate::daemon) fn receive(&mut self, mut packet: Vec<u8>) {
         let now = self.clock.now();
         let Some((source, _)) = finished(&mut packet) else { return };
-        // Of several hosts on one machine, the one that had the source.
+        // With several 4over6 hosts on one machine, the one that had the source address.
         let several = self.hosts.len() > 1;
         let host = self.hosts.iter_mut().find(|host| !several || host.client.remembered() == Some(source));
         let Some(host) = host else { return };
@@ -311,7 +311,7 @@ impl Host {
         let mut client = Client::new(settings, known.map(|held| held.ipv4), seed);
         match known {
             Some(held) => client.restore(held, now),
-            // One lease shows which address this host may ask for again.
+            // The lease has the address that this host may request again.
             None => client.want(now),
         }
         Self {
@@ -353,7 +353,7 @@ impl Host {
     /// Logs once that no server answers.
     fn note_silence(&mut self, now: Instant) {
         if !self.awaits() {
-            // Nothing is wanted: what was asked before is no longer awaited.
+            // No lease is needed: earlier queries are no longer awaited.
             (self.asked, self.told_silence) = (None, false);
         }
         if let (false, Some(trouble)) = (self.told_silence, self.trouble(now))
@@ -427,7 +427,7 @@ fn replace(path: &FilePath, text: &str) -> io::Result<()> {
     let fresh = PathBuf::from(name);
     // Only root may know which address this host had.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    // One that was left by a process that was killed has the mode that it was created with.
+    // A file left by a killed process has the mode with which it was created.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;

@@ -43,7 +43,8 @@ impl KnownServers {
         self.now.is_empty() && self.seen.is_some()
     }
 
-    /// Reads the file if it has changed. Whether the servers are others. A file that is missing or cannot be read leaves those that are known, and one
+    /// Reads the file if it has changed. Returns whether the servers have changed. A file that is missing or cannot be read leaves those that are
+    /// known, and one
     /// without the option until it is the same at the next look: it may be half written, and without servers a lease is given up.
     pub(super) fn look(&mut self, host: &str) -> bool {
         let Some(path) = &self.file else { return false };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// A host without answers queries again after 64 s.
 const LATELY: Duration = Duration::from_secs(120);
-/// As many refused queries of others are a scan or a mistake, although hosts have leases.
+/// This number of refused queries indicates a scan or a mistake, although hosts have leases.
 const SEVERAL: u64 = 3;
 
 /// Queries by what became of them.
@@ -43,7 +43,7 @@ pub(in crate::daemon) fn outcomes(counters: &ServerCounters) -> [(&'static str, 
     ]
 }
 
-/// All queries that got no answer because of what they are, or whose they are.
+/// All queries without an answer because of their contents or their sender.
 pub(super) const fn refused(counters: &ServerCounters) -> u64 {
     counters.malformed
         + counters.not_clients

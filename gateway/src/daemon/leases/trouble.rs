@@ -27,7 +27,7 @@ pub(super) enum NoLease {
         /// How long none has answered.
         seconds: u64,
     },
-    /// The server has bound the lease to another end than `local`.
+    /// The server has bound the lease to a tunnel end other than `local`.
     BoundElsewhere {
         /// The address.
         ipv4: Ipv4Addr,
@@ -36,7 +36,7 @@ pub(super) enum NoLease {
         /// This end.
         local: Ipv6Addr,
     },
-    /// A concentrator refuses queries of others than its clients.
+    /// A concentrator refuses queries of hosts that are not its clients.
     Strangers {
         /// Queries of senders outside `clients`, within the last two minutes.
         not_clients: u64,
