@@ -63,7 +63,7 @@ pub struct Gateway {
     filter_findings: Mutex<Vec<(Verdict, String)>>,
     /// Why realms are not in their VRFs, each with its name.
     vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
-    /// What was reported of exhausted pools, tables and limits.
+    /// The reports of exhausted pools, tables and limits.
     exhaustion: Mutex<ExhaustionLog>,
     /// The last state of sessions and neighbours.
     pub(super) last_look: tokio::sync::Mutex<LastLook>,
@@ -91,18 +91,18 @@ pub struct Gateway {
     pub(super) config_file: PathBuf,
     /// Milliseconds since 1970.
     started_milliseconds: AtomicU64,
-    /// The configuration in force, if it is not the one of the start: as a value and as a file.
+    /// The current configuration, if it is not the one of the start: as a value and as a file.
     in_force: Mutex<Option<(serde_json::Value, String)>>,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
-    /// What is being drained in pools for which that was changed at run time.
+    /// The addresses that are being drained, of pools for which this was changed at run time.
     pub(super) drained: Mutex<Drained>,
-    /// Whether a reload has taken note of that: what is drained later would be lost. Held while a pool is drained.
+    /// Whether a reload has read that: later changes would be lost. Held while a pool is drained.
     pub(super) drains_noted: tokio::sync::Mutex<bool>,
     /// What was reported of addresses that are drained.
     pub(super) drain_log: Mutex<DrainLog>,
     alarms: Mutex<Alarms>,
-    /// What was recorded of subscribers that were refused.
+    /// The records of subscribers that were refused.
     pub(super) refusals: Mutex<Refusals>,
     /// Leases of concentrators.
     leases: Option<Arc<LeaseBook>>,
@@ -346,14 +346,14 @@ impl Gateway {
         &self.posts
     }
 
-    /// Takes note of the tunnels as they are at the moment.
+    /// Records the current tunnels.
     pub(super) fn see_tunnels(&self, view: TunnelView) {
         let mut tunnels = self.tunnels();
         let (advertisements, steered) = (std::mem::take(&mut tunnels.advertisements), tunnels.steered);
         *tunnels = TunnelView { advertisements, steered, ..view };
     }
 
-    /// Ends of tunnels in UDP, and where their sockets are bound.
+    /// Ends of tunnels in UDP, and the local addresses of their sockets.
     pub(super) fn udp_ends(&self) -> Vec<(String, Option<String>)> {
         self.tunnels().udp_ends.clone()
     }
@@ -367,7 +367,7 @@ impl Gateway {
         missing.or_else(|| trouble.map(|(_, what)| what.clone()))
     }
 
-    /// Takes note of how router advertisements go, and of what was steered.
+    /// Records the state of router advertisements, and what was steered.
     pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();
         (tunnels.advertisements, tunnels.steered) = (sample.advertisements, sample.steered);
@@ -378,7 +378,7 @@ impl Gateway {
         *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = restored;
     }
 
-    /// Takes note of what the trial of the packet filter found.
+    /// Records the result of the packet filter's trial.
     pub(super) fn note_filter_findings(&self, findings: &[(Verdict, String)]) {
         *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
     }
@@ -448,7 +448,7 @@ impl Gateway {
         tokio::time::sleep(ANSWERED).await;
     }
 
-    /// Takes a sample of the counters each second, for ever.
+    /// Takes a sample of the counters each second, without end.
     pub async fn watch(&self) {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -468,7 +468,7 @@ impl Gateway {
         }
     }
 
-    /// Logs pools, tables and limits that are exhausted. Whether subscribers were refused.
+    /// Logs pools, tables and limits that are exhausted. Returns whether subscribers were refused.
     fn warn_of_exhaustion(&self, reports: &[Report]) -> bool {
         let mut refused = false;
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
@@ -487,7 +487,7 @@ impl Gateway {
         self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks every worker for its report, and keeps the sum as a sample.
+    /// Requests the report of each worker, and keeps the sum as a sample.
     pub(super) async fn reports(&self) -> Result<Vec<Report>, AdminError> {
         let mut reports = Vec::with_capacity(self.posts.len());
         for worker in 0..self.posts.len() {

@@ -81,7 +81,7 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads the file; sessions are as much older as time has passed. What cannot be read is left out. `places`: the mechanisms of the process that
+/// Reads the file; sessions are as much older as time has passed. Unreadable parts are skipped. `places`: the mechanisms of the process that
 /// wrote it, in the order of its configuration, as far as they are known.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// The end of a file's name until it replaces the former; the process's number follows.
+/// The end of a file's name until it replaces the previous file; the process ID follows.
 const FRESH: &str = "mappings-new-";
 
 /// The file as words.
@@ -30,7 +30,7 @@ impl Words for MappingFile {
 pub(super) struct KeptMappings {
     table: Arc<Mappings>,
     path: PathBuf,
-    /// Its file until it has its name; `None`: it is in memory alone.
+    /// Its file until it has its final name; `None`: it is only in memory.
     fresh: Option<PathBuf>,
 }
 

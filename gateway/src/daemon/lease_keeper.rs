@@ -125,7 +125,7 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
 
 /// Writes leases to the file, and sends changes to the workers. A change that a worker did not get is sent again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
-    // Changes are taken before they are written, so that workers learn of none that is not in the file.
+    // Changes are taken before they are written, so that workers get none that is not in the file.
     let all_pending = book.take_pending();
     book.write_down();
     let notices = book.take_notices();

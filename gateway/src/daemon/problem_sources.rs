@@ -97,7 +97,7 @@ impl Gateway {
         found.collect()
     }
 
-    /// Looks at some sessions, and at the routers towards their remote hosts. Others that ask meanwhile get the same.
+    /// Examines some sessions, and the routers towards their remote hosts. Concurrent requests get the same result.
     async fn look(&self) -> (SessionSample, Vec<SilentRouter>) {
         let mut last = self.last_look.lock().await;
         if last.at.is_none_or(|at| at.elapsed() >= FRESH) {
@@ -124,7 +124,7 @@ impl Gateway {
                 Some(_) => INTERNET.into_iter().chain(sample.remotes.iter().copied()).collect(),
                 None => Vec::new(),
             };
-            // The kernel is waited for elsewhere than on the control thread.
+            // The control thread does not wait for the kernel.
             let asked = tokio::task::spawn_blocking(move || silent_routers(&destinations));
             last.silent = asked.await.unwrap_or_default();
             (last.sample, last.at) = (sample, Some(Instant::now()));

@@ -68,7 +68,7 @@ impl Refusals {
         self.is_wanted = true;
     }
 
-    /// Where to look: a look is under way, or one begins.
+    /// Where to continue: a pass is in progress, or a new one begins.
     pub(super) fn next(&mut self, now: Instant) -> Option<(usize, Position)> {
         let may_begin = self.is_wanted && self.began.is_none_or(|began| now.duration_since(began) >= PAUSE);
         if self.at.is_none() && may_begin {
@@ -101,7 +101,8 @@ impl Refusals {
         }
     }
 
-    /// What finds no room is in a later record: those whose last record is oldest come first, so that some with very many refusals do not keep
+    /// Refusals without room are in a later record: subscribers with the oldest record come first, so that some with very many refusals do not
+    /// keep
     /// the others out.
     fn keep_most(&mut self) {
         self.due.sort_by(|one, other| {
@@ -161,7 +162,7 @@ mod tests {
         *START.get_or_init(Instant::now) + PAUSE * u32::try_from(number).unwrap()
     }
 
-    /// The records of a whole look, by the numbers of the subscribers.
+    /// The records of a whole pass, by the numbers of the subscribers.
     fn told(refusals: &mut Refusals, at: u64, rows: impl IntoIterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
         refusals.want();
         assert_eq!(refusals.next(minute(at)), Some((0, Position::default())));

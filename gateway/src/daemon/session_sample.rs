@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Rows of a look, all workers together.
 pub(super) const ROWS: usize = 512;
-/// Parts of the tables, of 512 places each, that a look goes through at most in each worker.
+/// Maximum number of parts of the tables, of 512 places each, that a pass examines in each worker.
 pub(super) const PARTS: u32 = 64;
 /// Sessions that are idle for longer show nothing about the present.
 const RECENT: Duration = Duration::from_secs(60);

@@ -17,6 +17,6 @@ pub struct Start<'a> {
     pub previous: Option<&'a (PathBuf, Previous)>,
     /// The directory of state files.
     pub directory: &'a Path,
-    /// The process that runs this gateway is to make way.
+    /// The process that runs this gateway is to be replaced.
     pub takeover: bool,
 }

@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub(super) port: u16,
     /// The address.
     pub(super) address: Option<TeredoAddress>,
-    /// Whether it was in use to the end: a successor keeps it on the device.
+    /// Whether it was in use to the end: the next process keeps it on the device.
     pub(super) in_use: bool,
 }
 
@@ -39,7 +39,7 @@ impl Kept {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Writes it. A failure costs the address at the next start.
+    /// Writes it. After a failure, the next start has another address.
     pub(super) fn save(&self) {
         let address = self.address.map_or_else(|| "-".to_owned(), |own| own.address().to_string());
         let used = if self.in_use { "used" } else { "unused" };
@@ -54,7 +54,7 @@ impl Kept {
     }
 }
 
-/// Only root may read it: the address contains the port at which packets for it come in.
+/// Only root may read it: the address contains the port on which its packets are received.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     // A file left by a killed process has the mode with which it was created.
@@ -62,7 +62,7 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// Where it survives a restart of this host. Tests run without privileges.
+/// A directory that survives a restart of this host. Tests run without privileges.
 fn directory() -> PathBuf {
     if cfg!(test) { std::env::temp_dir() } else { PathBuf::from("/var/lib/sixway") }
 }

@@ -26,7 +26,7 @@ use tokio::sync::oneshot;
 
 /// How often this host's addresses are examined, and missing sockets opened.
 const LOOK: Duration = Duration::from_secs(1);
-/// Length of the longest prefix that a site gets (RFC 6177 §2): shorter ones are not a network of this host alone.
+/// The shortest prefix that counts as a network of this host; sites get a /48 to a /64 (RFC 6177 §2).
 const SITE: u8 = 48;
 /// Batches of one socket that are handled before the other's.
 const BATCHES: usize = 16;
@@ -45,7 +45,7 @@ impl TeredoServer {
     /// Starts it.
     ///
     /// # Errors
-    /// What could not be had: another program has the port, or a privilege is missing.
+    /// A socket could not be opened: another program has the port, or a privilege is missing.
     pub(super) fn start(section: &Section, clock: Clock, seed: u64) -> Result<Self, RunError> {
         let failed = |error: io::Error| RunError::Teredo(format!("teredo_server: {error}"));
         let view = Arc::new(TeredoServerView::new(section));
@@ -150,7 +150,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Opens the socket when the address appears, and closes it when that goes away, so that it is seen.
+    /// Opens the socket when the address appears, and closes it when the address is removed, so that this is reported.
     fn look(&mut self, has_address: bool) {
         let address = self.address;
         match (&self.socket, has_address) {
@@ -210,7 +210,7 @@ impl Listener {
         }
     }
 
-    /// What there was no room for when it came, and what the kernel would not send.
+    /// Datagrams that were received without room, and those that the kernel did not send.
     fn lost(&self) -> (u64, u64) {
         let now = self.socket.as_ref().map_or((0, 0), |socket| (socket.overflowed(), socket.unsent()));
         (self.before.0 + now.0, self.before.1 + now.1)
@@ -307,13 +307,13 @@ impl Task {
         }
     }
 
-    /// Looks at this host's addresses, and shows what was counted.
+    /// Reads this host's addresses, and publishes the counters.
     fn look(&mut self) {
-        // If the kernel does not list addresses, what was known of them stays.
+        // If the kernel does not list addresses, the previous ones stay.
         if let Some(now) = addresses_now() {
             let subnets6 = now.iter().filter_map(|own| match own.address {
                 IpAddr::V4(_) => None,
-                // Without a netmask, or with that of a provider or of 6to4, it says nothing about neighbours.
+                // Without a netmask, or with that of a provider or of 6to4, it does not define neighbours.
                 IpAddr::V6(address) if own.length < SITE => Some(Prefix6::holding(address, 128)),
                 IpAddr::V6(address) => Some(Prefix6::holding(address, own.length)),
             });

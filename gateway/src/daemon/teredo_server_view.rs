@@ -29,7 +29,7 @@ pub(super) struct TeredoServerView {
 struct Seen {
     counts: Counts,
     lost: [u64; 3],
-    /// Addresses without a socket, and what the kernel said if this host has them.
+    /// Addresses without a socket, and the kernel's error if this host has them.
     waits: Vec<(Ipv4Addr, Option<String>)>,
     /// The counts at each of the last seconds, the oldest first.
     past: VecDeque<Counts>,

@@ -1,4 +1,4 @@
-//! The UDP sockets of a Teredo client but for the service port's receiving half, which a worker has.
+//! The UDP sockets of a Teredo client, except the receiving half of the service port, which a worker has.
 
 use sixway_control::teredo_client::{DISCOVERY, Port};
 use sixway_link::UdpTunnelSender;

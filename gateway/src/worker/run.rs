@@ -249,7 +249,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.received(1)
     }
 
-    /// Tells the other workers of path errors that came here as packets. A worker that is behind misses some: there will be more.
+    /// Tells the other workers of path errors that came here as packets. A slow worker misses some: more will come.
     fn pass_on_path_errors(&mut self) {
         for error in self.translator.take_path_errors() {
             let error: Arc<[u8]> = error.into();

@@ -26,7 +26,7 @@ pub(super) struct ProgramChoice<'c> {
 #[derive(Clone)]
 pub(super) struct ChosenPrograms {
     pub offer: Arc<Offer>,
-    /// Judges ICMP errors about the paths of these tunnels.
+    /// Checks ICMP errors about the paths of these tunnels.
     pub judge: Rc<PathErrorJudge>,
     pub interfaces: Vec<String>,
 }
@@ -96,7 +96,7 @@ impl<'c> ProgramChoice<'c> {
     }
 }
 
-/// Whether an interface is one of those that are meant.
+/// Whether an interface is one of those configured.
 pub(super) fn wants(wanted: &Wanted, interface: &Interface) -> bool {
     wanted.interfaces.is_empty() || wanted.interfaces.contains(&interface.name)
 }

@@ -25,7 +25,7 @@ pub(super) struct ProgramExchange<'c> {
     pub facts: Facts,
     /// The programs that should be attached.
     pub chosen: ChosenPrograms,
-    /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
+    /// The current rules; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
     /// The programs that the kernel is verifying.
     loading: Option<ChosenPrograms>,
@@ -104,7 +104,8 @@ impl<'c> ProgramExchange<'c> {
         if is_wrong && !self.is_all_there_will_be() {
             self.halt(true);
         }
-        // Whatever comes of the programs: results must not leave by a device that is gone. What is refused is tried again with them.
+        // Independently of the programs: packets must not be sent through a removed device. Refused changes are tried again with the
+        // programs.
         let _ = self.carried.with(|fast_path| fast_path.set_devices(&self.facts.devices));
         self.turn.want(Instant::now());
     }
@@ -234,7 +235,7 @@ impl<'c> ProgramExchange<'c> {
         }
     }
 
-    /// Warns about what is forwarded and should not be, or the reverse.
+    /// Warns about packets that are forwarded and should not be, or the reverse.
     fn warn(&self) {
         self.carried.warnings().iter().for_each(|line| tracing::warn!("fast path: {line}"));
         self.facts.ipsec.iter().for_each(|why| tracing::warn!("fast path: {}", rests(why)));

@@ -185,7 +185,7 @@ async fn next_facts(keeper: &mut Keeper) -> Result<Facts, String> {
 fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Result<FastPath, FastPathError> {
     let opened = FastPath::open(settings)?.with(ahead);
     if let Some(table) = opened.table() {
-        // What the configuration does not have ends here, and not when the kernel has gone through the programs.
+        // Flows that the configuration does not have end here, and not after the kernel has verified the programs.
         flows.adopt(table);
     }
     let fast_path = opened.load(settings)?;
@@ -201,7 +201,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
 /// Attaches the programs to the interfaces, and lets them forward.
 fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
-    // Otherwise what the previous process had learnt would never expire.
+    // Otherwise path MTUs that the previous process had learnt would never expire.
     fast_path.set_narrow_paths(&[])?;
     fast_path.attach(&chosen.interfaces)?;
     fast_path.control().bump();
@@ -227,7 +227,7 @@ impl Flows<'_> {
         writer
     }
 
-    /// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
+    /// Flows that the programs carry without sessions become sessions of the engines that own them; others are removed.
     fn adopt(&mut self, table: &Arc<FlowTable>) {
         let (writer, mut refused) = (self.connect(table), Refused::default());
         let adopted = table.adopt(|handle, flow, halves| {

@@ -6,7 +6,7 @@ use crate::view::{ProblemKind, ProblemRow, SinkRow};
 /// Seconds for which a loss is a problem.
 const LATELY: u64 = 60;
 
-/// Sinks of the event log that are away, and those that lost events lately.
+/// Sinks of the event log that are unavailable, and those that lost events recently.
 pub(in crate::daemon) fn event_log(rows: &[SinkRow]) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::EventLog;
     let lately = |row: &&SinkRow| row.lost_seconds.is_some_and(|seconds| seconds < LATELY);

@@ -17,7 +17,7 @@ pub(in crate::daemon) fn host(row: &HostRow) -> Vec<ProblemRow> {
     left.collect()
 }
 
-/// Rules that drop the gateway's packets: what was found and, behind an arrow, what mends it.
+/// Rules that drop the gateway's packets: the finding and, after an arrow, the remedy.
 pub(in crate::daemon) fn packet_filter(findings: &[(Verdict, String)]) -> Vec<ProblemRow> {
     let row = |(verdict, finding): &(Verdict, String)| {
         let (text, advice) = finding.split_once(" → ").unwrap_or((finding, "`sixway doctor` has the rule"));

@@ -7,7 +7,7 @@ use crate::view::{ProblemKind, ProblemRow};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-/// B4s whose AFTR does not answer, and that have no other one.
+/// B4s with an AFTR that does not answer, and without another one.
 pub(in crate::daemon) fn silent_aftrs(all: &[SilentAftr]) -> Vec<ProblemRow> {
     let row = |silent: &SilentAftr| {
         ProblemRow::error(

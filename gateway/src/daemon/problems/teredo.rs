@@ -39,7 +39,7 @@ pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow>
 }
 
 /// Problems of relays and clients of Teredo: a socket that cannot be opened, and a client without an address.
-/// `missing`: those whose address this host does not have.
+/// `missing`: those with an address that this host does not have.
 pub(in crate::daemon) fn teredo(
     sockets: &[(String, String)],
     missing: &[(String, Ipv4Addr)],

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 /// From this share on, it is full but for a rest.
 const ALMOST: f64 = 0.95;
 
-/// From this share on, the addresses that all clients of a NAT46 share need attention: what is used rests for minutes.
+/// From this share on, the addresses that all clients of a NAT46 share need attention: a used address rests for minutes.
 const ADDRESSES: f64 = 0.8;
 
-/// Fewer sessions than this may have reasons of their own to get no answer.
+/// Fewer sessions than this may be without answers for other reasons.
 const FEW: u64 = 10;
 
 /// Sessions with packets in one direction only: more of them than others. `outward`: whether the mechanism forwarded packets out, and none in,

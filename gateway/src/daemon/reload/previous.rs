@@ -1,5 +1,5 @@
 //! The file with the previous configuration. It exists while a new configuration is on trial. The new process learns of it by an
-//! environment variable, so that a start of the gateway by hand never takes an old file for its own.
+//! environment variable, so that a manual start of the gateway never uses an old file.
 
 use crate::config::{Config, Faults, Sources, Warning};
 use crate::host;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The environment variable with the path of the file; set when a process executes itself again.
 pub(in crate::daemon) const PREVIOUS: &str = "SIXWAY_PREVIOUS";
 
-/// The previous configuration, and what is to become of the new one.
+/// The previous configuration, and the conditions of the new one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Previous {
     /// Its text.
@@ -55,7 +55,7 @@ impl Previous {
     /// The previous configuration.
     ///
     /// # Errors
-    /// The host is another one by now, and the configuration does not fit it.
+    /// The host has changed, and the configuration does not fit it.
     pub fn config(&self) -> Result<(Config, Vec<Warning>), Faults> {
         self.sources.config(&host::host_facts())
     }
@@ -91,7 +91,7 @@ impl Previous {
         serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
     }
 
-    /// Writes the file: whole, or not at all. Only its owner may read it.
+    /// Writes the file atomically. Only its owner may read it.
     ///
     /// # Errors
     /// The kernel's.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// How long a new configuration is observed.
 const OBSERVED: Duration = Duration::from_secs(30);
-/// With fewer packets a second, none may come for a while, and what is dropped may be a scan.
+/// With fewer packets a second, there may be none for a while, and the dropped ones may be a scan.
 const BUSY: f64 = 10.0;
 /// This number of drops is not a coincidence then.
 const DROPS: u64 = 100;
@@ -19,7 +19,7 @@ pub(in crate::daemon) struct Trial {
     began: Instant,
     before: Before,
     confirm: Option<Duration>,
-    /// What the fast path had carried when the trial began: it counts on from one process to the next.
+    /// The packets that the fast path had carried when the trial began: its counters continue from one process to the next.
     carried: u64,
 }
 
