@@ -74,7 +74,7 @@ impl Client {
         Self { socket: socket.into() }
     }
 
-    /// Reads `path` with `query` as its parameters; what is `None` is left out.
+    /// Reads `path` with `query` as its parameters; `None` is omitted.
     pub fn get<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -9,7 +9,7 @@ use std::fmt;
 /// Why a request was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminError {
-    /// The request is wrong: what is, and how to mend it.
+    /// The request is wrong: the fault, and the remedy.
     BadRequest(String),
     /// The named object does not exist.
     NotFound(String),

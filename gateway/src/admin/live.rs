@@ -26,7 +26,7 @@ pub struct LiveQuery {
     pub seconds: Option<u64>,
 }
 
-/// Which packets are watched. What is `None` matches all.
+/// Which packets are watched. `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFilter {
     /// The source as the packet arrives.

@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for, and how often it is asked.
+/// The timeout of a request, and the number of attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRIES: usize = 3;
 /// Octets of an IPv4 header and of the part of the ICMP message that is examined.

@@ -223,7 +223,7 @@ fn load_quietly(named: Option<&Path>) -> Result<Config, Failure> {
     loaded.map(|(config, _)| config).map_err(|faults| Failure::Wrong(faults.to_string()))
 }
 
-/// There are no faults. What a start would say of the fast path is noted, for nothing is wrong with it.
+/// There are no faults. Messages of a start about the fast path are notes.
 fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
         // If the output is closed, no one can be notified.

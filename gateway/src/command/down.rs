@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A gateway tells hosts that their router goes, which takes up to 3.5 s, and ends its sessions.
+/// A gateway sends final router advertisements, which takes up to 3.5 s, and ends its sessions.
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(20);
 

@@ -125,7 +125,7 @@ fn no_log(file: &Path) -> Failure {
     Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
 }
 
-/// The answer of the configuration's log; if that says nothing, of the configuration itself, where blocks follow from it.
+/// The answer of the configured log; if it has none, of the configuration itself, where blocks follow from it.
 fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failure> {
     let (file, config) = configuration(named)?;
     let mappings: Vec<PortMapping> = port_mappings(&config).into_iter().flatten().collect();
@@ -166,7 +166,7 @@ fn words(answer: &Answer) -> String {
             format!("{inside} ({translator}, {kind})\n{source}")
         }
         (Some(inside), Some(translator), Some(kind)) => {
-            // Who writes the file writes this, and not to a terminal.
+            // The writer of the file writes this, and not to a terminal.
             let translator = translator.escape_debug();
             let since = answer.since.as_deref().unwrap_or("before the log begins");
             let until = answer.until.as_deref().unwrap_or("the end of the log, at least");

@@ -31,7 +31,7 @@ pub(super) struct TeredoSockets {
     discoveries: u8,
 }
 
-/// The runtime does not send before it has looked at a socket once: what is sent leaves by the other half.
+/// The async runtime does not send before it has polled a socket once: datagrams are sent by the other half.
 struct Socket {
     receives: UdpSocket,
     sends: std::net::UdpSocket,
@@ -122,7 +122,7 @@ impl TeredoSockets {
 }
 
 /// What a socket receives, past its errors: each is that of an earlier datagram, which did not arrive. After some of them the others have their turn, and
-/// this one is asked again soon: it has not promised to tell when there is more.
+/// this one is read again soon: it does not signal that there is more.
 fn past_errors(
     context: &mut Context<'_>,
     mut receive: impl FnMut(&mut Context<'_>) -> Poll<io::Result<SocketAddr>>,

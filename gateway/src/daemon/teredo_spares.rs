@@ -40,8 +40,8 @@ impl TeredoSpares {
         }
     }
 
-    /// Follows the address of the service port and what is known of the NAT: each second. One that failed and one that is spent is opened again at
-    /// another number. Returns what the engines are to know, if it is new. `is_taken`: a port that is not the client's.
+    /// Follows the address of the service port and the known kind of NAT: each second. One that failed and one that is spent is opened again at
+    /// another number. Returns the ports for the engines, if they changed. `is_taken`: a port that is not the client's.
     pub(super) fn follow(
         &mut self,
         bound: Option<Endpoint4>,

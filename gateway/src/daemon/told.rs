@@ -53,9 +53,9 @@ struct Asked {
 enum Text {
     /// What is in the file.
     File,
-    /// The one in force, of which an address is another by now.
+    /// The current one, with a changed address.
     InForce,
-    /// The one in force, with another list of a pool's addresses.
+    /// The current one, with another list of a pool's addresses.
     Relisted(Relisted),
 }
 
@@ -100,7 +100,7 @@ enum Prepared {
 }
 
 impl<'a> Reloads<'a> {
-    /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
+    /// For a gateway that is ready; `sessions`: of the previous process, and those that continue.
     pub fn new(
         start: &'a Start<'a>,
         seed: [u64; 2],
@@ -231,7 +231,7 @@ impl<'a> Reloads<'a> {
         let _ = std::fs::remove_file(self.file());
     }
 
-    /// Before a reload, does the steps that take long or can fail; an error is the reason for which there is no reload. After this, this
+    /// Before a reload, does the steps that take long or can fail; after an error there is no reload. After this, this
     /// process cannot return.
     async fn prepare(&mut self, text: &Text, confirm: Option<Duration>) -> Result<Prepared, String> {
         if *text != Text::InForce && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
@@ -265,7 +265,7 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// Goes on with another configuration in this process; a new text is on trial.
+    /// Continues with another configuration in this process; a new text is on trial.
     async fn reload_in_process(
         &mut self,
         text: &Text,
@@ -367,12 +367,12 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// The text of the configuration in force, with what was changed at run time, and perhaps with another list of a pool's addresses.
+    /// The text of the current configuration, with the changes made at run time, and optionally with another list of a pool's addresses.
     fn in_force(&self, relisted: Option<&Relisted>) -> Result<Sources, String> {
         amended((&self.config, &self.sources), &self.gateway.drained(), relisted)
     }
 
-    /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
+    /// For a process with the current configuration: a trial continues for the rest of its time.
     fn same(&self) -> Result<Previous, String> {
         let in_force = &self.in_force(None)?;
         Ok(match (self.trial, &self.previous) {
@@ -390,7 +390,7 @@ impl<'a> Reloads<'a> {
         })
     }
 
-    /// Moves to the engine what the fast path of a process with this configuration cannot carry.
+    /// Moves flows to the engine that the fast path of a process with this configuration cannot carry.
     async fn make_ready(&self, config: &Config) -> Result<(), String> {
         // Nothing forwards the engines' packets between two processes: slow steps are done before.
         offload::leave_ahead(config, self.seed).await;
@@ -414,7 +414,7 @@ impl<'a> Reloads<'a> {
         Backend::dns64(self.gateway).await.ok().flatten()
     }
 
-    /// Waits for the end of the trial; for ever if there is none.
+    /// Waits for the end of the trial; without end if there is none.
     async fn trial_end(&self) -> TrialEnd {
         let Some(trial) = self.trial else { return std::future::pending().await };
         tokio::time::sleep_until(trial.until().into()).await;
@@ -455,7 +455,7 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// The previous configuration, with what was drained since, if that is possible there.
+    /// The previous configuration, with addresses drained since, where that is possible.
     fn as_drained(&self, previous: &Previous) -> Previous {
         let Ok((config, _)) = previous.config() else { return previous.clone() };
         let amended = amended((&config, &previous.sources), &self.gateway.drained(), None);

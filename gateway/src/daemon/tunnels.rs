@@ -193,14 +193,15 @@ impl<'c> Tunnels<'c> {
         Ok(())
     }
 
-    /// What the kernel is given first. Leases are read again: the previous process may have renewed one, or taken another, since this one began.
+    /// The first settings of the kernel. Leases are read again: the previous process may have renewed one, or taken another, since this one
+    /// began.
     fn first(&self) -> Surroundings {
         let mut now = self.now.clone();
         now.leases = kept_leases(self.config);
         now
     }
 
-    /// Begins to advertise on the links, and to look for ISATAP routers or to be one.
+    /// Starts router advertisements on the links, and the ISATAP host or router.
     pub(super) fn advertise(&mut self, clock: Clock, seed: u64) {
         for (number, it) in self.config.router_advertisements.iter().enumerate() {
             let Some(interface) = &it.interface else { continue };
@@ -217,7 +218,8 @@ impl<'c> Tunnels<'c> {
         self.teredo = TeredoHost::new(self.config, self.secret.take(), clock, self.succeeds);
     }
 
-    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
+    /// Applies changes of this host's addresses, and of addresses that names resolve to. Passes path errors to the workers, and sends neighbour discovery through
+    /// tunnels.
     /// For ever.
     pub(super) async fn keep(
         &mut self,
@@ -291,7 +293,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // A rule must not be in force longer than what it represents.
+                // A rule must be removed before what it represents.
                 if let Some(offload) = offload {
                     offload.change(&seen);
                 }
@@ -326,7 +328,7 @@ impl<'c> Tunnels<'c> {
         self.promises.keep(&believed.collect::<Vec<_>>(), clock);
     }
 
-    /// Where B4s' AFTRs are from may change while their addresses stay.
+    /// The source of an AFTR's address may change while the address stays.
     fn name_aftrs(&mut self, aftrs: &Aftrs, gateway: &Gateway) {
         if self.aftrs != *aftrs.sources() {
             self.aftrs.clone_from(aftrs.sources());
@@ -504,7 +506,7 @@ impl<'c> Tunnels<'c> {
         gateway.note_vrf_troubles(host.vrf_troubles());
     }
 
-    /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.
+    /// Sets what the kernel needs at the moment; repeats settings that were lost with an interface, or refused.
     fn reach(&mut self, host: &mut Host) {
         let trouble = host.reach(&self.config.reach(&self.now)).err().map(|errors| told(&errors));
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
@@ -583,7 +585,7 @@ impl<'c> Tunnels<'c> {
             leases.finish();
         }
         self.ingress.end();
-        // What is not removed vanishes with the device, or is in the record.
+        // Settings that are not removed end with the device, or are in the state file.
         let _ = host.reach(&crate::config::Reach::default());
     }
 }

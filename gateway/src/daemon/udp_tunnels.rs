@@ -1,4 +1,4 @@
-//! The UDP sockets of tunnels: opened where this host has the address, given to the first worker, and closed when the address is gone.
+//! The UDP sockets of tunnels: opened where this host has the address, given to the first worker, and closed when the address is removed.
 //!
 //! The engines learn each change: without a local end, nothing is sent.
 
@@ -102,7 +102,7 @@ impl<'c> UdpEnd<'c> {
         Self { relay, bound: None, watch: None, is_untold: false, opened: None, trouble: None }
     }
 
-    /// Where it should be at the moment: nowhere without the address.
+    /// The endpoint that it should have at the moment; `None` without the address.
     fn wanted(&self, now: &Surroundings) -> Option<Endpoint4> {
         self.relay.end(now).filter(|end| now.holder(end.address).is_some())
     }
@@ -163,7 +163,7 @@ impl<'c> UdpEnd<'c> {
         }
     }
 
-    /// Tells all engines of the end. A worker whose ring is full learns it the next time.
+    /// Informs all engines of the end. A worker with a full ring is informed the next time.
     fn tell(&mut self, index: usize, networks: &[Prefix4], posts: &[Post]) {
         self.is_untold = false;
         for (worker, post) in posts.iter().enumerate() {

@@ -60,7 +60,7 @@ impl AftrEnds {
     }
 }
 
-/// What the B4 takes: what its lease has, or else what is written.
+/// What the B4 uses: the AFTR of its lease, or else the configured one.
 fn at(b4: &B4) -> Result<AftrAt, String> {
     let Some(path) = &b4.aftr_lease_file else {
         return b4.aftr.clone().ok_or_else(|| "ds_lite.aftr is missing".to_owned());
@@ -104,7 +104,7 @@ impl End {
     }
 }
 
-/// What an echo request through the running gateway says.
+/// The result of an echo request through the running gateway.
 fn answered(b4: &str, aftr: Ipv6Addr, answer: Result<bool, String>) -> Finding {
     match answer {
         Ok(true) => Finding::fine(CHECK, format!("{b4}: the AFTR {aftr} answers at 192.0.0.1")),

@@ -39,7 +39,7 @@ fn servers(end: &HostEnd) -> Result<Vec<Ipv6Addr>, String> {
     servers_in(&text).ok_or_else(missing)
 }
 
-/// Those that are asked from a global address. What is asked on the link has the path of the system's DHCPv6 client, which works, or there would be no lease.
+/// Those that are queried from a global address. Queries on the link take the path of the system's DHCPv6 client, which works, or there would be no lease.
 pub(super) fn lease_servers(config: &Config, toward: impl Fn(IpAddr) -> Option<Hop>) -> Vec<LeaseServer> {
     let all = leasing(config).flat_map(|(_, end)| servers(end).unwrap_or_default());
     let known = all.filter(|server| !is_on_link(*server)).filter_map(|server| {

@@ -17,7 +17,7 @@ const OWN: &str = "sixway";
 /// The key of the metrics' socket.
 const METRICS: &str = "gateway.metrics";
 
-/// A port that the gateway listens at, and the key that says so.
+/// A port on which the gateway listens, and the key for it.
 type Wanted = (Transport, SocketAddr, &'static str);
 
 pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {

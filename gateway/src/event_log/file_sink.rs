@@ -62,7 +62,7 @@ impl FileSink {
         self.lines.is_some() && self.retry.is_none() && std::mem::take(&mut self.is_incomplete)
     }
 
-    /// Appends records. They are in the file after [`FileSink::flush`]. What cannot be written is lost and counted.
+    /// Appends records. They are in the file after [`FileSink::flush`]. Records that cannot be written are lost and counted.
     pub(super) fn write(&mut self, records: &[Record]) {
         let micros = records.first().map_or(0, |record| record.micros);
         if let Some(lines) = self.there(micros) {
@@ -77,7 +77,7 @@ impl FileSink {
         }
     }
 
-    /// What was given is in the file; once there is room, what was lost there is a record itself. Tries a file that is away.
+    /// Passed records are in the file; once there is room, losses there are recorded, too. Tries a file that is away.
     pub(super) fn flush(&mut self, micros: u64) {
         let Some(lines) = self.there(micros) else { return };
         lines.flush();

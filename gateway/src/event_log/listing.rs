@@ -1,4 +1,4 @@
-//! The bindings that there are, listed when a process begins, and again from time to time, so that a binding stays in the log as long as it
+//! The current bindings, listed when a process begins, and again from time to time, so that a binding stays in the log as long as it
 //! exists although old files are removed.
 //!
 //! The workers' tables are read while packets pass, and the rows come in parts. A row may be of a binding that ends, or has ended, in the
@@ -31,7 +31,7 @@ pub struct Listed {
     pub protocol: NatProtocol,
     /// The B4 that the inside endpoint is behind (RFC 6333).
     pub softwire: Option<Ipv6Addr>,
-    /// Inside endpoint; an IPv4 host goes by its IPv4-mapped address.
+    /// Inside endpoint; an IPv4 host has its IPv4-mapped address.
     pub inside: Endpoint6,
     /// Outside endpoint.
     pub outside: Endpoint4,

@@ -89,7 +89,7 @@ pub struct Source<'a> {
     pub clock: Clock,
     /// The gateway's name: its spools have it in theirs.
     pub gateway: &'a str,
-    /// Takes from a thread what it does not need to send.
+    /// Drops privileges that a thread does not need to send.
     pub confine: fn(),
 }
 
@@ -231,7 +231,7 @@ impl EventLog {
         !matches!(self.parts.try_send(Part::End(is_whole)), Err(TrySendError::Full(_)))
     }
 
-    /// How the sinks are. The first one are the rings of the workers, which are never away.
+    /// The state of the sinks. The first entry is the workers' rings, which are always available.
     pub fn rows(&self) -> Vec<SinkRow> {
         self.states.iter().map(|state| state.row()).collect()
     }
@@ -270,7 +270,7 @@ fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) 
     ends
 }
 
-/// How many bindings there are that are to be listed.
+/// The number of bindings to be listed.
 fn bindings(engines: &mut [Engine], listing: &Listing) -> u64 {
     let of = |engine: &mut Engine| -> u64 {
         let translators = engine.stateful().enumerate().filter(|(place, _)| listing.has_records(*place));
@@ -290,7 +290,7 @@ impl Recorder {
     fn run(mut self, began: u64, first: Vec<Record>, stop: &OnceLock<Instant>) {
         self.begin(began, first);
         loop {
-            // Before the look: what was recorded until then is taken.
+            // Before the check: earlier records are taken.
             let stopped = stop.get();
             let taken = self.turn();
             match stopped {
@@ -402,7 +402,7 @@ impl Recorder {
         if self.owed.iter().any(|owed| *owed > 0) {
             return any;
         }
-        // All sinks get the first listing; servers that are slow get it slowly.
+        // All sinks get the first listing, slow servers more slowly.
         if self.listing.is_first() && self.remotes.iter().any(Remote::is_behind) {
             return false;
         }
@@ -442,7 +442,7 @@ impl Recorder {
         }
     }
 
-    /// What was given is in the file; once there is room, what was lost there is a record itself.
+    /// Passed records are in the file; once there is room, losses there are recorded, too.
     fn flush(&mut self) {
         let Some(file) = &mut self.file else { return };
         file.flush((self.wall)());

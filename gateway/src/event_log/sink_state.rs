@@ -60,7 +60,7 @@ impl SinkState {
         self.untold.fetch_add(records, Relaxed);
     }
 
-    /// Lost records that no record tells of; now one does.
+    /// Lost records that were not recorded yet; now they are.
     pub(super) fn take_untold(&self) -> u64 {
         self.untold.swap(0, Relaxed)
     }

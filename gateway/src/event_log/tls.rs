@@ -23,7 +23,7 @@ pub(super) type Client = (Arc<ClientConfig>, ServerName<'static>);
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 impl Tls {
-    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's. What cannot be read is tried again
+    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's. An unreadable file is tried again
     /// when it is needed.
     pub(super) fn new(name: &str, ca: Option<&Path>) -> Self {
         let client = client(name, ca).ok();

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long connecting may take, with TLS.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Reads of what a server says, at a time: it is ignored, and one that never stops does not keep the thread busy.
+/// Maximum number of reads in one turn: the server's data are ignored, and a server that never stops does not keep the thread busy.
 const READS: usize = 16;
 
 /// The connection to a server.
@@ -90,7 +90,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Goes on with connecting; whether there is a connection. After an error it is closed.
+    /// Continues to connect; returns whether there is a connection. After an error it is closed.
     ///
     /// # Errors
     /// The kernel's, or the server does not prove who it is, or takes too long.
@@ -153,7 +153,7 @@ impl Transport {
             }
             Stage::Open(Socket::Udp(socket)) => socket.send(octets),
             Stage::Open(Socket::Tcp(stream)) => stream.write(octets),
-            // What TLS has encrypted goes first: it keeps one message at most.
+            // Data that TLS has encrypted are sent first: it keeps one message at most.
             Stage::Open(Socket::Tls(stream)) => flushed(stream).and_then(|is_flushed| {
                 let taken = if is_flushed { stream.conn.writer().write(octets)? } else { 0 };
                 flushed(stream).map(|_| taken)
@@ -162,7 +162,7 @@ impl Transport {
         self.closed_by(none_if_it_would_block(sent, 0))
     }
 
-    /// Sends what is encrypted already; whether that is all.
+    /// Sends encrypted data; returns whether all were sent.
     ///
     /// # Errors
     /// The kernel's.

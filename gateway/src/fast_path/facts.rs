@@ -29,7 +29,7 @@ pub struct Interface {
 /// Data about the host for the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// For the map `devices`: those that results may leave by.
+    /// For the map `devices`: those that packets may leave by.
     pub devices: BTreeMap<u32, Device>,
     /// For `config.ports`: where frames come in. Others are another program.
     pub ports: Vec<Port>,
@@ -107,7 +107,7 @@ impl View<'_> {
         ours && says.is_none_or(|says| says.get(&ifindex).copied().unwrap_or(false))
     }
 
-    /// Where frames come in: the interfaces with attached programs, and for XDP the VLAN devices on them.
+    /// Interfaces on which frames arrive: those with attached programs, and for XDP the VLAN devices on them.
     pub fn ports(&self) -> Vec<Port> {
         let mut ports = Vec::new();
         for one in self.attached {

@@ -76,7 +76,7 @@ fn counts(body: &[u8]) -> Option<bool> {
 #[derive(Debug)]
 struct Watch<S> {
     socket: Option<S>,
-    /// The kernel has no IPsec, and is not asked to load it at each look.
+    /// The kernel has no IPsec, and is not asked to load it at each check.
     is_without: bool,
     /// What was said last.
     last: Option<Option<&'static str>>,
@@ -155,7 +155,7 @@ mod tests {
             ([0; 6], false),
             ([0, 1, 0, 0, 0, 0], true),
             ([0, 0, 1, 0, 0, 0], true),
-            // What is for this host itself, and what its sockets want for themselves.
+            // Policies for packets to this host itself, and those of its sockets.
             ([1, 0, 0, 1, 1, 1], false),
         ] {
             assert_eq!(counts(&answer(there)), Some(said), "{there:?}");

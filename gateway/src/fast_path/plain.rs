@@ -17,7 +17,7 @@ const FR_ACT_TO_TBL: u8 = 1;
 /// The rule holds for what it does not match.
 const FIB_RULE_INVERT: u32 = 2;
 
-/// What the kernel's routes depend on because of a policy rule.
+/// The fields that the kernel's routes depend on because of a policy rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PolicyRule {
     /// Nothing but destination and ingress.

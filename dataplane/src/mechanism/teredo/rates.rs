@@ -58,12 +58,12 @@ impl BubbleRates {
             + self.control.memory_used()
     }
 
-    /// Takes a token for a bubble to an address. Whether there was one.
+    /// Takes a token for a bubble to an address. Returns whether there was one.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         both((&mut self.addresses, address.to_bits()), &mut self.all, now)
     }
 
-    /// Takes a token for a bubble because of a sender's packet. Whether there was one.
+    /// Takes a token for a bubble because of a sender's packet. Returns whether there was one.
     pub(super) fn admit_sender(&mut self, creator: u16, now: Instant) -> bool {
         self.senders.admit(creator, now)
     }
@@ -78,7 +78,7 @@ impl BubbleRates {
         both((&mut self.strangers, from.to_bits()), &mut self.all_strangers, now)
     }
 
-    /// Takes a token for an advertisement from an address. Whether there was one.
+    /// Takes a token for an advertisement from an address. Returns whether there was one.
     pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         self.control.admit(from.to_bits(), now)
     }

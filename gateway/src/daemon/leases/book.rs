@@ -238,7 +238,7 @@ impl LeaseBook {
         self.all().iter().flat_map(|one| one.rows(wall, room)).take(room).collect()
     }
 
-    /// Ends the lease of an address. Whether there was one.
+    /// Ends the lease of an address. Returns whether there was one.
     pub(in crate::daemon) fn end(&self, ipv4: Ipv4Addr) -> bool {
         let wall = self.clock.wall();
         self.all().iter_mut().any(|one| one.end(ipv4, wall))

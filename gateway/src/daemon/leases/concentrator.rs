@@ -236,7 +236,7 @@ impl Concentrator {
         changes.into_iter().for_each(|(ipv4, binding)| self.change(ipv4, binding));
     }
 
-    /// Ends the lease of an address. Whether there was one.
+    /// Ends the lease of an address. Returns whether there was one.
     pub(super) fn end(&mut self, ipv4: Ipv4Addr, wall: WallClock) -> bool {
         let ended = self.server.end(ipv4, wall.now);
         self.take_changes(wall);

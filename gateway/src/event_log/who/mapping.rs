@@ -13,7 +13,7 @@ const MOST_TRANSLATORS: usize = 192;
 /// Processes through which the beginning of a mapping is followed back.
 const MOST_PROCESSES: usize = 64;
 
-/// How ports of an outside address were given at a time, and when the log said so last.
+/// How ports of an outside address were given at a time, and the time of the last record about it.
 pub(super) fn at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u64, PortMapping)>> {
     let began = log.last_until(STARTED, at)?.map_or(0, |record| record.micros);
     let mut found = None;
@@ -28,7 +28,7 @@ pub(super) fn at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u
     Ok(found)
 }
 
-/// Tells of the mappings of the log at this time, the latest first, that are not older than `began`.
+/// Passes on the mappings of the log at this time, the latest first, that are not older than `began`.
 fn each(
     log: &Log,
     at: u64,
@@ -72,7 +72,7 @@ pub(super) fn since(log: &Log, seen: u64, mapping: &PortMapping) -> io::Result<O
     Ok(since)
 }
 
-/// When the log says next how ports are given, or a process begins.
+/// When the next record about the assignment of ports follows, or a process begins.
 pub(super) fn next(log: &Log, at: u64) -> io::Result<Option<u64>> {
     let of = |key| log.first_after(key, at).map(|record| record.map(|record| record.micros));
     let (mapping, started) = (of(MAPPING)?, of(STARTED)?);

@@ -73,7 +73,7 @@ pub struct PortlessAnswer {
     pub at: String,
     /// The sessions that there were, the latest first.
     pub sessions: Vec<PortlessSession>,
-    /// The log begins then: what was before is not known.
+    /// The log begins then: nothing earlier is known.
     pub log_begins: Option<String>,
     /// Events are missing in that time, so that the answer may be wrong.
     pub events_are_missing: bool,
