@@ -61,7 +61,7 @@ impl HostState {
         Ok(state)
     }
 
-    /// What is not the same in the other one.
+    /// The differences from the other one.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let gone = self.0.iter().filter(|(what, how)| other.0.get(*what) != Some(how));
         let new = other.0.iter().filter(|(what, _)| !self.0.contains_key(*what));

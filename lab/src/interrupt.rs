@@ -32,7 +32,7 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// Waits until `ready` holds, for `limit` at most; looks every few milliseconds. What did not happen is named by `what`.
+/// Waits until `ready` holds, for `limit` at most; checks every few milliseconds. The error names `what`.
 pub fn wait_until(limit: Duration, what: &str, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
     while !ready()? {

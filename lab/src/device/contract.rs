@@ -25,7 +25,7 @@ pub trait Device: Send + Sync {
         self.tasks().contains(&TaskKind::Forward)
     }
 
-    /// Whether it shares out the addresses of a pool; else it has that of its outside link, as masquerade has.
+    /// Whether it uses the addresses of a pool; else that of its outside link, as masquerade does.
     fn has_pool(&self) -> bool {
         true
     }

@@ -37,7 +37,7 @@ impl Facet {
         }
     }
 
-    /// What the answer says there, in words that are the same where it is.
+    /// This part of the answer as text, equal for equal answers.
     pub fn of(self, reply: &Reply) -> String {
         let rows = |kinds: &[&str]| {
             let rows = reply.answer.iter().filter(|row| kinds.contains(&row.kind.as_str()));

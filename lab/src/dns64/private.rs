@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LISTEN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// The name in its certificate.
 const NAME: &str = "dns.example";
-/// RFC 9113 §3.4: what a client says first.
+/// RFC 9113 §3.4: the client's connection preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// By what clients ask.

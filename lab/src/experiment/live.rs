@@ -1,6 +1,7 @@
 //! Frames that the kernel makes, through a device: above the rate that sockets reach, so that it is the device that is measured.
 //!
-//! What the device's links receive is worked on by threads on the device's core, and what the tester's links receive by threads on the tester's:
+//! Packets received on the device's links are processed by threads on the device's core, and those on the tester's links by threads on the
+//! tester's core:
 //! else the kernel lets the CPU that sends a frame do all that follows.
 
 use crate::affinity::pin_thread;

@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
     let link = Faulty::new(queue, faults, Faults::default(), seed);
     let lines = [1, 2].map(|side| DelayLine::new(options.impairment, seed.wrapping_mul(side)));
     clock::sleep_exactly();
-    // As the kernel's own queues: what else the machine does is not to befall packets. Without the right to it, it may.
+    // As the kernel's own queues: other work of the machine should not affect packets. Without the privilege it may.
     before_all_others(0).ok();
     pass(link, lines)?.write(&options.ledger)
 }

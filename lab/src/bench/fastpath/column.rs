@@ -54,7 +54,7 @@ impl Column {
         Ok(Self { name, scene, from, frames, flows: pattern.flows, arrives })
     }
 
-    /// Tells a sender of replies where its packets go.
+    /// Sets the destination of a sender of replies.
     pub fn answer(&mut self, answers: &[Answer]) -> Result<()> {
         self.frames.answer(answers)
     }
@@ -82,7 +82,7 @@ impl Column {
         }
     }
 
-    /// Looks at some of the frames that arrived.
+    /// Checks some of the frames that arrived.
     pub fn verify(&self) -> Result<()> {
         let samples = self.sink().samples()?;
         if samples.is_empty() {

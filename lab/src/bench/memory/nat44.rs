@@ -205,7 +205,7 @@ impl Rounds {
         self.ratios.push(median(&slices.ratios));
     }
 
-    /// What both took, and the ratio, which is to be `most` at most.
+    /// The time of both, and the ratio, at most `most`.
     pub fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
         vec![
             Figure::new(name, unit, self.this),

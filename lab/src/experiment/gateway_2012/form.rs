@@ -120,12 +120,12 @@ fn plays(device: &dyn Device, task: TaskKind) -> bool {
     device.tasks().contains(&task)
 }
 
-/// Who is a 6to4 router for this device: itself, or the tunnel that Linux' gateway has.
+/// The 6to4 router for this device: itself, or the tunnel of Linux' gateway.
 fn router_of(device: &'static dyn Device) -> Option<&'static dyn Device> {
     if plays(device, TaskKind::Router6to4) { Some(device) } else { linux(device, TaskKind::Router6to4) }
 }
 
-/// Who does it on Linux in the realm of this device: this kernel has NAT, but no 6to4.
+/// The router on Linux in the realm of this device: this kernel has NAT, but no 6to4.
 fn linux(device: &dyn Device, task: TaskKind) -> Option<&'static dyn Device> {
     let name = match (device.card().realm, task) {
         (Realm::Guest(_), TaskKind::Router6to4) => "linux-sit",

@@ -1,4 +1,4 @@
-//! What the tunnel's overhead is made of, and what its life costs: the authors left both for later.
+//! The parts of the tunnel's overhead, and the cost of its maintenance: the authors left both for later.
 
 use crate::device::find;
 use crate::experiment::sheet::Sheet;
