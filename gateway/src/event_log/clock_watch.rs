@@ -1,4 +1,4 @@
-//! Whether the wall clock was set: it is compared with the monotonic clock.
+//! Whether the wall clock was set: it is compared with the clock that runs evenly.
 
 use sixway_dataplane::Instant;
 

@@ -39,7 +39,7 @@ pub struct Search {
     pub repeats: u32,
 }
 
-/// The result of a check.
+/// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The highest rate of a trial that passed; 0 if none did.
