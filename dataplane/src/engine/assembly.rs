@@ -1,4 +1,4 @@
-//! An engine: what it holds, and how it is built from its configuration.
+//! An engine: its parts, and how it is built from its configuration.
 
 use super::bounds::STRIDE;
 use super::build_context::build_context;
@@ -68,7 +68,7 @@ pub struct Engine {
     pub(super) outside_reassembly: Reassembly,
     /// Fragments of what comes through tunnels, from anyone.
     pub(super) outer_reassembly: Reassembly,
-    /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
+    /// Fragments from the remote ends of point-to-point tunnels: a table that other sources cannot fill.
     pub(super) peer_reassembly: Reassembly,
     /// Fragments of what comes through softwires: their subscribers share the table.
     pub(super) softwire_reassembly: Reassembly,

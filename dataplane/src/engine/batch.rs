@@ -73,7 +73,7 @@ impl Engine {
         count
     }
 
-    /// Parses and classifies a packet; whether it goes on.
+    /// Parses and classifies a packet. Returns whether to continue with it.
     #[inline(always)]
     fn read_one(&mut self, slot: &mut Slot, frame: &mut Frame, batch: &mut Batch<'_>) -> bool {
         if let Err(reason) = parse::parse_into(frame.bytes(), &mut slot.packet) {

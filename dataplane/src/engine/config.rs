@@ -28,7 +28,7 @@ pub struct EngineConfig {
     pub nat44: Vec<Nat44Config>,
     /// Stateless translators.
     pub siit: Vec<SiitConfig>,
-    /// Mechanisms that need nothing but their row of the table.
+    /// Mechanisms that need only their row of the table.
     pub others: Vec<MechanismConfig>,
     /// Tunnels: they may change while the engine runs.
     pub tunnels: Vec<TunnelConfig>,

@@ -1,4 +1,4 @@
-//! Packets from the devices of realms, and packets that are to enter a realm.
+//! Packets from the devices of realms, and packets into realms.
 
 use super::Engine;
 use super::owner::check_forwarding;
