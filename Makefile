@@ -46,10 +46,10 @@ bookworm: deps ## makes a bare Debian 12 for the test of the package, if it is m
 syslog-ng: ## unpacks syslog-ng for an interop test of the event log, if it is missing (seconds)
 	@packaging/build-syslog-ng $(CURDIR)/target
 
-previous: build-needs ## builds the program of the last version with other maps, for the tests of upgrades, if it is missing (some minutes)
+previous: build-needs ## builds the program of the last version with another map layout, for the tests of upgrades, if it is missing (some minutes)
 	@CARGO="$(CARGO)" packaging/build-previous $(CURDIR)/target
 
-demo: deps ## a site behind `sixway up`: who reaches whom, and who does not (needs root); KEEP=1 keeps the network
+demo: deps ## a site behind `sixway up`, and which hosts reach each other (needs root); KEEP=1 keeps the network
 	@target/release/sixway-lab demo $(DEMO_FLAGS)
 
 # All crates with the same features each time: so none is compiled twice for the checks and the tests.
@@ -57,7 +57,7 @@ WHOLE = --workspace --locked
 # The programs that want the optimised ones begin with an i; a pattern is all that cargo knows to leave some out.
 FAST = --exclude sixway-fuzz --lib --bins --test '[!i]*'
 
-check: build-needs ## the laws: format, clippy, and what a machine can see of the rest
+check: build-needs ## format, clippy, and the rules that can be checked automatically
 	$(CARGO) fmt --all --check
 	@# libFuzzer itself, which is C++, is not compiled: nothing is linked here.
 	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/run $(CARGO) clippy $(WHOLE) --all-targets --features sixway-fuzz/gateway,sixway-fuzz/fast_path -- -D warnings
@@ -83,7 +83,7 @@ test: check optimised ## everything: check, oracle, unit, scenario, property, mo
 	@SIXWAY=$(CURDIR)/target/release/sixway SIXWAY_INSTRUCTIONS=$(CURDIR)/target/release/examples/instructions SIXWAY_TEST_BUDGET=$${SIXWAY_TEST_BUDGET:-100} \
 		$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) --no-fail-fast
 
-test-fast: check ## what needs no optimised program, without the interop tests, and a tenth of the random cases
+test-fast: check ## the tests that need no optimised program, without the interop tests, with a tenth of the random cases
 	$(CARGO) test -q $(WHOLE) $(FAST) --no-run
 	@$(TALLY) .ci/may-be-ignored $(CARGO) test $(WHOLE) $(FAST) --no-fail-fast
 
@@ -92,7 +92,7 @@ pages: ## writes the generated parts of docs/ again
 	BLESS=1 $(CARGO) test -q -p sixway --test all configuration_page
 	BLESS=1 $(CARGO) test -q -p sixway --test all operations_page
 
-deb: build ## a Debian package in target/deb, which needs no Rust where it is installed
+deb: build ## a Debian package in target/deb; the target machine needs no Rust
 	@packaging/build-deb target/release/sixway target/deb
 
 static: build-needs ## the gateway without shared libraries, target/static/sixway, for any Linux of this architecture
@@ -107,19 +107,19 @@ image: static ## a disk image that boots into a gateway with a menu, target/imag
 bench: deps ## figures and their targets (needs root for the part on real packets)
 	@target/release/sixway-lab bench $(BENCH_FLAGS)
 
-instructions: $(if $(RECORD),optimised) ## instructions per packet, counted by valgrind; BASE=REV compares with a revision and fails above MOST=1.01; RECORD=1 writes down what make test compares with
+instructions: $(if $(RECORD),optimised) ## instructions per packet, counted by valgrind; BASE=REV compares with a revision and fails above MOST=1.01; RECORD=1 stores the counts that make test compares with
 	@CARGO="$(CARGO)" BASE="$(BASE)" MOST="$(MOST)" dataplane/examples/instructions/compare $(if $(RECORD),--record --binary target/release/examples/instructions)
 
 compare: ## nanoseconds per packet compared with a revision's, both run in turn on one CPU: make compare BASE=REV ROUNDS=11
 	@test -n "$(BASE)" || { echo "make compare BASE=revision" >&2; exit 2; }
 	@CARGO="$(CARGO)" BASE="$(BASE)" ROUNDS="$(ROUNDS)" dataplane/examples/instructions/compare --time
 
-oracle: ## compares PACKETS with a reference translator, which is ours, or another one: make oracle ORACLE=PATH
+oracle: ## compares the translation of PACKETS packets with the reference translator, or another one: make oracle ORACLE=PATH
 	@CARGO="$(CARGO)" dataplane/examples/oracle/compare "$(ORACLE)" $(PACKETS) $(SEED)
 
-fuzz: ## lets the fuzzers run for FUZZ_SECONDS each
+fuzz: ## runs each fuzzer for FUZZ_SECONDS
 	cd fuzz && FUZZ_SECONDS=$(FUZZ_SECONDS) ./run
 
 .PHONY: mutants
-mutants: ## changes the code in small ways and tells which changes no test notices: about SAMPLE=40 of them, by SEED=n
+mutants: ## makes small changes to the code and reports those that no test notices: about SAMPLE=40 changes, by SEED=n
 	@CARGO="$(CARGO)" packaging/mutants

@@ -19,7 +19,7 @@ use crate::router_advertisement::{
 };
 use crate::surroundings::Surroundings;
 
-/// NAT64 prefixes that an advertisement tells of.
+/// NAT64 prefixes in an advertisement.
 const MOST_PREF64: usize = 4;
 
 /// Bits of a link's prefix (RFC 4291 §2.5.1).
@@ -114,13 +114,13 @@ impl Config {
         })
     }
 
-    /// Where hosts on the link find the DNS64, if it listens there.
+    /// The DNS64's addresses for hosts on the link, if it listens there.
     pub(crate) fn dns64_servers(&self, it: &RouterAdvertisement, now: &Surroundings) -> Vec<Ipv6Addr> {
         let found = self.dns64.as_ref().zip(it.interface.as_deref());
         found.map(|(dns64, interface)| dns64.servers_on(interface, now)).unwrap_or_default()
     }
 
-    /// NAT64 prefixes for these hosts: those that a DNS64 makes their addresses with; where that cannot be told, the ones for most.
+    /// NAT64 prefixes for these hosts: those that a DNS64 synthesises addresses with; if that is not known, the prefixes for most hosts.
     fn pref64(&self, choice: Pref64, hosts: &[Prefix6]) -> Vec<Prefix6> {
         match (choice, &self.dns64) {
             (Pref64::None, _) => Vec::new(),
@@ -137,7 +137,7 @@ impl Config {
         }
     }
 
-    /// Reports what no advertisement can say, whatever the link.
+    /// Reports values that no advertisement can contain, on any link.
     pub(crate) fn check_advertisement(&self, it: &RouterAdvertisement, place: &Place, report: &mut Report) {
         let address = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
         let link = Link::Multicast { address, link_layer: Some([2, 0, 0, 0, 0, 1]), mtu: u16::MAX };

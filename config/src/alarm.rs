@@ -1,4 +1,5 @@
-//! When alarms are raised, and when they are cleared: the gap between the two keeps one from coming and going with every change.
+//! When alarms are raised, and when they are cleared: the gap between the two prevents an alarm from being raised and cleared with every
+//! change.
 
 use crate::fault::Report;
 use crate::section::Reader;

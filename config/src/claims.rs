@@ -1,4 +1,4 @@
-//! Who claims which addresses: two mechanisms, or a mechanism and this host, must not claim the same.
+//! Claims of addresses: two mechanisms, or a mechanism and this host, must not claim the same.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::host::HostFacts;
 use crate::ports::Range;
 use crate::shared_pool::free_range;
 
-/// Who claims a prefix; mechanisms and pools by their number.
+/// The claimant of a prefix; mechanisms and pools by their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// This host, on an interface.
@@ -72,7 +72,7 @@ pub(crate) struct Claims {
     free_ports: String,
 }
 
-/// What two claims of the same addresses are.
+/// The relation of two claims of the same addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Clash {
     Tolerated,
@@ -144,7 +144,7 @@ macro_rules! block {
 block!(Prefix4, 32);
 block!(Prefix6, 128);
 
-/// Prefixes are nested or apart: in ascending order, those that hold the one at hand form a stack.
+/// Prefixes are nested or disjoint: in ascending order, those that contain the current one form a stack.
 fn sweep<P: Block>(claims: &mut [Claim<P>], free_ports: &str, report: &mut Report) {
     claims.sort_by_key(|claim| claim.prefix);
     let mut holding: Vec<usize> = Vec::new();
@@ -176,7 +176,7 @@ fn is_later<P>(outer: &Claim<P>, inner: &Claim<P>) -> bool {
         (Owner::Host(_), _) => false,
         (_, Owner::Host(_)) => true,
         (_, _) if outer.place.file == inner.place.file => outer.place.line > inner.place.line,
-        // The mappings of a file come after what the configuration itself says.
+        // The mappings of a file come after those of the configuration.
         (_, _) => matches!(outer.owner, Owner::Eam(..)),
     }
 }
@@ -198,9 +198,9 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             Clash::Tolerated
         }
         (Inside { ends: true }, TunnelEnd) | (TunnelEnd, Inside { ends: true }) => Clash::Tolerated,
-        // RFC 7757 §5: a mapping of everything is for what nothing else claims.
+        // RFC 7757 §5: a mapping of everything is for addresses that nothing else claims.
         (Eam(..), _) if outer.prefix.is_all() => Clash::Tolerated,
-        // A tunnel's prefixes are routes: what is narrower goes its own way.
+        // A tunnel's prefixes are routes: a longer prefix has a route of its own.
         (Tunnel(_) | WayOut, _) if outer.prefix != inner.prefix => Clash::Tolerated,
         (OuterEnd, other) | (other, OuterEnd) => match other {
             Pool(_) | Dynamic(_) | Eam(_, true) | Nat46Pool | Nat64(_) | Siit(_) | Prefix(..) | TunnelEnd => {
@@ -220,7 +220,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
             }
             Host(_) | Gateway | Shared(_) | IcmpSource(_) | OuterEnd | Eam(_, false) => Clash::Tolerated,
             Pool(_) => Clash::HostsOwnPool,
-            // One of many: the host itself is not translated, what is behind the other addresses is.
+            // One of many: the host itself is not translated, hosts behind the other addresses are.
             Eam(_, true) if outer.prefix != inner.prefix => Clash::HostsOwnMinor,
             Dynamic(_) | Nat46Pool | Eam(_, true) => Clash::HostsOwn,
             Nat64(_) | Siit(_) | Prefix(..) => Clash::HostsOwnMinor,
@@ -233,7 +233,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         (Prefix(..) | TunnelEnd | Gateway, Gateway | TunnelEnd) | (TunnelEnd, Prefix(..)) => Clash::Tolerated,
         (Gateway | TunnelEnd, SixToFour(_) | SixRd(_) | Isatap(_)) => Clash::Tolerated,
         (SixToFour(_) | SixRd(_) | Isatap(_), Gateway | TunnelEnd) => Clash::Tolerated,
-        // Several addresses of this host, each with a 6to4 of its own.
+        // Several addresses of this host, each with its own 6to4.
         (SixToFour(_), SixToFour(_)) => Clash::Tolerated,
         // The image of the gateway's own IPv4 address under the prefix, or an address in a mapping: packets to it are the gateway's, not the
         // translator's.
@@ -247,7 +247,7 @@ fn clash<P: Block>(outer: &Claim<P>, inner: &Claim<P>) -> Clash {
         // RFC 7757 §5: the longest prefix decides; identical ones cannot.
         (Eam(a, _), Eam(b, _)) if a == b && outer.prefix == inner.prefix => Clash::MappedTwice,
         (Eam(a, _), Eam(b, _)) if a == b => Clash::Tolerated,
-        // Everything else, of whatever owners: an address belongs to one.
+        // Everything else, of any owners: an address belongs to one.
         (_, _) => Clash::Conflict,
     }
 }
@@ -270,7 +270,7 @@ fn tell<P: Block>(
         (Clash::HostsOwnPool, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
             let what = format!(
-                "remove it from the pool, or put it in a [[pool]] of its own with shared = true and ports = \"{free_ports}\""
+                "remove it from the pool, or put it in a separate [[pool]] with shared = true and ports = \"{free_ports}\""
             );
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
@@ -282,7 +282,7 @@ fn tell<P: Block>(
         }
         (Clash::HostsOwnEnd, Owner::Host(interface)) => {
             let address = earlier.prefix.plain();
-            let what = "the kernel would take the tunnel's packets; remove it from the interface, or use an address that is routed to this host but not configured on an interface";
+            let what = "the kernel would receive the tunnel's packets; remove it from the interface, or use an address that is routed to this host but not configured on an interface";
             report
                 .fault(&later.place, format!("{address} is this host's own address on {interface}; {what}"));
         }

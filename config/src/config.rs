@@ -1,4 +1,4 @@
-//! A configuration without faults: the values of every section, and what follows from them.
+//! A configuration without faults: the values of every section, and values derived from them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,7 +56,7 @@ pub struct Config {
     pub realms: Vec<Realm>,
     /// Stateless translators.
     pub siit: Vec<Siit>,
-    /// Mechanisms that need no more than their section.
+    /// Mechanisms that need only their section.
     #[serde(flatten)]
     pub others: Mechanisms,
     /// How the tunnels' packets come in.
@@ -95,7 +95,7 @@ pub struct Config {
     pub(crate) own_routes: Vec<Route>,
 }
 
-/// More routes than this are not set for the mappings of a SIIT.
+/// Maximum number of routes for the mappings of a SIIT.
 pub(crate) const MAX_EAM_ROUTES: usize = 4_096;
 
 impl Config {
@@ -153,8 +153,8 @@ impl Config {
         aggregated(self.nat44.iter().flat_map(|nat44| nat44.inside.iter().copied()).collect())
     }
 
-    /// Bits of the prefixes of subscribers with IPv6 and with IPv4 addresses, which the kernel steers packets to workers by: with several NAT64s and
-    /// AFTRs of different lengths, those of the first.
+    /// Prefix lengths of subscribers with IPv6 and with IPv4 addresses, by which the kernel steers packets to workers: with several NAT64s and AFTRs
+    /// of different lengths, those of the first.
     pub fn subscriber_bits(&self) -> (u8, u8) {
         let six = self.nat64.first().map(|nat64| nat64.subscribers.prefix_length);
         let six = six.or_else(|| self.aftrs().next().map(|aftr| aftr.subscribers.prefix_length));
@@ -209,7 +209,7 @@ impl Config {
             && self.isatap.is_empty())
     }
 
-    /// Whether there is anything for the device to carry: a DNS64 or a Teredo server alone needs none, and leaves routes and forwarding as they are.
+    /// Whether a device is needed: a DNS64 or a Teredo server alone needs none, and does not change routes and forwarding.
     pub fn needs_device(&self) -> bool {
         self.translates()
             || self.has_nat44()
@@ -251,12 +251,12 @@ impl Config {
         routes
     }
 
-    /// Whether the kernel is to carry packets on.
+    /// Whether the kernel is to forward packets.
     pub fn is_offloaded(&self) -> bool {
         self.needs_device() && self.fast_path.as_ref().is_some_and(FastPath::is_on)
     }
 
-    /// Sessions that there may be in all.
+    /// The maximum number of sessions in all.
     pub fn sessions(&self) -> u64 {
         let nat44 = self.nat44s().map(|nat44| nat44.limits.sessions);
         let aftrs = self.aftrs().map(|aftr| aftr.limits.sessions);
@@ -290,7 +290,7 @@ impl Config {
         (nat44.inside.clone(), nat44.inner_interfaces(now))
     }
 
-    /// The pools that follow an interface whose address is another one by now, with that.
+    /// The pools that follow an interface with a changed address, with the new address.
     pub fn moved_pools<'c>(&'c self, now: &Surroundings) -> impl Iterator<Item = (&'c Pool, Ipv4Addr)> {
         self.pools.iter().filter_map(move |pool| {
             let address = now.ipv4_of(pool.interface.as_ref()?)?;

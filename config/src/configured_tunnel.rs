@@ -45,7 +45,7 @@ impl Remote {
             }
             return Some(Self::Address(address));
         }
-        // A name of digits alone is an address gone wrong.
+        // A name of digits alone is a mistyped address.
         let named = is_domain_name(text) && text.bytes().any(|b| b.is_ascii_alphabetic());
         if !named {
             report.fault(
@@ -61,7 +61,7 @@ impl Remote {
 /// A configured tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ConfiguredTunnel {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     #[serde(flatten)]
@@ -71,10 +71,10 @@ pub struct ConfiguredTunnel {
     /// How often the name is resolved.
     #[serde(serialize_with = "text::as_duration")]
     pub remote_refresh: Duration,
-    /// Where it may be; none: anywhere.
+    /// The networks of its address; empty: any.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub remote_within: Vec<Prefix4>,
-    /// What is behind the other end.
+    /// The prefixes behind the remote end.
     #[serde(serialize_with = "text::many")]
     pub prefixes: Vec<Prefix6>,
     /// Whether inner sources must lie within them.
@@ -101,7 +101,7 @@ impl ConfiguredTunnel {
                 Remote::Address(address) if own == Some(*address) => {
                     report.fault(&v.place, "is also the local end; write the address of the remote end");
                 }
-                // RFC 6324 §3: what goes there would come back.
+                // RFC 6324 §3: packets to it would return.
                 Remote::Address(address) => {
                     outer_end::check(*address, &v.place, host, claims, report);
                     if let Some(held) = elsewhere(*address) {

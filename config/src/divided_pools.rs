@@ -1,4 +1,4 @@
-//! Addresses that are in several pools, each of which has ports of its own there.
+//! Addresses that are in several pools, each with its own ports there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,7 +17,7 @@ use crate::shared_pool::SHARED_RANGES;
 /// Addresses that two pools have, the one that was written earlier first.
 type Common = BTreeMap<(usize, usize), BTreeSet<Prefix4>>;
 
-/// Tells the pools which of their addresses other pools have, too. Reports ports that two of them have.
+/// Sets in the pools which of their addresses other pools have, too. Reports ports that two of them have.
 pub(crate) fn divide(pools: &mut [ReadPool], host: &HostFacts, report: &mut Report) {
     let common = common(pools);
     for ((earlier, later), prefixes) in &common {
@@ -43,7 +43,7 @@ pub(crate) fn divide(pools: &mut [ReadPool], host: &HostFacts, report: &mut Repo
     check_ranges(pools, report);
 }
 
-/// Prefixes are nested or apart: in ascending order, those that hold the one at hand form a stack.
+/// Prefixes are nested or disjoint: in ascending order, those that contain the current one form a stack.
 fn common(pools: &[ReadPool]) -> Common {
     let read = pools.iter().enumerate().filter_map(|(index, read)| Some((index, read.pool.as_ref()?)));
     let mut all: Vec<(Prefix4, usize)> =
@@ -71,7 +71,7 @@ fn is_shared_alike(
     let (Some(one), Some(other)) = (&earlier.pool, &later.pool) else { return false };
     let is_alike = one.shared == other.shared;
     let address = prefix.address();
-    // Of an address of this host's, that is reported with the host's.
+    // For an address of this host, this is reported with the host's addresses.
     if !is_alike && !host.addresses.iter().any(|own| own.address == IpAddr::V4(address)) {
         let (shared, routed) = if one.shared { (one, other) } else { (other, one) };
         let what = format!(
@@ -146,13 +146,13 @@ fn check_ranges(pools: &[ReadPool], report: &mut Report) {
         let Some((address, all)) = sets.iter().find(|(_, all)| count(all) > SHARED_RANGES) else { continue };
         let (names, count) = (all.iter().map(|pool| &*pool.name).collect::<Vec<_>>().join(", "), count(all));
         let what = format!(
-            "the pools {names} have {count} ranges of ports of {address}: packets can be steered for at most {SHARED_RANGES}; let the ranges of the pools touch"
+            "the pools {names} have {count} ranges of ports of {address}: packets can be steered for at most {SHARED_RANGES}; choose adjacent ranges for the pools"
         );
         report.fault(read.ports.as_ref().unwrap_or(&read.place), what);
     }
 }
 
-/// Reports NAT44s that would both take what comes without ports to an address. `sections`: of [nat44], and of the realms.
+/// Reports NAT44s that would both take packets without ports to the same address. `sections`: of [nat44], and of the realms.
 pub(crate) fn check_portless(config: &Config, sections: &[Reader], report: &mut Report) {
     let takers: Vec<(&Nat44, &Pool, &Place)> = (config.nat44s().zip(sections))
         .filter_map(|(nat44, section)| Some((nat44, config.pool(&nat44.pool)?, section.place())))
@@ -164,7 +164,7 @@ pub(crate) fn check_portless(config: &Config, sections: &[Reader], report: &mut 
         let address = common_address(pool, others).map(|address| address.to_string()).unwrap_or_default();
         let there = there.seen_from(place);
         let what = format!(
-            "packets of protocols without ports (GRE, ESP, 41, 4) to {address} can be of one translator, and {} takes them ({there})",
+            "packets of protocols without ports (GRE, ESP, 41, 4) to {address} can belong to one translator only, and {} translates them ({there})",
             other.name
         );
         let mend = match nat44.static_bindings.portless.is_empty() {

@@ -11,13 +11,13 @@ use crate::surroundings::Surroundings;
 
 impl Config {
     /// The settings of each of the DNS64's threads; memory and waiting queries are divided between them. `access` is
-    /// [`Config::dns64_access`], `anchors` what is believed at the start: [`Dnssec::anchors`] and what has come since.
+    /// [`Config::dns64_access`], `anchors` the trust anchors at the start: [`Dnssec::anchors`] and later keys.
     pub fn dns64_settings(&self, access: Access, anchors: Vec<Anchor>) -> Option<Settings> {
         self.dns64.as_ref().map(|dns64| dns64.settings(access, anchors))
     }
 
-    /// Who may ask the DNS64, with the addresses of the moment: as written, else the networks of the listening interfaces, the prefixes
-    /// that are advertised there, link-local addresses and this host itself.
+    /// The clients that may query the DNS64, with the current addresses: as written, else the networks of the listening interfaces,
+    /// the prefixes that are advertised there, link-local addresses and this host itself.
     pub fn dns64_access(&self, addresses: &[HostAddress], now: &Surroundings) -> Access {
         let Some(dns64) = &self.dns64 else { return Access::default() };
         // Only if they matter: every thread is notified of a change.

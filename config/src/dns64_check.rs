@@ -34,7 +34,7 @@ impl Config {
         }
     }
 
-    /// Where no one but this host may ask.
+    /// Where only this host may send queries.
     fn warn_of_few_clients(
         &self,
         dns64: &Dns64,
@@ -118,7 +118,7 @@ const SITE: u8 = 48;
 const OTHER_DESCRIPTORS: u64 = 512;
 
 impl Dns64 {
-    /// More questions than the process may have sockets for: without a socket a question is refused, whoever asks.
+    /// More questions than the process may have sockets for: without a socket, a question of any client is refused.
     fn warn_of_descriptors(&self, section: &Reader, host: &HostFacts, report: &mut Report) {
         let connections = u64::from(self.connections.connections);
         let needed = 2 * u64::from(self.bounds.upstream_queries) + connections + OTHER_DESCRIPTORS;
@@ -136,12 +136,12 @@ impl Dns64 {
         let is_wide = |prefix: &&Prefix6| {
             let address = prefix.address();
             let is_own = address.is_unique_local() || address.is_unicast_link_local();
-            // There is another warning for a prefix that is everybody's.
+            // There is another warning for a prefix that includes all clients.
             (1..SITE).contains(&prefix.length()) && !is_own
         };
         let wide = self.allow.iter().flat_map(|allow| &allow.v6).find(is_wide);
         let (Some(wide), false) = (wide, length.is_some_and(|it| it.is_written())) else { return };
-        let what = "a customer with a /56 counts as 256 clients, and has their shares and rates; write what each customer gets, or 64";
+        let what = "a customer with a /56 counts as 256 clients, with 256 shares and rates; write the prefix length of a customer, or 64";
         let message = format!("is not set, and allow has {wide}, which is larger than one site: {what}");
         report.warn(&place_of(section, "client_prefix_length"), message);
     }

@@ -16,7 +16,7 @@ pub(crate) struct Document {
     line_starts: Vec<usize>,
 }
 
-/// Sections with syntax errors: what is said about them, or about others because of them, may be wrong.
+/// Sections with syntax errors: messages about them, or about others because of them, may be wrong.
 #[derive(Debug)]
 pub(crate) struct Broken {
     file: Arc<str>,
@@ -29,7 +29,7 @@ impl Broken {
         !self.sections.is_empty()
     }
 
-    /// Whether a fault is one also if these sections were right: it is elsewhere, and does not speak of them.
+    /// Whether a fault does not depend on these sections: it is elsewhere, and does not name them.
     pub fn leaves(&self, place: &Place, message: &str) -> bool {
         let is_main = place.file == self.file;
         let has_place = !is_main || place.line > 0;
@@ -51,7 +51,7 @@ impl Document {
         }
     }
 
-    /// Reads the TOML; reports syntax errors. `None`: because of them, what is written cannot be told from what is not.
+    /// Reads the TOML; reports syntax errors. `None`: because of them, it is not known which keys are set.
     pub fn parse(&self, report: &mut Report) -> Option<(DeTable<'_>, Broken)> {
         let (table, mut errors) = DeTable::parse_recoverable(&self.text);
         let mut broken = Broken { file: Arc::clone(&self.file), sections: Vec::new() };
@@ -182,7 +182,7 @@ impl Document {
     }
 }
 
-/// What word processors and web pages write for quotes; TOML does not know them.
+/// Quotation marks of word processors and web pages, which TOML does not accept.
 const TYPOGRAPHIC_QUOTES: [char; 7] = ['“', '”', '„', '‘', '’', '«', '»'];
 
 /// Whether a value is numbers and ranges, which are a string: `61000-65535`, `80,443`.

@@ -1,4 +1,4 @@
-//! From the configuration to what the engines are built from, one for each worker.
+//! The engines' settings from the configuration, for each worker.
 
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::fragment::FragmentLimits;
@@ -28,7 +28,7 @@ use crate::timeouts::{OfPorts, Timeouts};
 use crate::translation::Translation;
 
 impl Config {
-    /// What the engines are built from, one for each worker; `seed` is secret randomness that they share. Tables of mappings
+    /// The engines' settings, for each worker; `seed` is secret randomness that they share. Tables of mappings
     /// are shared, bounds on sessions and on ICMP errors are divided.
     pub fn engines(&self, seed: [u64; 2], now: &Surroundings) -> Vec<EngineConfig> {
         let in_use: Vec<_> =
@@ -66,6 +66,7 @@ impl Config {
             others: self.other_engines(workers, now),
             join: self.tun.super_frames,
             icmp_errors_per_second: self.gateway.icmp_errors_per_second.div_ceil(u32::from(workers)),
+            fair_shares: Some(self.subscriber_bits().0),
             worker,
             workers,
             seed,
@@ -75,7 +76,7 @@ impl Config {
 }
 
 impl Config {
-    /// Mechanisms that need nothing but their row of the table, and AFTRs.
+    /// Mechanisms that need only their row of the table, and AFTRs.
     fn other_engines(&self, workers: u8, now: &Surroundings) -> Vec<MechanismConfig> {
         let aftrs = self.aftrs().map(|aftr| aftr.engine(self.pool(&aftr.pool), workers).into());
         let steady = self.others.all().into_iter().filter(|it| it.changing(now).is_none());
@@ -90,7 +91,7 @@ impl Config {
         engine
     }
 
-    /// Realms are numbered in their order, which nothing outlives.
+    /// Realms are numbered in their order; the numbers are not stored.
     fn nat44_engines(&self, workers: u8) -> Vec<Nat44Config> {
         let engine = |nat44: &Nat44| nat44.engine(self.pool(&nat44.pool), workers);
         let realms = self.realms.iter().zip(1..).map(|(realm, number)| Nat44Config {
@@ -98,7 +99,7 @@ impl Config {
             identity: Identity::of_realm(&realm.nat44.name),
             ..engine(&realm.nat44)
         });
-        // Clients of the NAT46 behind the NAT44 reach servers as themselves.
+        // Clients of the NAT46 behind the NAT44 reach servers with their own addresses.
         let pool = self.nat46().map(|nat46| nat46.pool);
         let main = self.nat44.iter().map(|nat44| {
             let mut engine = engine(nat44);
@@ -147,7 +148,7 @@ impl Nat44 {
             portless: PortlessConfig {
                 subscriber_bits: self.subscribers.prefix_length,
                 bindings: statics.portless.iter().map(PortlessStatic::engine).collect(),
-                // What comes without ports for this host's own address is the host's.
+                // Packets without ports to this host's own address are the host's.
                 sessions: match pool {
                     Some(pool) if pool.shared => 0,
                     Some(_) | None => self.portless.sessions.div_ceil(workers.into()),

@@ -1,4 +1,4 @@
-//! From the configuration to the engines' tunnels, upon the addresses of the moment.
+//! The engines' tunnels from the configuration and the current addresses.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,7 +19,7 @@ use crate::six_to_four::SixToFour;
 use crate::surroundings::Surroundings;
 
 impl Config {
-    /// The tunnels that can be at the moment, with their names: those whose own address is known. They are in the order in which
+    /// The tunnels that are possible at the moment, with their names: those with a known local address. They are in the order in which
     /// an endpoint asks them whose packet it is.
     pub fn tunnels(&self, now: &Surroundings) -> Vec<(&str, TunnelConfig)> {
         let configured = self.configured_tunnels.iter().map(|it| (&*it.name, it.engine(now)));
@@ -44,8 +44,8 @@ impl Config {
         written().or_else(site).or_else(edge).or_else(configured).or_else(isatap)
     }
 
-    /// The IPv6 addresses that this host has by the gateway: the gateway's own, and those on the device and on links. The kernel takes
-    /// them for the sources of its ICMPv6 errors.
+    /// The IPv6 addresses that this host has because of the gateway: the gateway's own, and those on the device and on links. The kernel
+    /// uses them as sources of its ICMPv6 errors.
     pub fn host6(&self, now: &Surroundings) -> Vec<Ipv6Addr> {
         let reach = self.reach(now);
         let on_device = reach.addresses.iter().filter_map(|address| match address {
@@ -126,7 +126,7 @@ impl Isatap {
         prefixes.map(|prefix| tunnel::address::isatap::address(prefix, local)).collect()
     }
 
-    /// The router that a host sends by; `None` as long as none has said that it is one.
+    /// The router that a host uses; `None` until one has advertised itself.
     pub fn router(&self, now: &Surroundings) -> Option<Ipv4Addr> {
         now.learnt.get(&self.name)?.router
     }

@@ -18,19 +18,19 @@ words! {
     LoggedEvent {
         /// Bindings.
         Bindings = "bindings",
-        /// Bindings one by one, also where subscribers have port blocks.
+        /// Each binding, also where subscribers have port blocks.
         EachBinding = "each-binding",
         /// Sessions, without their remote endpoints.
         Sessions = "sessions",
         /// The remote endpoints of sessions.
         Destinations = "destinations",
-        /// Limits and pools that are used up.
+        /// Limits and pools that are exhausted.
         Limits = "limits",
     }
 }
 
 words! {
-    /// By what messages go to a server or collector.
+    /// The transport of messages to a server or collector.
     LogTransport {
         /// UDP.
         Udp = "udp",
@@ -88,7 +88,7 @@ impl Facility {
 pub struct EventLog {
     /// What is logged.
     pub events: Vec<LoggedEvent>,
-    /// Where events are kept for servers that are away.
+    /// Where events are stored while servers are unreachable.
     pub spool: PathBuf,
     /// Octets of each spool.
     #[serde(serialize_with = "text::as_octets")]
@@ -134,7 +134,7 @@ pub struct SyslogServer {
     pub transport: LogTransport,
     /// Facility of the messages.
     pub facility: Facility,
-    /// The name of its certificate; there with TLS.
+    /// The name in its certificate; set with TLS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Certificates of trusted authorities, as PEM; `None`: the system's.
@@ -161,7 +161,7 @@ const SYSLOG_TLS_PORT: u16 = 6_514;
 const IPFIX_PORT: u16 = 4_739;
 /// Maximum number of servers, and of collectors: each has a thread.
 const MOST_SERVERS: usize = 8;
-/// Nobody may run a log, and others may not write it.
+/// A log is not executable, and not writable by others.
 const MODE_BITS: u32 = 0o664;
 
 fn octal<S: Serializer>(mode: &u32, serializer: S) -> Result<S::Ok, S::Error> {
@@ -217,7 +217,7 @@ impl EventLog {
 }
 
 impl EventLog {
-    /// Whether bindings are logged, or the port blocks that they are in.
+    /// Whether bindings are logged, or their port blocks.
     #[must_use]
     pub fn has_bindings(&self) -> bool {
         self.has(LoggedEvent::Bindings) || self.has(LoggedEvent::EachBinding)
@@ -248,7 +248,7 @@ fn check_number(section: &Reader, key: &str, number: usize, report: &mut Report)
     }
 }
 
-/// Each server has a spool, which has its name.
+/// Each server has a spool with its name.
 fn check_same(
     section: &Reader,
     list: &str,

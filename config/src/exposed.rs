@@ -1,4 +1,4 @@
-//! What strangers on the Internet reach of this host by the configuration, and to whom it answers.
+//! Services of the configuration that are reachable from the Internet, and the clients that they answer.
 
 use sixway_dataplane::tunnel::address::embedded::is_public;
 

@@ -15,9 +15,9 @@ use crate::value::Value;
 use crate::word::words;
 
 words! {
-    /// Where the kernel is to carry packets on.
+    /// Where the kernel is to forward packets.
     FastPathMode {
-        /// In the driver where it can, else at tc ingress; not at all where the kernel allows neither.
+        /// In the driver where possible, else at tc ingress; not at all where the kernel allows neither.
         Auto = "auto",
         /// At tc ingress, or the gateway does not start.
         Tc = "tc",
@@ -36,21 +36,21 @@ pub struct FastPath {
     /// The interfaces; none: every Ethernet device that is up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
-    /// The directory, of a BPF file system, of what outlives the process.
+    /// The directory, of a BPF file system, for pinned objects.
     pub pin_path: PathBuf,
     /// Stateful flows that it has room for; `None`: from the translators' `max_sessions`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<u32>,
-    /// Packets of a flow that the engine carries first.
+    /// Packets of a flow that the engine forwards before the flow is offloaded.
     pub packets: u32,
     /// Whether flows that the fast path may forward are excluded from connection tracking.
     pub notrack: bool,
-    /// How long the kernel goes on without the gateway.
+    /// How long the kernel continues to forward without the gateway.
     #[serde(serialize_with = "text::as_duration")]
     pub absence: Duration,
 }
 
-/// The most flows without being told: 48 MiB of memory.
+/// The default maximum of flows: 48 MiB of memory.
 const USUAL_FLOWS: u64 = 262_144;
 /// Maximum number of interfaces that the programs are attached to.
 pub const FAST_PATH_INTERFACES: usize = 16;

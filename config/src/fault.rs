@@ -1,4 +1,4 @@
-//! Faults in the configuration, all together, each with file, line, key, what is wrong and how to mend it.
+//! Errors in the configuration, all together, each with file, line, key, what is wrong and how to fix it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Place {
 pub struct Remark {
     /// Where.
     pub place: Place,
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub message: String,
 }
 
@@ -70,7 +70,7 @@ fn shown(text: &str) -> String {
         .collect()
 }
 
-/// Something that works but that the operator will want to know.
+/// A warning: something that works but that the operator should know.
 pub type Warning = Remark;
 
 /// Keys longer than this do not push the messages of the other lines to the right.
@@ -124,7 +124,7 @@ impl fmt::Display for Faults {
             writeln!(f, "… and {} more", self.0.len() - shown.len())?;
         }
         if self.0.iter().any(|fault| fault.message.starts_with("TOML: ")) {
-            f.write_str("What is not TOML may hide further errors. ")?;
+            f.write_str("Lines that are not valid TOML may hide further errors. ")?;
         }
         match self.0.len() {
             1 => f.write_str("1 error. Nothing was changed."),
@@ -148,7 +148,7 @@ impl Report {
         self.faults.push(Remark { place: place.clone(), message: message.into() });
     }
 
-    /// Something that the operator will want to know.
+    /// A warning for the operator.
     pub fn warn(&mut self, place: &Place, message: impl Into<String>) {
         self.warnings.push(Remark { place: place.clone(), message: message.into() });
     }

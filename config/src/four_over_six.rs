@@ -265,7 +265,7 @@ fn read_concentrator(
         report.fault(section.place(), "addresses has more than 256 addresses; write at most 256");
     }
     if pool.as_ref().is_some_and(Vec::is_empty) {
-        missing(section, "pool", "[\"192.0.2.0/24\"], the IPv4 addresses that are lent", report);
+        missing(section, "pool", "[\"192.0.2.0/24\"], the IPv4 addresses to lease", report);
     }
     if clients.as_ref().is_some_and(Vec::is_empty) {
         missing(section, "clients", "[\"2001:db8::/32\"], the IPv6 prefixes of the hosts", report);
@@ -300,7 +300,7 @@ fn read_concentrator(
 fn check_clients(concentrator: &Concentrator, section: &Reader, report: &mut Report) {
     let own = |prefix: &&Prefix6| concentrator.addresses.iter().any(|address| prefix.contains(*address));
     if let Some(prefix) = concentrator.clients.iter().find(own) {
-        let what = "a host with that address would be a loop; write the hosts' own prefixes";
+        let what = "a host with that address would cause a loop; write the hosts' own prefixes";
         report.warn(
             section.place(),
             format!("clients: {prefix} contains an address of the concentrator: {what}"),
@@ -314,7 +314,7 @@ fn check_clients(concentrator: &Concentrator, section: &Reader, report: &mut Rep
     };
     if let Some(prefix) = concentrator.relays.iter().find(wide) {
         let what =
-            "every client there could ask in the name of another one; write the relay agents' own addresses";
+            "every client there could send queries for another client; write the relay agents' own addresses";
         report.warn(section.place(), format!("relays: {prefix} contains clients: {what}"));
     }
     let longer = concentrator.clients.iter().find(|prefix| prefix.length() > concentrator.client_prefix);

@@ -1,4 +1,4 @@
-//! `[gateway]`, `[tun]` and `[fragments]`: what the process is, the device that packets come through, and what may wait.
+//! `[gateway]`, `[tun]` and `[fragments]`: the process, the device for packets, and the bounds of waiting fragments.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use crate::text;
 use crate::word::words;
 
 words! {
-    /// The least important message that is logged.
+    /// The least severe log level.
     LogLevel {
         /// What failed.
         Error = "error",
-        /// What will want attention.
+        /// Warnings.
         Warn = "warn",
         /// What the gateway did.
         Info = "info",
@@ -45,24 +45,24 @@ words! {
 /// `[gateway]`, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gateway {
-    /// What the gateway calls itself.
+    /// The gateway's name.
     pub name: String,
-    /// The source of ICMPv4 errors that it makes.
+    /// The source of its ICMPv4 errors.
     pub ipv4_address: Option<Ipv4Addr>,
-    /// The source of ICMPv6 errors that it makes.
+    /// The source of its ICMPv6 errors.
     pub ipv6_address: Option<Ipv6Addr>,
     /// Threads that translate, 1 to 64.
     pub workers: u8,
-    /// ICMP errors made in a second, of all workers.
+    /// ICMP errors per second, of all workers.
     pub icmp_errors_per_second: u32,
     /// The admin API's Unix socket.
     pub admin_socket: PathBuf,
-    /// Whose members may look at the gateway there.
+    /// The group that has read access there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub admin_group: Option<String>,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
-    /// The least important message that is logged.
+    /// The least severe log level.
     pub log: LogLevel,
     /// How messages are written.
     pub log_format: LogFormat,
@@ -168,7 +168,7 @@ impl Tun {
         let name = section.value("name", report).and_then(|v| {
             let name = v.text(report)?;
             let plain = name.bytes().all(|b| b.is_ascii_graphic() && !b"/:%".contains(&b));
-            // `lo` is there already; the other two are the kernel's names for settings of every device.
+            // `lo` exists already; the other two are the kernel's names for settings of every device.
             let taken = matches!(&*name, "lo" | "all" | "default");
             if !is_interface_name(&name) || !plain || taken {
                 let what = "is not a valid device name; write up to 15 letters, digits and ASCII punctuation except /, : and %, not \"lo\", \"all\" or \"default\"";
@@ -201,7 +201,7 @@ pub struct Fragments {
     pub memory: u64,
     /// Packets at a time.
     pub packets: u32,
-    /// Packets at a time from one source address.
+    /// Concurrent packets from one source address.
     pub packets_per_source: u32,
     /// Fragments of one packet.
     pub fragments_per_packet: u32,

@@ -21,7 +21,7 @@ pub struct HostAddress {
 pub struct KernelTunnel {
     /// Its name.
     pub name: String,
-    /// The address that it takes packets for; `None`: any.
+    /// The local address of its packets; `None`: any.
     pub local: Option<Ipv4Addr>,
     /// Whether it is up.
     pub up: bool,
@@ -57,7 +57,7 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// The network whose broadcast address this is, and the interface there. Links of two addresses or one have none (RFC 3021 §2.1).
+    /// The network with this broadcast address, and the interface there. Links of two addresses or one have none (RFC 3021 §2.1).
     pub(crate) fn broadcast(&self, address: Ipv4Addr) -> Option<(Prefix4, &str)> {
         self.addresses.iter().find_map(|own| {
             let IpAddr::V4(there) = own.address else { return None };

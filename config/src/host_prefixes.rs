@@ -7,7 +7,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use crate::fault::Report;
 use crate::value::Value;
 
-/// What is said of a prefix that is not [of hosts](is_of_hosts).
+/// The message about a prefix that is not [of hosts](is_of_hosts).
 pub(crate) const NO_HOSTS: &str = "is link-local or multicast; write a prefix of hosts' addresses";
 
 /// Whether hosts beyond one link can have addresses of it (RFC 4291 §2.4).
@@ -19,7 +19,8 @@ pub(crate) fn is_of_hosts(prefix: Prefix6) -> bool {
     !nobodys.iter().any(|nobody| nobody.length() <= prefix.length() && nobody.overlaps(prefix))
 }
 
-/// IPv4 prefixes, none if nothing is written. An empty list would say the contrary of what it means. `None` if one cannot be read.
+/// IPv4 prefixes, none if nothing is written. An empty list is refused: it would mean all addresses instead of none. `None` if one cannot
+/// be read.
 pub(crate) fn read_prefixes(value: Option<Value>, report: &mut Report) -> Option<Vec<Prefix4>> {
     let place = value.as_ref().map(|v| v.place.clone());
     let items = value.map(Value::items).unwrap_or_default();

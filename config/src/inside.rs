@@ -7,7 +7,7 @@ use crate::section::Reader;
 use crate::six_rd::SixRdRole;
 use crate::six_to_four::SixToFourRole;
 
-/// A NAT64 without `inside` serves any host whose packets reach it; through the relay of a tunnel, the whole Internet's do.
+/// A NAT64 without `inside` serves any host whose packets reach it; through the relay of a tunnel, those of the whole Internet do.
 pub(crate) fn check(config: &Config, written: &[Reader], report: &mut Report) {
     let relay = (config.six_to_four.iter())
         .find(|it| it.role == SixToFourRole::Relay)

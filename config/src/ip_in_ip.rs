@@ -25,7 +25,7 @@ use crate::value::Value;
 /// A tunnel, resolved.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct IpInIp {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     #[serde(serialize_with = "text::one")]
@@ -33,7 +33,7 @@ pub struct IpInIp {
     /// The other end.
     #[serde(serialize_with = "text::one")]
     pub remote: IpAddr,
-    /// What is behind the other end.
+    /// The prefixes behind the remote end.
     #[serde(serialize_with = "text::many")]
     pub prefixes: Vec<Route>,
     /// Whether inner sources must lie within them.
@@ -138,7 +138,7 @@ fn read_prefixes(value: Value, index: usize, claims: &mut Claims, report: &mut R
     whole.then_some(prefixes)
 }
 
-/// How a fault is mended.
+/// How to fix an error.
 const fn mend(fault: IpInIpFault) -> &'static str {
     match fault {
         IpInIpFault::SameEnds => "write the address of the remote end as remote",
@@ -217,7 +217,7 @@ impl IpInIp {
         }
     }
 
-    /// What is routed into the tunnel may be the way to its other end, too.
+    /// The routes into the tunnel may include its remote end.
     fn check_way_to_remote(&self, place: &Place, report: &mut Report) {
         let (whole, holding) = match self.remote {
             IpAddr::V4(remote) => {

@@ -30,9 +30,9 @@ words_of! {
 /// An ISATAP interface, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Isatap {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the gateway is.
+    /// The gateway's role.
     #[serde(serialize_with = "word::serialize")]
     pub role: IsatapRole,
     /// This end.
@@ -44,7 +44,7 @@ pub struct Isatap {
     /// A host's potential router list.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub potential_routers: Vec<Ipv4Addr>,
-    /// The least time between two events of solicitation of one router; `None` of a router, which solicits no one.
+    /// The least time between two events of solicitation of one router; `None` for a router, which sends no solicitations.
     #[serde(serialize_with = "text::as_optional_duration", skip_serializing_if = "Option::is_none")]
     pub min_solicit_interval: Option<Duration>,
     /// The site's IPv4 networks; none: anywhere.

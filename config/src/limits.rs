@@ -57,14 +57,14 @@ pub(crate) fn serialize<S: Serializer>(limits: &StateLimits, serializer: S) -> R
     map.end()
 }
 
-/// Who is a subscriber, and whom limits do not hold for.
+/// The prefix length of a subscriber, and the subscribers without limits.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(bound = "P: Display")]
 pub struct Subscribers<P> {
     /// Length of a subscriber's prefix.
     #[serde(rename = "subscriber_prefix_length")]
     pub prefix_length: u8,
-    /// Prefixes whose subscribers no limit holds for.
+    /// Prefixes of subscribers without limits.
     #[serde(
         rename = "exempt_subscribers",
         serialize_with = "text::many",

@@ -274,7 +274,7 @@ fn check_together(config: &Config, sections: &Sections, host: &HostFacts, report
         let written = sections.all(&schema::FOUR_OVER_SIX, &mut Report::default());
         let with = config.others.four_over_six.iter().zip(&written).filter(|(it, _)| !it.names.is_empty());
         for (_, section) in with {
-            let what = "names is written, and nobody answers queries for them; add a [dns64]";
+            let what = "names is set, but no DNS service answers queries for them; add a [dns64]";
             report.fault(section.place(), what);
         }
     }

@@ -23,11 +23,11 @@ pub enum LocalSource {
 /// This end of a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalAddress {
-    /// What the section calls the key of a fixed address.
+    /// The section's key for a fixed address.
     key: &'static str,
     /// Where the address comes from.
     pub source: LocalSource,
-    /// What it was when the configuration was read; `None`: the interface had none.
+    /// The address when the configuration was read; `None`: the interface had none.
     pub found: Option<Ipv4Addr>,
     /// The interface that had it then, as far as it is known.
     pub holder: Option<String>,

@@ -1,4 +1,4 @@
-//! A mechanism that needs nothing of the configuration but its section, and nothing of the host but routes.
+//! A mechanism that needs only its section of the configuration, and only routes of the host.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -13,15 +13,15 @@ use crate::tunnel_context::TunnelContext;
 
 /// Such a mechanism.
 pub trait Mechanism {
-    /// What it is called.
+    /// Its name.
     fn name(&self) -> &str;
     /// What its engine is built from.
     fn engine(&self) -> MechanismConfig;
     /// What it serves, in words.
     fn serves(&self) -> String;
-    /// What is routed into the device by its destination.
+    /// Destinations that are routed into the device.
     fn routes(&self) -> Vec<Route>;
-    /// What is routed into the device by its source, and to which destinations it is not.
+    /// Sources that are routed into the device, and the destinations for which they are not.
     fn inside_sources(&self) -> Option<(Prefix6, &[Prefix6])> {
         None
     }
@@ -29,11 +29,11 @@ pub trait Mechanism {
     fn locals(&self) -> Vec<IpAddr> {
         Vec::new()
     }
-    /// What its engine is built from at the moment, if that changes while the gateway runs. It is a tunnel then.
+    /// The current settings of its engine, if they can change while the gateway runs; it is then a tunnel.
     fn changing(&self, _now: &Surroundings) -> Option<TunnelConfig> {
         None
     }
-    /// The IPv4 address that this host has by it, on the device.
+    /// The IPv4 address that this host has on the device because of it.
     fn address4(&self, _now: &Surroundings) -> Option<Ipv4Addr> {
         None
     }

@@ -1,4 +1,4 @@
-//! What all sections of a mechanism have in common: names by default, and how many there may be.
+//! What all sections of a mechanism have in common: default names, and how many sections are allowed.
 
 use crate::fault::Report;
 use crate::section::Reader;
@@ -13,7 +13,7 @@ pub(crate) fn too_many(written: &[Reader], report: &mut Report) {
     }
 }
 
-/// What a mechanism is called that has no name.
+/// The default name of a mechanism.
 pub(crate) fn default_name(mechanism: &str, index: usize, count: usize) -> String {
     if count == 1 { mechanism.to_owned() } else { format!("{mechanism}-{}", index + 1) }
 }

@@ -29,7 +29,7 @@ use crate::word;
 /// A NAT44, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nat44 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Prefixes of the inside hosts.
     #[serde(serialize_with = "text::many")]
@@ -40,7 +40,7 @@ pub struct Nat44 {
     /// Destinations on the way to which nothing is translated.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<Prefix4>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
@@ -48,13 +48,13 @@ pub struct Nat44 {
     pub allow_own: Vec<Prefix4>,
     /// The name of its pool.
     pub pool: String,
-    /// Who may answer through a binding.
+    /// The remote hosts that may send through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// How large the tables may become: all workers' together, but of a subscriber, an IPv4 address, at each worker.
+    /// Limits of the tables of all workers together; those of a subscriber, an IPv4 address, apply at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix4>,
     /// Whether the MSS of TCP SYNs is lowered to what fits.
@@ -94,7 +94,7 @@ impl Nat44Timeouts {
     }
 }
 
-/// What a NAT44 is read with.
+/// The context for reading a NAT44.
 pub(crate) struct Nat44Context<'r, 'p> {
     pub device: Option<&'p str>,
     /// The number of the realm that it is of.
@@ -165,7 +165,7 @@ impl Nat44 {
         if realm.is_none() {
             warn_of_uplinks(section, (inside.as_deref(), interfaces.as_deref()), host, report);
         }
-        // Who is inside may not be known, which was reported.
+        // The inside hosts may be unknown, which was reported.
         let anyone = [Prefix4::holding(Ipv4Addr::UNSPECIFIED, 0)];
         let inside4 = Some(inside.as_deref().unwrap_or(&anyone));
         let rules = StaticRules { prefix: None, inside4, pool: known_pool };
@@ -238,7 +238,7 @@ fn warn_of_uplinks(
         }
         let Some(v) = section.value("inside", report) else { return };
         let what = format!(
-            "contains addresses of {network} at {}, which is not one of `interfaces`: inside hosts do not reach those; use other addresses inside, or add the interface",
+            "contains addresses of {network} at {}, which is not one of `interfaces`: inside hosts cannot reach these; use other addresses inside, or add the interface",
             own.interface
         );
         report.warn(&v.place, what);

@@ -78,7 +78,7 @@ pub struct Nat44Statics {
 }
 
 impl Nat44Statics {
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.with_ports.len() + self.portless.len()
     }

@@ -63,7 +63,7 @@ pub struct Nat46 {
     /// Names for which no mapping is created.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_names: Vec<Name>,
-    /// Who uses a mapping.
+    /// The clients of a mapping.
     #[serde(serialize_with = "word::serialize")]
     pub mappings: Sharing,
     /// The longest TTL of an answer.
@@ -123,8 +123,7 @@ impl FromSection for Nat46 {
             let place = v.place.clone();
             let read: Option<Vec<Prefix4>> = v.items().iter().map(|item| item.prefix4(report)).collect();
             if read.as_ref().is_some_and(Vec::is_empty) {
-                report
-                    .fault(&place, "is empty, so that nobody could use it; write your IPv4 hosts' prefixes");
+                report.fault(&place, "is empty, so no host could use it; write your IPv4 hosts' prefixes");
             }
             read
         });
@@ -209,7 +208,7 @@ fn read_static(
             let server = v.address6(report)?;
             let is_image = prefix.is_some_and(|prefix| prefix.contains(server));
             if read.iter().any(|other| other.server == server) {
-                let what = "its packets can have one source only; remove one of the two";
+                let what = "its packets can have only one source; remove one of the two";
                 report.fault(&v.place, format!("{server} already has a static mapping: {what}"));
             }
             if is_martian6(server) || is_image || server.to_ipv4().is_some() {

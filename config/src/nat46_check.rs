@@ -38,11 +38,11 @@ pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
     for mapping in &nat46.static_mappings {
         let place = place_of(section, "static");
         if config.gateway.ipv4_address == Some(mapping.address) {
-            let what = "packets to it are the gateway's; choose another address of the pool";
+            let what = "packets to it belong to the gateway; choose another address of the pool";
             report.fault(&place, format!("{} is gateway.ipv4_address: {what}", mapping.address));
         }
         if config.gateway.ipv6_address == Some(mapping.server) {
-            let what = "the gateway is no server; write another one, or remove the mapping";
+            let what = "this is the gateway itself; write another server, or remove the mapping";
             report.fault(&place, format!("{} is gateway.ipv6_address: {what}", mapping.server));
         }
         let nat64 = config.nat64.iter().map(|it| (it.prefix, &it.name));

@@ -45,7 +45,7 @@ words! {
 /// A NAT64, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nat64 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Pref64::/n.
     #[serde(serialize_with = "text::prefix")]
@@ -53,7 +53,7 @@ pub struct Nat64 {
     /// Prefixes whose hosts may create bindings; empty: any.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub inside: Vec<Prefix6>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
@@ -63,13 +63,13 @@ pub struct Nat64 {
     pub reverse_path: ReversePath,
     /// The name of its pool.
     pub pool: String,
-    /// Who may answer through a binding.
+    /// The remote hosts that may send through a binding.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// How large the tables may become: all workers' together, but of a subscriber, an IPv6 /64, at each worker.
+    /// Limits of the tables of all workers together; those of a subscriber, an IPv6 /64, apply at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix6>,
     /// The choices of RFC 7915.
@@ -85,7 +85,7 @@ pub struct Nat64 {
     pub static_bindings: Vec<Static>,
 }
 
-/// What a NAT64 is read with.
+/// The context for reading a NAT64.
 pub(crate) struct Nat64Context<'r, 'p> {
     pub index: usize,
     pub mtu: Option<u16>,
@@ -153,7 +153,7 @@ impl Nat64 {
     }
 }
 
-/// The pool of this name, which is this translator's from now on.
+/// The pool of this name; no other translator can have it afterwards.
 pub(crate) fn find_pool<'p>(
     name: &str,
     pools: &'p [ReadPool],

@@ -16,7 +16,7 @@ use crate::tunnel_context::TunnelContext;
 /// A prefix translator, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Npt66 {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The site's prefix.
     #[serde(serialize_with = "text::one")]

@@ -1,4 +1,4 @@
-//! The other ends of tunnels: addresses that the packets around IPv6 go to.
+//! The remote ends of tunnels: destinations of outer packets.
 
 use std::net::Ipv4Addr;
 
@@ -8,7 +8,7 @@ use crate::claims::{Claims, Owner};
 use crate::fault::{Place, Report};
 use crate::host::HostFacts;
 
-/// Claims the address of another end, and reports one that no single host has.
+/// Claims the address of a remote end, and reports one that no single host can have.
 pub(crate) fn check(
     address: Ipv4Addr,
     place: &Place,

@@ -18,7 +18,7 @@ enum Outside {
     Bound(Ipv4Addr),
     /// The pool has only this one.
     Only(Ipv4Addr),
-    /// One of the pool's, which nobody knows before.
+    /// An unpredictable address of the pool.
     Any,
 }
 
@@ -75,7 +75,7 @@ fn check_one(
                 return report.fault(place, format!("{what}; write an address of the pool there"));
             }
             Outside::Bound(found) => {
-                let what = format!("packets of {tunnel} leave with {found}, and its nat_address is {site}");
+                let what = format!("packets of {tunnel} leave with {found}, but its nat_address is {site}");
                 return report.fault(place, format!("{what}; write one address in both"));
             }
             Outside::Only(_) | Outside::Any => {
@@ -96,13 +96,13 @@ fn check_one(
         }
         Outside::Any => {
             let what = format!(
-                "the outside address of {tunnel} may be any of the pool, and its remote end must know it"
+                "the outside address of {tunnel} may be any address of the pool, but its remote end must know it"
             );
             report.warn(place, format!("{what}; {}", mend()));
         }
         Outside::Only(_) if nat != BehindNat::OneRemote => {
             let what = format!(
-                "each remote end of {tunnel} takes one of max_portless_sessions_per_subscriber, and none can begin"
+                "each remote end of {tunnel} takes one of max_portless_sessions_per_subscriber, and none can send first"
             );
             report.warn(place, format!("{what}; {}", mend()));
         }

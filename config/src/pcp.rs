@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why requests do not come by the device or the loopback interface.
+/// Why requests do not arrive on the device or the loopback interface.
 const NO_CLIENTS: &str =
     "cannot be used: no requests of inside hosts arrive on it; write the interfaces of the inside hosts";
 
@@ -101,7 +101,7 @@ impl Pcp {
     }
 }
 
-/// What a PCP server and the translators say together.
+/// Checks of the PCP server together with the translators.
 pub(crate) fn check(has_translator: bool, section: &Reader, report: &mut Report) {
     if !has_translator {
         let what = "has no translator to control; add a [nat44] or a [nat64]";

@@ -20,7 +20,7 @@ use crate::{pool_draining, shared_pool, text};
 pub struct Pool {
     /// What mechanisms call it.
     pub name: String,
-    /// Its addresses. With an interface, what it had when the configuration was read: one, or none yet.
+    /// Its addresses. With an interface, the interface's address when the configuration was read, or none yet.
     pub addresses: Vec<Prefix4>,
     /// The interface whose address it has.
     pub interface: Option<String>,
@@ -30,11 +30,11 @@ pub struct Pool {
     pub shared: bool,
     /// Whether this host answers ARP requests for its addresses.
     pub proxy_arp: bool,
-    /// Addresses that no further inside host gets.
+    /// Addresses that are not given to further inside hosts.
     pub draining: Vec<Prefix4>,
     /// When its alarms are raised and cleared.
     pub alarm: AlarmThresholds,
-    /// Those of its addresses of which other pools have other ports.
+    /// Those of its addresses that other pools have with other ports.
     pub divided: Vec<Prefix4>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct ReadPool {
     pub pool: Option<Pool>,
 }
 
-/// More addresses than this are a mistake in the prefix length, rather than a pool.
+/// More addresses than this indicate a wrong prefix length.
 const MAX_ADDRESSES: u64 = 65_536;
 
 /// Each address takes an entry in the kernel's list of proxies, which it searches for every ARP request.
@@ -113,7 +113,7 @@ impl Pool {
         let shared = section.value("shared", report).and_then(|v| v.boolean(report));
         let written = section.value("addresses", report);
         let followed = section.value("interface", report);
-        // Where `shared` cannot be read, that is the fault, and not that it is missing.
+        // If `shared` cannot be read, that is the fault, and it is not reported as missing.
         let is_shared = shared.unwrap_or(followed.is_some());
         let owner = if is_shared { Owner::Shared(index) } else { Owner::Pool(index) };
         if let (None, None) = (&written, &followed)
@@ -164,7 +164,7 @@ impl Pool {
                 shared_pool::check_ports(&ports, &v, host, report);
             }
             match is_shared && !v.is_written() {
-                // It is reported that they are missing; no other port is compared with them.
+                // The missing ports are reported; no other port is compared with them.
                 true => Ports::parse("1-65535").ok(),
                 false => Some(ports),
             }

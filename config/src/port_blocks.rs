@@ -13,7 +13,7 @@ use std::time::Duration;
 /// How subscribers get port blocks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PortBlocks {
-    /// Ports of a block; 0: subscribers have none, or with `deterministic` the largest that suffice.
+    /// Ports of a block; 0: no blocks, or with `deterministic` the largest size that suffices.
     #[serde(rename = "block_size")]
     pub size: u16,
     /// The most blocks of a subscriber.
@@ -69,14 +69,14 @@ impl PortBlocks {
             report.fault(
                 &place,
                 format!(
-                    "the pool has no whole block of {size} ports from 1024 on: its ports are {ports}, and a block begins at a multiple of its size; write smaller blocks, or more ports"
+                    "the pool has no complete block of {size} ports above 1023: its ports are {ports}, and a block begins at a multiple of its size; write smaller blocks, or more ports"
                 ),
             );
         }
         Some(blocks)
     }
 
-    /// How the engine gives blocks; `None`: not at all.
+    /// How the engine allocates blocks; `None`: it does not.
     pub(crate) fn engine(&self, mapping: Option<&Deterministic>) -> Option<BlockPolicy> {
         let idle_seconds = u32::try_from(self.idle.as_secs()).unwrap_or(u32::MAX);
         match (mapping, self.size) {

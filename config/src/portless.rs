@@ -6,7 +6,7 @@ use crate::fault::Report;
 use crate::pool::Pool;
 use crate::section::Reader;
 
-/// How large their table may become: all workers' together, but of a subscriber at each worker.
+/// Limits of their table: of all workers together, but of a subscriber at each worker.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PortlessLimits {
     /// Sessions.

@@ -10,7 +10,7 @@ use crate::schema::NAT44_STATIC;
 use crate::section::Reader;
 use crate::tunnel_locals::{TunnelLocal, locals};
 
-/// Reports addresses of the pool at which tunnels of this host end: IPv6 in IPv4 that comes there is the tunnel's.
+/// Reports addresses of the pool at which tunnels of this host end: the tunnel gets their IPv6 in IPv4 packets.
 pub(crate) fn check(config: &Config, section: &Reader, report: &mut Report) {
     let Some(nat44) = &config.nat44 else { return };
     let Some(pool) = config.pool(&nat44.pool) else { return };

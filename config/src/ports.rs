@@ -11,7 +11,7 @@ impl Ports {
     /// Reads numbers and ranges, separated by commas.
     ///
     /// # Errors
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut ranges = Vec::new();
         for item in text.split(',').map(str::trim) {
@@ -53,7 +53,7 @@ impl Ports {
         Self(joined)
     }
 
-    /// Those that the others do not have; there may be none.
+    /// Those that are not in the other set; possibly none.
     pub(crate) fn without(&self, others: &Self) -> Self {
         let mut left = self.0.clone();
         for other in &others.0 {
@@ -93,7 +93,7 @@ impl Ports {
         &self.0
     }
 
-    /// How many ports.
+    /// The number of ports.
     pub fn count(&self) -> u32 {
         self.0.iter().map(|range| u32::from(range.end() - range.start()) + 1).sum()
     }

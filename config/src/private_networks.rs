@@ -16,8 +16,8 @@ pub(crate) const PRIVATE: [Prefix4; 4] = [
     Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10),
 ];
 
-/// A translator with a prefix of the network's own represents private addresses too (the well-known one does not, RFC 6052 §3.1). Where this host is in such a network, those who
-/// may use the translator reach it; that may be wanted, and is said.
+/// A translator with a prefix of the network's own represents private addresses too (the well-known one does not, RFC 6052 §3.1). If this host is in such a network, clients of
+/// the translator reach the network; that may be intended, and is reported.
 pub(crate) fn check(
     config: &Config,
     host: &HostFacts,
@@ -60,7 +60,7 @@ pub(crate) fn check(
     }
 }
 
-/// What is said of private networks that a translator with this prefix reaches: the whole key, so that it can be copied.
+/// The remark on private networks that a translator with this prefix reaches: the whole key, so that it can be copied.
 fn warning(prefix: Prefix6, excluded: &[Prefix4], reached: &[(Prefix4, &str)]) -> String {
     let found: Vec<String> =
         reached.iter().map(|(network, interface)| format!("{network} on {interface}")).collect();

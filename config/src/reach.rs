@@ -1,4 +1,4 @@
-//! What the tunnels need of the host's kernel, upon the addresses of the moment: as plain data, which the daemon sets and removes.
+//! What the tunnels need of the host's kernel, with the current addresses: as plain data, which the daemon sets and removes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,7 +16,7 @@ use crate::six_to_four::SixToFourRole;
 use crate::source_rule::SourceRule;
 use crate::surroundings::Surroundings;
 
-/// Wider IPv4 routes into the device are halves of a default route rather than the addresses of hosts.
+/// Shorter IPv4 prefixes that are routed into the device are halves of a default route rather than addresses of hosts.
 const SHORTEST_RANGE: u8 = 8;
 
 /// A destination that is routed into the device.
@@ -24,7 +24,7 @@ const SHORTEST_RANGE: u8 = 8;
 pub struct TunnelRoute {
     /// The destination.
     pub prefix: Prefix6,
-    /// What this host's own connections begin with, if the tunnel's MTU is fixed.
+    /// The MTU of the route, with which this host's own connections begin; set if the tunnel's MTU is fixed.
     pub mtu: Option<u16>,
     /// Whether routes of others to the same destination have precedence.
     pub is_last: bool,
@@ -55,9 +55,9 @@ pub struct ProxyNeighbour {
 pub struct Reach {
     /// Routes into the device.
     pub routes: Vec<TunnelRoute>,
-    /// Destinations that are unreachable but for their narrower routes, so that no packet circles (RFC 3056 §5.11, RFC 5969 §12).
+    /// Destinations that are unreachable except by longer routes, so that no packet loops (RFC 3056 §5.11, RFC 5969 §12).
     pub unreachable: Vec<Prefix6>,
-    /// IPv4 addresses of pools and of the gateway, which lead nowhere once the device is gone: packets to them do not circle.
+    /// IPv4 addresses of pools and of the gateway, which are unreachable once the device is gone, so that packets to them do not loop.
     pub blackholes: Vec<Prefix4>,
     /// Addresses of this host on the device.
     pub addresses: Vec<IpAddr>,
@@ -65,7 +65,7 @@ pub struct Reach {
     pub link_addresses: Vec<LinkAddress>,
     /// What is routed by its source: what is excepted first.
     pub rules: Vec<SourceRule>,
-    /// Addresses of pools and of tunnels' local ends that others look for on a link.
+    /// Addresses of pools and of tunnels' local ends for which others send ARP requests or neighbour solicitations on a link.
     pub proxies: Vec<ProxyNeighbour>,
 }
 
@@ -127,12 +127,13 @@ impl Config {
             let Some(delegated) = it.delegated(address) else { continue };
             reach.unreachable.push(delegated);
             match it.role {
-                // Unless a LAN gives it one, so that it can speak itself.
+                // Unless a LAN gives it one, so that it can send packets itself.
                 SixRdRole::CustomerEdge if !self.is_advertised(&it.name) => {
                     reach.addresses.push(first_of(delegated).into());
                 }
                 SixRdRole::CustomerEdge => {}
-                // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers find by it whether the relay is there (§8).
+                // RFC 5969 §12: the Subnet-Router anycast address is excepted; customers use it to test whether the relay is reachable
+                // (§8).
                 SixRdRole::BorderRelay => reach.addresses.push(delegated.address().into()),
             }
         }
@@ -149,7 +150,7 @@ impl Config {
         }
     }
 
-    /// A Teredo client's way to the rest of IPv6 is the last resort (RFC 4380 §5.5).
+    /// A Teredo client's route to the rest of IPv6 has the lowest precedence (RFC 4380 §5.5).
     fn teredo_reach(&self, now: &Surroundings, reach: &mut Reach) {
         let addresses = self.others.teredo_client.iter().filter_map(|client| client.in_use(now));
         for address in addresses {
@@ -159,7 +160,7 @@ impl Config {
         }
     }
 
-    /// The B4's end is routed into the device, and looked for on the link whose prefix it has.
+    /// The B4's end is routed into the device, and resolved on the link with its prefix.
     fn b4_reach(&self, now: &Surroundings, reach: &mut Reach) {
         for it in self.b4s() {
             reach.addresses.push(it.ipv4_address.into());
@@ -179,7 +180,7 @@ impl Config {
     }
 
     /// IPv4 addresses that are routed to a SIIT belong to IPv6 hosts, which have narrower routes. A packet for one without a host would be
-    /// translated to IPv4, routed to the device again and translated back, until its hop limit is used up.
+    /// translated to IPv4, routed to the device again and translated back, until its hop limit is exhausted.
     fn siit_reach(&self, reach: &mut Reach) {
         let written: Vec<Prefix4> = (self.tun.routes.further.iter())
             .filter_map(|route| match route {
@@ -194,7 +195,7 @@ impl Config {
         }
     }
 
-    /// Addresses of pools: those that lead nowhere without the device, and those that are in the network of an interface.
+    /// Addresses of pools: those that are unreachable without the device, and those that are in the network of an interface.
     fn pool_reach(&self, now: &Surroundings, reach: &mut Reach) {
         // The prefixes of the routes into the device: a narrower one would have precedence over these.
         let routed = self.used_pools().filter(|pool| !pool.shared);
@@ -251,7 +252,7 @@ impl Config {
         fits.then(|| Prefix6::holding(address.into(), 64))
     }
 
-    /// The prefix that the mechanism of this name has at the moment.
+    /// The current prefix of the mechanism of this name.
     pub fn delegated(&self, name: &str, now: &Surroundings) -> Option<Prefix6> {
         let of = |address: Option<Ipv4Addr>, prefix: &dyn Fn(Ipv4Addr) -> Option<Prefix6>| prefix(address?);
         let six_to_four = self.six_to_four.iter().filter(|it| it.name == name);

@@ -1,4 +1,4 @@
-//! `[[realm]]`: a NAT44 for hosts behind interfaces of their own, whose addresses others may use as well (RFC 6888 REQ-2).
+//! `[[realm]]`: a NAT44 for hosts behind interfaces of their own; hosts elsewhere may have the same addresses (RFC 6888 REQ-2).
 
 use serde::Serialize;
 
@@ -9,16 +9,16 @@ use crate::nat44::{Nat44, Nat44Context};
 use crate::nat64::Nat64;
 use crate::section::{Reader, place_of};
 
-/// Routing tables of the kernel that have another purpose: default, main and local.
+/// Routing tables of the kernel with another purpose: default, main and local.
 pub const KERNEL_TABLES: std::ops::RangeInclusive<u32> = 253..=255;
 
 /// Where packets of inside hosts are routed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RealmRouting {
-    /// By the table of this number: what comes in by the interfaces of the realm.
+    /// The table of this number, for packets from the interfaces of the realm.
     Table(u32),
-    /// By the VRF of this name: what comes in by its interfaces.
+    /// The VRF of this name, for packets from its interfaces.
     Vrf(String),
 }
 

@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
                 Some(Value { document: self.document, key, place, held: Held::Default(value) })
             }
             Absent::Means(_) => None,
-            // Said of the key that was meant to be this one.
+            // This is reported for the misspelled key.
             Absent::Fault | Absent::FaultSuch(_) if self.is_misspelt(name) => None,
             Absent::Fault | Absent::FaultSuch(_) => {
                 let place = Place { key: path.into(), ..self.place.clone() };
@@ -155,7 +155,7 @@ pub(crate) fn readers<'a>(
     }
 }
 
-/// What is said of a key that its section does not have.
+/// The message about a key that its section does not have.
 fn unknown(written: &str, schema: &Section) -> String {
     let other = SECTIONS.iter().find(|section| section.key(written).is_some());
     let plurals = [format!("{written}s"), format!("{written}es")];
@@ -172,7 +172,7 @@ fn names(keys: impl Iterator<Item = &'static Key>) -> String {
     keys.map(|key| key.name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is said of a section that the schema does not have.
+/// The message about a section that the schema does not have.
 pub(crate) fn unknown_section(written: &str) -> String {
     let top = || SECTIONS.iter().map(|section| section.name).filter(|name| !name.contains('.'));
     let below = SECTIONS.iter().find(|section| section.key(written).is_some());

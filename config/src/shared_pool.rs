@@ -15,7 +15,7 @@ use crate::value::Value;
 /// Most ranges of ports of one address that packets can be steered for: what the program at tc ingress has room for.
 pub const SHARED_RANGES: usize = 8;
 
-/// The value where nothing is known of the host.
+/// The value where the host's settings are not known.
 const USUAL: RangeInclusive<u16> = 61_000..=65_535;
 
 /// Reports what cannot be one of this host's addresses, and warns of addresses that it does not have at the moment: an address by DHCP
@@ -31,7 +31,7 @@ pub(crate) fn check_addresses(addresses: &[Prefix4], place: &Place, host: &HostF
             );
         } else if !host.addresses.is_empty() && !is_own(host, prefix.address()) {
             let address = prefix.address();
-            let what = "is not configured on this host; nothing can come in until it is";
+            let what = "is not configured on this host; no packets are received until it is";
             let mend = format!("ip address add {address}/32 dev INTERFACE, or remove `shared`");
             report.warn(place, format!("{address} {what}: {mend}"));
         }

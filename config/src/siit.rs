@@ -37,9 +37,9 @@ words_of! {
 words! {
     /// The side of the EAMs that is routed to the gateway.
     EamRoutes {
-        /// The IPv4 side: the IPv6 addresses are real hosts' (RFC 7755).
+        /// The IPv4 side: the IPv6 addresses are those of hosts (RFC 7755).
         Ipv4 = "ipv4",
-        /// The IPv6 side: the IPv4 addresses are real hosts' (RFC 7756).
+        /// The IPv6 side: the IPv4 addresses are those of hosts (RFC 7756).
         Ipv6 = "ipv6",
         /// Neither.
         None = "none",
@@ -60,7 +60,7 @@ pub struct EamRow {
 /// A SIIT, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Siit {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The translation prefix.
     #[serde(serialize_with = "text::optional_prefix", skip_serializing_if = "Option::is_none")]
@@ -88,9 +88,9 @@ pub struct Siit {
     /// Until when it is kept for its host.
     #[serde(serialize_with = "text::as_duration")]
     pub dynamic_remembered: Duration,
-    /// Most of its addresses that an IPv6 /64 has at a time, at each worker; 0: no limit.
+    /// Maximum number of its addresses that an IPv6 /64 has at a time, at each worker; 0: no limit.
     pub dynamic_hosts_per_subscriber: u32,
-    /// Where the dynamic pool's addresses are kept.
+    /// The file that keeps the dynamic pool's addresses.
     pub dynamic_state: PathBuf,
     /// The choices of RFC 7915.
     #[serde(flatten)]
@@ -112,7 +112,7 @@ impl Mappings {
         Arc::clone(&self.0)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -135,7 +135,7 @@ impl fmt::Debug for Mappings {
     }
 }
 
-/// What a SIIT is read with.
+/// The context for reading a SIIT.
 pub(crate) struct SiitContext<'r> {
     pub index: usize,
     /// The gateway's name.
@@ -151,7 +151,7 @@ pub(crate) struct SiitContext<'r> {
 /// The directory of the files of dynamic pools.
 const STATE_DIRECTORY: &str = "/var/lib/sixway";
 
-/// Where the dynamic pool of a SIIT is kept if nothing is written: a file for each gateway and each SIIT. The first one's name
+/// The default file of the dynamic pool of a SIIT: one for each gateway and each SIIT. The first one's name
 /// does not depend on how many there are. No gateway's name has a colon.
 fn default_state(gateway: &str, index: usize) -> PathBuf {
     let number = if index == 0 { String::new() } else { format!(":{}", index + 1) };
@@ -236,7 +236,7 @@ impl Siit {
         };
         let rows = eam.iter().map(|row| (row.ipv4, row.ipv6)).chain(rows);
         let table = EamTable::new(rows).map_err(|errors| {
-            // What is wrong with single rows is known, with their lines.
+            // Faults of single rows are reported with their lines.
             for error in errors.iter().filter(|error| error.kind == EamErrorKind::TooMany) {
                 report.fault(section.place(), error.to_string());
             }

@@ -31,9 +31,9 @@ words_of! {
 /// A 6rd domain, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SixRd {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the gateway is.
+    /// The gateway's role.
     #[serde(serialize_with = "word::serialize")]
     pub role: SixRdRole,
     /// 6rdPrefix.

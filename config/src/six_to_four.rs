@@ -42,9 +42,9 @@ fn native_sources<S: Serializer>(sources: &NativeSources, serializer: S) -> Resu
 /// A 6to4 mechanism, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SixToFour {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What the gateway is.
+    /// The gateway's role.
     #[serde(serialize_with = "word::serialize")]
     pub role: SixToFourRole,
     /// This end.
@@ -56,7 +56,7 @@ pub struct SixToFour {
     /// The relay for native destinations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relay: Option<Ipv4Addr>,
-    /// The relays that packets from native IPv6 are accepted from.
+    /// The relays from which packets of native IPv6 hosts are accepted.
     #[serde(serialize_with = "native_sources", skip_serializing_if = "is_any")]
     pub native_sources: NativeSources,
     /// How packets are put into IPv4.
@@ -82,7 +82,7 @@ impl SixToFour {
         std::iter::once(PREFIX).chain(self.relay.map(|_| DEFAULT_ROUTE6)).collect()
     }
 
-    /// This end at the moment. `None`: it has no address, or one that was followed and has become one that 6to4 cannot be at (RFC 3056 §5.8).
+    /// The current local end. `None`: the interface has no address, or one that 6to4 cannot use (RFC 3056 §5.8).
     pub fn now(&self, surroundings: &Surroundings) -> Option<Ipv4Addr> {
         let address = self.local.now(surroundings)?;
         unusable(self.nat_address.unwrap_or(address)).is_none().then_some(address)

@@ -1,4 +1,4 @@
-//! The text that a configuration was read from, so that the same configuration can be read again when the files are others.
+//! The text that a configuration was read from, so that the same configuration can be read again after the files have changed.
 
 use crate::config::Config;
 use crate::fault::{Faults, Warning};
@@ -43,7 +43,7 @@ impl Sources {
     /// The configuration of the text that was kept; no file is read.
     ///
     /// # Errors
-    /// Every fault: the host may be another one by now.
+    /// Every fault: the host may have changed.
     pub fn config(&self, host: &HostFacts) -> Result<(Config, Vec<Warning>), Faults> {
         let mut read = |path: &Path| {
             let kept = self.others.iter().find(|(other, _)| other == path);
@@ -64,7 +64,7 @@ impl Config {
 }
 
 fn read_file(path: &Path) -> io::Result<String> {
-    // Before it is opened: a named pipe would keep us waiting for ever.
+    // Before it is opened: opening a named pipe would block for ever.
     let there = std::fs::metadata(path)?;
     if !there.is_file() {
         return Err(io::Error::other("not a regular file"));

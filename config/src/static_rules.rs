@@ -1,4 +1,4 @@
-//! What a static binding may be: the same for one in the file and for one that is made at run time.
+//! Checks of static bindings: the same for those in the file and those made at run time.
 
 use crate::pool::Pool;
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
@@ -58,7 +58,7 @@ impl StaticRules<'_> {
         Err(format!("is not an address of pool {}; write one{}", pool.name, such.unwrap_or_default()))
     }
 
-    /// Whether the outside endpoint is the translator's to give.
+    /// Whether the outside endpoint belongs to the translator.
     ///
     /// # Errors
     /// What is wrong.

@@ -1,4 +1,4 @@
-//! What tunnels and advertisements are built upon and what may change while they run: this host's addresses, and where the others are.
+//! What tunnels and advertisements depend on, and what may change while they run: this host's addresses, and those of remote ends.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,7 +8,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use crate::host::HostAddress;
 use crate::unicast::is_unicast;
 
-/// This host's addresses, and what was learnt of others.
+/// This host's addresses, and what was learnt from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
     /// Addresses by interface, with their networks, in the kernel's order.
@@ -17,11 +17,11 @@ pub struct Surroundings {
     addresses6: Vec<(String, Ipv6Addr)>,
     /// Interface indices of those that have addresses. An interface that is deleted and created again gets another index.
     numbers: BTreeMap<String, u32>,
-    /// What the names of remotes lead to, by tunnel.
+    /// The addresses of remote ends with names, by tunnel.
     pub remotes: BTreeMap<String, Ipv4Addr>,
     /// The AFTRs of B4s that are names or come from a lease, by the B4's name.
     pub aftrs: BTreeMap<String, Ipv6Addr>,
-    /// What ISATAP hosts were told, by interface.
+    /// Prefixes that ISATAP hosts have learnt, by interface.
     pub learnt: BTreeMap<String, Learnt>,
     /// Addresses that this host leases over IPv6, by tunnel.
     pub leases: BTreeMap<String, HostLease>,
@@ -38,7 +38,7 @@ pub struct HostLease {
     pub is_held: bool,
 }
 
-/// What an ISATAP host was told.
+/// Prefixes that an ISATAP host has learnt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Learnt {
     /// The prefixes of its addresses.
@@ -74,7 +74,7 @@ impl Surroundings {
         self.numbers.get(interface).copied()
     }
 
-    /// The IPv4 address of an interface that a tunnel there has: the first that others can reach it by.
+    /// The IPv4 address of an interface that a tunnel there uses: the first that is reachable from outside.
     pub fn ipv4_of(&self, interface: &str) -> Option<Ipv4Addr> {
         let link_local = Prefix4::holding(Ipv4Addr::new(169, 254, 0, 0), 16);
         let usable = |address: &Ipv4Addr| is_unicast(*address) && !link_local.contains(*address);
@@ -107,7 +107,7 @@ impl Surroundings {
         self.addresses.iter().filter(move |(_, own, _)| is_there(own)).map(|(name, ..)| &**name)
     }
 
-    /// The interface in whose network others look for an address; the narrowest network's.
+    /// The interface with a network in which others resolve the address; that of the longest prefix.
     pub fn link_of(&self, address: Ipv4Addr) -> Option<&str> {
         let networks = self.addresses.iter().filter(|(_, own, network)| {
             network.length() < 31 && network.contains(address) && *own != address && !own.is_loopback()

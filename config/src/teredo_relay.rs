@@ -102,7 +102,7 @@ fn read_served(value: Value, report: &mut Report) -> Option<Vec<Prefix6>> {
     whole.then_some(all)
 }
 
-/// Reports an address that clients cannot send to.
+/// Reports an address to which clients cannot send.
 fn check_local(local: &LocalAddress, place: &Place, report: &mut Report) {
     let Some(address) = local.found.filter(|address| !is_public(*address)) else { return };
     let which = match local.followed_interface() {

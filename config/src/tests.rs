@@ -69,7 +69,7 @@ fn parse_with_all_warnings(text: &str) -> Result<(Config, Vec<Warning>), Faults>
     Config::parse("sixway.toml", text, &host(), &mut no_files)
 }
 
-/// What is good about a gateway, so that a snippet need only show what is wrong.
+/// The valid part of a configuration, so that a snippet need only have the fault.
 const OWN: &str = "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8::fe\"\n";
 
 fn lines(remarks: &[Remark]) -> Vec<String> {
@@ -92,7 +92,7 @@ fn warnings(text: &str, expected: &[&str]) {
 
 const POOL: &str = "[[pool]]\nname = \"main\"\naddresses = [\"192.0.2.0/28\"]\n";
 
-/// One fault of a snippet's own, in a configuration that is otherwise good.
+/// The only fault of a snippet, in a configuration that is otherwise valid.
 #[track_caller]
 fn fault_in(before: &str, line: &str, expected: &str) {
     let text = format!("{OWN}{POOL}{before}{line}\n");

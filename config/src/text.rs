@@ -1,4 +1,4 @@
-//! How values are written out again: as the configuration would have them.
+//! Values as text, in the configuration's format.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) fn prefix<S: Serializer>(value: &Rfc6052, serializer: S) -> Result<S:
     serializer.collect_str(&value.prefix())
 }
 
-/// A translation prefix as text, if it is there.
+/// A translation prefix as text, if there is one.
 pub(crate) fn optional_prefix<S: Serializer>(
     value: &Option<Rfc6052>,
     serializer: S,

@@ -1,4 +1,4 @@
-//! `timeouts` of a stateful translator: when a silent session ends, and how long its port is quarantined.
+//! `timeouts` of a stateful translator: when an idle session ends, and how long its port is quarantined.
 
 use crate::fault::Report;
 use crate::ports::Ports;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use sixway_dataplane::nat::{NatProtocol, PortTimeout};
 use std::time::Duration;
 
-/// When a silent session ends (RFC 6146 §4, RFC 7857 §2.1).
+/// When an idle session ends (RFC 6146 §4, RFC 7857 §2.1).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timeouts {
     /// UDP_DEFAULT.
@@ -31,7 +31,7 @@ pub struct Timeouts {
     /// ICMP_DEFAULT.
     #[serde(serialize_with = "text::as_duration")]
     pub icmp_default: Duration,
-    /// How long a port is not another subscriber's after its binding has ended (RFC 6888 REQ-8).
+    /// How long no other subscriber gets a port after its binding has ended (RFC 6888 REQ-8).
     #[serde(serialize_with = "text::as_duration")]
     pub quarantine: Duration,
     /// Other timeouts for certain remote ports.

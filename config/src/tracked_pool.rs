@@ -7,7 +7,7 @@ use crate::private_networks::PRIVATE;
 use crate::section::Reader;
 
 /// The nftables table of the fast path excludes the pool's packets from connection tracking, and rules such as `masquerade` see tracked packets only.
-/// Private addresses (RFC 1918) say that there is such a NAT; whether it is on this host is not known here.
+/// Private addresses (RFC 1918) imply such a NAT; whether it is on this host is not known here.
 pub(crate) fn check(config: &Config, siit: &[Reader], report: &mut Report) {
     let excludes = |fast_path: &FastPath| fast_path.is_on() && fast_path.notrack;
     if !config.fast_path.as_ref().is_some_and(excludes) {

@@ -27,10 +27,10 @@ pub(crate) fn header_byte<S: Serializer>(byte: &HeaderByte, serializer: S) -> Re
 pub struct Translation {
     /// Whether the well-known prefix may be used with non-global IPv4 addresses.
     pub translate_non_global: bool,
-    /// What becomes of IPv4 UDP packets without checksum.
+    /// The handling of IPv4 UDP packets without checksum.
     #[serde(serialize_with = "word::serialize")]
     pub udp_zero_checksum: UdpZeroChecksum,
-    /// Size of IPv6 packets that IPv4 packets with DF=0 become, at most, in octets.
+    /// Maximum size of IPv6 packets translated from IPv4 packets with DF=0, in octets.
     pub lowest_ipv6_mtu: u16,
     /// Traffic Class of IPv6 packets.
     #[serde(serialize_with = "header_byte")]

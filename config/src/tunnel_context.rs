@@ -1,10 +1,10 @@
-//! What the section of a tunnel is read with.
+//! The context for reading the section of a tunnel.
 
 use crate::claims::Claims;
 use crate::fault::Report;
 use crate::host::HostFacts;
 
-/// What a tunnel is read with.
+/// The context for reading a tunnel.
 pub(crate) struct TunnelContext<'r> {
     pub index: usize,
     /// That of the device.

@@ -22,12 +22,12 @@ pub(crate) struct TunnelLocal<'c> {
     pub nat: BehindNat,
 }
 
-/// Whether a tunnel works with another address outside than its local end.
+/// Whether a tunnel works with an outside address that is not its local end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BehindNat {
-    /// It does not: its prefix embeds the local end.
+    /// No: its prefix embeds the local end.
     Never,
-    /// Its one remote end knows the outside address.
+    /// Its only remote end knows the outside address.
     OneRemote,
     /// Its prefix embeds the outside address, if this is written, and it has many remote ends.
     ManyRemotes(Option<Ipv4Addr>),

@@ -1,4 +1,4 @@
-//! `[tunnels]`, and what all tunnels are checked for together: whose packet is whose, and what the kernel would take first.
+//! `[tunnels]`, and checks of all tunnels together: which tunnel a packet belongs to, and which packets the kernel would take first.
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -34,7 +34,7 @@ words! {
 pub struct Tunnels {
     /// Whether protocol 41 is steered.
     pub steering: Steering,
-    /// From which interfaces; none: from those that have the tunnels' addresses.
+    /// The interfaces from which it is steered; empty: those that have the tunnels' addresses.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
 }
@@ -103,7 +103,7 @@ enum Mark {
     Isatap,
 }
 
-/// What is known of one tunnel for the checks of all.
+/// The known data about one tunnel for the checks of all.
 pub(crate) struct TunnelSummary {
     place: Place,
     name: String,
@@ -142,7 +142,7 @@ impl TunnelSummary {
     }
 }
 
-/// Reports tunnels whose packets could not be told apart, and doubled names.
+/// Reports tunnels whose packets could not be distinguished, and duplicate names.
 pub(crate) fn check_together(tunnels: &[TunnelSummary], report: &mut Report) {
     for (index, later) in tunnels.iter().enumerate() {
         for earlier in &tunnels[..index] {

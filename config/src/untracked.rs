@@ -57,7 +57,7 @@ pub struct UntrackedInside {
 }
 
 impl Config {
-    /// What is not tracked. `None`: everything may be, for no packet of a tracked flow goes another way.
+    /// What is not tracked. `None`: everything may be tracked, because no packet of a tracked flow takes another path.
     pub fn untracked(&self, offloads: bool, now: &Surroundings) -> Option<Untracked> {
         let shared = self.shared_ports();
         let checked = self.nat64.iter().filter_map(|nat64| match nat64.reverse_path {

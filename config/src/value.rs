@@ -1,4 +1,4 @@
-//! One value as it was written, read as the kind that the schema says; what does not fit is reported with an example.
+//! One value as it was written, read as its kind in the schema; a value that does not fit is reported with an example.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::path::{Path, PathBuf};
@@ -317,7 +317,7 @@ fn parse_size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
-/// Reads an IPv4 prefix, or says what is wrong with it.
+/// Reads an IPv4 prefix; the error is what is wrong with it.
 pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     text.parse::<Prefix4>().map_err(|error| match error {
         PrefixError::TooLong => "has a length above 32; write a length from 0 to 32".into(),
@@ -332,7 +332,7 @@ pub(crate) fn parse_prefix4(text: &str) -> Result<Prefix4, String> {
     })
 }
 
-/// Reads an IPv6 prefix, or says what is wrong with it, with an example.
+/// Reads an IPv6 prefix; the error is what is wrong with it, with an example.
 pub(crate) fn parse_prefix6(text: &str, example: &str) -> Result<Prefix6, String> {
     text.parse::<Prefix6>().map_err(|error| match error {
         PrefixError::TooLong => "has a length above 128; write a length from 0 to 128".into(),

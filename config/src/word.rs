@@ -1,4 +1,4 @@
-//! Closed lists of words that values are written in.
+//! Values that are a word of a closed list.
 
 /// A word of a closed list, as the configuration writes it.
 pub trait Word: Copy + 'static {

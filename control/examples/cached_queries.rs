@@ -19,7 +19,7 @@ const HEADER: usize = 12;
 /// RFC 1035 §3.2.2.
 const A: u8 = 1;
 
-/// What the configuration says if it says nothing but where the upstream is and which prefix there is.
+/// A configuration with only an upstream and a prefix.
 fn settings() -> Settings {
     Settings {
         upstreams: vec![Upstream { names: vec![], datagrams: true }],

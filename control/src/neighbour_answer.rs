@@ -1,4 +1,4 @@
-//! Answers to neighbour solicitations through tunnels (RFC 4861 §7.2.3, §7.2.4): there the kernel knows nothing of neighbours.
+//! Answers to neighbour solicitations through tunnels (RFC 4861 §7.2.3, §7.2.4): the kernel has no neighbour entries there.
 //!
 //! Link-layer addresses are computed from IPv6 addresses (RFC 5214 §7.1), so that the Target Link-Layer Address option is left out and the
 //! Override flag is 0. There is no multicast (§6.3): a solicitation from the unspecified address could not be answered and is not.

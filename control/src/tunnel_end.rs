@@ -24,7 +24,7 @@ impl TunnelEnd {
     }
 
     /// Takes a message that came through the tunnel; the answer to a probe, which goes back to where it came from. Link-layer address
-    /// options are not looked at (RFC 4213 §3.8).
+    /// options are not examined (RFC 4213 §3.8).
     ///
     /// # Errors
     /// Which check the message failed; it is silently discarded.

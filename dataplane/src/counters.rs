@@ -1,4 +1,4 @@
-//! The counters of the engine: plain numbers, one set for each worker. What shows them adds up the workers.
+//! The counters of the engine: plain numbers, one set for each worker. Readers add up the workers.
 
 use crate::direction::Direction;
 use crate::drop_reason::DropReason;
@@ -63,7 +63,7 @@ counters! {
     merged = "merged",
     /// Frames held: fragments that wait for the rest of their packet, stored SYNs, and packets that wait for a Teredo peer to answer (a gauge).
     held = "held",
-    /// Frames for a mechanism itself, with nothing to forward: bubbles of Teredo.
+    /// Frames for a mechanism itself that are not forwarded: bubbles of Teredo.
     absorbed = "absorbed",
     /// Packets as on the wire: a GSO packet counts once for each segment, a fragmented packet once for each fragment.
     packets = "packets",
@@ -102,7 +102,8 @@ counters! {
     bindings_made = "nat.bindings.made",
     /// Bindings ended.
     bindings_ended = "nat.bindings.ended",
-    /// Ports given to another subscriber, or free again, before their quarantine was over, because no other was free, or the quarantine full.
+    /// Ports given to another subscriber, or freed, before the end of their quarantine, because no other port was free or the quarantine was
+    /// full.
     quarantines_cut_short = "nat.quarantines.cut_short",
     /// Sessions created.
     sessions_made = "nat.sessions.made",
@@ -114,7 +115,7 @@ counters! {
     portless_ended = "nat.portless.ended",
     /// Control connections of FTP whose lines are read.
     ftp_connections_made = "ftp.connections.made",
-    /// Control connections of FTP that are translated without a look at their lines: there are too many, or the subscriber has too many.
+    /// Control connections of FTP whose lines are not read: there are too many, or the subscriber has too many.
     ftp_connections_refused = "ftp.connections.refused",
     /// Commands and replies of FTP that were changed.
     ftp_lines_changed = "ftp.lines.changed",

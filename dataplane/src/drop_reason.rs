@@ -1,4 +1,4 @@
-//! Every reason for which a packet is dropped: the error type of all that can fail per packet.
+//! Every reason to drop a packet: the error type of all code that can fail per packet.
 //!
 //! This list generates the enum, the counters, the metrics' help texts, the ICMP errors and the table in `docs/drops.md`.
 
@@ -44,7 +44,7 @@ macro_rules! drop_reasons {
                 match self { $(Self::$name => stringify!($name),)+ }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, in a sentence.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc,)+).trim_ascii(),)+ }
             }
@@ -81,20 +81,21 @@ drop_reasons! {
     TransportTruncated => silent,
     /// A GSO packet that does not match its description: another protocol, a fragment, or segments without data.
     BadGso => silent,
-    /// The buffer has no room in front for the headers to be added.
+    /// The buffer has no headroom for the headers that are added.
     NoHeadroom => silent,
 
     // Classification and source checks.
     /// No mechanism handles the destination.
     NoMechanism => icmpv4(3, 0) icmpv6(1, 0),
     /// The source is not a unicast address: unspecified, loopback, multicast, broadcast, class E (RFC 1812 §5.3.7, RFC 4291 §2.5);
-    /// or one that hosts inside have, in a packet from outside to the pool of a realm.
+    /// or, in a packet from outside to the pool of a realm, an address of the realm's `inside`.
     MartianSource => silent,
     /// The destination is multicast, loopback or unspecified (RFC 7915 §1.2).
     MartianDestination => silent,
     /// A packet to the gateway's own address that is not an echo request: it has no open port.
     ToGateway => icmpv4(3, 3) icmpv6(1, 4),
-    /// A packet to the gateway's own address of a protocol that it does not have (RFC 1122 §3.2.2.1; RFC 8200 §4, the error points at the Next Header).
+    /// A packet to the gateway's own address with a protocol that it does not support (RFC 1122 §3.2.2.1; RFC 8200 §4, the error points at the Next
+    /// Header).
     ProtocolUnknown => icmpv4(3, 2) icmpv6(4, 1),
     /// The hop limit or TTL expired here (RFC 1812 §5.3.1, RFC 8200 §3).
     HopLimitExceeded => icmpv4(11, 0) icmpv6(3, 0),
@@ -128,7 +129,8 @@ drop_reasons! {
     NonGlobalWithWellKnownPrefix => icmpv4(3, 13) icmpv6(1, 1),
     /// A link-local IPv4 address with NAT64: routers do not forward it (RFC 3927 §2.7).
     LinkLocalIpv4 => silent,
-    /// A new session, or a fragment, of a host that is not in `nat64.inside`; a packet from the device of a realm with a source that is not inside there.
+    /// A new session, or a fragment, of a host that is not in `nat64.inside`; a packet from the device of a realm with a source that is not in the
+    /// realm's `inside`.
     SourceNotInside => silent,
     /// A new session from IPv6 to an IPv4 address of this host that is not in `nat64.allow_own`.
     DestinationIsHost => icmpv6(1, 1),
@@ -194,22 +196,23 @@ drop_reasons! {
     NoRemote => icmpv4(3, 1) icmpv6(1, 3),
     /// The IPv4 destination is not leased to any host (RFC 7040 §6).
     NoLease => icmpv4(3, 1),
-    /// As many packets as may wait for this host's lease in a second; it is being asked for, or no server answers.
+    /// Too many packets wait for this host's lease: it is being requested, or no server answers.
     LeaseWaitingFull => silent,
     /// The inner source is not leased to the host that sent the tunnel packet (RFC 7040 §6), or a packet into a tunnel does not have the leased
     /// address as its source.
     SourceNotLeased => silent,
-    /// The Teredo peer did not answer to bubbles in the last five minutes (RFC 4380 §5.2.6), or its address contains an IPv4 address to which nothing may
-    /// be sent (§5.2.4).
+    /// The Teredo peer did not answer bubbles in the last five minutes (RFC 4380 §5.2.6), or its address contains an IPv4 address to which no packets
+    /// may be sent (§5.2.4).
     TeredoUnreachable => icmpv6(1, 3),
-    /// Too many packets wait for answers of Teredo peers, all together, for this peer, or of this sender.
+    /// Too many packets wait for answers of Teredo peers: in total, for this peer, or from this sender.
     TeredoWaitingFull => silent,
-    /// The table of Teredo peers is full of those that packets pass to and from, or this sender or this IPv4 address has its share of it.
+    /// The table of Teredo peers is full of active peers, or this sender or this IPv4 address has its share of it.
     TeredoPeersFull => icmpv6(1, 3),
-    /// A Teredo datagram from an endpoint that is not proven to be the sender's, or from a client that no packet went to (RFC 4380 §5.2.3, §5.4.2).
+    /// A Teredo datagram from an endpoint that is not proven to be the sender's, or from a client to which no packet was sent (RFC 4380 §5.2.3,
+    /// §5.4.2).
     TeredoNotTrusted => silent,
-    /// A Teredo datagram with something in front of the packet that only a server or a client of another server sends, or something that is
-    /// not for this node.
+    /// A Teredo datagram with a header in front of the packet that only a server or a client of another server sends, or that is not for
+    /// this node.
     TeredoUnexpected => silent,
     /// The packet would fit the tunnel only in fragments, which the configuration forbids. A smaller MTU would not help the sender (RFC 8200 §5), or
     /// the sender did not set DF.
@@ -226,8 +229,8 @@ drop_reasons! {
     ErrorNotRelayable => silent,
 
     // NATs (RFC 6146, RFC 4787, RFC 6888). RFC 6888 REQ-11 B: where no mapping can be created, the answer is code 1, Host Unreachable.
-    /// A protocol that is not translated: with NAT64, any but TCP, UDP and ICMP (RFC 6146 §3.4); with NAT44, any but these, GRE, ESP, IPv4 and IPv6 in
-    /// IPv4. Also one of the latter between inside hosts.
+    /// A protocol that is not translated: with NAT64, all except TCP, UDP and ICMP (RFC 6146 §3.4); with NAT44, all except these, GRE, ESP, IPv4 and
+    /// IPv6 in IPv4. Also the last four between inside hosts.
     ProtocolUnsupported => icmpv4(3, 2) icmpv6(1, 4),
     /// An IPv6 source under the prefix of one of the gateway's NAT64s: a hairpinning loop (RFC 6146 §3.5).
     SourceInTranslationPrefix => silent,
@@ -236,30 +239,31 @@ drop_reasons! {
     /// No binding for this outside address and port, and none may be created from outside (RFC 6146 §3.5.1); with NAT46, the address represents no
     /// server for this client, or the client is not known to have queried for this server.
     NoBinding => icmpv4(3, 1) icmpv6(1, 0),
-    /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering). Always so for protocols without ports.
+    /// No session admits this remote address (RFC 6146 §3.5.1, address-dependent filtering). Protocols without ports always have this
+    /// filtering.
     Filtered => icmpv4(3, 13) icmpv6(1, 1),
     /// A TCP packet without session that is not a SYN (RFC 6146 §3.5.2.2).
     NoSession => silent,
     /// An inbound SYN without binding: it was stored in case of a simultaneous open and not answered in time (RFC 6146 §3.5.2.2).
     InboundSyn => icmpv4(3, 3),
-    /// An inbound SYN without binding that could not be stored: there are too many, or too many sessions. An answer before 6 seconds are over would
-    /// end a simultaneous open, so no answer is sent (RFC 5382 REQ-4 a).
+    /// An inbound SYN without binding that could not be stored: there are too many, or too many sessions. An answer within 6 seconds would end a
+    /// simultaneous open, so no answer is sent (RFC 5382 REQ-4 a).
     StoredSynsFull => silent,
     /// A packet from outside on a connection whose SYN is stored and waits for a SYN from inside (RFC 6146 §3.5.2.2, V4 INIT).
     SynAwaitsInside => silent,
     /// The pool has no free port for a new binding (RFC 6146 §3.5.1.1, RFC 6888 REQ-11).
     PortPoolEmpty => icmpv4(3, 1) icmpv6(1, 3),
-    /// A protocol without ports: other inside hosts have sessions with this remote host that show every outside address which this host could get.
+    /// A protocol without ports: other inside hosts have sessions with this remote host at every outside address that this host could get.
     RemoteInUse => icmpv4(3, 1) icmpv6(1, 3),
     /// The sender's subscriber (an IPv6 prefix or an IPv4 address) has reached one of its limits: bindings, sessions, new ones a second, or dynamic
     /// pool addresses (RFC 6888 REQ-4, REQ-5, REQ-11).
     SubscriberLimit => icmpv4(3, 1) icmpv6(1, 3),
-    /// The sender's subscriber has several times more sessions than are left, or ports than are left at its outside address: these are for
-    /// others (RFC 6888 REQ-4).
+    /// The sender's subscriber has several times more sessions than are free, or more ports than are free at its outside address: the rest
+    /// is reserved for others (RFC 6888 REQ-4).
     SubscriberShare => icmpv4(3, 1) icmpv6(1, 3),
     /// The table of bindings is full. Live bindings are never evicted.
     BindingTableFull => icmpv4(3, 1) icmpv6(1, 3),
-    /// The AFTR's table of softwires is full: a B4 that has none gets none (RFC 6333 §11).
+    /// The AFTR's table of softwires is full: the B4 of a new softwire is refused (RFC 6333 §11).
     SoftwireTableFull => icmpv4(3, 1),
     /// The table of sessions is full. Live sessions are never evicted.
     SessionTableFull => icmpv4(3, 1) icmpv6(1, 3),
@@ -277,12 +281,16 @@ drop_reasons! {
     BadFragment => silent,
     /// The memory for fragments is exhausted.
     FragmentMemory => silent,
-    /// A source, a subscriber, or a destination that packets come to from outside, has its share of the memory for fragments.
+    /// A source, a subscriber, or a destination of packets from outside has its share of the memory for fragments.
     FragmentShare => silent,
     /// Reassembly timed out (RFC 6146 §4, FRAGMENT_MIN).
     FragmentTimeout => icmpv4(11, 1) icmpv6(3, 1),
     /// The outbox has no room for more frames.
     OutboxFull => silent,
+
+    /// More packets arrive than the gateway can process, and this sender sends more than its fair share. More workers, the fast path or a faster
+    /// CPU help.
+    Overload => silent,
 }
 
 impl DropReason {

@@ -1,11 +1,12 @@
-//! Which mechanism a flow or a session belongs to, in words that outlive the configuration's order and the process.
+//! The identity of the mechanism that a flow or a session belongs to. It does not depend on the order of the configuration, and outlives
+//! the process.
 
 use crate::kind::Kind;
 use core::fmt;
 use sixway_wire::Prefix6;
 
-/// Names a mechanism of a gateway by what it is and by what tells it from others of its kind, never by its place in the configuration.
-/// A mechanism with another identity is another mechanism: its flows and sessions are not this one's.
+/// Identifies a mechanism of a gateway by its kind and by what distinguishes it from others of its kind, never by its position in the
+/// configuration. A mechanism with another identity is another mechanism: its flows and sessions are not this one's.
 ///
 /// It lies in pinned maps and in files that one process leaves to another, of whatever version: how it is computed never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +30,7 @@ impl Identity {
         Self::not_zero(fnv1a(FNV_BASIS, &[Kind::DsLite.number()]))
     }
 
-    /// The NAT44 of the realm of this name. Its hosts are not those of another realm, whatever their addresses and whoever has its pool.
+    /// The NAT44 of the realm of this name. Its hosts are different from those of another realm, whatever their addresses and pools.
     pub fn of_realm(name: &str) -> Self {
         let hash = fnv1a(FNV_BASIS, &[Kind::Nat44.number()]);
         Self::not_zero(fnv1a(hash, name.as_bytes()))

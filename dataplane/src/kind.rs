@@ -35,7 +35,7 @@ macro_rules! kinds {
                 match self { $(Self::$kind => $section,)+ }
             }
 
-            /// What people call it.
+            /// Its display name.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$kind => $title,)+ }
             }

@@ -12,6 +12,7 @@ pub mod direction;
 pub mod drop_reason;
 pub mod effects;
 pub mod engine;
+pub mod fair_share;
 pub mod fragment;
 pub mod frame;
 pub mod identity;

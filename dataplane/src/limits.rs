@@ -1,4 +1,4 @@
-//! What bounds a packet that leaves: the MTU of the link on either side.
+//! Size limits of sent packets: the MTU of the link on either side.
 
 /// MTUs of the next link on either side, in octets of IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

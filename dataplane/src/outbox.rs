@@ -1,4 +1,4 @@
-//! The packets that leave the engine in addition to the frames that came in.
+//! The packets that the engine sends in addition to the received frames.
 
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Ingress};

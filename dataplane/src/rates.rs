@@ -1,5 +1,5 @@
-//! Rates of many: of addresses, of senders. A bucket belongs to all with one hash: none has more tokens because others were forgotten, and a flood of
-//! forged sources takes the tokens of those alone whose buckets it meets.
+//! Rates of many addresses or senders. All with the same hash share a bucket, so no bucket is ever replaced. A flood of forged sources uses
+//! up only the tokens of senders whose buckets it hits.
 
 use crate::instant::Instant;
 use alloc::vec;

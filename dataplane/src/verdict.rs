@@ -226,7 +226,7 @@ impl Decision {
     }
 }
 
-/// What became of a frame. Every received frame has exactly one at the end, so that frames are conserved
+/// The outcome of a frame. Every received frame has exactly one at the end, so that frames are conserved
 /// ([`crate::counters::CONSERVATION`]). Fragments share the verdict of their packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

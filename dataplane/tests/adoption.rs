@@ -1,4 +1,4 @@
-//! A new process goes on where another one stopped: what the fast path carries, what was handed over, and which ports are not given.
+//! A new process continues the work of another one: what the fast path carries, what was handed over, and which ports are not given.
 
 use crate::support;
 use crate::support::fast_path::{Fate, MemoryFastPath};
@@ -364,7 +364,7 @@ fn who_adopts_a_flow_knows_of_the_packets_that_the_engine_had() {
     }
     gateway.now = gateway.now + SECOND;
     gateway.engine.settle(gateway.now);
-    // The programs are at rest.
+    // The programs are idle.
     gateway.now = gateway.now + 200 * SECOND;
     gateway.receives(v6(HOST, SERVER6).udp(1_000, 53, &[9; 8]));
     assert!(export(&mut gateway).is_empty());

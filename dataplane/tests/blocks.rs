@@ -313,7 +313,7 @@ fn a_block_with_a_static_binding_of_another_worker_stays_where_it_is() {
     assert_eq!(gateway.fills(host), 64, "the other block is not given");
 }
 
-/// Another process goes on with the sessions of one; how many of them.
+/// Another process continues the sessions of one; how many of them.
 fn carried_on(old: &mut Workers, new: &mut Workers) -> (usize, usize) {
     let mut saved = Vec::new();
     for engine in &mut old.engines {

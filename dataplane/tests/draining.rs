@@ -1,4 +1,4 @@
-//! Addresses of a pool that are being drained: who has bindings there keeps them, and who has none gets another address.
+//! Addresses of a pool that are being drained: subscribers with bindings there keep them, and others get another address.
 
 use crate::support;
 use crate::support::{Gateway, v4};

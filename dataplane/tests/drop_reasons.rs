@@ -565,6 +565,18 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
             gateway.engine.process(std::slice::from_mut(&mut frame), gateway.now, &mut Outbox::new(8));
             (gateway, four)
         }
+        DropReason::Overload => {
+            let mut gateway = stateful_with(|_, engine| engine.fair_shares = Some(64));
+            // The queue is never empty.
+            for _ in 0..100 {
+                gateway.now = gateway.now + Duration::from_millis(10);
+                gateway.receives(v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
+                if gateway.engine.counters().dropped_total() > 0 {
+                    break;
+                }
+            }
+            (gateway, six)
+        }
         DropReason::OutboxFull => {
             let mut gateway = stateless();
             let large = v4(PEER4, HOST4).may_fragment().udp(1, 2, &[0; 1_400]);

@@ -158,7 +158,7 @@ fn sessions_without_ports_are_told_of_with_what_they_have_in_place_of_ports() {
     gateway.receives(v4(HOST4, SERVER).protocol(41, &[0x60; 40], None));
     gateway.receives(esp(2));
     assert_eq!(notes.since(start), [said(0, "+portless 50 10.0.0.1 as 192.0.2.1 to 203.0.113.2, Some(2)")]);
-    // The first one is over, and makes room.
+    // The first one has ended, and makes room.
     gateway.now = gateway.now + 295 * SECOND;
     gateway.receives(v4(HOST4, SERVER).protocol(41, &[0x60; 40], None));
     assert_eq!(

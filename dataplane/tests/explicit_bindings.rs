@@ -1,4 +1,4 @@
-//! Bindings that inside hosts ask for (RFC 6887): kept without sessions, given back to what packets made, and filtered.
+//! Bindings that inside hosts request (RFC 6887): kept without sessions, given back to what packets made, and filtered.
 
 use crate::support;
 use crate::support::{Gateway, v4, v6};
@@ -98,7 +98,7 @@ fn a_binding_ends_with_its_release_or_with_the_sessions_that_keep_it() {
     assert_eq!(release(&mut gateway, NatProtocol::Udp, HOST, 53), Some(0));
     assert_eq!((rows(&mut gateway).len(), release(&mut gateway, NatProtocol::Udp, HOST, 53)), (0, None));
 
-    // What packets made keeps its outside endpoint, and goes on as it was.
+    // A binding made by packets keeps its outside endpoint, and does not change.
     gateway.receives(v4(HOST, SERVER).udp(5_000, 53, b""));
     gateway.sent();
     let before = rows(&mut gateway)[0].outside.0;
@@ -226,7 +226,7 @@ fn a_binding_that_the_operator_ends_is_gone_with_its_filters() {
     assert!(gateway.passes(v4("198.51.100.8", POOL).udp(7, other, b"hello")));
 }
 
-/// RFC 6888 REQ-4: who asks for certain ports has no larger share of them than who takes any.
+/// RFC 6888 REQ-4: a client that requests certain ports has no larger share of them than one that takes any.
 #[test]
 fn who_wants_certain_ports_leaves_some_for_others() {
     let mut gateway = gateway(|nat44| nat44.pool.ports = vec![2_000..=2_999]);

@@ -1,4 +1,4 @@
-//! Sessions and the fast path: who is given to it and when it begins, what it says of them, and how they come back.
+//! Sessions and the fast path: which are offloaded and when, what it reports of them, and how they are withdrawn.
 
 use crate::support;
 use crate::support::fast_path::{Fate, MemoryFastPath, Word};
@@ -366,7 +366,7 @@ fn a_silent_connection_leaves_the_fast_path_and_is_probed_and_one_in_use_does_no
     pair.gateway.waits(hours);
     assert_eq!((pair.row(1_000).state, pair.path.len()), ("trans", 0));
     assert_eq!(pair.gateway.engine.counters().tcp_probes_made, 1);
-    // Who lives answers, by way of the engine.
+    // A host that still exists answers, through the engine.
     let packet = pair.tcp_out(ACK);
     assert_eq!(pair.comes(&packet), Fate::Passed);
     assert_eq!(pair.row(1_000).state, "established");
@@ -635,7 +635,7 @@ fn what_the_engine_carries_of_a_flow_keeps_its_entry_from_being_taken_for_idle()
     let mut pair = pair();
     pair.carried_udp(1_000);
     assert_eq!(pair.path.only().1.touched, None);
-    // The programs are at rest.
+    // The programs are idle.
     for _ in 0..4 {
         pair.gateway.waits(100 * SECOND);
         let packet = pair.udp_out(1_000);

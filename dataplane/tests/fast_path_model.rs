@@ -392,7 +392,7 @@ impl World {
         }
     }
 
-    /// Rows tell of every packet, whichever path carried it; SYNs and the like are not numbered here.
+    /// Rows count every packet, on either path; SYNs and the like are not numbered here.
     fn check_counts(&self, rows: &[SessionRow]) {
         let is_counted = |row: &&SessionRow| ![53, BUSY_PORT].contains(&row.inside.unwrap().0.port);
         for row in rows.iter().filter(|row| row.state == "open").filter(is_counted) {

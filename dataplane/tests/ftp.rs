@@ -118,7 +118,7 @@ impl Control {
         packet.tcp_with(self.port, 21, flags, options, text)
     }
 
-    /// What the server hears of what the client says.
+    /// What the server receives of what the client sends.
     #[track_caller]
     fn client_says(&mut self, flags: u8, sequence: u32, acknowledgment: u32, text: &[u8]) -> Heard {
         self.client_says_with(flags, (sequence, acknowledgment), &[], text)
@@ -131,7 +131,7 @@ impl Control {
         heard(&self.gateway.sent())
     }
 
-    /// What the client hears of what the server says.
+    /// What the client receives of what the server sends.
     #[track_caller]
     fn server_says(&mut self, flags: u8, sequence: u32, acknowledgment: u32, text: &[u8]) -> Heard {
         self.server_says_with(flags, (sequence, acknowledgment), &[], text)
@@ -167,7 +167,7 @@ fn port_names_the_pool_and_what_follows_moves_with_it() {
     assert_eq!((changed.sequence, changed.acknowledgment), (1_001, 5_001));
     let growth = changed.text.len() as u32 - line.len() as u32;
     let end = 1_001 + line.len() as u32;
-    // The server acknowledges the new line, and the client hears of its own.
+    // The server acknowledges the new line, and the client gets an acknowledgment of its own.
     assert_eq!(control.server_says(PUSH, 5_001, end + growth, b"200 ok\r\n").acknowledgment, end);
     let next = control.client_says(PUSH, end, 5_009, b"LIST\r\n");
     assert_eq!((next.sequence, next.text.as_str()), (end + growth, "LIST\r\n"));

@@ -219,7 +219,7 @@ fn neighbours_that_ask_whether_we_live_are_answered_by_control() {
     let mut gateway = host();
     gateway.receives(in_ipv4(NEIGHBOUR, HOST, v6(NEIGHBOUR6, HOST6).hops(255).echo(7, 1, b"ping")));
     gateway.sends(v6(NEIGHBOUR6, HOST6).hops(255).echo(7, 1, b"ping"));
-    // And link-local packets that are not neighbour discovery go nowhere.
+    // And link-local packets that are not neighbour discovery are dropped.
     let ping = v6("fe80::5efe:10.1.2.4", "fe80::5efe:10.1.2.3").echo(7, 1, b"ping");
     host().refuses(in_ipv4(NEIGHBOUR, HOST, ping), DropReason::MartianSource);
 }

@@ -540,7 +540,7 @@ fn between_inside_hosts_and_to_exceptions_nothing_is_translated() {
         gateway.receives(v4(HOST, destination).udp(4_001, 80, b""));
         assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism), "{destination}");
     }
-    // From who is not inside nothing goes out either.
+    // Packets of hosts that are not inside do not leave either.
     gateway.receives(v4("172.30.0.1", SERVER).udp(4_001, 80, b""));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::NoMechanism));
 }

@@ -151,7 +151,7 @@ trait Silently {
 }
 
 impl Silently for Gateway {
-    /// Nobody has sent there: the remote host hears that, and no state is made.
+    /// Nobody has sent there: the remote host gets an error, and no state is made.
     #[track_caller]
     fn refuses_silently(&mut self, packet: Build) {
         self.receives(packet);
@@ -479,7 +479,7 @@ fn a_session_ends_when_nothing_came_for_its_lifetime_and_not_before() {
     assert_eq!(refused(&mut gateway, sit(OTHER, SERVER)), REFUSED);
     assert_eq!(rows(&mut gateway).len(), 1);
     gateway.now = gateway.now + Duration::from_secs(1);
-    // No tick was in time: it is over all the same.
+    // No tick was in time: it has expired all the same.
     assert!(rows(&mut gateway).is_empty());
     assert_eq!(refused(&mut gateway, sit(SERVER, DOOR)), FILTERED);
     assert_eq!(outside(&mut gateway, sit(OTHER, SERVER)), DOOR);
@@ -533,7 +533,7 @@ fn a_full_table_refuses_what_is_new_and_keeps_what_is_there() {
     gateway.receives(sit(SERVER, &first));
     gateway.sends(sit(SERVER, HOST).hops(63));
     gateway.now = gateway.now + PORTLESS_DEFAULT;
-    // What is over makes room for a new one without a tick.
+    // An expired one makes room for a new one without a tick.
     outside(&mut gateway, sit(OTHER, ROUTER));
     assert_eq!(rows(&mut gateway).len(), 1);
 }

@@ -212,7 +212,7 @@ fn errors_about_a_clients_packets_reach_it_with_what_it_sent() {
     let quoted = v4(CLIENT, &address).hops(1).udp(4_000, 33_434, b"probe");
     gateway.receives(v4(CLIENT, &address).hops(2).udp(4_000, 33_434, b"probe"));
     let _ = gateway.sent();
-    // A router on the way has no IPv4 address: the gateway's stands for it.
+    // A router on the path has no IPv4 address: the gateway's represents it.
     gateway.receives(v6("2001:db8:ffff::1", IMAGE).icmp(icmp6(3, 0, [0; 4], &sent)));
     let error = gateway.sent();
     assert_eq!((&error[12..16], error[20], &error[16..20]), (&[192, 0, 2, 254][..], 11, &[10, 0, 0, 5][..]));

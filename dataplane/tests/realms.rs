@@ -354,7 +354,7 @@ fn fragments_of_two_realms_are_not_joined() {
         let octets: usize = sent.iter().map(|(_, packet)| packet.len() - 20).sum();
         assert_eq!(octets, 1_008);
         assert!(sent.iter().all(|(_, packet)| packet[40..].iter().all(|octet| *octet == 2)));
-        // The time of the others is over: their host hears of it.
+        // The others have expired: their host gets an error.
         gateway.now = gateway.now + Duration::from_secs(60);
         gateway.tick();
         let (device, error) = gateway.sent();

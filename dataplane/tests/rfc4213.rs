@@ -129,7 +129,7 @@ fn a_dynamic_mtu_starts_as_the_link_and_follows_the_path() {
     carries(&mut gateway, 1_480, true);
     gateway.counted_before();
     gateway.receives(too_big(1_400, outbound(1_480)));
-    // RFC 4213 §3.4: the sender of the packet hears of it immediately.
+    // RFC 4213 §3.4: the sender of the packet gets an error immediately.
     gateway.sends(packet_too_big(1_380, &outbound(1_480), 528));
     assert_eq!(gateway.last, Verdict::Answered);
     gateway.counted([("tunnels.path_mtus.learned", 1), ("tunnels.errors_relayed", 1), ("answered", 1)]);

@@ -124,7 +124,7 @@ fn inner_addresses_that_no_packet_may_bear_are_refused() {
     gateway.refuses(question(CLIENT, "fec0::1"), DropReason::MartianDestination);
 }
 
-/// RFC 3964 §4.1.1: on the tunnel's link no one is believed about neighbours.
+/// RFC 3964 §4.1.1: neighbour discovery is not accepted from the tunnel's link.
 #[test]
 fn neighbour_discovery_is_not_spoken_over_6to4() {
     let advertisement = support::icmp6(134, 0, [64, 0, 7, 8], &[0; 8]);

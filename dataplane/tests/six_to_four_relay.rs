@@ -123,7 +123,7 @@ fn nothing_is_sent_to_the_broadcast_address_of_an_attached_network() {
     gateway.refuses(echo, DropReason::EmbeddedNotUnicast);
 }
 
-/// RFC 6324 §2: an ISATAP router with prefix 2001:db8:1:2::/64 at 198.51.100.1, and this relay. §3.3 ends the circle.
+/// RFC 6324 §2: an ISATAP router with prefix 2001:db8:1:2::/64 at 198.51.100.1, and this relay. §3.3 ends the loop.
 #[test]
 fn a_circle_with_an_isatap_router_is_cut_at_the_relay() {
     let mut gateway = relay();

@@ -159,7 +159,7 @@ fn nobody_is_told_to_send_packets_as_large_as_the_one_that_was_too_big() {
         engine.limits.mtu4 = 1_200;
         engine.tunnels.push(TunnelConfig::Configured(config));
     });
-    // More than the link takes, and less than any IPv6 host can be told to.
+    // More than the link takes, but no IPv6 host can be told to send less.
     gateway.receives(v6(HOST, PEER).udp(1, 2, &[0; 1_232]));
     assert_eq!(gateway.last, Verdict::Dropped(DropReason::OuterTooBig));
     let sent = gateway.sent();

@@ -1,4 +1,4 @@
-//! Two workers: whichever of them a packet reaches, it ends at the one that owns its state, and both account for it.
+//! Two workers: a packet is processed by the one that owns its state, whichever receives it, and both count it.
 
 use crate::support;
 use crate::support::{Build, checksum_is_right, hex, icmp4, icmp6, v4, v6};

@@ -1,4 +1,4 @@
-//! Queries in flight to upstreams: a socket for each one over UDP, a channel for each one over TCP, TLS or HTTPS.
+//! Queries in progress to upstreams: a socket for each query over UDP, a channel for each one over TCP, TLS or HTTPS.
 
 use super::post::{Post, ReplyTo, UpstreamQuery};
 use super::watch::{Ready, Watch};
@@ -9,12 +9,12 @@ use std::io;
 use std::net::SocketAddr;
 use tokio::sync::{mpsc, oneshot};
 
-/// What became of a question that was to be sent.
+/// The outcome of a question that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
     /// It is on its way.
     Yes,
-    /// It was not put for want of a descriptor or of room: no fault of the upstream, and asked again soon.
+    /// It was not put for lack of a descriptor or of room: no fault of the upstream, and asked again soon.
     Lost,
     /// It cannot go there.
     Failed(Failure),
@@ -47,7 +47,7 @@ impl Exchanges {
         Self { peers, streams, under_way, sockets, free }
     }
 
-    /// Upstreams are there from now on, and what is to go by streams goes to `streams`.
+    /// Sets the upstreams; queries over streams are passed to `streams`.
     pub(super) fn set_peers(&mut self, peers: Vec<SocketAddr>, streams: mpsc::Sender<UpstreamQuery>) {
         (self.peers, self.streams) = (peers, Some(streams));
     }
@@ -99,7 +99,7 @@ impl Exchanges {
         }
     }
 
-    /// Reads from the socket at a place. `None`: nothing waits, or the other end is not there.
+    /// Reads from the socket at a place. `None`: nothing waits, or the other end does not exist.
     pub(super) fn receive<'room>(
         &self,
         place: u32,
@@ -113,7 +113,7 @@ impl Exchanges {
         }
     }
 
-    /// An exchange is over: its socket is closed, or the stream told that nothing waits.
+    /// An exchange has ended: its socket is closed, or the stream is informed that nothing waits.
     pub(super) fn end(&mut self, exchange: Exchange) {
         if let Some(Under::Datagram(place)) = self.under_way.remove(&exchange) {
             self.sockets[place as usize] = None;
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Where no one listens: a process that another test has just forked has a closed socket open until it becomes another program.
+    /// A port without a listener: a process that another test has just forked keeps a closed socket open until it executes another program.
     fn nobody() -> SocketAddr {
         let gone = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let asking = UdpSocket::bind("127.0.0.1:0").unwrap();

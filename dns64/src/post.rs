@@ -1,7 +1,8 @@
 //! Messages to a DNS thread: queries and replies over TCP, TLS and HTTPS, and operators' commands.
 //!
-//! Clients' queries have a ring, whose places are shared among them. All else has a queue: commands, which are few, and replies, of which each exchange
-//! has one, and exchanges are bounded. Each message of one is followed by one of the other, so that neither waits for the other's end.
+//! Clients' queries use a ring with shared places. All other messages use a queue: commands are few, and there is one reply for each
+//! exchange, of which the number is bounded. Each message of one is followed by one of the other, so that neither waits for the other's
+//! end.
 
 use super::report::Report;
 use crate::seed::unpredictable;
@@ -79,7 +80,7 @@ pub struct Reconfiguration {
     pub settings: Settings,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called.
+    /// Their names.
     pub names: Vec<String>,
     /// For each of them, its place in the previous settings; `None`: it is new.
     pub kept: Vec<Option<usize>>,
@@ -94,7 +95,7 @@ pub struct Reconfiguration {
 pub enum ThreadMessage {
     /// A client's query.
     Query(StreamQuery),
-    /// What came of an exchange with an upstream.
+    /// The outcome of an exchange with an upstream.
     Reply(Exchange, Result<Vec<u8>, Failure>),
     /// Counters and what is shown.
     Report(oneshot::Sender<Report>),
@@ -110,7 +111,7 @@ pub enum ThreadMessage {
     Reconfigure(Box<Reconfiguration>),
     /// A further listening socket.
     Listen(UdpServer),
-    /// Stop, and say what the next process may go on with. Queries that wait are answered first, if that is soon.
+    /// Stop, and return the state for the next process. Waiting queries are answered first, if that is soon.
     Leave(SyncSender<Vec<u8>>),
     /// Stop.
     Stop,
@@ -205,7 +206,7 @@ impl Post {
 }
 
 impl Mailbox {
-    /// What wakes this thread.
+    /// The wake-up of this thread.
     pub fn wake(&self) -> &Wake {
         &self.wake
     }
@@ -221,7 +222,7 @@ impl Mailbox {
             match ring.try_recv() {
                 Ok(message) => return Some(message),
                 Err(TryRecvError::Empty) => {}
-                // All senders are gone: no one can stop it otherwise.
+                // All senders were dropped: nothing else can stop it.
                 Err(TryRecvError::Disconnected) => return Some(ThreadMessage::Stop),
             }
         }
@@ -250,7 +251,7 @@ impl Posts {
     }
 
     /// Puts a client's query and waits for the answer; neither has a stream's length field. One client's queries all go to one thread, since rates
-    /// are counted there. To be dropped when the client is gone.
+    /// are counted there. To be dropped when the client has closed its connection.
     ///
     /// # Errors
     /// There will be no answer.
@@ -312,7 +313,7 @@ impl Posts {
 pub struct UpstreamQuery {
     /// The upstream's place in the configuration.
     pub upstream: usize,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
     /// The query, whole, without a length field. Its ID is the resolver's, and the reply must bear it.
     pub message: Vec<u8>,
@@ -328,7 +329,7 @@ pub struct ReplyTo {
     cancelled: Option<oneshot::Receiver<()>>,
 }
 
-/// Comes when nobody waits for a reply any more.
+/// Completes when no query waits for a reply any more.
 #[derive(Debug)]
 pub struct Cancelled(oneshot::Receiver<()>);
 
@@ -340,7 +341,7 @@ impl Future for Cancelled {
     }
 }
 
-/// Who waits for a reply.
+/// The receiver of a reply.
 #[derive(Debug)]
 enum Back {
     /// A thread of the DNS64.
@@ -382,7 +383,7 @@ impl ReplyTo {
         }
     }
 
-    /// Nobody waits: the reply goes nowhere.
+    /// Nobody waits: the reply is dropped.
     pub fn forget(mut self) {
         self.back = None;
     }
@@ -398,7 +399,7 @@ impl ReplyTo {
         self.cancelled = Some(cancelled.0);
     }
 
-    /// Whether the receiver is gone.
+    /// Whether the receiver was dropped.
     #[must_use]
     pub fn is_cancelled(&mut self) -> bool {
         self.cancelled

@@ -1,4 +1,4 @@
-//! The query log: one line per query, if configured, at most [`LINES`] in a second: nobody fills the disk by asking.
+//! The query log: one line per query, if configured, at most [`LINES`] in a second, so that queries cannot fill the disk.
 
 use super::ticket::Ticket;
 use domain::base::{Message, Rtype, ToName};

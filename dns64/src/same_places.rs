@@ -1,4 +1,4 @@
-//! Which upstreams stay when the configuration is another one.
+//! Which upstreams are the same in another configuration.
 
 /// For each upstream, its place among the previous ones, each of which is one at most: `before` and `now` say what they are.
 pub fn same_places<T: PartialEq>(before: &[T], now: &[T]) -> Vec<Option<usize>> {

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A number that nobody outside can guess.
+/// An unpredictable number.
 pub(crate) fn unpredictable() -> u64 {
     RandomState::new().hash_one(())
 }

@@ -1,4 +1,4 @@
-//! The UDP sockets for clients: answers to a batch leave as a batch.
+//! The UDP sockets for clients: answers to a batch are sent as a batch.
 
 use super::watch::{Ready, Watch};
 use sixway_link::UdpServer;
@@ -31,7 +31,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// # Errors
-    /// What the kernel said: they cannot be watched.
+    /// The kernel's error: they cannot be watched.
     pub(super) fn new(sockets: Vec<UdpServer>, watch: &Watch) -> io::Result<Self> {
         let mut servers = Self { servers: Vec::new(), arrivals: Arrivals::new() };
         for socket in sockets {
@@ -43,7 +43,7 @@ impl Servers {
     /// Listens at one more.
     ///
     /// # Errors
-    /// What the kernel said: it cannot be watched.
+    /// The kernel's error: it cannot be watched.
     pub(super) fn add(&mut self, socket: UdpServer, watch: &Watch) -> io::Result<()> {
         watch.add(socket.poll_fd(), Ready::Server(self.servers.len() as u16))?;
         self.servers.push(Server { socket, departures: Departures::new() });
@@ -53,7 +53,7 @@ impl Servers {
     /// Receives a batch at a place and lets `answer` write the answer to each query; `false` from it: none leaves yet.
     ///
     /// # Errors
-    /// What the kernel said of receiving.
+    /// The kernel's error of receiving.
     pub(super) fn serve(
         &mut self,
         place: u16,
@@ -92,7 +92,7 @@ impl Servers {
     /// Stops reading queries: they wait in the sockets.
     pub(super) fn leave(&self, watch: &Watch) {
         for server in &self.servers {
-            // What cannot be left is heard of, and served.
+            // If this fails, its queries are still read and answered.
             let _ = watch.remove(server.socket.poll_fd());
         }
     }

@@ -37,7 +37,7 @@ pub struct ServiceSettings {
     pub listen: Vec<SocketAddr>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called.
+    /// Their names.
     pub names: Vec<String>,
     /// Whether each query is written to the log.
     pub query_log: bool,
@@ -342,7 +342,7 @@ fn spawn(number: usize, thread: Thread, said: UnboundedSender<String>) -> io::Re
 fn send(post: &Post, message: ThreadMessage) {
     let mut message = Some(message);
     while let Some(again) = message.take() {
-        // If it has ended, nobody needs it.
+        // If it has ended, it is not needed.
         if let Err(left) = post.try_send(again)
             && left.0 == Unanswered::Busy
         {

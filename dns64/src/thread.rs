@@ -30,7 +30,7 @@ const MESSAGES: usize = 64;
 const REPLIES: usize = 16;
 /// Answers of the previous process that are taken over in a turn.
 const ADOPTED: usize = 128;
-/// Octets of answers that a thread leaves to the next process: nobody is answered while they are written and read.
+/// Octets of answers that a thread hands over to the next process: no query is answered while they are written and read.
 const KEPT: usize = 64 << 20;
 /// How long queries that wait may be answered when the thread leaves: the next process is silent until then.
 const LINGER: Duration = Duration::from_millis(300);
@@ -50,7 +50,7 @@ pub struct ThreadParts {
     pub sockets: Vec<UdpServer>,
     /// Where upstreams are, in the order of the settings.
     pub upstreams: Vec<SocketAddr>,
-    /// What they are called in the log.
+    /// Their names in the log.
     pub names: Vec<String>,
     /// Where questions go that go by streams.
     pub streams: Option<mpsc::Sender<UpstreamQuery>>,
@@ -84,7 +84,7 @@ pub struct Thread {
     lost: u64,
     failing: bool,
     query_log: QueryLog,
-    /// What upstreams are called in the log.
+    /// The names of upstreams in the log.
     names: Vec<String>,
     /// What is to be taken over of the previous process.
     kept: Vec<KeptAnswers>,
@@ -196,7 +196,7 @@ impl Thread {
         if self.resolver.waiting() > 0 && now < *until {
             return false;
         }
-        // Who asked may have gone.
+        // The client may have ended.
         let _ = told.send(self.resolver.keep_answers(now, &self.names, KEPT));
         true
     }
@@ -253,7 +253,7 @@ impl Thread {
                 self.exchanges.end(exchange);
             }
             self.resolver.handle_reply(now, exchange, reply);
-            // What came of it may be that this exchange is over.
+            // This may end the exchange.
             self.end_exchanges();
         }
     }
@@ -294,7 +294,7 @@ impl Thread {
             Way::Datagram(place, path) => self.servers.answer(place, path, &mut self.answer),
             Way::Stream(place) => {
                 if let Some(client) = self.clients.leave(place) {
-                    // Who asked may have gone in between.
+                    // The client may have ended in between.
                     let _ = client.send(self.answer.clone());
                 }
             }

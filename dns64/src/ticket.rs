@@ -1,4 +1,4 @@
-//! Which client waits for an answer.
+//! The client that waits for an answer.
 
 use sixway_dataplane::Instant;
 use sixway_link::udp::Path;

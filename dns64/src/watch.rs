@@ -60,7 +60,7 @@ impl Watch {
     /// Hears of a descriptor until it is closed.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn add(&self, fd: impl AsFd, ready: Ready) -> io::Result<()> {
         Ok(self.epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, ready.word()))?)
     }
@@ -68,17 +68,17 @@ impl Watch {
     /// Stops watching a descriptor.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn remove(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// Waits until something is ready or the time is over.
+    /// Waits until something is ready or the time has passed.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// The kernel's error.
     pub(super) fn wait(&mut self, longest: Duration) -> io::Result<()> {
-        // Rounded up: an alarm that is looked at too early would be looked at again and again.
+        // Rounded up: an alarm that is examined too early would be examined again and again.
         let milliseconds = longest.as_nanos().div_ceil(1_000_000).min(u128::from(LONGEST)) as u16;
         self.heard = match self.epoll.wait(&mut self.events, EpollTimeout::from(milliseconds)) {
             Ok(heard) => heard,
@@ -93,7 +93,7 @@ impl Watch {
         self.heard
     }
 
-    /// One of them. What it names may be gone in the meantime, or be another's: who reads there finds nothing.
+    /// One of them. Its socket may be closed in the meantime, or be another one: a read then finds nothing.
     pub(super) fn ready(&self, place: usize) -> Ready {
         Ready::of(self.events[place].data())
     }

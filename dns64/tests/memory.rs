@@ -43,7 +43,7 @@ fn clients() -> usize {
     wanted.min((most as usize - 200) / 2)
 }
 
-/// Agrees on TLS, asks, hears the answer, and keeps the socket alone.
+/// Makes a TLS handshake, sends a query, receives the answer, and keeps only the socket.
 async fn ask(number: usize, server: SocketAddr, config: &Arc<ClientConfig>) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     let own = Ipv4Addr::from_bits(0x7f10_0001 + number as u32);

@@ -1,8 +1,8 @@
-//! What is believed in without proof.
+//! Trust anchors: keys that are trusted without proof.
 
 use crate::wire::Wire;
 
-/// A key that is believed in without proof (RFC 4033 §2).
+/// A key that is trusted without proof (RFC 4033 §2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// The zone.

@@ -1,7 +1,6 @@
-//! DNSSEC, without sockets or clocks: is an answer what its zone's owner signed, and which keys are believed in?
+//! DNSSEC, without sockets or clocks: is an answer what its zone's owner signed, and which keys are trusted?
 //!
-//! [`Validate`] is all that a resolver knows of a validator, and [`Validator`] is ours. [`trust_anchor`] keeps the keys at which validation begins up to
-//! date.
+//! [`Validate`] is the interface that a resolver uses, and [`Validator`] implements it. [`trust_anchor`] keeps the trust anchors up to date.
 //!
 //! ```
 //! use sixway_dnssec::{Anchor, AnchorKey, Moment, Reply, Security, Validate, Validator, Wire};

@@ -10,7 +10,7 @@ const RRSIG: u16 = 46;
 const INTERNET: u16 = 1;
 /// RRsets of one section.
 const RRSETS: usize = 64;
-/// Signatures of one RRset that are looked at.
+/// Signatures of one RRset that are examined.
 const SIGNATURES: usize = 8;
 
 /// A message, as RRsets with their signatures; names uncompressed, and all of it in canonical form (RFC 4034 §6).
@@ -115,7 +115,7 @@ impl ReplyBuilder {
 }
 
 impl Reply {
-    /// Reads a DNS message, header and question included. The additional section is not looked at.
+    /// Reads a DNS message, header and question included. The additional section is not examined.
     ///
     /// # Errors
     /// When it cannot be read, or exceeds the limits of a reply.
@@ -139,7 +139,7 @@ impl Reply {
         Some(reply)
     }
 
-    /// RFC 4034 §6.3: records in canonical order, without duplicates. Signatures of what is not there sign nothing.
+    /// RFC 4034 §6.3: records in canonical order, without duplicates. Signatures of absent records are ignored.
     fn settle(&mut self) {
         for section in [&mut self.answer, &mut self.authority] {
             section.retain(|set| !set.rdatas.is_empty());

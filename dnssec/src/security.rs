@@ -1,6 +1,6 @@
-//! What is known of an answer's authenticity.
+//! The known data about an answer's authenticity.
 
-/// What is known of an answer's authenticity (RFC 4035 §4.3).
+/// The known data about an answer's authenticity (RFC 4035 §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Security {
     /// Not validated.

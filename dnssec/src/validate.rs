@@ -1,4 +1,4 @@
-//! What a validator does, whoever wrote it.
+//! The interface of a validator.
 
 use crate::anchor::Anchor;
 use crate::lookup::Lookup;
@@ -10,7 +10,7 @@ use crate::wire::Wire;
 
 /// A validator of answers, as a state machine: it does no I/O, and time is an argument.
 ///
-/// How many validations there are at a time is its caller's to bound; what each of them may cost is bounded by the validator.
+/// The caller bounds the number of concurrent validations; the validator bounds the cost of each.
 pub trait Validate {
     /// Begins to validate what was said about a name, which is in wire form, in any case.
     ///
@@ -21,7 +21,7 @@ pub trait Validate {
     /// with [`handle_lookup`](Self::handle_lookup), immediately or later.
     fn poll_lookup(&mut self) -> Option<(Validation, Lookup)>;
 
-    /// What came of a lookup; `None`: nothing usable, within the time that there was.
+    /// The outcome of a lookup; `None`: nothing usable, within the time that there was.
     fn handle_lookup(&mut self, now: Moment, lookup: &Lookup, reply: Option<&Reply>);
 
     /// The next verdict. Each validation that is not abandoned has one.
@@ -30,7 +30,7 @@ pub trait Validate {
     /// No one waits for this validation any more: it has no verdict.
     fn abandon(&mut self, validation: Validation);
 
-    /// `anchors` are believed in from now on, and nothing is validated at and below the names in `insecure`, the negative trust anchors
+    /// `anchors` are trusted from now on, and nothing is validated at and below the names in `insecure`, the negative trust anchors
     /// (RFC 7646). Of anchors of both kinds the one nearest to a name decides. What was found with the old ones is forgotten.
     fn set_anchors(&mut self, anchors: Vec<Anchor>, insecure: Vec<Wire>);
 

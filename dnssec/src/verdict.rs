@@ -1,9 +1,9 @@
-//! What a validation comes to.
+//! The result of a validation.
 
 use crate::lookup::Lookup;
 use crate::security::Security;
 
-/// What a validation came to.
+/// The result of a validation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The answer's: that of its worst link.
@@ -13,8 +13,8 @@ pub struct Verdict {
     /// A secure answer's records, and its proofs, hold no longer than this, in seconds from now: the original TTLs of its signatures and their
     /// ends (RFC 4035 §5.3.3).
     pub ttl_bound: Option<u32>,
-    /// The records that were not believed, or were not to be had, if they are not the answer itself: asking for them elsewhere may help.
+    /// The records that were not valid, or not available, if they are not the answer itself: another upstream may have them.
     pub blamed: Option<Lookup>,
-    /// Signatures that were checked for it: they are what a validation costs.
+    /// Signatures that were checked for it: the cost of the validation.
     pub checks: u16,
 }

@@ -6,7 +6,7 @@
 //                │         │        │               │
 //                └─────────┴────────┴───────────────┴──────▶ passed to the kernel unchanged, and so to the engine
 //
-// It decides nothing: what it does not carry goes on untouched.
+// It decides nothing: packets that it does not forward are passed on unchanged.
 
 #include <linux/pkt_cls.h>
 
@@ -156,7 +156,7 @@ static __always_inline const struct control *control_of(void)
 }
 
 #ifdef HOOK_XDP
-/// Whether a frame is for this port, and no one else's: a promiscuous device sees others'.
+/// Whether a frame is for this port: a promiscuous device also receives frames for others.
 static __always_inline int is_for_us(const struct ethhdr *link, __u32 ingress)
 {
 	const volatile __u8 *mac = config.ports[ingress & (PORTS - 1)].mac;
@@ -261,7 +261,7 @@ static __always_inline int measure_gso(struct __sk_buff *skb, void *transport, v
 	return is_cut_behind_udp(skb, packet->protocol == IPPROTO_IPV6) ? 0 : PASS_PROTOCOL;
 }
 
-/// Octets that must lie in one piece: link header, outer header, and what is looked at behind.
+/// Octets that must lie in one piece: link header, outer header, and what is examined behind.
 #define LOOKED_AT (ETH_HLEN + IPV4_HEADER + IPV6_HEADER + 20)
 
 SEC("classifier")

@@ -40,7 +40,7 @@ static __always_inline __u64 hash_to_inside(const struct control *control, __be3
 	return stir(pair(control->keys[0], outside, remote) + pair(control->keys[1], ports, tail));
 }
 
-/// What a packet is looked up by. Ports: the inside's or outside's << 16 | the remote's, in network byte order.
+/// The lookup key of a packet. Ports: the inside's or outside's << 16 | the remote's, in network byte order.
 struct flow_key {
 	__u64 hash;
 	__u8 inside[16];

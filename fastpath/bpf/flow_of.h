@@ -113,7 +113,7 @@ static __always_inline struct flow *flow_of(const struct control *control, const
 }
 
 /// Where the flow's packets go: remembered in its entry, or asked now. Index of the next hop, or why the packet is passed on, negative. A hairpin's
-/// packets go to whom the other entry says, which may be another one tomorrow: nothing is remembered of it.
+/// packets go where the other entry says, which may change: nothing is cached.
 static __always_inline int hop_of(void *ctx, struct flow *flow, const struct packet *packet, const struct way *way,
 				  const struct act *act)
 {

@@ -55,7 +55,7 @@ static __always_inline __u32 absence_of(const struct control *control, __u32 now
 	return since > 0u - AHEAD ? 0 : since;
 }
 
-/// The generation, 34 bits, which do not come round within years; never zero. Those of an absent gateway and those of one that is there are different.
+/// The generation, 34 bits, which do not come round within years; never zero. Those without a running gateway and those with one are different.
 static __always_inline __u64 whole_generation_of(const struct control *control, __u32 now)
 {
 	if (absence_of(control, now) > AWAY_TICKS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 //
-// From octets to the few fields that decide. What is not plain is not looked into further: it is the engine's.
+// From octets to the few fields that decide. What is not plain is not examined further: it is the engine's.
 #pragma once
 
 #include <linux/if_ether.h>

@@ -68,7 +68,7 @@ struct tunnel {
 	__u8 prefix[16];
 	/// In `prefixes`: what is behind the other end, or on the ISATAP link.
 	struct span prefixes;
-	/// In `addresses`: from whom native sources are taken.
+	/// In `addresses`: relays from which native sources are accepted.
 	struct span relays;
 	/// In `networks`: where ISATAP hosts may be; none: anywhere.
 	struct span locators;

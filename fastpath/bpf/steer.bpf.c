@@ -2,7 +2,7 @@
 //
 // Steering: what comes to one of our own IPv4 addresses and is the engine's goes into the TUN device, before the local stack sees it:
 // tunnel packets (IPv6 in IPv4, protocol 41), and TCP and UDP for the ports that a translator shares with this host. Everything else
-// goes on untouched, to other programs and to the stack. While no process reads the device, redirected packets are dropped there.
+// is passed on unchanged, to other programs and to the stack. While no process reads the device, redirected packets are dropped there.
 //
 //     TCP, UDP          destination port is ours          taken
 //     ICMP error        quotes TCP or UDP from our ports  taken
@@ -15,7 +15,7 @@
 // inside hosts. At others it is forged, and the packet is the host's to refuse. Routers outside may have such addresses, too: an ICMP error
 // is forged if it quotes a packet to an inside host.
 //
-// On the loopback interface only ICMP is looked at: errors that this host's kernel makes about our packets, such as Fragmentation Needed
+// On the loopback interface only ICMP is examined: errors that this host's kernel makes about our packets, such as Fragmentation Needed
 // before a narrow link, are addressed to this host and never leave it.
 //
 // A tc ingress program. The packet arrives at the TUN device's reader as the bare IPv4 packet, fragments as they came.

@@ -10,7 +10,7 @@ use sixway_wire::{Endpoint4, Endpoint6};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-/// What became of the entries.
+/// The outcome of the entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
     /// Flows that stay, both halves.

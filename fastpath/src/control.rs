@@ -1,4 +1,4 @@
-//! What the gateway tells the programs while they run: one page that both see.
+//! Data from the gateway to the running programs: one shared page.
 
 use crate::layout::{self, AWAY_TICKS, LAYOUT_VERSION, MAGIC};
 use crate::memory::{Mapping, SharedControl};

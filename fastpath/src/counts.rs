@@ -9,7 +9,7 @@ use sixway_dataplane::mechanism::table::Kind;
 pub struct Cause {
     /// The name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 

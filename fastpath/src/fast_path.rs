@@ -22,7 +22,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// The programs, loaded, and the maps that they share with the gateway. Dropping it changes nothing: what is pinned goes on until
+/// The programs, loaded, and the maps that they share with the gateway. Dropping it changes nothing: pinned objects continue until
 /// [`FastPath::end`] or [`crate::remove_all`].
 #[derive(Debug)]
 pub struct FastPath {

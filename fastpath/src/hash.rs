@@ -1,4 +1,4 @@
-//! Where an entry lies: the hash of `bpf/flow.h`, under a secret of the table's.
+//! The place of an entry: the hash of `bpf/flow.h`, with a secret of the table.
 
 use crate::layout::{BUCKET, Flow, TO_OUTSIDE};
 

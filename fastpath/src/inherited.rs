@@ -1,4 +1,4 @@
-//! What a previous process left pinned: whether this one can use it, and opening it.
+//! Pinned objects of a previous process: whether this one can use them, and opening them.
 
 use crate::control::Control;
 use crate::error::FastPathError;

@@ -1,4 +1,4 @@
-//! What the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
+//! The data that the programs and the gateway share, octet by octet: `bpf/layout.h` and `bpf/rules.h` in Rust, under the same names.
 //!
 //! Addresses and ports are stored as in a header (network order, read as this machine reads memory); everything else is the
 //! machine's. `tests/layout.rs` compares every field with what clang makes of the headers.
@@ -394,7 +394,7 @@ plain! {
         pub prefix: [u8; 16],
         /// Span of [`Config::prefixes`]: what is behind the other end, or on the ISATAP link.
         pub prefixes: [u8; 2],
-        /// Span of [`Config::addresses`]: from whom native sources are taken.
+        /// Span of [`Config::addresses`]: relays from which native sources are accepted.
         pub relays: [u8; 2],
         /// Span of [`Config::networks`]: where ISATAP hosts may be; none: anywhere.
         pub locators: [u8; 2],

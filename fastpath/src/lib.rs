@@ -1,6 +1,6 @@
 //! eBPF programs in front of the engine. They repeat decisions and never make them: without them everything works the same, only slower.
 //!
-//! [`Steering`] takes tunnel packets for the host's own addresses, and what comes to ports of theirs that a translator shares, to the
+//! [`Steering`] takes tunnel packets for the host's own addresses, and packets to ports of theirs that a translator shares, to the
 //! gateway's TUN device: `bpf/steer.bpf.c`.
 //!
 //! [`FastPath`] repeats in the kernel what the engine has decided: `bpf/fastpath.bpf.c`, in the driver (XDP) and at tc ingress.

@@ -1,4 +1,4 @@
-//! Next hops that the programs have found in the kernel's tables: who they are, so that they are probed, and their end.
+//! Next hops that the programs have found in the kernel's tables: their neighbours, which are probed, and their removal.
 
 use crate::control::Control;
 use crate::layout::{NEXT_HOPS, NextHop};
@@ -89,7 +89,7 @@ fn neighbour(slot: &SharedNextHop, now: u32) -> Option<Neighbour> {
 }
 
 /// Closes a slot that was not used for so long: odd, it is left alone by the programs. Returns its sequence then. One that a program is
-/// writing, or was never finished, is looked at again after the grace.
+/// writing, or was never finished, is examined again after the grace.
 fn close(slot: &SharedNextHop, now: u32, limit: u32) -> Option<u32> {
     let sequence = slot.sequence.load(Acquire);
     if sequence & 1 == 1 {

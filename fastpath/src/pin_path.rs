@@ -1,4 +1,4 @@
-//! The folder of what outlives the process: a BPF file system, mounted if need be.
+//! The folder of objects that outlive the process: a BPF file system, mounted if necessary.
 
 use crate::bpf_mount::{is_bpf, mount};
 use crate::error::FastPathError;
@@ -48,7 +48,7 @@ fn there_or_mounted(path: &Path) -> Result<File, FastPathError> {
     }
 }
 
-/// A folder of the owner's alone. Whether it was not there.
+/// Creates a folder that only the owner can access. Returns whether it did not exist.
 fn make_folder(path: &Path) -> io::Result<bool> {
     match std::fs::DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),

@@ -1,4 +1,4 @@
-//! What outlives the process: maps and links, in the gateway's folder of a BPF file system.
+//! Objects that outlive the process: maps and links, in the gateway's folder of a BPF file system.
 
 use crate::bpf;
 use crate::bpf_mount;

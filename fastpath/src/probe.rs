@@ -1,4 +1,4 @@
-//! What this kernel can do, found out by doing it once.
+//! Features of this kernel, found out by using them once.
 
 use crate::settings::Rules;
 use crate::test_run::{Frame, run_tc};

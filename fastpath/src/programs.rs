@@ -59,7 +59,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Makes their maps, and those that are pinned if they are not there.
+    /// Creates their maps, and the pinned ones if they do not exist.
     pub fn open(
         rules: &Rules,
         pins: &Pins,

@@ -1,4 +1,4 @@
-//! What the fast path is started with, and what came of it.
+//! The settings that the fast path is started with, and the result of the start.
 
 use crate::layout::Config;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Which stateful translator each slot of the programs' table of translators is for.
 //!
-//! Flows name their translator by its slot, and outlive the process that made them. So a slot stays its translator's from one process to the
-//! next, in whatever order the configuration has them; the table of that is in the control map.
+//! Flows name their translator by its slot, and outlive the process that made them. So a slot belongs to the same translator from one
+//! process to the next, whatever the order of the configuration; the table of that is in the control map.
 
 use crate::layout::TRANSLATORS;
 use sixway_dataplane::mechanism::identity::Identity;

@@ -1,4 +1,4 @@
-//! What tells loaded programs apart.
+//! Identifies loaded programs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! The flow table as a worker's engine sees it.
+//! The flow table as a worker's engine uses it.
 
 use crate::flows::FlowTable;
 use crate::layout::Flow;

@@ -1,4 +1,4 @@
-//! Whatever a request to the admin API asks for is understood, or refused with the name of what is wrong. HTTP itself is axum's.
+//! Each request to the admin API is accepted, or refused with the name of what is wrong. HTTP itself is axum's.
 //!
 //! Each line of the input is a parameter: inside, outside, remote, protocol.
 

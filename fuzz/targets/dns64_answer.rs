@@ -98,7 +98,7 @@ fn records(answer: &Answer, part: Part) -> Vec<Record> {
     records
 }
 
-/// What is believed leads from the question's name on and on, and says nothing about others.
+/// The accepted records form a chain from the question's name, and there are none about other names.
 fn judge(answer: &Answer, bounds: &Bounds) {
     let mut at = answer.key().name().to_vec();
     let mut links = 0;
@@ -186,7 +186,7 @@ fn synthesise(query: &Query<'_>, answer: &Answer, dress: &ResponseOptions<'_>) {
     }
 }
 
-/// What is served to a client that takes DNSSEC records is believed again, as the same.
+/// What is served to a client that takes DNSSEC records is accepted again, unchanged.
 fn read_again(query: &Query<'_>, answer: &Answer) {
     let edns = Some(sixway_control::dns64::query::Edns {
         payload: 1232,

@@ -45,7 +45,7 @@ impl Choice {
         if self.0 & 8 != 0 { 2 } else { 1 }
     }
 
-    /// How much fits into the outbox: hardly anything, or as much as can come.
+    /// How much fits into the outbox: almost nothing, or everything.
     pub const fn outbox(self) -> usize {
         if self.0 & 16 != 0 { 3 } else { 4_096 }
     }

@@ -37,7 +37,7 @@ fn cut_inside(packet: &[u8], offload: Offload, largest: Option<usize>) {
     }
     let outer = usize::from(packet[0] & 0x0f) * 4;
     let inner = &packet[outer..];
-    // The engine goes on with what is a packet of its own, and cuts off what follows it.
+    // The engine continues with what is a packet of its own, and cuts off what follows it.
     let Ok(whole) = parse::parse(inner) else { return };
     let mut frame = Frame::holding(&inner[..whole.length as usize]);
     frame.offload = Offload { transport: offload.transport - outer as u16, ..offload };

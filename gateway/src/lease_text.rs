@@ -1,4 +1,4 @@
-//! What a DHCP client, or its hook, wrote of its lease.
+//! The lease file of a DHCP client or of its hook.
 
 use crate::regular_file;
 use sixway_control::dhcpv6_lease::LEASE_SIZE;

@@ -45,7 +45,7 @@ pub struct Gauge {
     pub value: u64,
 }
 
-/// What one worker reports.
+/// The report of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkerSample {
     /// Its number.
@@ -87,7 +87,7 @@ pub struct GatewaySample {
     pub nat46: Vec<(String, MappingsRow)>,
     /// Teredo's relays, without their peers.
     pub teredo: Vec<TeredoRow>,
-    /// What the process uses.
+    /// The resources of the process.
     pub process: Option<ProcessSample>,
 }
 

@@ -1,4 +1,4 @@
-//! How the translators of a configuration give port blocks, for the event log and for `sixway nat who`.
+//! How the translators of a configuration allocate port blocks, for the event log and for `sixway nat who`.
 
 use crate::config::{Config, InsidePrefix, Pool, Subscribers};
 use crate::event_log::PortMapping;

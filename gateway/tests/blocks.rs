@@ -92,7 +92,7 @@ fn a_lone_host_gets_the_ports_of_workers_that_run() {
         let (mut seen, begun, mut port) = (BTreeSet::new(), Instant::now(), 1_024u16);
         let wanted = PORTS.len() * 92 / 100;
         while seen.len() < wanted && begun.elapsed() < Duration::from_secs(60) {
-            // By whichever queue they come.
+            // By any queue.
             let far = usize::from(port) % running.far.len();
             for _ in 0..16 {
                 running.far[far].send(&mut Frame::holding(&udp(host, port))).unwrap();

@@ -1,4 +1,4 @@
-//! On which CPU threads run.
+//! The CPU that threads run on.
 
 use crate::failure::{Asking as _, Result};
 use nix::sched::{CpuSet, sched_setaffinity};

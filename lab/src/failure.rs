@@ -16,7 +16,7 @@ pub enum Failure {
     Missing(&'static str, &'static str),
     /// A program did not end, or a thing did not happen, within its time.
     TimedOut(String),
-    /// What was seen is not what was expected.
+    /// An unexpected result.
     Unexpected(String),
     /// Ctrl-C or SIGTERM.
     Interrupted,

@@ -1,4 +1,5 @@
-//! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and what it carried is added up.
+//! Experiments with the fast path on: every gateway that a thread starts inside [`with`] has it, and the packets that it forwarded are
+//! added up.
 
 use crate::failure::{Failure, Result};
 
@@ -86,7 +87,7 @@ impl Share {
 /// The cause of those without a rule.
 const NOT_OURS: &str = "not_ours";
 
-/// What is demanded of the gateways of a thread.
+/// Requirements for the gateways of a thread.
 #[derive(Clone)]
 pub(crate) struct Demand {
     pub hook: Hook,
@@ -134,7 +135,8 @@ pub(crate) fn as_demanded(network: &Network, host: &str, configuration: &str) ->
     Ok(format!("{configuration}{}", hook.section()))
 }
 
-/// What a gateway's fast path has done is added up before the gateway ends. After a failed assertion the gateway's drops are printed, too.
+/// The counters of a gateway's fast path are added up before the gateway ends. After a failed assertion the gateway's drops are printed,
+/// too.
 pub(crate) fn account_for(network: &Network, process: u32, socket: &Path) -> Result<()> {
     let demand = DEMAND.with_borrow(Clone::clone);
     let socket = socket.to_owned();

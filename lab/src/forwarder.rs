@@ -1,5 +1,5 @@
-//! What is in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so that they can be
-//! measured in turn.
+//! The forwarder in the middle: the kernel's own forwarding, TAYGA with or without masquerade, or Sixway; each in a network of its own, so
+//! that they can be measured in turn.
 
 use crate::failure::{Failure, Result};
 use crate::gateway::run_sixway;
@@ -11,7 +11,7 @@ use crate::sixway::sixway;
 use crate::topology::{Network, client_gateway_server, client_router_server};
 use std::time::Duration;
 
-/// What carries packets between the client and the server.
+/// The device that forwards packets between the client and the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forwarder {
     /// The kernel forwards IPv6; nothing is translated.

@@ -1,4 +1,4 @@
-//! What a host has of addresses, routes, rules, packet filters and settings: the same before and after shows that nothing is left.
+//! The addresses, routes, rules, packet filters and settings of a host: if they are the same before and after, nothing was left behind.
 
 use crate::failure::Result;
 use crate::namespace::{Namespace, command};
@@ -61,7 +61,7 @@ impl HostState {
         Ok(state)
     }
 
-    /// What is not the same in the other one.
+    /// The differences from the other one.
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let gone = self.0.iter().filter(|(what, how)| other.0.get(*what) != Some(how));
         let new = other.0.iter().filter(|(what, _)| !self.0.contains_key(*what));

@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP become a flag, which every wait of the lab looks at: so the guards clean up in every case.
+//! Ctrl-C, SIGTERM and SIGHUP set a flag, which every wait of the lab checks, so that the guards clean up in every case.
 
 use crate::failure::{Asking as _, Failure, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,7 +32,7 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// Waits until `ready` holds, for `limit` at most; looks every few milliseconds. What did not happen is named by `what`.
+/// Waits until `ready` holds, for `limit` at most; checks every few milliseconds. The error names `what`.
 pub fn wait_until(limit: Duration, what: &str, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
     while !ready()? {

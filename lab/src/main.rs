@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Show hosts of each kind behind `sixway up` that reach servers of each kind, and further ways
+    /// Show hosts of each kind behind `sixway up` that reach servers of each kind, and other mechanisms
     Demo {
         /// Keep the network at the end (also: KEEP=1)
         #[arg(long)]
@@ -39,10 +39,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run experiments, most of them papers replayed, and write a report; an interrupted run is resumed
+    /// Run experiments, most of them from papers, and write a report; an interrupted run is resumed
     #[command(alias = "experiment")]
     Run(laboratory::Options),
-    /// Write the report of a run again (HTML, Markdown, CSV, JSON), from what is stored in its folder
+    /// Write the report of a run again (HTML, Markdown, CSV, JSON), from the data in its folder
     Report {
         /// The run's folder
         folder: PathBuf,
@@ -53,7 +53,7 @@ enum Command {
         first: PathBuf,
         /// The folder of the second run, which is judged
         second: PathBuf,
-        /// Fail if a value of the second run is worse by more than this factor, and the noise bears it
+        /// Fail if a value of the second run is worse by more than this factor, and the difference exceeds the noise
         #[arg(long, value_name = "FACTOR")]
         fail_above: Option<f64>,
     },
@@ -66,7 +66,7 @@ enum Command {
         #[arg(long, conflicts_with = "suffix")]
         stale: bool,
     },
-    /// Be the process of an impaired link
+    /// Run the process of an impaired link
     #[command(hide = true)]
     Impair(impair::Options),
     /// Print the Debian packages of required programs that are not installed

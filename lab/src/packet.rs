@@ -1,4 +1,4 @@
-//! Packets that the lab makes itself: to be sent by tools of its own, or by strangers that no real program plays.
+//! Packets that the lab generates itself: for its own tools, or for attackers that no real program simulates.
 
 use sixway_wire::{ICMP_HEADER, IcmpHeader, Ipv4Header, Ipv6Header, UdpHeader, icmpv6, protocol};
 use std::net::{Ipv4Addr, Ipv6Addr};

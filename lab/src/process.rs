@@ -1,4 +1,4 @@
-//! Children: started with their output in files, waited for with a bound, ended by their own id.
+//! Children: started with their output in files, waited for with a timeout, ended by their process ID.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;

@@ -1,4 +1,4 @@
-//! The program under test, and where a gateway in a network takes requests.
+//! The program under test, and the admin socket of a gateway in a network.
 
 use crate::failure::{Failure, Result};
 use crate::topology::Network;

@@ -1,4 +1,4 @@
-//! Networks with DS-Lite, 4over6, NAT46 and Teredo at work. The other end of a tunnel is a Sixway of the client's own.
+//! Networks with DS-Lite, 4over6, NAT46 and Teredo. The other end of a tunnel is another Sixway at the client.
 
 use crate::failure::Result;
 use crate::gateway::{run_sixway, run_sixway_on};

@@ -63,7 +63,7 @@ const MASQUERADE: &str = "table ip hide {
 }
 ";
 
-/// What nobody behind the NAT asked for is dropped, as home routers do. Else Linux tracks it as a flow to the NAT itself, and maps the client's
+/// Unsolicited packets are dropped, as home routers do. Else Linux tracks it as a flow to the NAT itself, and maps the client's
 /// next packet to that peer to another port.
 const CLOSED: &str = "table ip closed {
     chain arriving {
@@ -152,7 +152,7 @@ pub fn network_of_a_link() -> Result<Network> {
     Ok(network)
 }
 
-/// From now on the NAT on a host drops what nobody behind it asked for.
+/// From now on the NAT on a host drops unsolicited packets.
 ///
 /// # Errors
 /// nft refused.

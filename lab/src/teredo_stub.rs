@@ -1,4 +1,4 @@
-//! A Teredo client that is one socket with an address of the Internet: it answers a relay's bubbles, and sends and gets packets without a program.
+//! A Teredo client that consists of one socket with a public address: it answers a relay's bubbles, and sends and gets packets without a program.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::Namespace;

@@ -1,4 +1,4 @@
-//! How results are shown: one line for each thing that was tried, aligned tables, figures that people can read. Colour only on a terminal.
+//! The display of results: one line for each step, aligned tables, readable figures. Colour only on a terminal.
 
 use std::fmt::Display;
 use std::io::IsTerminal as _;

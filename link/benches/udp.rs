@@ -21,7 +21,7 @@ impl Epoll {
     }
 }
 
-/// Sends back what it hears, for ever.
+/// Sends back what it receives, for ever.
 fn upstream() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();

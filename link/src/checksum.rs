@@ -1,4 +1,4 @@
-//! Partial checksums: finished for receivers that do not take them, and created where the kernel expects one.
+//! Partial checksums: finished for receivers that do not accept them, and created where the kernel expects one.
 //!
 //! An unfinished (partial) checksum field holds the folded sum of the pseudo-header. To finish it, sum from the
 //! transport header to the end of the packet, the field included, and writes the complement.

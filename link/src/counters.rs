@@ -1,4 +1,4 @@
-//! What a link counts: plain numbers, one set for each link or queue.
+//! The counters of a link: plain numbers, one set for each link or queue.
 
 macro_rules! link_counters {
     ($($(#[doc = $doc:literal])+ $field:ident = $name:literal,)+) => {

@@ -1,5 +1,5 @@
-//! A wrapper that makes a link bad: it loses, doubles, reorders, corrupts, cuts and delays packets. For tests; the same seed
-//! makes the same faults.
+//! A wrapper that adds faults to a link: it loses, duplicates, reorders, corrupts, truncates and delays packets. For tests; the same seed
+//! gives the same faults.
 
 use crate::{Link, LinkCounters};
 use sixway_dataplane::{Frame, Offload};

@@ -1,4 +1,4 @@
-//! Links: where packets come from and go to.
+//! Links: receive and send packets.
 //!
 //! A link carries whole IP packets, never Ethernet frames, and may carry GSO packets: one set of headers for many TCP
 //! or UDP segments. The gateway's own link is a TUN device ([`tun`]). Tunnel packets for the host's own addresses come through

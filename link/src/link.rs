@@ -1,4 +1,4 @@
-//! What every link can do.
+//! The interface of a link.
 
 use crate::counters::LinkCounters;
 use sixway_dataplane::Frame;

@@ -1,4 +1,4 @@
-//! Listening sockets that a process leaves to the next one: what comes in between waits in them, and is not refused.
+//! Listening sockets that a process hands over to the next one: connections and datagrams wait in them meanwhile, and are not refused.
 //!
 //! Two ways lead there: through `exec`, when a process becomes the next one, and over a Unix socket, when another one takes over.
 
@@ -73,7 +73,7 @@ impl Listeners {
         self.0.extend(others.0);
     }
 
-    /// How many there are.
+    /// Their number.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,4 +1,4 @@
-//! A link in memory: two ends, what one sends the other receives. For tests and for taking packets apart.
+//! A link in memory: two ends; one receives what the other sends. For tests and for analysing packets.
 
 use crate::{Link, LinkCounters};
 use sixway_dataplane::frame::{Ingress, Realm};

@@ -1,4 +1,4 @@
-//! Where the C library looks names up.
+//! The sources in which the C library looks names up.
 
 /// Names of hosts come from `/etc/hosts` and the DNS, names of groups from `/etc/group`, whatever `/etc/nsswitch.conf` says. For a program
 /// that is linked statically: glibc has the code for these sources, and would load shared objects for any other, which are another

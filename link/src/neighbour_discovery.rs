@@ -1,6 +1,6 @@
 //! Router solicitations and advertisements (RFC 4861 §4.1, §4.2) on one interface, over an ICMPv6 socket.
 //!
-//! The kernel makes and checks IPv6 headers and ICMPv6 checksums; a message is here what begins with the ICMPv6 type. Whether
+//! The kernel makes and checks IPv6 headers and ICMPv6 checksums; a message begins here with the ICMPv6 type. Whether
 //! a message is valid (RFC 4861 §6.1) is for the receiver to judge: it gets the source and the hop limit.
 
 use crate::interface;

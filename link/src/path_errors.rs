@@ -1,7 +1,7 @@
 //! ICMPv4 errors about our tunnel packets: whole, as they arrived.
 //!
-//! Tunnel packets leave with the host's own address, so errors about them come to the host and would end in its kernel. A raw
-//! ICMP socket takes a copy of those that matter; filters in the kernel keep away all others.
+//! Tunnel packets leave with the host's own address, so errors about them come to the host and would end in its kernel. A raw ICMP socket
+//! receives a copy of those that matter; a filter in the kernel drops all others.
 //!
 //! ```text
 //!   +-------------+------+-------------+-----------------------+

@@ -1,5 +1,5 @@
-//! Threads that handle packets and queries of strangers give up what they do not need: capabilities, and system calls by which a process
-//! becomes another one or gets at other parts of the system.
+//! Threads that process untrusted packets and queries give up privileges that they do not need: capabilities, and system calls that execute
+//! programs or access other parts of the system.
 //!
 //! It binds the calling thread and the threads that it starts. A thread that was taken over still shares its memory with the others: this
 //! makes such a takeover harder to use, but is not a boundary.
@@ -73,7 +73,7 @@ const NOT_FOR_PACKETS: &[libc::c_long] = &[
     libc::SYS_symlinkat,
 ];
 
-/// Gives up what the duty does not need, for good.
+/// Gives up what the duty does not need, permanently.
 ///
 /// # Errors
 /// The kernel refused; some may have been given up.

@@ -1,4 +1,4 @@
-//! A process by a file descriptor: a signal reaches that process, or none, also if its number has another one meanwhile.
+//! A process by a file descriptor: a signal reaches that process or none, even if its process ID has been reused.
 
 use crate::syscall::failed;
 use std::io;

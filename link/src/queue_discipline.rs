@@ -1,4 +1,4 @@
-//! Taking away the kernel's queueing discipline in front of a TUN device.
+//! Removes the kernel's queueing discipline in front of a TUN device.
 //!
 //! By default the kernel puts a FIFO of the queue's length in front of each of the 256 queues that a multi-queue TUN device
 //! might get: 98 MB of kernel memory and 170 ms at a length of 10,000, for queues that never hold a packet, since a TUN

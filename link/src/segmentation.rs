@@ -1,4 +1,4 @@
-//! Packets as a wire carries them, for links that take neither GSO packets nor unfinished checksums.
+//! Segments packets and finishes checksums, for links that support neither GSO packets nor unfinished checksums.
 
 use crate::LinkCounters;
 use crate::checksum::{Transport, finish};

@@ -1,4 +1,4 @@
-//! A file as numbers in memory: written at the speed of memory, and still there when the process was killed.
+//! A file mapped to memory as numbers: written at the speed of memory, and kept when the process is killed.
 
 use crate::syscall::{annotate, failed};
 use std::fs::{File, OpenOptions};

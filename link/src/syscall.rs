@@ -1,4 +1,4 @@
-//! The system calls that the standard library does not offer, each behind a function that is safe to call.
+//! System calls that the standard library does not offer, each in a safe function.
 
 use std::io;
 use std::net::Ipv4Addr;

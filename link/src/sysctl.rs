@@ -1,4 +1,4 @@
-//! Kernel settings under `/proc/sys` that are changed for a while and put back.
+//! Kernel settings under `/proc/sys` that are changed temporarily and restored.
 
 use std::fs;
 use std::io;
@@ -32,7 +32,7 @@ impl Sysctl {
         &self.path
     }
 
-    /// What it held before; `None` when it already held the value wanted, so that nothing is to be put back.
+    /// What it held before; `None` when it already held the value wanted, so that nothing is to be restored.
     pub fn before(&self) -> Option<&str> {
         self.before.as_deref()
     }

@@ -1,4 +1,4 @@
-//! How much of what is random a run of tests tries.
+//! How many random cases a run of tests tries.
 
 /// The variable that says how many of a hundred of its random cases a test tries.
 const VARIABLE: &str = "SIXWAY_TEST_BUDGET";

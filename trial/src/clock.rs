@@ -1,4 +1,4 @@
-//! How long tests take, told to `sixway-tally`.
+//! How long tests take, reported to `sixway-tally`.
 
 use std::io::Write as _;
 use std::time::Instant;

@@ -6,7 +6,7 @@ use std::any::Any;
 use std::fmt::Display;
 use std::panic::resume_unwind;
 
-/// A test that its attribute has told of.
+/// A test that its attribute has registered.
 #[derive(Clone, Copy, Debug)]
 pub struct Test {
     /// Its path, beginning with the binary's name.

@@ -1,4 +1,4 @@
-//! The bounds of a DNS64: its memory, its times and its clients' haste.
+//! The bounds of a DNS64: memory, times and rates of clients.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::fault::Report;
 use crate::section::Reader;
 use crate::text;
 
-/// How long after their end records are given out (RFC 8767).
+/// How long expired records are still used (RFC 8767).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
     /// Never.
     Off,
-    /// So long.
+    /// For this duration.
     For(Duration),
 }
 
@@ -36,13 +36,13 @@ pub struct Bounds {
     pub cache: u64,
     /// Threads that answer.
     pub threads: u8,
-    /// The longest TTL that is believed.
+    /// The maximum TTL; higher ones are lowered.
     #[serde(serialize_with = "text::as_duration")]
     pub max_ttl: Duration,
-    /// The longest that absence is believed (RFC 2308 §5).
+    /// The maximum TTL of a negative answer (RFC 2308 §5).
     #[serde(serialize_with = "text::as_duration")]
     pub max_negative_ttl: Duration,
-    /// How long after their end records are given out.
+    /// How long expired records are still used.
     pub stale: Stale,
     /// Whether answers in use are queried again shortly before they expire.
     pub prefetch: bool,

@@ -1,4 +1,4 @@
-//! What clients learn of this server: cookies, and where it is asked by TLS and HTTPS.
+//! What clients learn about this server: cookies, and where it serves TLS and HTTPS.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::section::Reader;
 /// The path of queries over HTTPS, as a template (RFC 9461 §5).
 const DOH_PATH: &str = "/dns-query{?dns}";
 
-/// Secrets that are believed at the same time.
+/// Maximum number of secrets that are accepted at the same time.
 const MOST_SECRETS: usize = 4;
 
 /// What clients learn of this server.
@@ -26,7 +26,7 @@ pub struct ClientSettings {
     /// What it holds, the newest first.
     #[serde(skip)]
     pub secrets: Vec<CookieSecret>,
-    /// The name in the certificate; `None`: hosts are not told of TLS and HTTPS.
+    /// The name in the certificate; `None`: TLS and HTTPS are not announced to hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub designated_name: Option<Name>,
 }
@@ -70,7 +70,7 @@ impl ClientSettings {
         Some(Self { cookie_secret, secrets, designated_name })
     }
 
-    /// What `_dns.resolver.arpa` leads to (RFC 9462 §4).
+    /// The records of `_dns.resolver.arpa` (RFC 9462 §4).
     pub(super) fn designated(&self, listening: &Listening) -> Vec<Designated> {
         let Some(name) = &self.designated_name else { return Vec::new() };
         let https = DesignatedTransport::Https(DOH_PATH.into());

@@ -1,4 +1,4 @@
-//! What the section is read with.
+//! The context for reading the section.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +9,7 @@ use crate::host::HostFacts;
 
 use super::prefixes::Translators;
 
-/// What a DNS64 is read with.
+/// The context for reading a DNS64.
 pub(crate) struct Dns64Context<'r> {
     pub host: &'r HostFacts,
     /// `gateway.name`.

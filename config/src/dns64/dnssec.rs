@@ -1,4 +1,4 @@
-//! `[dns64.dnssec]`: what is validated, and what DNSSEC's clients get.
+//! `[dns64.dnssec]`: what is validated, and what clients that use DNSSEC get.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ words! {
     DnssecOk {
         /// AAAA records.
         Synthesise = "synthesise",
-        /// What the upstream said with its proofs, where it is secure.
+        /// The upstream's answer with its proofs, where it is secure.
         PassOn = "pass_on",
     }
 }
@@ -37,7 +37,7 @@ words! {
     ValidatingClients {
         /// What the upstream said.
         Untouched = "untouched",
-        /// The same, and AAAA records for what is proven to be unsigned.
+        /// The same, and AAAA records for names that are proven to be unsigned.
         Unsigned = "unsigned",
     }
 }
@@ -47,16 +47,16 @@ words! {
 pub struct Dnssec {
     /// Whether answers are validated here.
     pub validate: bool,
-    /// The file with what is believed at first; `None`: the root's keys.
+    /// The file with the initial trust anchors; `None`: the root's keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust_anchor: Option<PathBuf>,
-    /// The file that keeps the keys that have come since (RFC 5011); `None`: they are not followed.
+    /// The file for new keys (RFC 5011); `None`: trust anchors are not updated.
     #[serde(serialize_with = "or_off")]
     pub trust_anchor_state: Option<PathBuf>,
     /// Names at and below which nothing is validated (RFC 7646).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub insecure: Vec<Name>,
-    /// Whether the AD bit of upstreams is believed.
+    /// Whether the AD bit of upstreams is trusted.
     pub trust_upstream_ad: bool,
     /// CD=1, DO=0.
     pub checking_disabled: CheckingDisabled,
@@ -64,9 +64,9 @@ pub struct Dnssec {
     pub dnssec_ok: DnssecOk,
     /// CD=1, DO=1.
     pub validating_clients: ValidatingClients,
-    /// Whether AD is set for clients that did not set DO too.
+    /// Whether AD is also set for clients that did not set DO.
     pub ad_without_do: bool,
-    /// What is believed at first.
+    /// The initial trust anchors.
     #[serde(skip)]
     pub anchors: Vec<Anchor>,
 }

@@ -38,7 +38,7 @@ impl Name {
         above.is_some_and(|above| above.is_empty() || above.ends_with('.'))
     }
 
-    /// Reads a name, or says what is wrong with it.
+    /// Reads a name; the error is what is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         if let Some(parent) = text.strip_prefix("*.").filter(|parent| is_domain_name(parent)) {
             return Err(format!("contains a *; names below are included anyway: write {parent}"));

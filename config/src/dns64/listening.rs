@@ -1,4 +1,4 @@
-//! Where clients ask.
+//! The addresses to which clients send queries.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::fault::{Place, Report};
 use crate::section::Reader;
 use crate::value::Value;
 
-/// Where clients ask; at least one address in all.
+/// The addresses to which clients send queries; at least one in all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listening {
     /// By UDP and TCP.
@@ -23,10 +23,10 @@ pub struct Listening {
     /// By HTTPS (RFC 8484).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub listen_https: Vec<SocketAddr>,
-    /// The certificate chain for both, as PEM; there if either is.
+    /// The certificate chain for both, as PEM; set if either is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// Its private key, as PEM; there if either is.
+    /// Its private key, as PEM; set if either is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<PathBuf>,
 }
@@ -69,7 +69,7 @@ impl Listening {
         self.listen.iter().chain(&self.listen_tls).chain(&self.listen_https).copied()
     }
 
-    /// Reports an address that is every address of this host, where no one has said who may ask there (RFC 5358 §4).
+    /// Reports a wildcard address without a list of allowed clients (RFC 5358 §4).
     pub(super) fn require_allow(&self, section: &Reader, report: &mut Report) {
         let Some(any) = self.all().find(|it| it.ip().is_unspecified()) else { return };
         let what = "is every address of this host, those towards the Internet too; write your clients' prefixes, such as \
@@ -78,7 +78,7 @@ impl Listening {
         report.fault(&place, format!("is missing: {any} {what}"));
     }
 
-    /// Whether what is sent to this address comes here.
+    /// Whether packets to this address arrive here.
     pub(super) fn hears(&self, to: SocketAddr, context: &Dns64Context) -> bool {
         let own = |address: IpAddr| {
             address.is_loopback() || context.host.addresses.iter().any(|own| own.address == address)
@@ -90,7 +90,7 @@ impl Listening {
     }
 }
 
-/// An address of this host that clients may well ask at.
+/// An address of this host to which clients can send queries.
 fn such_address(context: &Dns64Context) -> Option<SocketAddr> {
     let global = |address: &IpAddr| match address {
         IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
@@ -125,7 +125,7 @@ fn read_socket(
     Some(socket)
 }
 
-/// What is wrong with an address to listen at, on whatever host.
+/// What is wrong with an address to listen at, on any host.
 fn unusable(socket: SocketAddr) -> Option<&'static str> {
     match socket.ip() {
         _ if socket.port() == 0 => Some("port 0 is not valid; write 1 to 65535"),

@@ -47,7 +47,7 @@ impl Networks {
         }
     }
 
-    /// Whether all that `other` has lies in one of these.
+    /// Whether each of `other` lies in one of these.
     pub(super) fn holds(&self, other: &Self) -> bool {
         let within4 = |it: &Prefix4| self.v4.iter().any(|p| p.length() <= it.length() && p.overlaps(*it));
         let within6 = |it: &Prefix6| self.v6.iter().any(|p| p.length() <= it.length() && p.overlaps(*it));

@@ -14,10 +14,10 @@ use crate::fault::{Place, Report};
 /// The line that certificates begin with.
 pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
-/// What the line that private keys begin with ends in.
+/// The end of the line that private keys begin with.
 pub(super) const KEY: &str = "PRIVATE KEY-----";
 
-/// What is said of a file that breaks off within a certificate or key, or has other than base64 there.
+/// The message about a file that ends within a certificate or key, or is not base64 there.
 const DAMAGED: &str = "is truncated or damaged; replace the file";
 
 /// A file that was named.
@@ -27,7 +27,7 @@ pub(super) struct Pem {
     pub path: PathBuf,
     /// Where it was named.
     pub place: Place,
-    /// What it holds; `None`: it was not needed, or a fault was reported.
+    /// Its contents; `None`: it was not needed, or a fault was reported.
     pub text: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! PREF64 compared with the rules: the advertised prefix must be the one that addresses are synthesised with.
+//! PREF64 compared with the rules: the advertised prefix must be the one with which addresses are synthesised.
 
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_wire::Prefix6;
@@ -10,11 +10,11 @@ use crate::router_advertisement::{Pref64, RouterAdvertisement};
 use crate::section::Reader;
 use crate::section::place_of;
 
-/// Clients get one or the other, and it is not known who.
+/// Clients get one or the other, and it is not known which clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Undecided<'d>(&'d [Rfc6052], &'d [Rfc6052]);
 
-/// How many of a prefix's clients a rule holds for.
+/// Which of a prefix's clients a rule applies to.
 enum Held {
     All,
     Some,
@@ -29,7 +29,7 @@ impl Rule {
             (Some(_), None) => return Held::Some,
             (Some(clients), Some(hosts)) => (clients, hosts),
         };
-        // Of two that overlap the shorter holds the other; those that do not overlap are as none.
+        // Of two that overlap, the shorter contains the other; those that do not overlap do not matter.
         let shortest = clients.v6.iter().filter(|it| it.overlaps(hosts)).map(|it| it.length()).min();
         match shortest {
             None => Held::None,
@@ -40,8 +40,8 @@ impl Rule {
 }
 
 impl Dns64 {
-    /// The prefixes that the addresses of clients within `hosts` are made with, whatever the name and the address, as `ipv4only.arpa` tells them
-    /// (RFC 7050 §3). Where `hosts` is empty it is unknown where they are.
+    /// The prefixes of the addresses that clients within `hosts` get for any name and address, as they learn from `ipv4only.arpa` (RFC 7050 §3).
+    /// `hosts` is empty if it is not known.
     pub(crate) fn prefixes_for(&self, hosts: &[Prefix6]) -> Result<&[Rfc6052], Undecided<'_>> {
         let Some((first, others)) = hosts.split_first() else { return self.prefixes_within(None) };
         let first = self.prefixes_within(Some(*first))?;
@@ -72,7 +72,7 @@ impl Dns64 {
         other.map_or(Ok(last), |other| Err(Undecided(last, other)))
     }
 
-    /// Another NAT64 prefix than the one that the addresses of these hosts are made with, or no one prefix that could be told.
+    /// A NAT64 prefix other than the one with which addresses for these hosts are synthesised, or no single known prefix.
     pub(crate) fn warn_of_other_prefix(
         &self,
         it: &RouterAdvertisement,

@@ -1,4 +1,4 @@
-//! The prefixes that AAAA records are made with, and who translates them.
+//! The prefixes with which AAAA records are synthesised, and the translators that have them.
 
 use serde::Serializer;
 use sixway_dataplane::translate::address::rfc6052::Rfc6052;
@@ -17,7 +17,7 @@ pub(crate) struct Translators {
     prefixes: Vec<Rfc6052>,
     /// How many of them are stateful.
     nat64: usize,
-    /// Whether all could be read: else more is not said of them.
+    /// Whether all could be read; otherwise there are no further remarks on them.
     known: bool,
     /// Whether the DNS64 answers without a prefix: for the clients of a NAT46, or behind a B4, where all hosts reach IPv4.
     needs_no_prefix: bool,
@@ -61,7 +61,7 @@ impl Translators {
     }
 }
 
-/// What prefixes are read with.
+/// The context in which prefixes are read.
 pub(super) struct TranslatorContext<'r> {
     pub translators: &'r Translators,
     /// `translated_elsewhere`.

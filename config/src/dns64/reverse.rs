@@ -1,4 +1,4 @@
-//! What becomes of PTR queries for synthesised addresses.
+//! The handling of PTR queries for synthesised addresses.
 
 use serde::{Serialize, Serializer};
 
@@ -26,7 +26,7 @@ impl Reverse {
             "cname" => Self::Cname,
             "ptr" => Self::Ptr,
             "off" => Self::Off,
-            // A name of one label is more likely a word that was meant to be one of the three.
+            // A name of one label is probably a misspelled word.
             name if !name.contains('.') => {
                 let what = "is not \"cname\" or \"ptr\" or \"off\", and not a domain name; write one of them";
                 report.fault(&value.place, what);

@@ -20,13 +20,13 @@ words! {
         Normal = "normal",
         /// Never.
         Never = "never",
-        /// Always; AAAA records that are there are not looked at.
+        /// Always; existing AAAA records are ignored.
         Always = "always",
     }
 }
 
 words! {
-    /// What becomes of A records.
+    /// The handling of A records.
     ARecords {
         /// They are given out.
         Pass = "pass",
@@ -51,7 +51,7 @@ pub struct Rule {
     /// Clients; `None`: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clients: Option<Networks>,
-    /// Over which version of IP they ask; `None`: over either.
+    /// The IP version of their queries; `None`: either.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<Over>,
     /// Names, and those below them; empty: all.
@@ -65,12 +65,12 @@ pub struct Rule {
     /// With these prefixes; empty: the DNS64's own.
     #[serde(rename = "prefix", serialize_with = "prefixes::many", skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<Rfc6052>,
-    /// What becomes of A records.
+    /// The handling of A records.
     pub a_records: ARecords,
 }
 
 impl Rule {
-    /// All rules, with what is to be said of them together.
+    /// All rules, with the remarks on their combination.
     pub(super) fn read_all(
         section: &Reader,
         allow: Option<&Networks>,
@@ -144,7 +144,7 @@ impl Rule {
         })
     }
 
-    /// Whether all that `other` matches matches this one.
+    /// Whether everything that `other` matches also matches this one.
     fn holds(&self, other: &Self) -> bool {
         let clients = match (&self.clients, &other.clients) {
             (None, _) => true,

@@ -1,4 +1,4 @@
-//! The section itself: what all its keys become.
+//! The section with all its keys, resolved.
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
@@ -26,17 +26,17 @@ use crate::text;
 use crate::word::words;
 
 words! {
-    /// Who answers for `ipv4only.arpa` (RFC 8880 §7.1).
+    /// Where queries for `ipv4only.arpa` are answered (RFC 8880 §7.1).
     Ipv4OnlyArpa {
         /// The DNS64 itself.
         Local = "local",
-        /// An upstream; AAAA records are made as for any name.
+        /// An upstream; AAAA records are synthesised as for any name.
         Upstream = "upstream",
     }
 }
 
 words! {
-    /// Who answers for names of special use (RFC 6761, RFC 6303).
+    /// Where queries for special-use names are answered (RFC 6761, RFC 6303).
     SpecialNames {
         /// The DNS64 itself: they do not exist.
         Local = "local",
@@ -46,9 +46,9 @@ words! {
 }
 
 words! {
-    /// The TTL of AAAA records that are made (RFC 6147 §5.1.7).
+    /// The TTL of synthesised AAAA records (RFC 6147 §5.1.7).
     SynthesisedTtl {
-        /// The least of the A record's and that of the "no" for AAAA.
+        /// The lower of the A record's TTL and that of the negative answer for AAAA.
         Negative = "negative",
         /// The A record's.
         A = "a",
@@ -58,7 +58,7 @@ words! {
 /// A DNS64, resolved.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Dns64 {
-    /// Where clients ask.
+    /// The addresses to which clients send queries.
     #[serde(flatten)]
     pub listening: Listening,
     /// Pref64::/n, one AAAA record each; none only next to a NAT46.
@@ -66,7 +66,7 @@ pub struct Dns64 {
     pub prefixes: Vec<Rfc6052>,
     /// Whether another machine translates them.
     pub translated_elsewhere: bool,
-    /// Whether the well-known prefix may be used with non-global addresses; `None`: as the translator here has it.
+    /// Whether the well-known prefix may be used with non-global addresses; `None`: the setting of the translator here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub translate_non_global: Option<bool>,
     /// AAAA records within these count as absent (RFC 6147 §5.1.4).
@@ -76,10 +76,10 @@ pub struct Dns64 {
     pub exclude_private: bool,
     /// Whether AAAA records are synthesised from 240.0.0.0/4.
     pub synthesise_reserved: bool,
-    /// What the translators here refuse, by their prefixes.
+    /// The addresses that translators of this gateway refuse, by prefix.
     #[serde(skip)]
     pub exclude4: Vec<(Prefix6, Vec<Prefix4>)>,
-    /// Who may ask; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
+    /// The clients that may query; `None`: hosts nearby, see [`Config::dns64_access`](super::Config::dns64_access).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow: Option<Networks>,
     /// The TTL of what is made.
@@ -89,13 +89,13 @@ pub struct Dns64 {
     /// The TTL of what is made for them.
     #[serde(serialize_with = "text::as_duration")]
     pub reverse_ttl: Duration,
-    /// Who answers for `ipv4only.arpa`.
+    /// Where queries for `ipv4only.arpa` are answered.
     pub ipv4only_arpa: Ipv4OnlyArpa,
-    /// Who answers for names of special use.
+    /// Where queries for special-use names are answered.
     pub special_names: SpecialNames,
     /// Whether ANY gets one record (RFC 8482 §4.2).
     pub minimal_any: bool,
-    /// Whether A and AAAA are asked for at the same time (RFC 6147 §5.1.8).
+    /// Whether A and AAAA are queried at the same time (RFC 6147 §5.1.8).
     pub parallel: bool,
     /// What clients learn of this server.
     #[serde(flatten)]
@@ -114,7 +114,7 @@ pub struct Dns64 {
     /// Where questions go; at least one.
     #[serde(rename = "upstream")]
     pub upstreams: Upstreams,
-    /// Exceptions, the first that matches decides.
+    /// Exceptions; the first that matches applies.
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
     /// DNSSEC.

@@ -19,20 +19,20 @@ use crate::surroundings::Surroundings;
 /// RFC 8767 §5: how long a client waits before it gets a stale answer.
 const STALE_ANSWER_CLIENT_TIMEOUT: Duration = Duration::from_millis(1_800);
 
-/// RFC 8767 §4: the TTL of what is stale, in seconds.
+/// RFC 8767 §4: the TTL of stale records, in seconds.
 const STALE_ANSWER_TTL: u32 = 30;
 
-/// A client's stream may be idle so long (RFC 7766 §6.2.3); clients learn it (RFC 7828).
+/// How long a client's stream may be idle (RFC 7766 §6.2.3); clients are informed of it (RFC 7828).
 const STREAM_IDLE: Duration = Duration::from_secs(30);
 
-/// Servers that an advertisement tells of.
+/// Servers in an advertisement.
 const MOST_SERVERS: usize = 8;
 
 /// Every query has an answer within this time.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 impl Dns64 {
-    /// Where hosts on an interface find this DNS64, by UDP at the usual port: what router advertisements tell them (RFC 8106).
+    /// The addresses of this DNS64 for hosts on an interface, by UDP at the usual port, for router advertisements (RFC 8106).
     pub(crate) fn servers_on(&self, interface: &str, now: &Surroundings) -> Vec<Ipv6Addr> {
         let here = || now.ipv6_of(interface);
         let mut servers: Vec<Ipv6Addr> = Vec::new();
@@ -115,7 +115,7 @@ impl Dns64 {
         Limits {
             cache: usize::try_from(bounds.cache / u64::from(threads)).unwrap_or(usize::MAX),
             waiting: bounds.waiting.div_ceil(threads) as usize,
-            // Not shared out: all of a client's queries may come to one thread.
+            // Not divided: all of a client's queries may come to one thread.
             per_client: bounds.queries_per_second.zip(bounds.burst),
             udp_payload: bounds.udp_payload,
             longest_ttl: seconds(bounds.max_ttl),

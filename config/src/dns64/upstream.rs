@@ -57,7 +57,7 @@ pub struct Upstream {
     pub address: SocketAddr,
     /// Transport of its queries.
     pub transport: Transport,
-    /// The name of its certificate; there with TLS and HTTPS.
+    /// The name in its certificate; set with TLS and HTTPS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The path of its URI; there with HTTPS.

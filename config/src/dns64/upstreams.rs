@@ -15,7 +15,7 @@ use crate::section::Reader;
 
 /// The word for the host's own DNS servers.
 const SYSTEM: &str = "system";
-/// Servers of the host that are asked at most: what a resolver library reads are 3.
+/// Maximum number of the host's servers that are queried: a resolver library reads 3.
 const MOST: usize = 8;
 
 /// Where questions go; at least one.
@@ -47,7 +47,7 @@ impl Upstreams {
         Some(Self { all, are_the_systems: false })
     }
 
-    /// The host's own, if the section says so: `None` within: that is a fault.
+    /// The host's own servers, if the section asks for them; `Some(None)`: with a fault.
     fn of_the_system(
         section: &Reader,
         listening: Option<&Listening>,

@@ -45,7 +45,7 @@ pub struct Aftr {
     /// Sources of the hosts behind softwires.
     #[serde(serialize_with = "text::many")]
     pub inside: Vec<Prefix4>,
-    /// IPv4 addresses to and from which there are no sessions.
+    /// Remote IPv4 addresses with which sessions are not allowed.
     #[serde(serialize_with = "text::many", skip_serializing_if = "Vec::is_empty")]
     pub exclude_ipv4: Vec<Prefix4>,
     /// This host's IPv4 addresses that hosts behind softwires may create sessions to.
@@ -56,12 +56,12 @@ pub struct Aftr {
     /// The filtering of packets from outside.
     #[serde(serialize_with = "word::serialize")]
     pub filtering: Filtering,
-    /// Softwires at a time. Of several workers each may have twice its share.
+    /// Maximum number of softwires. With several workers, each may have twice its share.
     pub max_softwires: u32,
     /// Limits of the tables: of all workers together, but of a subscriber at each worker.
     #[serde(flatten, serialize_with = "limits::serialize")]
     pub limits: StateLimits,
-    /// Who is a subscriber.
+    /// The subscribers: their prefix length.
     #[serde(flatten)]
     pub subscribers: Subscribers<Prefix6>,
     /// How packets are encapsulated.
@@ -172,7 +172,7 @@ impl Aftr {
         })
     }
 
-    /// What a worker's share of it is built from.
+    /// The settings of a worker's share of it.
     pub(crate) fn engine(&self, pool: Option<&Pool>, workers: u8) -> DsLiteConfig {
         let SubscriberPolicy { bits, exempt, exempt_destinations, blocks, deterministic } =
             self.subscribers.engine(&self.clients, pool);
@@ -209,7 +209,7 @@ impl Aftr {
     }
 }
 
-/// The value of a key that an AFTR must have; the schema cannot say so, since a B4 has none.
+/// The value of a key that an AFTR must have; the schema cannot require it, since a B4 has none.
 fn required<'a>(
     section: &Reader<'a>,
     key: &'static str,

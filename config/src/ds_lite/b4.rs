@@ -302,7 +302,7 @@ fn read_interface(value: &Value, identifier: u64, host: &HostFacts, report: &mut
     let local = B4Local::Interface(name.clone(), identifier).now(&Surroundings::of(&host.addresses));
     let held = |it: &&crate::host::HostAddress| local.is_some_and(|local| it.address == IpAddr::V6(local));
     if let Some(held) = host.addresses.iter().find(held) {
-        let what = "the kernel would take the tunnel's packets; write another identifier";
+        let what = "the kernel would receive the tunnel's packets; write another identifier";
         report.fault(&value.place, format!("{} is this host's own address: {what}", held.address));
     }
     if local.is_none() && !host.addresses.is_empty() {

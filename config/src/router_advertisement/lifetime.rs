@@ -1,4 +1,4 @@
-//! How long what an advertisement says holds.
+//! Lifetimes of advertised values.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ words! {
     }
 }
 
-/// How long something holds.
+/// The duration of an advertised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lifetime {
     /// For ever.
     Infinite,
-    /// So long.
+    /// For this duration.
     For(Duration),
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn read_lifetime(
     }
 }
 
-/// Two advertisements may be lost before what they say is. Zero is said on purpose.
+/// Two advertisements may be lost before a value expires. Zero is deliberate.
 pub(crate) fn warn_of_short(lifetime: Lifetime, three: Option<Duration>, place: &Place, report: &mut Report) {
     let Some(three) = three else { return };
     if lifetime != Lifetime::For(Duration::ZERO) && lifetime.is_less_than(Lifetime::For(three)) {

@@ -1,4 +1,4 @@
-//! What the sections of advertisements refer to by name.
+//! Names that the sections of advertisements refer to.
 
 use crate::host::HostFacts;
 

@@ -1,4 +1,4 @@
-//! The section itself: what all its keys become.
+//! The section with all its keys, resolved.
 
 use std::net::Ipv6Addr;
 use std::time::Duration;

@@ -46,7 +46,7 @@ pub(crate) static DNS64: Section = Section {
                 "upstream",
                 Kind::Tables(&UPSTREAM),
                 Absent::FaultSuch("[{ address = \"192.0.2.53\" }]"),
-                "The DNS servers that queries are forwarded to. `upstream = \"system\"`: those of `/etc/resolv.conf`, which is followed, without this DNS64 itself.",
+                "The DNS servers that queries are forwarded to. `upstream = \"system\"`: those of `/etc/resolv.conf`, except this DNS64 itself; changes of the file are applied.",
             ),
         ],
         &[
@@ -78,7 +78,7 @@ pub(crate) static DNS64: Section = Section {
                 "exclude_private",
                 Kind::Boolean,
                 FALSE,
-                "Synthesise no AAAA records from private, shared, loopback and link-local IPv4 addresses, nor from this host's own: names of the Internet then cannot lead hosts into private networks (DNS rebinding). For names of your own networks leave it out, and use `nat64.exclude_ipv4` for networks that hosts must not reach.",
+                "Synthesise no AAAA records from private, shared, loopback and link-local IPv4 addresses, nor from this host's own: names of the Internet then cannot lead hosts into private networks (DNS rebinding). If names of your own networks have such addresses, do not set it; use `nat64.exclude_ipv4` for networks that hosts must not reach.",
             ),
             key(
                 "synthesise_reserved",
@@ -140,7 +140,7 @@ pub(crate) static DNS64: Section = Section {
                 "cookie_secret",
                 Kind::Path,
                 Absent::Means("random, for each thread"),
-                "File with the secrets of DNS cookies (RFC 7873), 32 hexadecimal digits in each line: the first makes new cookies, all are believed. Servers with the same address need the same file.",
+                "File with the secrets of DNS cookies (RFC 7873), 32 hexadecimal digits in each line: the first is used for new cookies, all are accepted. Servers with the same address need the same file.",
             ),
             key(
                 "minimal_any",
@@ -214,7 +214,7 @@ const BOUNDS: &[super::Key] = &[
         "upstream_queries",
         Kind::Integer { min: 64, max: 65_536 },
         Absent::Default("8192"),
-        "Maximum number of names that are queried at upstreams at the same time. A client may use as many as it leaves free for others. Each needs up to two file descriptors.",
+        "Maximum number of names that are queried at upstreams at the same time. A client may use as many as are left free for others. Each needs up to two file descriptors.",
     ),
     key(
         "client_prefix_length",
@@ -238,7 +238,7 @@ const BOUNDS: &[super::Key] = &[
         "connections",
         Kind::Integer { min: 16, max: 1_000_000 },
         Absent::Default("4096"),
-        "Maximum number of client connections over TCP, TLS and HTTPS together. When they are all taken, a client without one takes the place of the connection that is idle for the longest time, of the client with most.",
+        "Maximum number of client connections over TCP, TLS and HTTPS together. When all are in use, the longest idle connection of the client with the most connections is closed for a client without one.",
     ),
     key(
         "connections_per_client",
@@ -268,7 +268,7 @@ const BOUNDS: &[super::Key] = &[
         "hosts",
         Kind::Path,
         Absent::Means("none"),
-        "A file with names and addresses of this network, written as `/etc/hosts` is, with at most 100,000 of them. It is read again when it changes.",
+        "A file with names and addresses of this network, in the format of `/etc/hosts`, with at most 100,000 of them. It is read again when it changes.",
     ),
     key(
         "query_log",

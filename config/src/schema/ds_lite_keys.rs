@@ -68,7 +68,7 @@ pub(crate) const B4_KEYS: &[Key] = &[
         "interface",
         Kind::Text,
         Absent::Means("set `local` instead"),
-        "B4: this end of the softwire has the /64 prefix of this interface's newest global IPv6 address and `identifier`; it follows changes of the prefix, and this host answers neighbour solicitations for it there. Set either this or `local`.",
+        "B4: this end of the softwire has the /64 prefix of this interface's newest global IPv6 address and `identifier`; it follows changes of the prefix, and this host answers neighbour solicitations for it on that interface. Set either this or `local`.",
     ),
     key(
         "identifier",
@@ -119,7 +119,7 @@ pub(crate) const AFTR_KEYS: &[Key] = &[
         "max_softwires",
         Kind::Integer { min: 16, max: 16 << 20 },
         Absent::Default("262144"),
-        "AFTR: maximum number of softwires with bindings, divided among the workers, of which each may have up to twice its share; less than 64 octets of memory each. A subscriber has 16 at most.",
+        "AFTR: maximum number of softwires with bindings, divided among the workers (each may have up to twice its share); less than 64 octets of memory each. A subscriber has 16 at most.",
     ),
     MAX_SESSIONS,
     MAX_BINDINGS,
@@ -128,7 +128,7 @@ pub(crate) const AFTR_KEYS: &[Key] = &[
         "subscriber_prefix_length",
         Kind::Integer { min: 32, max: 128 },
         Absent::Default("56"),
-        "AFTR: length of the IPv6 prefix that one subscriber has, by the address of its B4. Limits hold for all hosts behind its B4s together.",
+        "AFTR: length of the IPv6 prefix of one subscriber, in the address of its B4. Limits apply to all hosts behind its B4s together.",
     ),
     exempt_subscribers(Kind::Prefixes6),
 ];

@@ -61,7 +61,7 @@ pub(crate) static GATEWAY: Section = Section {
             "admin_group",
             Kind::Text,
             Absent::Means("no group"),
-            "A group whose members may look at the gateway through the admin socket (`sixway show`), and change nothing.",
+            "A group whose members have read access to the gateway through the admin socket (`sixway show`).",
         ),
         key(
             "metrics",
@@ -94,7 +94,7 @@ pub(crate) static TUN: Section = Section {
             "mtu",
             Kind::Integer { min: 1_280, max: 65_535 },
             Absent::Default("1500"),
-            "MTU of the device in octets; packets in both directions are kept to it (minimum: RFC 8200 §5).",
+            "MTU of the device in octets, for packets in both directions (minimum: RFC 8200 §5).",
         ),
         key(
             "queues",
@@ -138,19 +138,19 @@ pub(crate) static POOL: Section = Section {
             "addresses",
             Kind::Prefixes4,
             Absent::Means("set `interface` instead"),
-            "Outside IPv4 addresses, 65,536 at most. They must be routed to the gateway and not be used otherwise, unless they are `shared`.",
+            "Outside IPv4 addresses, 65,536 at most. They must be routed to the gateway, and must not be used otherwise unless they are `shared`.",
         ),
         key(
             "interface",
             Kind::Text,
             Absent::Means("set `addresses` instead"),
-            "Instead of `addresses`, with `shared = true`: the pool has the address of this interface, whatever it is at the moment (DHCP, PPP). A change is a reload.",
+            "Instead of `addresses`, with `shared = true`: the pool has the current address of this interface (DHCP, PPP). A change of the address causes a reload.",
         ),
         key(
             "ports",
             Kind::Ports,
             Absent::Default("\"1024-65535\""),
-            "Ports and ICMP identifiers for bindings: numbers and ranges, separated by commas. Static bindings may use other ports, unless the addresses are `shared` or in other pools, too, which then have different ports.",
+            "Ports and ICMP identifiers for bindings: numbers and ranges, separated by commas. Static bindings may use other ports, unless the addresses are `shared` or also in other pools (with different ports).",
         ),
         key(
             "shared",
@@ -162,13 +162,13 @@ pub(crate) static POOL: Section = Section {
             "proxy_arp",
             Kind::Boolean,
             Absent::Default("false"),
-            "Whether this host answers ARP requests for the addresses, where they are in the network of one of its interfaces and nobody routes them to it: `ip neigh add proxy` for each, 1,024 at most.",
+            "Whether this host answers ARP requests for the addresses, if they are in the network of one of its interfaces and no router has a route for them: `ip neigh add proxy` for each, 1,024 at most.",
         ),
         key(
             "draining",
             Kind::Prefixes4,
             Absent::Means("none"),
-            "Addresses of the pool that no further inside host gets, so that they can be removed when they are empty. See [draining](mechanisms/pools.md#draining).",
+            "Addresses of the pool that are not given to more inside hosts, so that they can be removed when they are no longer in use. See [draining](mechanisms/pools.md#draining).",
         ),
         key(
             "alarm_at",
@@ -180,7 +180,7 @@ pub(crate) static POOL: Section = Section {
             "alarm_clear",
             Kind::Integer { min: 0, max: 99 },
             Absent::Means("10 less than `alarm_at`"),
-            "The alarm is cleared when the percentage is at most this. The gap keeps it from coming and going.",
+            "The alarm is cleared when the percentage is at most this. The difference avoids frequent changes of the alarm.",
         ),
     ]],
 };
@@ -191,13 +191,13 @@ pub(super) const TRANSLATION: &[Key] = &[
         "translate_non_global",
         Kind::Boolean,
         Absent::Default("false"),
-        "Whether the well-known prefix `64:ff9b::/96` may embed IPv4 addresses that are not global, against RFC 6052 §3.1. Other prefixes always may.",
+        "Whether the well-known prefix `64:ff9b::/96` may embed non-global IPv4 addresses, contrary to RFC 6052 §3.1. Other prefixes always may.",
     ),
     key(
         "udp_zero_checksum",
         Kind::Choice(&["compute", "drop"]),
         Absent::Default("\"compute\""),
-        "UDP packets without a checksum, of both families: compute the checksum, or drop the packet (RFC 7915 §4.5, RFC 6146 §3.4). A fragment of IPv6 without one stays without, as IPv4 allows.",
+        "UDP packets without a checksum, of both families: compute the checksum, or drop the packet (RFC 7915 §4.5, RFC 6146 §3.4). A fragment of IPv6 without a checksum is translated without one, which IPv4 allows.",
     ),
     key(
         "lowest_ipv6_mtu",
@@ -253,7 +253,7 @@ pub(super) const MAX_QUARANTINED: Key = key(
     "max_quarantined_ports",
     Kind::Integer { min: 0, max: 64 << 20 },
     Absent::Default("1048576"),
-    "Maximum number of ports in quarantine, all workers together (RFC 6888 REQ-8); about 60 octets of memory each. When it is reached, the one that is there longest leaves early.",
+    "Maximum number of ports in quarantine, all workers together (RFC 6888 REQ-8); about 60 octets of memory each. When it is reached, the port that has been in quarantine longest leaves early.",
 );
 
 /// The limits of one subscriber (RFC 6888 REQ-4, REQ-5).
@@ -294,13 +294,13 @@ pub(super) const SUBSCRIBER_KEYS: &[Key] = &[
         "exempt_destinations",
         Kind::Prefixes4,
         Absent::Means("none"),
-        "Remote IPv4 addresses whose sessions do not count to a subscriber's limits, such as the operator's DNS servers.",
+        "Remote IPv4 addresses. Sessions with these do not count towards a subscriber's limits, for example those with the operator's DNS servers.",
     ),
     key(
         "block_size",
         Kind::Integer { min: 0, max: LARGEST_BLOCK as u64 },
         Absent::Default("0"),
-        "Ports of a port block: a power of two from 64 to 16384. A subscriber then gets ports in blocks, at one address and of all protocols, and the event log has a record for each block instead of one for each binding (RFC 6888 §5). Blocks are made of the pool's ports from 1024 on; others serve static bindings only. 0: no blocks, or with `deterministic` the largest that suffice.",
+        "Ports of a port block: a power of two from 64 to 16384. A subscriber then gets ports in blocks, at one address and of all protocols, and the event log has a record for each block instead of one for each binding (RFC 6888 §5). Blocks are made of the pool's ports from 1024 on; others serve static bindings only. 0: no blocks; with `deterministic`, the largest possible blocks.",
     ),
     key(
         "max_blocks_per_subscriber",
@@ -347,7 +347,7 @@ pub(crate) static NAT64: Section = Section {
                 "inside",
                 Kind::Prefixes6,
                 Absent::Means("any host"),
-                "Prefixes whose hosts may create sessions; packets of others are dropped (`SourceNotInside`). Without it, any host that can send to `prefix` can use the pool. Required next to a 6to4 relay or a 6rd border relay, through which the Internet can.",
+                "Prefixes whose hosts may create sessions; packets of others are dropped (`SourceNotInside`). Without it, any host that can send to `prefix` can use the pool. Required in a gateway that is also a 6to4 relay or a 6rd border relay, through which the whole Internet can.",
             ),
             exclude_ipv4(
                 "IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`; RFC 6888 REQ-6), such as private networks that inside hosts must not reach. The DNS64 synthesises no AAAA records for them.",
@@ -359,7 +359,7 @@ pub(crate) static NAT64: Section = Section {
                 "reverse_path",
                 Kind::Choice(&["strict", "loose", "off"]),
                 Absent::Default("\"off\""),
-                "Check the source of packets to `prefix` where they come in, in the packet filter: `\"strict\"` drops those whose source is not routed to the interface that they came in by, `\"loose\"` those without any route (RFC 3704 §2). Forged sources otherwise get past `max_bindings_per_subscriber`. Needs nft.",
+                "Check the source of packets to `prefix` in the packet filter: `\"strict\"` drops packets whose source is not routed to the interface on which they arrived, `\"loose\"` packets without any route to the source (RFC 3704 §2). Otherwise, hosts can evade `max_bindings_per_subscriber` with forged sources. Needs nft.",
             ),
             POOL_NAME,
             filtering(
@@ -373,7 +373,7 @@ pub(crate) static NAT64: Section = Section {
                 "subscriber_prefix_length",
                 Kind::Integer { min: 32, max: 128 },
                 Absent::Default("64"),
-                "Length of the IPv6 prefix that one subscriber has, such as 56 where each customer has a /56. Limits hold for all hosts of it together.",
+                "Length of the IPv6 prefix of one subscriber, such as 56 if each customer has a /56. Limits apply to all of its hosts together.",
             ),
             exempt_subscribers(Kind::Prefixes6),
             ftp_alg(
@@ -410,7 +410,7 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
         "tcp_opening",
         Kind::Duration { min: 10, max: YEAR },
         Absent::Means("`tcp_trans`"),
-        "Timeout of a TCP session that is opening: less than 4 min frees ports earlier while someone scans (RFC 7857 §2.1).",
+        "Timeout of a TCP session that is opening: less than 4 min frees ports earlier during scans (RFC 7857 §2.1).",
     ),
     key(
         "tcp_closing",
@@ -434,7 +434,7 @@ pub(super) const TIMEOUT_KEYS: &[Key] = &[
         "quarantine",
         Kind::Duration { min: 0, max: DAY },
         Absent::Default("\"2 min\""),
-        "How long a UDP port or ICMP identifier is not given to another subscriber after its binding has ended, so that late answers do not reach the wrong host (RFC 6888 REQ-8); `\"0 s\"`: disabled. TCP ports but those of mappings by PCP, and all ports with another `filtering` than `\"endpoint-independent\"`, are exempt. When no other port is free, those that are there longest are given early (`nat.quarantines.cut_short`).",
+        "How long a UDP port or ICMP identifier is not given to another subscriber after its binding has ended, so that late answers do not reach the wrong host (RFC 6888 REQ-8); `\"0 s\"`: disabled. TCP ports, except those of mappings by PCP, and all ports with a `filtering` other than `\"endpoint-independent\"` are exempt. When no other port is free, the port that has been in quarantine longest is given early (`nat.quarantines.cut_short`).",
     ),
 ];
 
@@ -599,7 +599,7 @@ pub(crate) static FRAGMENTS: Section = Section {
             "memory",
             Kind::Size { min: 64 << 10, max: 64 << 30 },
             Absent::Default("\"8 MiB\""),
-            "Memory for incomplete packets of each direction, for each worker, in octets: fragments from IPv6 and from IPv4 do not compete for it. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
+            "Memory for incomplete packets of each direction, for each worker, in octets: fragments from IPv6 and from IPv4 have separate memory. Fragments of tunnel packets have the same amount in addition. When it is full, fragments of new packets are dropped.",
         ),
         key(
             "packets",
@@ -667,7 +667,7 @@ pub(crate) static FASTPATH: Section = Section {
             "notrack",
             Kind::Boolean,
             TRUE,
-            "Exclude packets that the fast path may forward from connection tracking, in both directions, with an nftables table of the gateway's own. A firewall that sees only half of a connection breaks it.",
+            "Exclude packets that the fast path may forward from connection tracking, in both directions, with a separate nftables table. A stateful firewall that sees only half of a connection would drop its packets.",
         ),
         key(
             "absence",

@@ -14,7 +14,7 @@ pub(crate) static LOG: Section = Section {
             "events",
             Kind::Choices(&["bindings", "each-binding", "sessions", "destinations", "limits"]),
             Absent::Means("`[\"bindings\", \"limits\"]`"),
-            "What is logged: bindings (port blocks instead, where subscribers have such: `block_size`), each binding also in port blocks, sessions (without the remote endpoint), destinations (sessions with it; needs `\"sessions\"`; see RFC 6888 REQ-12), and limits and pools that are used up.",
+            "What is logged: bindings (port blocks instead, where subscribers have such: `block_size`), each binding also in port blocks, sessions (without the remote endpoint), destinations (sessions with it; needs `\"sessions\"`; see RFC 6888 REQ-12), and exhausted limits and pools.",
         ),
         key("file", Kind::Table(&LOG_FILE), Absent::Means("none"), "A file of JSON lines."),
         key(
@@ -33,7 +33,7 @@ pub(crate) static LOG: Section = Section {
             "spool",
             Kind::Path,
             Absent::Default("\"/var/lib/sixway/spool\""),
-            "Directory of the spool files: events for servers and collectors that are away.",
+            "Directory of the spool files: events for servers and collectors that cannot be reached.",
         ),
         key(
             "spool_size",
@@ -59,7 +59,7 @@ pub(crate) static LOG_FILE: Section = Section {
             "mode",
             Kind::Text,
             Absent::Default("\"0640\""),
-            "Permissions of the files, in octal; others cannot write them.",
+            "Permissions of the files, in octal; without write permission for others.",
         ),
         key("owner", Kind::Text, Absent::Means("the process's user"), "Owner of the files."),
         key("group", Kind::Text, Absent::Means("the process's group"), "Group of the files."),
@@ -113,7 +113,7 @@ pub(crate) static LOG_SYSLOG: Section = Section {
                 "daemon", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7",
             ]),
             Absent::Default("\"local0\""),
-            "Facility of the messages (RFC 5424 §6.2.1); their severity is informational, or warning for what is missing or used up.",
+            "Facility of the messages (RFC 5424 §6.2.1); their severity is informational, or warning for lost events and exhausted resources.",
         ),
     ]],
 };

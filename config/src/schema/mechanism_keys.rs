@@ -33,13 +33,13 @@ pub(crate) static NAT46: Section = Section {
                 "servers",
                 Kind::Prefixes6,
                 Absent::Default("\"2000::/3\""),
-                "IPv6 addresses that names may lead to. Unique local addresses (fc00::/7) must be listed, so that a name of the Internet does not lead into your own networks.",
+                "IPv6 addresses that names may lead to. Unique local addresses (fc00::/7) must be listed explicitly, so that names of the Internet do not lead into your own networks.",
             ),
             key(
                 "exclude_names",
                 Kind::Texts,
                 Absent::Means("none"),
-                "Names at and below which clients get no address of the pool, such as FTP servers, whose protocol has addresses in it.",
+                "Clients get no address of the pool for these names and names below them. For example FTP servers: FTP's messages contain addresses.",
             ),
             key(
                 "static",
@@ -51,7 +51,7 @@ pub(crate) static NAT46: Section = Section {
                 "mappings",
                 Kind::Choice(&["client", "shared"]),
                 Absent::Default("\"client\""),
-                "Who uses a mapping. `\"client\"`: the client that queried; different clients may have different servers at one address. `\"shared\"`: all clients, where they query through a resolver of their own, so that the gateway cannot know which client a query is for.",
+                "Who uses a mapping. `\"client\"`: the client that queried; different clients may have different servers at one address. `\"shared\"`: all clients, for clients that query through their own resolver, so that the gateway cannot know which client a query is for.",
             ),
             key(
                 "ttl",
@@ -69,7 +69,7 @@ pub(crate) static NAT46: Section = Section {
                 "max_mappings_per_client",
                 Kind::Integer { min: 1, max: 16 << 20 },
                 Absent::Default("1024"),
-                "Maximum number of those of one client. Of a pool of its own with more than 128 addresses, a client uses at most half.",
+                "Maximum number of mappings of one client. If a client has its own pool of more than 128 addresses, it uses at most half of it.",
             ),
         ],
         TRANSLATION,

@@ -20,13 +20,13 @@ pub(crate) static NAT44: Section = Section {
                 "inside",
                 Kind::Prefixes4,
                 Absent::FaultSuch("[\"192.168.1.0/24\"]"),
-                "Prefixes of the inside hosts. Packets with these sources are routed into the device by policy rules, but for those to `inside` and `except`.",
+                "Prefixes of the inside hosts. Packets with these sources are routed into the device by policy rules, except those to `inside` and `except`.",
             ),
             key(
                 "interfaces",
                 Kind::Texts,
                 Absent::Means("any, and this host's own packets with a source in `inside`"),
-                "Interfaces by which packets of inside hosts come in: the policy rules then apply to these alone.",
+                "Interfaces on which packets of inside hosts arrive: the policy rules then apply only to these.",
             ),
             key(
                 "except",
@@ -50,7 +50,7 @@ pub(crate) static NAT44: Section = Section {
 pub(super) const NAT44_KEYS: &[Key] = &[
     exclude_ipv4("IPv4 addresses to and from which no sessions are created (`ExcludedIpv4`)."),
     allow_own(
-        "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Packets to them usually do not come to it: the kernel delivers them.",
+        "This host's own IPv4 addresses that inside hosts may create sessions to through the translator. Usually the kernel delivers packets to them itself.",
     ),
     POOL_NAME,
     filtering(
@@ -64,14 +64,14 @@ pub(super) const NAT44_KEYS: &[Key] = &[
         "subscriber_prefix_length",
         Kind::Integer { min: 8, max: 32 },
         Absent::Default("32"),
-        "Length of the IPv4 prefix that one subscriber has. Limits hold for all hosts of it together.",
+        "Length of the IPv4 prefix of one subscriber. Limits apply to all of its hosts together.",
     ),
     exempt_subscribers(Kind::Prefixes4),
     key(
         "max_portless_sessions",
         Kind::Integer { min: 0, max: 16 << 20 },
         Absent::Default("16384"),
-        "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these pass by static bindings only.",
+        "Maximum number of sessions of protocols without ports (GRE, ESP, IPv4 and IPv6 in IPv4), all workers together; 0: these protocols need static bindings.",
     ),
     key(
         "max_portless_sessions_per_subscriber",

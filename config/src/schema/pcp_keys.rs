@@ -11,7 +11,7 @@ pub(crate) static PCP: Section = Section {
             "interfaces",
             Kind::Texts,
             Absent::FaultSuch("[\"eth1\"]"),
-            "Interfaces by which inside hosts send their requests. Requests that arrive on others are not received.",
+            "Interfaces on which requests of inside hosts arrive. Requests on other interfaces are not received.",
         ),
         key(
             "lease_file",
@@ -78,7 +78,7 @@ pub(crate) static PCP: Section = Section {
             "requests_per_second",
             Kind::Integer { min: 1, max: 100_000 },
             Absent::Default("20"),
-            "Requests a second of one subscriber; a burst may be three times as long. Further ones are discarded.",
+            "Requests a second of one subscriber; a burst may be three times as long. Further requests are discarded.",
         ),
     ]],
 };

@@ -26,7 +26,7 @@ pub(crate) static REALM: Section = Section {
                 "interfaces",
                 Kind::Texts,
                 Absent::Means("required with `table`; with `vrf`, those of the VRF"),
-                "Interfaces by which packets of inside hosts come in: each belongs to one realm, and all that arrives there is routed by `table`.",
+                "Interfaces on which packets of inside hosts arrive: each belongs to one realm, and all packets that arrive there are routed by `table`.",
             ),
             key(
                 "table",
@@ -38,7 +38,7 @@ pub(crate) static REALM: Section = Section {
                 "vrf",
                 Kind::Text,
                 Absent::Means("none"),
-                "In place of `table` and `interfaces`: name of a VRF of the kernel, with the interfaces of the inside hosts and your routes to them. The device of the realm is put into it, and its table gets a default route into the device. The VRF is yours: it is not created or removed.",
+                "Instead of `table` and `interfaces`: name of a VRF of the kernel, with the interfaces of the inside hosts and your routes to them. The device of the realm is put into it, and its table gets a default route into the device. You create the VRF; Sixway does not create or remove it.",
             ),
             key(
                 "device",

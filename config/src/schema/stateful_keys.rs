@@ -30,7 +30,7 @@ pub(super) const fn exempt_subscribers(prefixes: Kind) -> Key {
         "exempt_subscribers",
         prefixes,
         Absent::Means("none"),
-        "Inside prefixes whose subscribers no limit holds for.",
+        "Inside prefixes of subscribers without limits.",
     )
 }
 
@@ -45,7 +45,7 @@ pub(super) const fn port_timeouts(rows: &'static Section) -> Key {
         "port",
         Kind::Tables(rows),
         Absent::Means("none"),
-        "Other timeouts for sessions with certain remote ports; the first row that fits (RFC 4787 REQ-5 a).",
+        "Other timeouts for sessions with specific remote ports; the first matching row applies (RFC 4787 REQ-5 a).",
     )
 }
 

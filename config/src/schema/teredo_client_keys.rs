@@ -33,7 +33,7 @@ pub(crate) static TEREDO_CLIENT: Section = Section {
                 "learn_interval",
                 Kind::Boolean,
                 Absent::Default("false"),
-                "Find out how long the NAT keeps a mapping, and use that interval (RFC 4380 §5.2.7).",
+                "Measure how long the NAT keeps a mapping, and use that interval (RFC 4380 §5.2.7).",
             ),
             key(
                 "symmetric",
@@ -69,7 +69,7 @@ pub(crate) static TEREDO_CLIENT: Section = Section {
                 "max_peers",
                 Kind::Integer { min: 1, max: 100_000 },
                 Absent::Default("1024"),
-                "Maximum number of peers that are known at a time.",
+                "Maximum number of peers in the table.",
             ),
             key(
                 "firewall",

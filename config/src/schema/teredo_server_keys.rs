@@ -47,19 +47,19 @@ pub(crate) static TEREDO_SERVER: Section = Section {
             "source_rate",
             Kind::Integer { min: 1, max: 1_000_000 },
             Absent::Default("20"),
-            "Datagrams a second that are handled of one IPv4 address, and of one `client`; a burst may be three times as long. All clients behind one NAT have one address.",
+            "Datagrams a second from one IPv4 address, and from one `client`; a burst may be three times as long. All clients behind one NAT have one address.",
         ),
         key(
             "destination_rate",
             Kind::Integer { min: 1, max: 1_000_000 },
             Absent::Default("50"),
-            "Datagrams a second that are forwarded to one IPv4 address; a burst may be twice as long. It limits what a victim of forged packets gets.",
+            "Datagrams a second that are forwarded to one IPv4 address; a burst may be twice as long. It limits the packets that a victim of forged packets gets.",
         ),
         key(
             "total_rate",
             Kind::Integer { min: 3, max: 10_000_000 },
             Absent::Default("50000"),
-            "Datagrams a second that are handled of all addresses together. One third of it is reserved for solicitations of a `client`.",
+            "Datagrams a second from all addresses together. One third of it is reserved for solicitations of a `client`.",
         ),
     ]],
 };

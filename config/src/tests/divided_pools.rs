@@ -101,7 +101,7 @@ fn ranges_of_all_pools_of_an_address_are_steered() {
     faults(
         &both(&shared(&four.join(",")), &shared(&six.join(","))),
         &[
-            "sixway.toml:13  pool.six.ports = \"62000,62010,62020,62030,62040\"  the pools four, six have 10 ranges of ports of 203.0.113.7: packets can be steered for at most 8; let the ranges of the pools touch",
+            "sixway.toml:13  pool.six.ports = \"62000,62010,62020,62030,62040\"  the pools four, six have 10 ranges of ports of 203.0.113.7: packets can be steered for at most 8; choose adjacent ranges for the pools",
         ],
     );
     // Those that touch are one.
@@ -142,7 +142,7 @@ fn protocols_without_ports_are_of_one_translator() {
         routed("32768-65535")
     );
     let text = format!("{pools}[nat44]\ninside = [\"192.168.0.0/16\"]\npool = \"four\"\n{realm}");
-    let said = "packets of protocols without ports (GRE, ESP, 41, 4) to 192.0.2.1 can be of one translator, and nat44 takes them (line 12); write max_portless_sessions = 0, or use other addresses";
+    let said = "packets of protocols without ports (GRE, ESP, 41, 4) to 192.0.2.1 can belong to one translator only, and nat44 translates them (line 12); write max_portless_sessions = 0, or use other addresses";
     faults(&text, &[&format!("sixway.toml:15  realm  {said}")]);
     warnings(&format!("{text}max_portless_sessions = 0\n"), &[]);
 }

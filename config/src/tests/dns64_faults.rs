@@ -450,7 +450,7 @@ fn dnssec_that_does_not_hold_is_reported() {
 fn networks_with_customers_of_their_own_want_the_length_of_their_prefixes() {
     let said = |wide: &str| {
         format!(
-            "client_prefix_length  is not set, and allow has {wide}, which is larger than one site: a customer with a /56 counts as 256 clients, and has their shares and rates; write what each customer gets, or 64"
+            "client_prefix_length  is not set, and allow has {wide}, which is larger than one site: a customer with a /56 counts as 256 clients, with 256 shares and rates; write the prefix length of a customer, or 64"
         )
     };
     let text = format!("{DNS64}{ELSEWHERE}allow = [\"10.0.0.0/8\", \"2001:db8::/47\"]\n");

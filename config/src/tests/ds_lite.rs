@@ -124,7 +124,7 @@ fn faults_of_a_b4_say_how_to_mend_them() {
         fault(&format!("{B4}{line}"), expected);
     }
     fault(&B4.replace("local = \"2001:db8:1::b4\"\n", ""), "has no local end; write interface = \"eth0\"");
-    fault(&B4.replace("1::b4", "ffff::7"), "the kernel would take the tunnel's packets");
+    fault(&B4.replace("1::b4", "ffff::7"), "the kernel would receive the tunnel's packets");
     fault(&format!("{NAMED}identifier = \"2001::1\"\n"), "is not an interface identifier");
     fault(&format!("{NAMED}identifier = \"::7\"\n"), "write another identifier");
     let two = format!("{}name = \"one\"\n{}", B4, B4).replace("[ds_lite]", "[[ds_lite]]");

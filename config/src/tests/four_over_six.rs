@@ -46,7 +46,7 @@ fn nobody_is_a_relay_agent_unless_it_is_written_and_clients_are_warned_of() {
     assert_eq!(again, config);
     let (_, warnings) = parse(&format!("{OWN}{HUB}relays = [\"2001:db8::/32\"]\n")).unwrap();
     let said = warnings.iter().map(ToString::to_string).collect::<String>();
-    assert!(said.contains("every client there could ask in the name of another one"), "{said}");
+    assert!(said.contains("every client there could send queries for another client"), "{said}");
     fault(&format!("{HOST}relays = [\"2001:db8:77::/64\"]\n"), "applies only to role = \"concentrator\"");
 }
 
@@ -61,7 +61,7 @@ fn names_belong_to_clients_of_a_concentrator_with_its_own_server_and_a_dns_servi
     assert_eq!((found.name.as_str(), found.host), ("host.example", "2001:db8:a::1".parse().unwrap()));
     let again = parse(&config.to_string()).unwrap_or_else(|faults| panic!("{faults}\nin:\n{config}")).0;
     assert_eq!(again, config);
-    fault(&format!("{HUB}{one}"), "nobody answers queries for them");
+    fault(&format!("{HUB}{one}"), "no DNS service answers queries for them");
     fault(&format!("{HUB}{one}{one}{DNS}"), "has two hosts");
     fault(&format!("{HUB}{}{DNS}", named("*.example", "2001:db8:a::1")), "*");
     fault(&format!("{HUB}{}{DNS}", named("host.example", "2001:db8:b::1")), "is not within clients");

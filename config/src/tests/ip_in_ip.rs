@@ -89,7 +89,7 @@ fn ends_that_cannot_be_are_reported_with_what_mends_them() {
         &ends(own, "\"2001:db8:ffff::7\""),
         "is this host's own address on eth0; write the address of the remote end",
     );
-    let taken = "2001:db8:ffff::7 is this host's own address on eth0; the kernel would take the tunnel's packets; remove it from the interface";
+    let taken = "2001:db8:ffff::7 is this host's own address on eth0; the kernel would receive the tunnel's packets; remove it from the interface";
     fault(&ends("\"2001:db8:ffff::7\"", "\"2001:db8:7::1\""), taken);
     fault(
         &OVER_4.replace("192.0.2.77", "203.0.113.7"),

@@ -197,7 +197,7 @@ fn inside_hosts_reach_each_other_by_a_shared_pool_from_their_interfaces() {
     assert_eq!(of(shared, ""), ["eth1"]);
     assert_eq!(of(shared, "interfaces = [\"eth0\"]\n"), ["eth0"]);
     assert!(of(POOL44, "").is_empty());
-    // A source of theirs is believed there, and nowhere else.
+    // Such a source is accepted there, and nowhere else.
     let believed = |pool: &str, keys: &str, addresses: &[HostAddress]| {
         let (config, _) =
             parse(&format!("{OWN}{pool}{NAT44}{keys}")).unwrap_or_else(|faults| panic!("{faults}"));
@@ -263,12 +263,12 @@ fn the_outside_address_of_a_6to4_site_is_its_nat_address() {
     }
     let (faults, warnings) = own_tunnels(ONE, "", &site("192.0.2.3"));
     assert!(
-        faults.is_empty() && warnings.contains("none can begin") && warnings.contains(BOUND),
+        faults.is_empty() && warnings.contains("none can send first") && warnings.contains(BOUND),
         "{warnings}"
     );
     for (addresses, rows, nat_address, says) in [
         (MANY, String::new(), "192.0.2.3", BOUND),
-        (MANY, row("192.0.2.4"), "192.0.2.3", "leave with 192.0.2.4, and its nat_address is 192.0.2.3"),
+        (MANY, row("192.0.2.4"), "192.0.2.3", "leave with 192.0.2.4, but its nat_address is 192.0.2.3"),
         (
             MANY,
             row("192.0.2.4"),
@@ -288,7 +288,7 @@ fn the_remote_end_of_a_translated_tunnel_has_to_know_the_outside_address() {
         "[[tunnel]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"2001:db8:7::/48\"]\n";
     assert_eq!(own_tunnels(ONE, "", tunnel), Default::default());
     let (fault, warnings) = own_tunnels(MANY, "", tunnel);
-    assert!(fault.is_empty() && warnings.contains("may be any of the pool"), "{fault}{warnings}");
+    assert!(fault.is_empty() && warnings.contains("may be any address of the pool"), "{fault}{warnings}");
     let ipip =
         "[[ip_in_ip]]\nlocal = \"192.168.0.1\"\nremote = \"198.51.100.7\"\nprefixes = [\"10.7.0.0/16\"]\n";
     assert_eq!(own_tunnels(ONE, "", ipip), Default::default());

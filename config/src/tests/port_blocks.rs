@@ -48,7 +48,7 @@ fn sizes_that_make_no_blocks_are_refused() {
     assert!(said("block_size = 512\nmax_blocks_per_subscriber = 17").contains("max_blocks_per_subscriber"));
     let narrow = format!("{OWN}{PLAIN}ports = \"2000-2500\"\n{NAT44}block_size = 512\n");
     let faults = parse(&narrow).unwrap_err().to_string();
-    assert!(faults.contains("the pool has no whole block of 512 ports from 1024 on"), "{faults}");
+    assert!(faults.contains("the pool has no complete block of 512 ports above 1023"), "{faults}");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn an_address_of_this_host_cannot_be_a_pools() {
             "{OWN}[pool]\nname = \"main\"\naddresses = \"203.0.113.0/28\"\nports = \"1-65535\"\n{NAT64}"
         ),
         &[
-            "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; remove it from the pool, or put it in a [[pool]] of its own with shared = true and ports = \"61000-65535\"",
+            "sixway.toml:6  pool.main.addresses = \"203.0.113.0/28\"  203.0.113.7 is this host's own address on eth0; remove it from the pool, or put it in a separate [[pool]] with shared = true and ports = \"61000-65535\"",
         ],
     );
 }
@@ -385,7 +385,9 @@ fn a_key_in_the_singular_is_not_another_sections() {
 fn a_file_that_is_not_toml_says_that_further_errors_may_be_hidden() {
     let said = parse("[[pool]]\nnme = \"main\"\nports = [\"80\"\n").unwrap_err().to_string();
     assert!(
-        said.ends_with("What is not TOML may hide further errors. 1 error. Nothing was changed."),
+        said.ends_with(
+            "Lines that are not valid TOML may hide further errors. 1 error. Nothing was changed."
+        ),
         "{said}"
     );
     let said = parse("[[pool]]\nnme = \"main\"\n").unwrap_err().to_string();

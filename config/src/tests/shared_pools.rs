@@ -54,7 +54,7 @@ fn a_shared_pool_has_ports_that_the_host_leaves() {
 #[test]
 fn an_address_that_this_host_does_not_have_yet_is_waited_for() {
     let (_, warnings) = parse(&pool(&SHARED.replace("203.0.113.7", "203.0.113.9"))).unwrap();
-    let said = "pool.main.addresses  203.0.113.9 is not configured on this host; nothing can come in until it is: ip address add 203.0.113.9/32 dev INTERFACE, or remove `shared`";
+    let said = "pool.main.addresses  203.0.113.9 is not configured on this host; no packets are received until it is: ip address add 203.0.113.9/32 dev INTERFACE, or remove `shared`";
     assert!(warnings.iter().any(|warning| warning.to_string().ends_with(said)), "{warnings:?}");
     faults(
         &pool(&SHARED.replace("203.0.113.7", "203.0.113.0/29")),

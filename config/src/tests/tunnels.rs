@@ -237,7 +237,7 @@ fn without_its_section_there_is_no_tunnel_of_any_kind() {
     assert!(config.tunnels(&Surroundings::of(&host().addresses)).is_empty());
 }
 
-/// RFC 6040 §4.3: nothing is known of the other end until the operator says so.
+/// RFC 6040 §4.3: nothing is known of the other end unless the operator configures it.
 #[test]
 fn every_kind_of_tunnel_clears_congestion_marks_unless_it_is_told_otherwise() {
     for (text, six_to_four) in

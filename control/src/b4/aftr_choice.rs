@@ -1,4 +1,4 @@
-//! Which of the AFTRs of a name is in use (RFC 6334 §5): a B4 has one tunnel at a time.
+//! Selection among the AFTRs of a name (RFC 6334 §5): a B4 has one tunnel at a time.
 //!
 //! The address in use stays as long as the DNS returns it. It is given up only if at least [`SENT`] packets entered the tunnel within
 //! [`GIVEN_UP_AFTER`] and none came out, not even answers to echo requests (RFC 6333 §6.5). These are sent every second for the last

@@ -29,7 +29,7 @@ pub struct AftrAddresses {
 /// Why a reply gives no addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyFault {
-    /// It is not the reply to this query, or cannot be read: the wait goes on.
+    /// It is not the reply to this query, or cannot be parsed: continue to wait.
     Foreign,
     /// It was truncated: query by TCP.
     Truncated,

@@ -1,4 +1,4 @@
-//! The AFTR's name in what a DHCPv6 client wrote of its lease (RFC 6334, option 64).
+//! The AFTR's name in the lease file of a DHCPv6 client (RFC 6334, option 64).
 //!
 //! ```text
 //! aftr.example                                        a line with only a name, or an address

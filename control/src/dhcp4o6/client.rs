@@ -74,7 +74,7 @@ pub struct Held {
     pub times: [Instant; 3],
 }
 
-/// What happened to the lease.
+/// Events of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientEvent {
     /// The host has this address until then.
@@ -120,7 +120,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has no lease; `remembered` is the address that it had. `seed` is secret: who knows transaction ids can forge responses.
+    /// A client that has no lease; `remembered` is the address that it had. `seed` is secret: transaction ids that are known allow forged
+    /// responses.
     pub fn new(settings: ClientSettings, remembered: Option<Ipv4Addr>, seed: u64) -> Self {
         Self {
             settings,
@@ -197,7 +198,7 @@ impl Client {
         (self.state, self.next) = (ClientState::Idle, None);
     }
 
-    /// Ends a lease whose time is over, while no server is known that [`Self::poll_transmit`] could be sent to.
+    /// Ends an expired lease while no server is known to which [`Self::poll_transmit`] could be sent.
     pub fn expire(&mut self, now: Instant) {
         if self.held().is_some_and(|held| now >= held.times[2]) {
             self.begin_anew(now);
@@ -346,7 +347,7 @@ impl Client {
         sent
     }
 
-    /// What happened to the lease.
+    /// Events of the lease.
     pub fn poll_event(&mut self) -> Option<ClientEvent> {
         self.events.pop_front()
     }

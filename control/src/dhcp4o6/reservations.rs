@@ -1,4 +1,4 @@
-//! Addresses that are reserved because somebody looked up a host's name, until the host itself requests its lease.
+//! Addresses reserved because a DNS client looked up a host's name, until the host itself requests its lease.
 //!
 //! Their number is limited, so that other hosts get addresses. Half of them are for clients that have proven their address, since a datagram may have
 //! a forged source: queries with a client's forged address take nothing from what the client may have when it proves its address.
@@ -44,7 +44,7 @@ pub(super) struct Reservations {
     waiting: BTreeMap<Ipv6Addr, (Asker, Instant)>,
     /// The same by the time of its end.
     due: BTreeSet<(Instant, Ipv6Addr)>,
-    /// How many there are for each client.
+    /// Their number for each client.
     shares: BTreeMap<Asker, usize>,
     unproven: usize,
     most: usize,

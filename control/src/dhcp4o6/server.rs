@@ -1,7 +1,7 @@
 //! The server (RFC 7341 §11, RFC 2131 §4.3): the leases of a concentrator.
 //!
-//! A lease belongs to an IPv6 address: the end of the client's tunnel. That is the source of its queries, or an address with the same client prefix
-//! which the client names (RFC 8539), so that nobody can direct packets to another customer.
+//! A lease belongs to an IPv6 address: the end of the client's tunnel. That is the source of its queries, or an address with the same
+//! client prefix which the client names (RFC 8539), so that a client cannot direct packets to another customer.
 
 use super::dhcpv4::{Dhcpv4, MessageKind};
 use super::envelope::{Envelope, RelayHop};
@@ -18,7 +18,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 /// How long an address is kept for a host that was offered it.
 const OFFERED: Duration = Duration::from_secs(60);
-/// How long nobody gets an address that a host has declined.
+/// How long an address that a host has declined is not leased.
 const DECLINED: Duration = Duration::from_secs(3_600);
 /// Leases that are ended in a call.
 const ENDED_AT_ONCE: usize = 64;
@@ -34,9 +34,9 @@ pub struct ServerSettings {
     pub fixed: Vec<(Ipv6Addr, Ipv4Addr)>,
     /// Further addresses that are never leased.
     pub reserved: Vec<Prefix4>,
-    /// Whose queries are answered.
+    /// The clients that are answered.
     pub clients: Vec<Prefix6>,
-    /// Relay agents that are believed: each says from whom a query came.
+    /// Trusted relay agents: each names the source of a query.
     pub relays: Vec<Prefix6>,
     /// Bits of a client's prefix.
     pub client_bits: u8,
@@ -103,7 +103,7 @@ pub struct Reply {
     pub kind: MessageKind,
 }
 
-/// What became of queries.
+/// The outcome of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounters {
     /// DHCPOFFERs.
@@ -148,7 +148,7 @@ pub struct Server {
     leases: Leases,
     reservations: Reservations,
     rate: QueryRate,
-    /// What became of queries.
+    /// The outcome of queries.
     pub counters: ServerCounters,
 }
 
@@ -198,12 +198,12 @@ impl Server {
 
     fn answer(&mut self, now: Instant, source: Ipv6Addr, octets: &[u8]) -> Result<Option<Reply>, Refusal> {
         self.expire(now);
-        // Nothing is read for strangers.
+        // Messages from unknown sources are not parsed.
         let is_relay = self.is_relay(source);
         if !is_relay && !self.is_client(source) {
             return Err(Refusal::NotAClient);
         }
-        // What a relay agent sends counts for whom it names.
+        // Messages from a relay agent count for the client that it names.
         if !is_relay && !self.rate.admit(self.leases.client(source), now) {
             return Err(Refusal::RateLimit);
         }
@@ -259,9 +259,9 @@ impl Server {
         self.settings.relays.iter().any(|prefix| prefix.contains(address))
     }
 
-    /// Who sent a query. A relay agent relays what another one relayed (RFC 8415 §19.1.2): each must be one of ours, or a client could wrap its query in
-    /// the name of another one and send it to a relay agent. A client that asks by multicast does so from a link-local address (RFC 7341 §9): then it is
-    /// somebody on the link that the relay agent names.
+    /// Who sent a query. A relay agent relays what another one relayed (RFC 8415 §19.1.2): each must be one of ours, or a client could wrap
+    /// its query in the name of another one and send it to a relay agent. A client that asks by multicast does so from a link-local address
+    /// (RFC 7341 §9): then it is a host on the link that the relay agent names.
     fn sender(&self, source: Ipv6Addr, relays: &[RelayHop]) -> Result<Sender, Refusal> {
         let step = |sender, hop: &RelayHop| self.is_relay(sender).then_some(hop.peer);
         let sender = relays.iter().try_fold(source, step).ok_or(Refusal::NotARelay)?;
@@ -271,7 +271,7 @@ impl Server {
         if self.is_client(address) { Ok(Sender { address, is_known }) } else { Err(Refusal::NotAClient) }
     }
 
-    /// The end of the client's tunnel: of the client prefix of its sender. Of somebody on a link it must be named.
+    /// The end of the client's tunnel, which must have the client prefix of the sender. A host on a link must name it.
     fn host(&self, sender: Sender, asked: &Dhcpv4) -> Result<Ipv6Addr, Refusal> {
         let same = |named: &Ipv6Addr| self.leases.client(*named) == self.leases.client(sender.address);
         let own = sender.is_known.then_some(sender.address);
@@ -369,7 +369,7 @@ impl Server {
         self.is_client(lease.host) && self.fixed(lease.host).is_none() && self.leases.restore(lease)
     }
 
-    /// Ends the lease of an address immediately, as an operator wants it. Whether there was one.
+    /// Ends the lease of an address immediately, for an operator. Returns whether there was one.
     pub fn end(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         let host = self.leases.of_address(address).map(|lease| lease.host);
         let is_ended = self.leases.end(address, now);
@@ -383,7 +383,7 @@ impl Server {
     /// asks for it when the first packet comes.
     ///
     /// # Errors
-    /// It has none, and gets none.
+    /// It has no lease, and gets none.
     pub fn reserve(
         &mut self,
         host: Ipv6Addr,
@@ -400,7 +400,7 @@ impl Server {
         let waits = self.reservations.until(host);
         if let Some(lease) = self.leases.of_host(host).filter(|lease| lease.state == LeaseState::Bound) {
             let left = lease.until.since(now);
-            // What waits for its host is kept for as long as somebody looks for it.
+            // A reservation is kept as long as clients look it up.
             if waits != Some(lease.until) || left > RESERVED / 2 {
                 return Ok((lease.ipv4, left));
             }

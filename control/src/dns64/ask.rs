@@ -1,4 +1,4 @@
-//! What goes in and out of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
+//! Inputs and outputs of a [`Resolver`](super::Resolver): queries, answers, exchanges with upstreams, validations.
 
 pub use sixway_dnssec::Security;
 
@@ -17,7 +17,7 @@ pub enum Transport {
     Tls,
     /// HTTPS (RFC 8484).
     Https,
-    /// The gateway itself, for its validator: neither access nor rate is judged.
+    /// The gateway itself, for its validator: neither access nor rate is checked.
     Inside,
 }
 
@@ -33,8 +33,8 @@ pub struct Asker<T> {
 }
 
 impl<T> Asker<T> {
-    /// Who pays for what it asks; IPv6 addresses with as many first bits in common are one subscriber's. `proven`: a stream or a cookie shows that the
-    /// address is not forged.
+    /// The payer of what it asks; IPv6 addresses with as many first bits in common are one subscriber's. `proven`: a stream or a cookie
+    /// shows that the address is not forged.
     #[must_use]
     pub fn payer(&self, prefix_length: u8, proven: bool) -> Payer {
         match self.transport {
@@ -46,7 +46,7 @@ impl<T> Asker<T> {
     }
 }
 
-/// What became of a query.
+/// The outcome of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The answer has been written; it is this.
@@ -79,7 +79,7 @@ pub struct Transmit {
     pub upstream: usize,
     /// How it goes.
     pub way: QueryTransport,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
     /// The query, whole, without a stream's length field.
     pub message: Vec<u8>,
@@ -96,6 +96,6 @@ pub enum Failure {
     Untrusted,
     /// Not a DNS server: an HTTP error, or wrong framing.
     Malformed,
-    /// It could not be sent for want of room here: descriptors, or places of a queue.
+    /// It could not be sent for lack of room here: descriptors, or places of a queue.
     NoRoom,
 }

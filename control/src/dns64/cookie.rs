@@ -15,7 +15,7 @@ const CLIENT: usize = 8;
 const SERVER: std::ops::RangeInclusive<usize> = 8..=32;
 /// RFC 9018 §4.1: the version, and the octets that are reserved.
 const HEAD: [u8; 4] = [1, 0, 0, 0];
-/// RFC 9018 §4.3: a cookie is believed for this time, in seconds, …
+/// RFC 9018 §4.3: a cookie is accepted for this time, in seconds, …
 const LONGEST: u32 = 3_600;
 /// … and so far in the future.
 const AHEAD: u32 = 300;
@@ -41,7 +41,8 @@ impl OwnSecrets {
         Self { seed }
     }
 
-    /// Those that cookies are believed by; the first one makes them. The previous one is believed as long as cookies made with it may be.
+    /// The accepted secrets; the first one is used for new cookies. The previous one is accepted as long as cookies made with it may be
+    /// valid.
     pub(super) fn at(self, seconds: u64) -> arrayvec::ArrayVec<CookieSecret, 2> {
         // Nobody outside knows when it changes.
         let shifted = seconds.saturating_add(siphash(&self.seed, b"when") % Self::LIFE);

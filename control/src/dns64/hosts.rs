@@ -29,7 +29,7 @@ pub struct HostsFault {
     pub what: &'static str,
 }
 
-/// What is known of one name.
+/// The known data about one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Host {
     pub(super) v4: Vec<Ipv4Addr>,
@@ -49,7 +49,7 @@ pub struct Hosts {
 impl Eq for Hosts {}
 
 impl Hosts {
-    /// Reads a file. What cannot be used is left out, and told.
+    /// Reads a file. Unusable lines are ignored and reported.
     #[must_use]
     pub fn read(text: &str) -> (Self, Vec<HostsFault>) {
         let (mut hosts, mut faults, mut count) = (Self::default(), Vec::new(), 0);
@@ -111,7 +111,7 @@ impl Hosts {
         self.hosts.keys().map(|name| &**name)
     }
 
-    /// What is known of a name, in lower-case wire form.
+    /// The known data about a name, in lower-case wire form.
     pub(super) fn of(&self, name: &[u8]) -> Option<&Host> {
         if self.hosts.is_empty() {
             return None;

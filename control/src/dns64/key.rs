@@ -1,4 +1,4 @@
-//! Under what an answer is kept: name, type, class, and whether checking was disabled.
+//! The cache key of an answer: name, type, class, and whether checking was disabled.
 
 use super::name::LONGEST_NAME;
 

@@ -4,16 +4,16 @@ use crate::Instant;
 use core::fmt::Debug;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What is known of a name.
+/// The known data about a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeasedAddress {
     /// It is not the name of such a host.
     NotListed,
     /// Its host has this address, certainly for this number of seconds.
     Has(Ipv4Addr, u32),
-    /// Its host gets none for a client whose address may be forged: it is to ask again over TCP.
+    /// No lease for a client whose address may be forged: the client must repeat the query over TCP.
     Unproven,
-    /// Its host gets none at the moment.
+    /// The host cannot get a lease at the moment.
     None,
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Servers of a name that a client gets addresses for: a second one for when the first does not answer; addresses of the pool are scarce.
 pub const MOST_SERVERS: usize = 2;
 
-/// Addresses of a name that are looked at: an answer of 64 KiB has more.
+/// Addresses of a name that are examined: an answer of 64 KiB has more.
 const MOST_LOOKED_AT: usize = 64;
 
 /// The addresses that one answer has.
@@ -83,10 +83,11 @@ impl MappedNames {
         self.excluded.longest(&name.to_ascii_lowercase()).is_some()
     }
 
-    /// Addresses that represent these servers for the client, told of for `ttl` seconds; the client's address is `proven` if it came by a stream.
+    /// Addresses that represent these servers for the client, in an answer with a TTL of `ttl` seconds; the client's address is `proven` if
+    /// it came by a stream.
     ///
     /// # Errors
-    /// There is none: why.
+    /// Why there is none.
     pub(super) fn map(
         &self,
         client: Ipv4Addr,

@@ -20,7 +20,7 @@ macro_rules! outcomes {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)+ }
@@ -42,8 +42,8 @@ outcomes! {
     UpstreamFailure = "upstream_failure", "SERVFAIL: no upstream gave a usable answer in time";
     Bogus = "bogus", "SERVFAIL: the answer did not validate";
     Unmapped = "unmapped", "SERVFAIL: NAT46 had no mapping left for the client, or a host of four_over_six.names no address";
-    Truncated = "truncated", "an empty truncated answer: the client is asked to repeat its query over TCP, since a NAT46 mapping or a lease needs an address that is not forged";
-    Overload = "overload", "SERVFAIL or BADCOOKIE: too many queries were pending, in all or of this client";
+    Truncated = "truncated", "an empty truncated answer: the client repeats its query over TCP, since a NAT46 mapping or a lease needs an address that is not forged";
+    Overload = "overload", "SERVFAIL or BADCOOKIE: too many queries were pending, in total or from this client";
     Refused = "refused", "REFUSED: the client or the query is not allowed";
     RateLimited = "rate_limited", "the client exceeded its rate limit: REFUSED; where its address may be forged, BADCOOKIE or TC";
     Malformed = "malformed", "FORMERR, NOTIMP or BADVERS: the query could not be understood";

@@ -63,7 +63,7 @@ pub struct Edns {
     pub dnssec_ok: bool,
     /// It padded its query, and so the answer may be padded (RFC 8467 §4).
     pub padding: bool,
-    /// It wants to know how long its stream may be idle (RFC 7828).
+    /// It has the TCP keepalive option (RFC 7828).
     pub keepalive: bool,
     /// Its DNS cookie (RFC 7873).
     pub cookie: Option<Cookie>,
@@ -159,7 +159,7 @@ fn read_question(message: &[u8]) -> Option<(&[u8], [u8; 4])> {
     Some((name, *behind.first_chunk::<4>()?))
 }
 
-/// The records behind the question, as far as they can be read: an OPT record is looked for, the others are passed by.
+/// The records behind the question, as far as they can be read: an OPT record is searched for, the others are skipped.
 struct Records {
     edns: Option<Edns>,
     fault: Option<Fault>,

@@ -1,6 +1,6 @@
 //! Rates of clients, of their queries and of the signatures that are checked for them: a token bucket for each subscriber, a prefix or an IPv4 address.
 //!
-//! What comes from addresses that are proven has buckets of their own, in a table of their own: what others send in a subscriber's name, with forged
+//! Queries from proven addresses have separate buckets, in a separate table: what others send in a subscriber's name, with forged
 //! sources, takes nothing from them.
 //!
 //! A bucket is the time at which it will be full again (the generic cell rate algorithm, ITU-T I.371 Annex A), so one number says all. The table has sets of eight

@@ -59,7 +59,7 @@ pub struct Rule {
     pub clients6: Vec<Prefix6>,
     /// … within these IPv4 prefixes; both empty: all clients.
     pub clients4: Vec<Prefix4>,
-    /// Clients whose queries come over this version of IP; `None`: over either. Who asks over IPv4 has IPv4.
+    /// Clients whose queries come over this version of IP; `None`: over either. A client that queries over IPv4 has IPv4.
     pub over: Option<Family>,
     /// Names at or below these; empty: all names.
     pub names: Vec<Wire>,
@@ -83,7 +83,7 @@ pub enum SynthesisedTtl {
     A,
 }
 
-/// What becomes of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
+/// The handling of PTR queries for addresses within our prefixes (RFC 6147 §5.3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reverse {
     /// They are forwarded as they are.
@@ -124,7 +124,7 @@ pub enum DnssecOk {
     PassOn,
 }
 
-/// Who answers for names of special use, and for reverse names of addresses that are not global (RFC 6761, RFC 6303).
+/// Where queries for special-use names, and for reverse names of addresses that are not global, are answered (RFC 6761, RFC 6303).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpecialNames {
     /// The resolver itself: they do not exist, unless an upstream is responsible for them.
@@ -173,7 +173,7 @@ pub struct Designated {
 pub struct Dnssec {
     /// Answers are validated here.
     pub validate: bool,
-    /// What is believed in at the start.
+    /// The initial trust anchors.
     pub anchors: Vec<Anchor>,
     /// AD of an upstream counts as a validation.
     pub trust_upstream: bool,
@@ -211,9 +211,9 @@ pub struct Limits {
     pub per_client: Option<(u32, u32)>,
     /// The largest answer by UDP, in octets.
     pub udp_payload: u16,
-    /// The longest time to live that is believed, in seconds.
+    /// The maximum TTL, in seconds.
     pub longest_ttl: u32,
-    /// The longest that a negative answer is believed, in seconds (RFC 2308 §5).
+    /// The maximum TTL of a negative answer, in seconds (RFC 2308 §5).
     pub longest_negative_ttl: u32,
     /// Questions to upstreams that are open.
     pub upstream_questions: usize,
@@ -256,7 +256,7 @@ pub struct Settings {
     pub hosts: Arc<Hosts>,
     /// What `_dns.resolver.arpa` leads to, the best first.
     pub designated: Vec<Designated>,
-    /// Secrets of DNS cookies: the first makes new ones, all are believed. Empty: one that no other server knows.
+    /// Secrets of DNS cookies: the first is used for new ones, all are accepted. Empty: a random one of this server.
     pub cookie_secrets: Vec<CookieSecret>,
     /// How long a client's stream may be idle, as it learns (RFC 7828); `None`: it learns nothing.
     pub stream_idle: Option<Duration>,
@@ -275,7 +275,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whose failure this reply is, in words.
+    /// The cause of this failure, in words.
     pub(super) fn blames(&self, upstream: usize, reply: &[u8]) -> Box<str> {
         let rcode = match reply.get(3).map_or(0, |octet| octet & 15) {
             1 => "FORMERR",

@@ -1,9 +1,11 @@
-//! Fair shares of a table: no client takes the places of the others, and nobody is evicted.
+//! Fair shares of a table: no client takes the places of the others, and none is evicted.
 //!
-//! The rule is that of dynamic thresholds (Choudhury and Hahne, 1998, with α = 1): a subscriber is let in while it holds fewer places than are free. One
-//! greedy subscriber gets half of the table, and k of them get 1/(k+1) each, and leave as much free. A subscriber is what an operator gives a customer: a prefix,
-//! or an IPv4 address. Within a prefix the hosts share what the subscriber may still take by the same rule. Who holds few is let in beyond its share. A
-//! sixteenth of the places is apart from this: for subscribers that have none, and whose addresses are proven not to be forged.
+//! The rule is that of dynamic thresholds (Choudhury and Hahne, 1998, with α = 1): a subscriber is let in while it holds fewer places than
+//! are free. One greedy subscriber gets half of the table, and k of them get 1/(k+1) each, and leave as much free. A subscriber is what an
+//! operator gives a customer: a prefix, or an IPv4 address. Within a prefix the hosts share what the subscriber may still take by the same
+//! rule. A subscriber with few places is admitted beyond its share. A sixteenth of the places is reserved for subscribers that have none
+//! and have proven
+//! addresses.
 
 use foldhash::quality::FixedState;
 use std::collections::HashMap;
@@ -11,13 +13,13 @@ use std::collections::hash_map::Entry;
 use std::hash::Hash;
 use std::net::IpAddr;
 
-/// A subscriber with fewer places than this is let in, whoever else there is; fewer in small tables.
+/// A subscriber with fewer places than this gets one, independently of others; fewer in small tables.
 const FEW: usize = 8;
 
 /// The part of a table that is for subscribers without a place: a sixteenth.
 const LAST: usize = 16;
 
-/// Who pays for a place.
+/// The payer of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Payer {
     /// The prefix of the address, or an IPv4 address in its mapped form.
@@ -89,7 +91,7 @@ impl Subscriber {
 pub struct Place(Payer);
 
 impl Place {
-    /// Who pays for it.
+    /// The payer of it.
     #[must_use]
     pub fn payer(&self) -> Payer {
         self.0
@@ -194,7 +196,7 @@ impl Shares {
         }
     }
 
-    /// Gives a place to another payer, whether it has its share or not: for tables where one makes way for another by a rule of their own.
+    /// Gives a place to another payer, whether it has its share or not: for tables that replace entries by a rule of their own.
     pub fn hand_over(&mut self, place: Place, payer: Payer) -> Place {
         self.leave(place);
         self.take(payer)

@@ -1,5 +1,5 @@
-//! The host's side of ISATAP's neighbour discovery (RFC 5214 §8.3, §8.4): it finds its routers through the tunnel, makes addresses of what
-//! they advertise, and leaves a router that no longer answers.
+//! The host's side of ISATAP's neighbour discovery (RFC 5214 §8.3, §8.4): it finds its routers through the tunnel, forms addresses from
+//! their advertisements, and stops using a router that no longer answers.
 //!
 //! An [`IsatapHost`] is one ISATAP interface. It is driven like a [`RouterAdvert`](crate::router_advert::RouterAdvert):
 //!

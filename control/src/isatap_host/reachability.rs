@@ -26,16 +26,16 @@ pub enum Reachability {
     Delay(Instant),
     /// Probes were sent; the next is due, or the router is given up, at this time.
     Probe {
-        /// How many.
+        /// The number.
         sent: u8,
-        /// When to go on.
+        /// When to continue.
         next: Instant,
     },
     /// It answered, which is good until this time.
     Reachable(Instant),
 }
 
-/// What is to be done at a moment.
+/// The actions to take at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Nothing,
@@ -89,7 +89,7 @@ impl Detection {
         }
     }
 
-    /// What is due at this moment.
+    /// The due actions at this moment.
     pub(super) fn step(&mut self, now: Instant, retrans: Duration) -> Step {
         if self.due().is_none_or(|due| due > now) {
             return Step::Nothing;

@@ -51,7 +51,7 @@ impl Solicitation {
         self.next = now + wait + random.upto(wait / 10);
     }
 
-    /// The router answered, and what it said lasts for `lifetime`: the next event comes when half of it or a little more is over, and
+    /// The router answered with this `lifetime`: the next event comes when half of it or a little more has passed, and
     /// never sooner than `least` (MinRouterSolicitInterval).
     pub(super) fn answered(
         &mut self,

@@ -70,7 +70,7 @@ impl Malformed {
         Self::SolicitedMulticast,
     ];
 
-    /// What it means, in a line.
+    /// Its meaning, in a line.
     pub const fn help(self) -> &'static str {
         match self {
             Self::Truncated => "the packet ends before its headers or its own length",

@@ -72,7 +72,7 @@ pub struct NeighbourAdvertisement {
     pub solicited: bool,
     /// O: replaces the link-layer address that is known.
     pub overrides: bool,
-    /// Whom it tells of.
+    /// Its target.
     pub target: Ipv6Addr,
     /// Its options.
     pub options: Vec<NdOption>,

@@ -1,4 +1,4 @@
-//! Where messages stand: behind an IPv6 header, and for tunnels behind an IPv4 header too.
+//! The headers in front of messages: IPv6, and for tunnels also IPv4.
 
 use super::malformed::Malformed;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -34,7 +34,7 @@ impl<'a> Received<'a> {
         Ok(Self { source, destination, hop_limit, outer_source: None, message })
     }
 
-    /// Reads an IPv4 packet of protocol 41 with such an IPv6 packet in it. The IPv4 header's own checksum is not looked at, and a
+    /// Reads an IPv4 packet of protocol 41 with such an IPv6 packet in it. The IPv4 header's own checksum is not examined, and a
     /// fragment is refused.
     pub fn from_tunnel(packet: &'a [u8]) -> Result<Self, Malformed> {
         let (outer, inner) = Ipv4Header::split(packet)?;

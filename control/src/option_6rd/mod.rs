@@ -1,4 +1,4 @@
-//! A provider's 6rd domain in what a DHCPv4 client keeps of its lease: OPTION_6RD, 212 (RFC 5969 §7.1.1).
+//! A provider's 6rd domain in the lease file of a DHCPv4 client: OPTION_6RD, 212 (RFC 5969 §7.1.1).
 //!
 //! ```text
 //!     dhclient    text, a block for each lease, the newest at the end     dhclient_lease.rs

@@ -24,7 +24,7 @@ impl ClientRates {
         }
     }
 
-    /// Takes a token of a subscriber, and one of all. Who is over its own rate takes nothing of what is for all.
+    /// Takes a token of a subscriber, and one of the common rate. A subscriber over its own rate takes none of the common rate.
     pub(super) fn admit(&mut self, subscriber: IpAddr, now: Instant) -> Result<(), Ignored> {
         if !self.subscribers.admit(subscriber, now) {
             return Err(Ignored::Rate);

@@ -1,4 +1,4 @@
-//! Mappings as text, for a file that the next server reads. A line that says nothing sensible is left out, and so is one that was cut off. Then the
+//! Mappings as text, for a file that the next server reads. An invalid or truncated line is ignored. Then the
 //! Epoch Time begins again, so that its client renews the mapping (RFC 6887 §8.5).
 //!
 //! ```text
@@ -20,7 +20,7 @@ const VERSION: &str = "2";
 /// It has neither external addresses nor outbound mappings, and its mappings do not say where they were asked for.
 const FIRST_VERSION: &str = "1";
 
-/// The text: `saved` is in seconds of a clock that goes on while the host is off.
+/// The text: `saved` is in seconds of a clock that continues while the host is off.
 pub fn write(saved: u64, kept: &Kept) -> String {
     let external = kept.external.iter().flatten().map(ToString::to_string);
     let external = or_dash(external.collect::<Vec<_>>().join(","));

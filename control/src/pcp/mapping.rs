@@ -6,7 +6,7 @@ use sixway_dataplane::Instant;
 use sixway_wire::{Endpoint4, protocol};
 use std::sync::Arc;
 
-/// A mapping nonce (§11.1). Who does not know it cannot change the mapping.
+/// A mapping nonce (§11.1). Only a client that knows it can change the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nonce(pub [u8; 12]);
 

@@ -14,7 +14,7 @@ pub(super) type Key = (Transport, Internal);
 pub(super) struct Mappings {
     by_internal: BTreeMap<Key, Mapping>,
     by_expiry: BTreeSet<(Instant, Key)>,
-    /// Whose an outside endpoint is.
+    /// The owner of an outside endpoint.
     by_external: BTreeMap<(Transport, Endpoint4), IpAddr>,
 }
 
@@ -47,7 +47,7 @@ impl Mappings {
         self.by_internal.range(at(0)..=at(u16::MAX)).map(|(key, _)| *key).collect()
     }
 
-    /// Whose an outside endpoint is.
+    /// The owner of an outside endpoint.
     pub(super) fn owner(&self, transport: Transport, external: Endpoint4) -> Option<IpAddr> {
         self.by_external.get(&(transport, external)).copied()
     }

@@ -61,11 +61,11 @@ pub enum ExistingKind {
 pub struct Existing {
     /// The outside endpoint.
     pub external: Endpoint4,
-    /// Who made it.
+    /// Its origin.
     pub kind: ExistingKind,
 }
 
-/// What became of a mapping that was wanted.
+/// The outcome of a mapping that was wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The outside endpoint.
@@ -76,7 +76,7 @@ pub struct Opened {
     pub used_for: u32,
 }
 
-/// What became of a mapping that was given up.
+/// The outcome of a mapping that was given up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Seconds for which its sessions keep the binding if no packet comes; zero: it has ended.

@@ -7,7 +7,7 @@
 //!                                                                              | Port Mapping Lifetime in Seconds                      |
 //! ```
 //!
-//! A request has no nonce: mappings with one are refused to it, and its own mappings are protected by nothing but the address that it comes from.
+//! A request has no nonce: mappings with one are refused to it, and its own mappings are protected only by its source address.
 
 use super::counts::Ignored;
 use super::map::NewMapping;

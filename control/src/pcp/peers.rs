@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The five-tuple of an outbound mapping.
 pub(super) type Key = (Transport, Internal, Endpoint4);
 
-/// What is known of an outbound mapping.
+/// The known data about an outbound mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) nonce: Nonce,
@@ -60,7 +60,7 @@ impl Peers {
         self.by_expiry.first().map(|(at, _)| *at)
     }
 
-    /// Forgets one whose time is over.
+    /// Removes one that has expired.
     pub(super) fn pop(&mut self, now: Instant) -> Option<Key> {
         let (at, key) = *self.by_expiry.first()?;
         if at > now {

@@ -49,7 +49,7 @@ pub struct KeptPeer {
     pub remaining: u32,
 }
 
-/// What became of the mappings of an earlier server.
+/// The outcome of the mappings of an earlier server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Those with the same external endpoints.
@@ -166,7 +166,7 @@ impl Server {
         if opened.is_static {
             return Err(ResultCode::NotAuthorized);
         }
-        // A file that was changed by hand keeps nothing for ever.
+        // An entry of a file that was changed by hand still expires.
         let most = self.settings.lifetimes.most.max(Duration::from_secs(opened.used_for.into()));
         let expires = now + Duration::from_secs(remaining.into()).min(most);
         self.remember(Mapping { external: opened.external, size, expires, ..mapping });

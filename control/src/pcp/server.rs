@@ -71,7 +71,7 @@ impl Server {
         self.changes
     }
 
-    /// What was counted.
+    /// The counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }

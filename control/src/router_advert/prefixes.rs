@@ -19,7 +19,7 @@ pub struct StalePrefix {
     pub on_link: bool,
     /// A, as it was.
     pub autonomous: bool,
-    /// When no host can believe in it any more: the valid lifetime that it had, from the moment it went away.
+    /// When no host can use it any more: its valid lifetime, from the time of its removal.
     pub until: Instant,
 }
 
@@ -106,7 +106,7 @@ impl Prefixes {
         &self.stale
     }
 
-    /// What would be stale if the router ended here: every prefix that hosts may believe in.
+    /// The prefixes that would be stale if the router ended now: all that hosts may use.
     pub(super) fn believed(&self, now: Instant) -> impl Iterator<Item = StalePrefix> {
         let live = self.live.iter().filter_map(move |entry| entry.stale(now));
         live.chain(self.stale.iter().copied().filter(move |stale| stale.until > now))

@@ -173,7 +173,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The lifetime of what has none of its own: 3 × MaxRtrAdvInterval, in seconds.
+    /// The default of other lifetimes: 3 × MaxRtrAdvInterval, in seconds.
     pub const fn usual_lifetime(&self) -> u32 {
         3 * self.max_interval as u32
     }

@@ -557,7 +557,7 @@ impl Client {
         }
     }
 
-    /// What is due on the other ports.
+    /// The due actions on the other ports.
     fn tick_ports(&mut self, now: Instant) {
         let secret = self.settings.secret.as_ref();
         match self.probe.as_mut().map(|probe| probe.step(secret, now)) {

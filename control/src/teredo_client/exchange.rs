@@ -60,7 +60,7 @@ pub(super) struct Exchange {
     pub(super) refused: Option<Refused>,
 }
 
-/// What is due.
+/// The due actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
@@ -87,7 +87,7 @@ impl Exchange {
         self.question
     }
 
-    /// What is to be done at this time.
+    /// The actions to take at this time.
     pub(super) fn step(&mut self, secret: Option<&Secret>, now: Instant) -> Due {
         if now < self.due {
             return Due::Nothing;

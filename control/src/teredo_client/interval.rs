@@ -1,4 +1,4 @@
-//! The refresh interval determination procedure (RFC 4380 §5.2.7): a second port finds out how long the NAT keeps an unused mapping.
+//! The refresh interval determination procedure (RFC 4380 §5.2.7): a second port measures how long the NAT keeps an unused mapping.
 //!
 //! ```text
 //!     qualify ─▶ wait for the candidate ─▶ bubble to the second port, 4 × 2 s ─▶ it came: longer; it did not: shorter

@@ -1,4 +1,4 @@
-//! Detects that nothing comes back although this host sends: the NAT may have lost the mapping, or may be another one.
+//! Detects that this host sends and receives nothing: the NAT may have lost the mapping, or may have been replaced.
 
 use core::time::Duration;
 use sixway_dataplane::Instant;

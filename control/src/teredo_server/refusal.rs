@@ -19,7 +19,7 @@ macro_rules! refusals {
                 match self { $(Self::$reason => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$reason => concat!($($doc,)+).trim_ascii(),)+ }
             }

@@ -1,9 +1,9 @@
-//! What a server sends.
+//! The messages that a server sends.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Endpoint4;
 
-/// What a server sends.
+/// The messages that a server sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// The octets as a datagram, from this address of the server and its port.

@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// What was counted.
+    /// The counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -152,7 +152,7 @@ impl Server {
             return Err(Refusal::Loop);
         }
         if self.is_own(datagram.from.address) {
-            // A relay of this host, which has a rate of its own, asks a client for a bubble.
+            // A relay of this host, which has a separate rate, requests a bubble from a client.
             if content != Content::Bubble {
                 return Err(Refusal::Loop);
             }

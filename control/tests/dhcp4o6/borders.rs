@@ -1,4 +1,4 @@
-//! What lies at the borders of the rules: who asks for too much, for another's, or through somebody else.
+//! Limits of the rules: requests for too much, for another client's lease, or through another host.
 
 use super::{SERVER_ID, ask, at, discover, host, lease, lease_of, request, settings};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -153,7 +153,7 @@ fn forged_sources_do_not_use_up_the_rate_of_who_shows_a_cookie_or_comes_by_a_str
         let answer = asked(&mut world, client, transport, &plain);
         assert_eq!((seen(&answer).0, answer.1), (0, Outcome::Forwarded), "{transport:?}");
     }
-    // Who proves its address has a rate all the same.
+    // A client that proves its address has a rate, too.
     let answer = asked(&mut world, client, Transport::Tcp, &plain);
     assert_eq!((seen(&answer).0, answer.1), (5, Outcome::RateLimited));
 }

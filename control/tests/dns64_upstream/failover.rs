@@ -1,4 +1,4 @@
-//! Several upstreams: which is asked first, and what happens when one dies.
+//! Several upstreams: which is queried first, and what happens when one fails.
 
 use super::network::*;
 use sixway_control::dns64::Failure;

@@ -1,4 +1,4 @@
-//! Which records of a reply are believed, and for how long.
+//! Which records of a reply are accepted, and for how long.
 
 use super::upstream::{NOW, Reply, part, wire};
 use sixway_control::dns64::answer::{Answer, Bounds, Disbelieved, Kind, LONGEST_CHAIN, Part};

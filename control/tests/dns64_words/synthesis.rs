@@ -68,7 +68,7 @@ fn four_thousand_a_records_by_tcp_end_with_tc() {
     assert_eq!(shown(&out)[0].len(), made, "as many records as there is room for");
     let text = format!("only {made} of 4000 records");
     assert!(out.ends_with(&[&[0, 15, 0, text.len() as u8 + 2, 0, 0], text.as_bytes()].concat()));
-    // Without EDNS there is nothing but TC.
+    // Without EDNS there is only TC.
     let plain = &message[..message.len() - 11];
     let plain = [&plain[..11], &[0], &plain[12..]].concat();
     compose::synthesised(&mut out, &Query::read(&plain).unwrap(), &answer, None, embed, &dress);

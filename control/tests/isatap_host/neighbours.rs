@@ -71,7 +71,7 @@ fn a_flood_of_probes_is_answered_up_to_a_bound_in_a_second() {
     assert_eq!(answered, 256);
 }
 
-/// RFC 4861 §6.2.4: whatever a host hears, and however long it lives, it is not a router.
+/// RFC 4861 §6.2.4: whatever a host receives, and however long it runs, it is not a router.
 #[test]
 fn a_host_never_sends_an_advertisement() {
     let mut site = Site::new(&[R1, R2]);

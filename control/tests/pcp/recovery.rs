@@ -84,7 +84,7 @@ fn clients_whose_external_address_has_changed_get_three_updates() {
     let mut bench = bench();
     bench.nat.address = [203, 0, 113, 5].into();
     let now = bench.now;
-    // Until the announcements of the start are over.
+    // Until the announcements of the start have ended.
     while bench.server.poll_transmit(now).is_some() {}
     assert_eq!(bench.server.reopen(&mut bench.nat, now), Restored { same: 0, moved: 2, lost: 0 });
     let (mut updates, end) = (Vec::new(), Instant(now.0 + 2_000_000_000));
@@ -179,7 +179,7 @@ fn what_may_no_longer_be_asked_for_is_not_kept() {
     }
 }
 
-/// Who asks about nothing does not have the file written.
+/// A request that changes nothing does not cause the file to be written.
 #[test]
 fn only_what_is_kept_counts_as_a_change() {
     let mut bench = Bench::new();

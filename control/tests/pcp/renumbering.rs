@@ -116,7 +116,7 @@ fn a_client_that_prefers_failure_is_told_that_its_external_endpoint_has_gone() {
         assert_eq!(update.0[24..42], ask.octets[24..42], "nonce, protocol and inside port");
         assert_eq!(update.map_options(), [(2, vec![])]);
     }
-    // Who asks again meanwhile hears no more of it.
+    // Later requests get no further answer about it.
     let (mut next, _) = renumbered(&mut bench, [203, 0, 113, 5]);
     next.ask(&Ask::map(ALICE, TCP, 80));
     assert!(updates(&mut next).is_empty());

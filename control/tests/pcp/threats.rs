@@ -1,4 +1,4 @@
-//! RFC 6887 §17 and §18: who is hurt while somebody does their worst.
+//! RFC 6887 §17 and §18: who is affected by an attack.
 
 use super::*;
 use sixway_control::pcp::{ExistingKind, Transport};

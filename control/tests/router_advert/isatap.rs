@@ -1,4 +1,4 @@
-//! RFC 5214 §8.2 and §8.4: only who asks is answered, through the tunnel.
+//! RFC 5214 §8.2 and §8.4: only solicitations are answered, through the tunnel.
 
 use super::*;
 use sixway_control::isatap;

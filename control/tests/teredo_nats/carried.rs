@@ -195,7 +195,7 @@ fn clients_of_one_link_reach_each_other_behind_any_nat_whether_it_hairpins_or_no
     assert_eq!(wrong_behind_one_nat(false, |_, _| Some(true)), []);
 }
 
-/// As behind two NATs in front of which there is a third one: their own endpoints lead nowhere.
+/// As behind two NATs in front of which there is a third one: their own endpoints are not reachable.
 #[test]
 fn clients_behind_one_nat_without_a_common_link_reach_each_other_only_if_it_hairpins() {
     assert_eq!(

@@ -88,7 +88,7 @@ pub struct Options {
 struct Mapping {
     inside: Endpoint4,
     outside: u16,
-    /// Who was sent to.
+    /// The destinations of its packets.
     sent: Vec<Endpoint4>,
     last: Instant,
 }

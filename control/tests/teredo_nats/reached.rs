@@ -6,7 +6,7 @@ use sixway_wire::teredo::{TEREDO_PORT, Trailer, bubble};
 const HELLO: &[u8] = b"\x60hello";
 
 impl World {
-    /// A host on the Internet sends to an endpoint; whether the client hears it.
+    /// A host on the Internet sends to an endpoint; whether the client receives it.
     pub(super) fn hears(&mut self, to: Endpoint4) -> bool {
         self.client.borrow_mut().peers.heard.clear();
         self.stranger.borrow_mut().send(to, HELLO);

@@ -107,7 +107,7 @@ impl DividedAddresses {
         all.dedup();
         let (mut prefixes, mut owners) = (Vec::new(), Vec::new());
         let mut known: BTreeMap<Vec<usize>, Option<usize>> = BTreeMap::new();
-        // Prefixes nest or are apart: those that hold the one at hand are a stack.
+        // Prefixes are nested or disjoint: those that contain the current one form a stack.
         let mut open: Vec<(Prefix4, usize)> = Vec::new();
         for alike in all.chunk_by(|(one, _), (other, _)| one == other) {
             let prefix = alike[0].0;

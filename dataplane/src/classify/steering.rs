@@ -5,7 +5,7 @@ use crate::verdict::MechanismId;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
 
-/// Who owns a packet.
+/// The owner of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The gateway itself.

@@ -1,4 +1,4 @@
-//! An engine: what it holds, and how it is built from its configuration.
+//! An engine: its parts, and how it is built from its configuration.
 
 use super::bounds::STRIDE;
 use super::build_context::build_context;
@@ -15,6 +15,7 @@ use super::tunnel_addresses::{HostAddresses, TunnelAddresses, TunnelAt};
 use super::udp_ends::UdpEnds;
 use crate::classify::{Destinations4, DividedAddresses, PortClaim, Steering};
 use crate::effects::Effects;
+use crate::fair_share::FairShares;
 use crate::fragment::{Joining, Mates, Reassembly};
 use crate::kind::Kind;
 use crate::mechanism::MechanismConfig;
@@ -67,7 +68,7 @@ pub struct Engine {
     pub(super) outside_reassembly: Reassembly,
     /// Fragments of what comes through tunnels, from anyone.
     pub(super) outer_reassembly: Reassembly,
-    /// Fragments from the remote ends of point-to-point tunnels: a table that strangers cannot fill.
+    /// Fragments from the remote ends of point-to-point tunnels: a table that other sources cannot fill.
     pub(super) peer_reassembly: Reassembly,
     /// Fragments of what comes through softwires: their subscribers share the table.
     pub(super) softwire_reassembly: Reassembly,
@@ -80,6 +81,8 @@ pub struct Engine {
     /// Whether a translator reads control connections of FTP: their packets are processed alone.
     pub(super) reads_ftp: bool,
     pub(super) slots: Vec<Slot>,
+    /// Shares of senders while the engine is overloaded.
+    pub(super) shares: Option<FairShares>,
     /// Its configuration, from which [`Self::set_tunnels`] builds again.
     pub(super) config: EngineConfig,
     pub(super) workers: u8,
@@ -174,6 +177,7 @@ impl Engine {
             reads_ftp: config.nat44.iter().any(|nat44| nat44.ftp_alg)
                 || config.nat64.iter().any(|nat64| nat64.ftp_alg),
             slots: vec![Slot::EMPTY; STRIDE],
+            shares: config.fair_shares.map(|bits| FairShares::new(bits, seed[0] ^ seed[1])),
             config: config.clone(),
             workers: config.workers.max(1),
         };

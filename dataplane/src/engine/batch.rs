@@ -7,6 +7,7 @@ use super::path::{Batch, Path};
 use super::slot::{Inner, Slot};
 use crate::alg::may_be_of_control_connection;
 use crate::classify::Owner;
+use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row};
@@ -72,11 +73,14 @@ impl Engine {
         count
     }
 
-    /// Parses and classifies a packet; whether it goes on.
+    /// Parses and classifies a packet. Returns whether to continue with it.
     #[inline(always)]
     fn read_one(&mut self, slot: &mut Slot, frame: &mut Frame, batch: &mut Batch<'_>) -> bool {
         if let Err(reason) = parse::parse_into(frame.bytes(), &mut slot.packet) {
             self.path.refuse(reason, frame, None, batch);
+            return false;
+        }
+        if batch.by_shares && !self.is_in_share(&slot.packet, frame) {
             return false;
         }
         slot.inner.clear();
@@ -105,6 +109,18 @@ impl Engine {
                 false
             }
         }
+    }
+
+    /// Whether a sender's share has room for the packet; it is dropped otherwise.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn is_in_share(&mut self, packet: &Packet, frame: &mut Frame) -> bool {
+        let is_admitted = self.shares.as_mut().is_none_or(|shares| shares.admits(&packet.addresses));
+        if !is_admitted {
+            frame.verdict = Verdict::Dropped(DropReason::Overload);
+            self.path.effects.counters.drop_frames(DropReason::Overload, 1);
+        }
+        is_admitted
     }
 
     /// Cuts a stride into runs.

@@ -1,4 +1,4 @@
-//! How much the engine does at a time.
+//! Limits of the work that the engine does at a time.
 
 /// Maximum number of mechanisms that a packet passes, hairpins included.
 pub const MAX_PASSES: usize = 3;

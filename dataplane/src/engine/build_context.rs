@@ -1,4 +1,4 @@
-//! What mechanisms are built with, and the tunnels of a worker without an engine.
+//! The arguments that mechanisms are built with, and the tunnels of a worker without an engine.
 
 use super::config::EngineConfig;
 use super::tunnel_addresses::{TunnelAt, own_addresses};

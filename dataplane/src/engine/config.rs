@@ -28,7 +28,7 @@ pub struct EngineConfig {
     pub nat44: Vec<Nat44Config>,
     /// Stateless translators.
     pub siit: Vec<SiitConfig>,
-    /// Mechanisms that need nothing but their row of the table.
+    /// Mechanisms that need only their row of the table.
     pub others: Vec<MechanismConfig>,
     /// Tunnels: they may change while the engine runs.
     pub tunnels: Vec<TunnelConfig>,
@@ -42,6 +42,9 @@ pub struct EngineConfig {
     pub icmp_errors_per_second: u32,
     /// Bounds on held fragments. They apply to tunnel packets, to known remote ends, and to other packets of each family separately.
     pub fragments: FragmentLimits,
+    /// Bits of the IPv6 prefix of a sender, if senders have fair shares of an overloaded engine ([`crate::fair_share`]); `None`: they have none, and
+    /// [`super::Engine::emptied`] need not be called.
+    pub fair_shares: Option<u8>,
     /// Which worker this engine belongs to.
     pub worker: WorkerId,
     /// Number of workers.
@@ -84,6 +87,7 @@ impl Default for EngineConfig {
             join: true,
             icmp_errors_per_second: 1_000,
             fragments: FragmentLimits::default(),
+            fair_shares: None,
             worker: WorkerId(0),
             workers: 1,
             seed: [0, 0],

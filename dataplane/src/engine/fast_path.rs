@@ -38,6 +38,9 @@ impl Engine {
     /// before [`Self::settle`]. A session whose packets leave no marks moves to the fast path after such a moment alone, or after half a second.
     pub fn emptied(&mut self, now: Instant) {
         self.mechanisms.stateful().for_each(|one| one.emptied(now));
+        if let Some(shares) = &mut self.shares {
+            shares.emptied();
+        }
     }
 
     /// Everything decided on so far has been sent: sessions being moved to the fast path that have no packet in flight become active there.

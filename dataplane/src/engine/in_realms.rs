@@ -1,4 +1,4 @@
-//! Packets from the devices of realms, and packets that are to enter a realm.
+//! Packets from the devices of realms, and packets into realms.
 
 use super::Engine;
 use super::owner::check_forwarding;
@@ -33,6 +33,9 @@ impl Engine {
                     continue;
                 }
             };
+            if batch.by_shares && !self.is_in_share(&slot.packet, frame) {
+                continue;
+            }
             match classified {
                 Ok(Some(owner)) => match self.elsewhere(frame, &slot.packet, owner) {
                     Some(worker) => self.path.conclude(Verdict::HandOver(worker), frame),

@@ -58,7 +58,7 @@ impl Inside4 {
         self.claims.is_empty()
     }
 
-    /// Who claims a packet.
+    /// The mechanism that claims a packet.
     #[inline(always)]
     pub(super) fn owner(
         &self,

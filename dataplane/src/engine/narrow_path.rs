@@ -1,4 +1,4 @@
-//! Which ICMP errors an engine learns a smaller path MTU from, without an engine: to route the errors to the right worker.
+//! Which ICMP errors lower a path MTU. It needs no engine, and is used to pass the errors to the right worker.
 
 use super::build_context::tunnel_states;
 use super::config::{EngineConfig, TunnelConfig};

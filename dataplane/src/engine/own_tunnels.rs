@@ -1,5 +1,5 @@
-//! Tunnels of this gateway behind its own NAT44 (RFC 3022): an outer header is written with the outside address, and what comes to that address is
-//! renumbered and then decapsulated. Either way it is one walk.
+//! Tunnels of this gateway behind its own NAT44 (RFC 3022): an outer header is written with the outside address, and packets to that
+//! address are renumbered and then decapsulated. Both take one pass.
 
 use super::Engine;
 use super::path::Batch;

@@ -1,4 +1,4 @@
-//! One packet's path behind classification: it is decided, executed, and counted, once, with its verdict or its reason.
+//! One packet's path after classification: it is decided, executed, and counted once, by its verdict or its reason.
 
 use super::original::Original;
 use super::softwire_ends::SoftwireEnds;
@@ -37,6 +37,8 @@ pub(super) struct Path {
 pub(super) struct Batch<'a> {
     pub(super) now: Instant,
     pub(super) out: &'a mut Outbox,
+    /// Whether senders have shares: the engine is overloaded.
+    pub(super) by_shares: bool,
 }
 
 /// A packet, and the state of its lookup.
@@ -82,7 +84,7 @@ impl Path {
         };
         match verdict {
             Ok(verdict) => self.conclude(verdict, frame),
-            // The sender of what came out of a softwire is inside; other tunnels answer no one there.
+            // The sender of a packet from a softwire is inside; other tunnels send no answers there.
             Err(reason) if M::KIND == Kind::DsLite => {
                 self.refuse_with(reason, frame, Some((packet, inner)), batch);
             }

@@ -57,7 +57,8 @@ impl Engine {
             return id;
         };
         if packet.fragment.is_some() {
-            // The port is known when the packet is whole: then it is classified again. Until then it is held by whoever may have its session.
+            // The port is known when the packet is whole: then it is classified again. Until then, the worker that may have its session
+            // holds it.
             let may_hold = |id: &MechanismId| with_row_ref!(self.mechanisms, id.kind, row => row.may_hold(id.index, packet).is_ok());
             return owners.all().find(may_hold).unwrap_or_else(|| match packet.protocol {
                 TCP | UDP | ICMPV4 => owners.of_port(0),

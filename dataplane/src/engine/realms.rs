@@ -1,5 +1,5 @@
-//! Realms (RFC 6888 REQ-2): inside hosts behind a device of their own, whose addresses other realms may use as well. From the device of a
-//! realm a packet reaches the NAT44 of that realm only. From outside the destination says which one it is for, since no two pools have an
+//! Realms (RFC 6888 REQ-2): inside hosts behind a separate device; other realms may use the same addresses. From the device of a realm
+//! a packet reaches the NAT44 of that realm only. From outside, the destination determines the realm, since no two pools have an
 //! address in common; and inside addresses mean nothing there.
 
 use super::config::EngineConfig;

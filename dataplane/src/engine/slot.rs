@@ -62,7 +62,7 @@ impl Slot {
         Subject { packet: &self.packet, inner: self.inner.as_ref(), probe }
     }
 
-    /// Whether the slot goes on with the run of a mechanism.
+    /// Whether the slot continues in the run of a mechanism.
     #[inline(always)]
     pub(super) fn is_of(&self, id: MechanismId) -> bool {
         !self.alone && self.owner == Owner::Mechanism(id)

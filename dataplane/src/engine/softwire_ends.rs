@@ -86,7 +86,8 @@ impl SoftwireEnds {
         self.of(outer).map(|(_, tunnel)| *tunnel)
     }
 
-    /// Whose fragments these are; `None`: no client's. `is_inner`: they are inside the softwire, where each has addresses of its own.
+    /// The client that sent these fragments; `None`: no client. `is_inner`: they are inside the softwire, where each has addresses of its
+    /// own.
     pub(super) fn sharing(&self, outer: Addresses, is_inner: bool) -> Option<Sharing> {
         let (concentrator, _) = self.of(outer)?;
         let Addresses::V6 { source, .. } = outer else { return None };
@@ -101,7 +102,7 @@ impl SoftwireEnds {
         self.of(came).map(|(_, tunnel)| *tunnel)
     }
 
-    /// The way back for a packet that came out of an AFTR's softwire: other mechanisms answer no one there.
+    /// The return path for a packet from an AFTR's softwire: other mechanisms send no answers there.
     pub(super) fn back(&self, outer: &Packet) -> Option<Back> {
         let Addresses::V6 { source, destination } = outer.addresses else { return None };
         let of = self.of(outer.addresses);

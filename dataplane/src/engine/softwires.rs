@@ -1,4 +1,4 @@
-//! Softwires of an AFTR (RFC 6333): what they need in addition to those of other mechanisms, which translate nothing.
+//! Softwires of an AFTR (RFC 6333): what they need in addition to the softwires of mechanisms that do not translate.
 //!
 //! ```text
 //!     ICMP errors about what came out of one     go back into it, from 192.0.0.1         refuse_inside
@@ -165,8 +165,9 @@ impl Engine {
         (is_ours && self.pair_ends.went_through(error.outer, true).is_none()).then_some(tunnel)
     }
 
-    /// An ICMPv6 error about a packet that was sent into a softwire (RFC 2473 §8). It is believed if the packet belongs to a session: whoever does
-    /// not see the packets can neither narrow the path nor reach the remote host. That gets an ICMPv4 error about its packet as it sent it.
+    /// An ICMPv6 error about a packet that was sent into a softwire (RFC 2473 §8). It is accepted if the packet belongs to a session: a
+    /// sender who does not see the packets can neither narrow the path nor reach the remote host. That gets an ICMPv4 error about its
+    /// packet as it sent it.
     #[cold]
     pub(super) fn softwire_error(
         &mut self,

@@ -1,4 +1,4 @@
-//! Where tunnels end: the IPv4 addresses of this host, and which tunnel a packet that came there belongs to.
+//! Where tunnels end: the IPv4 addresses of this host, and the tunnel that a packet to one of them belongs to.
 
 use super::EngineConfig;
 use crate::mechanism::contract::Mechanism as _;

@@ -101,7 +101,7 @@ impl Engine {
         }
     }
 
-    /// The errors that this engine has believed since the last time, for the engines of the other workers.
+    /// The errors that this engine has accepted since the last call, for the engines of the other workers.
     pub fn take_path_errors(&mut self) -> Vec<Vec<u8>> {
         self.path_news.take()
     }

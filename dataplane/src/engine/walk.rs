@@ -1,5 +1,5 @@
-//! Packets that are processed alone: ICMP errors, fragments, packets for the gateway, further passes of packets whose result is ours again, and what
-//! another worker handed over on the way.
+//! Packets that are processed alone: ICMP errors, fragments, packets for the gateway, further passes of packets whose result belongs to the
+//! gateway again, and packets that another worker handed over.
 
 use super::Engine;
 use super::bounds::MAX_PASSES;

@@ -90,14 +90,14 @@ pub(super) struct Held {
     pieces: Vec<Piece>,
     /// Octets of data in them.
     octets: usize,
-    /// Octets of data in the whole, once the last fragment is there.
+    /// Octets of data in the whole packet; known when the last fragment has arrived.
     total: Option<usize>,
     /// A fragment met congestion.
     congested: bool,
 }
 
 impl Held {
-    /// How many fragments are there.
+    /// Number of fragments held.
     pub(super) fn len(&self) -> usize {
         self.pieces.len()
     }
@@ -107,9 +107,9 @@ impl Held {
         self.pieces.iter().map(Piece::cost).sum()
     }
 
-    /// Adds a fragment. An exact copy of one that is there is refused with [`DropReason::FragmentDuplicate`] and does no harm
-    /// (RFC 8200 §4.5); one that overlaps another, or contradicts the end, with [`DropReason::FragmentOverlap`]: then
-    /// the packet is lost (RFC 5722 §4).
+    /// Adds a fragment. An exact copy of a held fragment is refused with [`DropReason::FragmentDuplicate`] and does no harm
+    /// (RFC 8200 §4.5); one that overlaps another, or contradicts the end, with [`DropReason::FragmentOverlap`]: then the
+    /// packet is lost (RFC 5722 §4).
     pub(super) fn insert(&mut self, piece: Piece) -> Result<(), DropReason> {
         let at = self.pieces.partition_point(|other| other.offset < piece.offset);
         let next = self.pieces.get(at);
@@ -140,7 +140,7 @@ impl Held {
         self.total == Some(self.octets)
     }
 
-    /// The first fragment as it was received, if it is there.
+    /// The first fragment as it was received, if it has arrived.
     pub(super) fn first(&self) -> Option<Frame> {
         let piece = self.pieces.first()?;
         let header = piece.header.as_ref()?;

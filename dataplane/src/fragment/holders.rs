@@ -1,8 +1,8 @@
-//! Whom held fragments are charged to, so that a table has room for others.
+//! The owners that held fragments are charged to, so that one owner cannot fill a table.
 
 use crate::parse::Addresses;
 
-/// Who sends the fragments of a table that subscribers share.
+/// The senders of fragments in a table that subscribers share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sharing {
     /// Where the addresses of the packet are valid: those inside a softwire may be in others, too.

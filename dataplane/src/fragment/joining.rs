@@ -32,7 +32,7 @@ pub struct Joining {
 }
 
 /// An open GSO packet: the frame that holds its first segment and what was joined to it. Until a second frame of its flow comes
-/// it is not looked into.
+/// it is not examined.
 #[derive(Clone, Copy, Debug)]
 struct OpenPacket {
     stride: u32,
@@ -41,11 +41,11 @@ struct OpenPacket {
     state: State,
     /// Payload octets of the first segment.
     size: u16,
-    /// The sequence number that goes on.
+    /// The next sequence number of the flow.
     next: u32,
 }
 
-/// What is known of an open GSO packet.
+/// The known data about an open GSO packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Its flow, perhaps.
@@ -58,7 +58,7 @@ enum State {
 
 const EMPTY: OpenPacket = OpenPacket { stride: 0, frame: 0, state: State::Fresh, size: 0, next: 0 };
 
-/// Whose order a packet matters to.
+/// The flow in which the packet's order matters.
 enum Flow {
     /// This place's.
     Of(usize),

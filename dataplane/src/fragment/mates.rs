@@ -1,4 +1,4 @@
-//! Which packets of a stride may have a mate, another packet of their flow: most have none where flows are many, and those need not be looked into.
+//! Which packets of a stride may have a mate, another packet of their flow: with many flows most packets have none, and need not be examined.
 
 /// Places, of which each holds the last packet whose ports fall there: few packets of a stride meet in one by chance.
 const PLACES: usize = 2_048;
@@ -52,7 +52,7 @@ impl Mates {
         self.others |= 1 << at;
     }
 
-    /// The packets that have to be looked into to be joined, by their positions: those that may have a mate, and if there are any, those of
+    /// The packets that have to be examined to be joined, by their positions: those that may have a mate, and if there are any, those of
     /// unknown flows, behind which nothing is joined.
     #[inline]
     pub const fn candidates(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! Fragments (RFC 791 §3.2, RFC 8200 §4.5): put together where a NAT needs the whole (RFC 6146 §3.4), cut where a link is too
-//! small. GSO packets are cut into segments first, and segments are joined to GSO packets.
+//! Fragments (RFC 791 §3.2, RFC 8200 §4.5): reassembled where a NAT needs the whole packet (RFC 6146 §3.4), made where a link is too small.
+//! GSO packets are cut into segments first, and segments are joined to GSO packets.
 
 mod fragmentation;
 mod held;

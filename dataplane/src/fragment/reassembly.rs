@@ -1,9 +1,9 @@
 //! Real reassembly, as a stateful NAT64 needs it (RFC 6146 §3.4): fragments come in any order, and the packet leaves in one piece.
 //!
-//! Everything is bounded, and what is new is refused: a fragment for which there is no memory is dropped, and its packet with
-//! it, for it cannot become complete; a packet beyond the table's or its source's number of packets is not started. A packet that
-//! is lost keeps its place in the table, without its fragments, until its time is over. Packets that have waited longest
-//! expire first, by order of arrival.
+//! Everything is bounded, and what is new is refused: a fragment for which there is no memory is dropped, and its packet with it, because
+//! it cannot become complete; a packet beyond the table's or its source's number of packets is not started. A packet that is lost keeps
+//! its place in the table, without its fragments, until its time is over. Packets that have waited longest expire first, by order of
+//! arrival.
 //!
 //! Where sources may be forged ([`Reassembly::by_destination`]) what is new replaces what has waited longest: of the same source and
 //! destination if they have their number of packets, of the same destination if that has its share, and of all if the table is full.
@@ -52,7 +52,7 @@ impl Default for FragmentLimits {
     }
 }
 
-/// What became of a fragment.
+/// The outcome of a fragment.
 #[derive(Debug)]
 pub enum Admission {
     /// It waits for the others.
@@ -66,7 +66,7 @@ pub enum Admission {
 pub struct Refused {
     /// Why.
     pub reason: DropReason,
-    /// How many fragments that were held before are gone with it, for the same reason.
+    /// How many held fragments were dropped with it, for the same reason.
     pub released: u32,
 }
 
@@ -119,13 +119,13 @@ impl Key {
         Self { addresses: packet.addresses, identification: place.identification, protocol, sharing }
     }
 
-    /// Whom the packet is charged to.
+    /// The holder that the packet is charged to.
     fn holders(&self, is_by_destination: bool) -> Holders {
         Holders::of(self.addresses, self.sharing, is_by_destination)
     }
 }
 
-/// What a holder has in the table.
+/// The use of the table by a holder.
 #[derive(Clone, Copy, Default)]
 struct Charged {
     packets: usize,

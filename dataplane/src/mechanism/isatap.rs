@@ -25,7 +25,7 @@ use core::convert::Infallible;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
-/// What the gateway is on the ISATAP link.
+/// The gateway's role on the ISATAP link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It has an address there and sends by a router.

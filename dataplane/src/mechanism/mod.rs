@@ -1,5 +1,4 @@
-//! One file or folder for each mechanism: thin, an address policy and the verbs it is composed of. They do not import one
-//! another.
+//! One file or folder for each mechanism: an address policy, and calls of the shared modules. They do not import one another.
 
 pub mod b4;
 pub mod configured;

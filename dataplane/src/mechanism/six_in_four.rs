@@ -1,4 +1,4 @@
-//! What all tunnels of IPv6 in IPv4 have in common as mechanisms (RFC 4213 §3). Each says by [`Tunnel`] what its own RFC says.
+//! The common part of all tunnels of IPv6 in IPv4 (RFC 4213 §3). Each implements the rules of its own RFC by [`Tunnel`].
 
 use super::contract::{Arrival, Mechanism};
 use crate::drop_reason::DropReason;

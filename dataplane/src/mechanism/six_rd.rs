@@ -1,4 +1,4 @@
-//! 6rd (RFC 5969): a provider's 6to4, under its own prefix and with as many bits of the IPv4 address as differ.
+//! 6rd (RFC 5969): like 6to4, under a provider's own prefix, which embeds only those bits of the IPv4 address that differ.
 //!
 //! ```text
 //!     site 2001:db8:6464:100::/56      provider's IPv4, 10/8                native IPv6
@@ -25,7 +25,7 @@ use sixway_wire::{Prefix4, Prefix6};
 
 pub use crate::tunnel::address::six_rd::{Domain, DomainFault};
 
-/// What the gateway is to the domain (RFC 5969 §3).
+/// The gateway's role in the domain (RFC 5969 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A customer's edge: the CE.
@@ -45,7 +45,7 @@ pub struct SixRdConfig {
     pub address: Ipv4Addr,
     /// The domain's border relays; of a customer edge, native destinations are sent to the first.
     pub border_relays: Vec<Ipv4Addr>,
-    /// Border relay: where relays of other tunnels are, whose packets are not taken and to whom none are sent (RFC 5969 §12).
+    /// Border relay: networks of relays of other tunnels. Packets from and to these are refused (RFC 5969 §12).
     pub other_relays: Vec<Prefix4>,
     /// IPv4 networks that the gateway is attached to; packets are not sent to their broadcast addresses.
     pub subnets: Vec<Prefix4>,
@@ -207,7 +207,7 @@ impl SixRd {
         if customer_edge == arrived.from { Ok(()) } else { Err(DropReason::SpoofedEmbeddedSource) }
     }
 
-    /// §12: a relay, of this domain or of another kind of tunnel, which would send the packet round in a circle.
+    /// §12: a relay, of this domain or of another kind of tunnel, which would make the packet loop.
     fn is_relay(&self, address: Ipv4Addr) -> bool {
         self.border_relays.contains(&address)
             || self.other_relays.iter().any(|relays| relays.contains(address))

@@ -88,7 +88,7 @@ macro_rules! mechanisms {
         #[derive(Default)]
         pub(crate) struct Mechanisms {
             $(pub(crate) $module: Row<$module::$state>,)+
-            /// The kinds of which there was one, one bit each: most are never looked at.
+            /// The kinds of which there was one, one bit each: most are never examined.
             present: u64,
         }
 

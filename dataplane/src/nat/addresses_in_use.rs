@@ -1,5 +1,5 @@
-//! Which addresses of a pool have bindings, at any worker. A fragment behind the first one has no port, so that the worker that holds it
-//! cannot tell whose binding its packet needs; it can tell that there is none at all.
+//! Which addresses of a pool have bindings, at any worker. Only the first fragment of a packet has the port, so that the worker that holds
+//! it cannot know which binding its packet needs; but it can know that there is no binding at all.
 
 use super::protocol::NatProtocol;
 use crate::verdict::WorkerId;

@@ -50,7 +50,7 @@ pub(crate) struct Binding<I> {
     pub(super) keeping: u32,
 }
 
-/// Addresses and port blocks that are looked at in a step of counting what is left, and a few more.
+/// Addresses and port blocks that are examined in a step of counting what is left, and a few more.
 const LOOKED_AT: u32 = 2_048;
 
 const _: () = assert!(size_of::<Binding<Endpoint4>>() == 32);
@@ -62,7 +62,7 @@ impl<I> Binding<I> {
         self.marks.protocol()
     }
 
-    /// Who made it.
+    /// Its origin.
     #[inline]
     pub(crate) const fn kind(&self) -> BindingKind {
         self.marks.kind()
@@ -107,7 +107,7 @@ pub(crate) struct BindingTable<I: InsideKey> {
     hash_outside: TupleHash,
     hash_host: TupleHash,
     pub(super) subscribers: SubscriberTable<I::Site>,
-    /// What hosts are called.
+    /// The names of hosts.
     pub(super) names: I::Names,
     /// Hosts whose subscribers no limit holds for.
     exempt: Vec<I::Network>,
@@ -461,8 +461,8 @@ impl<I: InsideKey> BindingTable<I> {
         true
     }
 
-    /// What is left at addresses that are being drained, of open addresses from a place on; and where to continue. Of each prefix there is a
-    /// row. `not_bound`: endpoints at an address that others count.
+    /// The remaining use of addresses that are being drained, of open addresses from a place on; and where to continue. Of each prefix
+    /// there is a row. `not_bound`: endpoints at an address that others count.
     pub(crate) fn draining_rows(
         &self,
         from: u32,

@@ -1,6 +1,6 @@
-//! Who made a binding: a packet from inside, or the administrator.
+//! The origin of a binding: a packet from inside, or the administrator.
 
-/// Who made a binding.
+/// The origin of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum BindingKind {

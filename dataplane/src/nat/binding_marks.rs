@@ -33,7 +33,7 @@ impl BindingMarks {
         }
     }
 
-    /// Who made it.
+    /// Its origin.
     #[inline]
     pub(super) const fn kind(self) -> BindingKind {
         match self.0[3] >> 2 & 3 {

@@ -1,4 +1,4 @@
-//! How subscribers get port blocks, and which blocks there are.
+//! The policy of port blocks: how subscribers get them, and which exist.
 //!
 //! Blocks are whole: all of their ports are the pool's, and none is well-known.
 

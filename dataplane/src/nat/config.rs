@@ -25,11 +25,11 @@ pub struct Config<I: InsideKey = Endpoint6> {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become.
     pub limits: StateLimits,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// The prefix length of a subscriber, and the subscribers without limits.
     pub subscribers: SubscriberPolicy<I::Network>,
 }
 
-/// Who is a subscriber, and whom limits do not hold for.
+/// The prefix length of a subscriber, and the subscribers without limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubscriberPolicy<N> {
     /// Bits of the inside prefix that a subscriber has.

@@ -1,4 +1,4 @@
-//! Deterministic NAT (RFC 7422): which block of ports a subscriber has follows from the configuration.
+//! Deterministic NAT (RFC 7422): the configuration determines the block of ports of a subscriber.
 //!
 //! ```text
 //!     subscribers, by address      0       1       2       3       4      …

@@ -1,4 +1,4 @@
-//! Addresses of a pool that are being drained: they get no further hosts, and what they have goes on to its end.
+//! Addresses of a pool that are being drained: they are not given to more hosts, and existing bindings continue until they end.
 
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
@@ -9,7 +9,7 @@ pub struct Draining {
     prefixes: Vec<Prefix4>,
 }
 
-/// What is left at addresses that are being drained.
+/// The remaining use of addresses that are being drained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainingRow {
     /// The addresses.
@@ -30,7 +30,7 @@ impl DrainingRow {
 }
 
 impl Draining {
-    /// Prefixes of a pool that can be drained at a time; whoever drains refuses further ones.
+    /// Maximum number of prefixes of a pool that are drained at a time; the caller refuses more.
     pub const MOST: usize = 1_024;
 
     /// Of these prefixes, which may overlap.
@@ -88,7 +88,7 @@ impl Draining {
     }
 }
 
-/// Adds the parts of a prefix that are in none of these, each of which has addresses in it. Each is looked at a bounded number of times.
+/// Adds the parts of a prefix that are in none of these, each of which has addresses in it. Each is examined a bounded number of times.
 fn add_rest(prefix: Prefix4, drained: &[Prefix4], rest: &mut Vec<Prefix4>) {
     match drained {
         [] => rest.push(prefix),

@@ -1,4 +1,4 @@
-//! What begins and ends in a NAT, for a log.
+//! Events of a NAT, for a log: what begins and ends.
 //!
 //! Only beginnings and ends are events. A session of another process that is restored, and its binding, began there: who keeps a log asks
 //! for the bindings once after the restoration ([`crate::stateful::Stateful::bindings`]).
@@ -70,7 +70,7 @@ pub struct BlockEvent {
     pub address: Outside<Ipv4Addr>,
     /// The first port.
     pub first: u16,
-    /// How many ports.
+    /// The number of ports.
     pub size: u16,
 }
 

@@ -1,4 +1,4 @@
-//! What explicit bindings change in the tables: they are kept, and their filters decide who may open sessions from outside.
+//! Explicit bindings in the tables: they are kept, and their filters decide which remote hosts may open sessions from outside.
 
 use super::binding::BindingTable;
 use super::binding_kind::BindingKind;
@@ -35,7 +35,7 @@ impl<I: InsideKey> BindingTable<I> {
             return Err(DropReason::PortPoolEmpty);
         }
         if let Some(subscriber) = self.subscriber_of_host(inside.0.host()) {
-            // Who wants certain ports gets no more of them than who takes any.
+            // A client that requests certain ports gets no more of them than one that takes any.
             let ports = if self.blocks.is_some() { u32::MAX } else { self.ports_left_to(protocol, inside) };
             let left = Left { ports, bindings: self.bindings.most() - self.bindings.len() };
             self.subscribers.may_bind(subscriber, protocol, left, clock)?;

@@ -1,7 +1,7 @@
-//! Bindings that inside hosts ask for (RFC 6887): a dynamic binding that is kept for them, with or without sessions, until it is released.
+//! Bindings that inside hosts request (RFC 6887): a dynamic binding that is kept for them, with or without sessions, until it is released.
 //!
-//! It has the port, the limits and the quotas of any dynamic binding. A binding that packets made before becomes explicit as it is, and goes on
-//! as it was when it is released.
+//! It has the port, the limits and the quotas of any dynamic binding. A binding that packets made before becomes explicit as it is, and
+//! continues as it was when it is released.
 
 use super::protocol::NatProtocol;
 use super::sides::{Inside, Outside};

@@ -1,4 +1,4 @@
-//! A set of small numbers that finds the next member at or behind any place in a bounded number of steps.
+//! A set of small numbers that finds the next member at or after any number in a bounded number of steps.
 //!
 //! Bits, and above each 64-bit word of bits one bit that says whether it holds any, and so on up to a single word. A search
 //! climbs until a level shows something ahead, then descends to it: at most two words a level, three levels for 32,768.

@@ -1,5 +1,5 @@
-//! An index whose memory follows what is in it: most sites fill a small part of their tables. A small index is in the CPU's caches as a whole,
-//! whatever the tables' bounds are.
+//! An index whose memory grows with its contents: most sites fill a small part of their tables. A small index is in the CPU's caches as a
+//! whole, whatever the tables' bounds are.
 //!
 //! When an [`Index`] is full another one of four times the size takes its place, of twice the size where that is much memory. The entries move
 //! with the next insertions, a few with each, so that none of these takes long. Behind [`DOUBLED`] entries the next one has all the room there
@@ -203,7 +203,7 @@ mod tests {
             index.insert(tag(slot), slot);
         }
         assert_eq!(index.room, 100_000);
-        // Once its entries have moved the former one is gone.
+        // Once its entries have moved, the old table is freed.
         index.move_some(usize::MAX);
         assert_eq!(index.memory(), of_bound);
         assert!((0..100_000).all(|slot| index.find(tag(slot), |s| s == slot) == Some(slot)));

@@ -303,7 +303,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.pool.let_go(number);
     }
 
-    /// Returns the next block whose idle time is over; whether there was one.
+    /// Returns the next block that was idle for long enough; whether there was one.
     pub(super) fn end_idle_block(&mut self, second: u32) -> bool {
         let Some(blocks) = &mut self.blocks else { return false };
         blocks.set_second(second);
@@ -503,7 +503,7 @@ impl<I: InsideKey> BindingTable<I> {
         self.blocks.as_ref().map(|blocks| blocks.counts(self.pool.addresses()))
     }
 
-    /// The port blocks of open addresses from a place on, at most `most` of them, and where to go on.
+    /// The port blocks of open addresses from a place on, at most `most` of them, and where to continue.
     pub(super) fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
         let Some(blocks) = &self.blocks else { return (Vec::new(), None) };
         let mut rows = Vec::new();

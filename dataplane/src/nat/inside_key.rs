@@ -176,7 +176,7 @@ pub trait InsideHost: Copy + Eq + Ord + fmt::Debug + Send + 'static {
     fn place_bits(subscriber_bits: u8) -> u8;
 }
 
-/// Who shares a limit, and a worker: the hosts of one prefix.
+/// Hosts that share a limit, and a worker: those of one prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Subscriber(pub [u64; 2]);
 

@@ -1,4 +1,4 @@
-//! Functions with a secret key, so that no one can predict ports or forge collisions.
+//! Functions with a secret key, so that attackers cannot predict ports or forge collisions.
 //!
 //! Two of them, for two needs:
 //! * [`Unpredictable`] draws ports (RFC 6056 §3.1). It is SipHash-2-4 of a counter: a pseudo-random function under a

@@ -1,4 +1,4 @@
-//! Rows, bindings and sessions as everything outside of the NAT knows them: an inside endpoint of any kind is an [`Endpoint6`] there, and
+//! Rows, bindings and sessions in the form that is used outside the NAT: an inside endpoint of any kind is an [`Endpoint6`] there, and
 //! the remote end of the softwire that it is behind ([`InsideKey::named`]).
 
 use super::inside_key::{InsideKey, Named};

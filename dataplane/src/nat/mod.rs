@@ -1,4 +1,4 @@
-//! What a NAT remembers: bindings, sessions, ports, and how long.
+//! The state of a NAT: bindings, sessions, ports, and their lifetimes.
 //!
 //! The words are RFC 6146's: a *binding* joins an inside endpoint to an outside endpoint; a *session* is a binding and a
 //! remote endpoint; a *BIB* is the bindings of one protocol.

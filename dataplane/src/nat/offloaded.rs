@@ -16,7 +16,7 @@ use crate::identity::Identity;
 use crate::instant::Instant;
 use crate::nat::offload::{FastPath, FlowHandle, OffloadedFlow, Usage};
 
-/// Halves that waited and are looked at after one batch: more than a batch of 256 packets can leave behind.
+/// Halves that waited and are examined after one batch: more than a batch of 256 packets can leave behind.
 const WAITS_ENDED_AT_ONCE: usize = 640;
 
 /// The current state of a session, the traffic in the fast path included.

@@ -22,7 +22,7 @@ use arrayvec::ArrayVec;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Sessions of a translator whose packets are looked at on their way to the fast path, at a time.
+/// Sessions of a translator whose packets are examined on their way to the fast path, at a time.
 const MOST_MOVING: usize = 64;
 
 /// The number of them that leaves room for others.
@@ -70,16 +70,16 @@ pub(super) struct Waiting {
     armed: Instant,
     /// When its silence began.
     since: Instant,
-    /// Whether its session's packets have been looked at.
+    /// Whether its session's packets have been examined.
     was_moving: bool,
 }
 
-/// What became of the sessions that moved.
+/// The outcome of the sessions that moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moved {
     /// Those that found no quiet point.
     pub(crate) unquietly: u64,
-    /// The one that was looked at does not move: it had packets all the time, and they had not been looked at.
+    /// The one that was examined does not move: it had packets all the time, and they had not been examined.
     pub(crate) stays: bool,
 }
 
@@ -161,7 +161,7 @@ impl Offloading {
         Some(handle)
     }
 
-    /// A session's packets are looked at from now on.
+    /// A session's packets are examined from now on.
     fn go_on(&mut self, moving: Moving) {
         self.filter.add(moving.slot);
         self.moving.push(moving);
@@ -232,14 +232,14 @@ impl Offloading {
         !self.waiting.is_empty()
     }
 
-    /// The next half whose silence is over, or that has waited for too long.
+    /// The next half that was silent for long enough, or that has waited for too long.
     pub(super) fn next_silent(&mut self, now: Instant) -> Option<Waiting> {
         let waiting = self.waiting.front()?;
         let is_over = is_silent(waiting.since, self.emptied, now) || now.since(waiting.armed) >= PATIENCE;
         if is_over { self.waiting.pop_front() } else { None }
     }
 
-    /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is looked at again, or waits once more.
+    /// Makes a half active that waited, if no packet went by it or it has waited for too long; else it is examined again, or waits once more.
     pub(super) fn end_wait(&mut self, waiting: Waiting, now: Instant) -> Moved {
         let Waiting { slot, handle, direction, armed, since, was_moving } = waiting;
         let Some(fast_path) = &mut self.fast_path else { return Moved::default() };
@@ -327,7 +327,7 @@ impl Half {
     }
 }
 
-/// Whether a silence that began at `since` is over, if no packet came in it.
+/// Whether a silence that began at `since` has lasted long enough, if no packet came in it.
 fn is_silent(since: Instant, emptied: Option<Instant>, now: Instant) -> bool {
     now.since(since) >= SILENCE && emptied.is_some_and(|emptied| emptied > since)
 }

@@ -12,7 +12,7 @@ use super::slab::Slab;
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
 
-/// What filters packets from outside.
+/// The filtering of packets from outside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filtering {
     /// Any remote may send to an endpoint that has a binding.

@@ -37,13 +37,13 @@ const FEW_PREFIXES: usize = 8;
 /// Free ports of an address at which another block is requested: more than a batch of packets needs.
 const RUNNING_OUT: u32 = 2 * PORTS_PER_BLOCK as u32;
 
-/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are looked at.
+/// Ports of a block at all open addresses of a pool whose blocks move, at most: all of them are examined.
 const MOST_PORTS_TO_MOVE: usize = 1 << 20;
 
 /// Open addresses of a pool whose blocks move, at most.
 const MOST_OPEN_TO_MOVE: usize = 1_024;
 
-/// What a pool consists of.
+/// The parts of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolConfig {
     /// The addresses.
@@ -95,7 +95,7 @@ pub struct Pool {
     /// Sorted, without overlaps; with the number of addresses before each.
     prefixes: Vec<(u64, Prefix4)>,
     total: u64,
-    /// The ports that may be given, whichever worker gives them.
+    /// The ports that may be given, by any worker.
     ports: PortPlane,
     /// Ports of a block.
     pub(super) ports_per_block: u16,
@@ -448,7 +448,7 @@ impl Pool {
         self.let_go(port / self.ports_per_block);
     }
 
-    /// One more reason for which a block stays with this worker.
+    /// One more reason why a block stays with this worker.
     pub(super) fn hold(&mut self, block: u16) {
         self.taken[usize::from(block)] += 1;
         if self.taken[usize::from(block)] == 1 && self.has(block) {

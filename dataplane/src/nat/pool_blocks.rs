@@ -1,4 +1,4 @@
-//! A pool as port blocks see it: ports of one block, and reasons for which a block stays with its worker.
+//! A pool as port blocks see it: ports of one block, and why a block stays with its worker.
 
 use super::pool::{Pool, PoolSlot};
 use super::port_plane::PortRange;

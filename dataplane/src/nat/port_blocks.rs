@@ -75,7 +75,7 @@ pub(super) struct BlockNews {
     pub(super) address: Ipv4Addr,
     /// The first port.
     pub(super) first: u16,
-    /// How many ports.
+    /// The number of ports.
     pub(super) size: u16,
 }
 
@@ -126,7 +126,7 @@ pub(super) struct PortBlocks {
     idle_first: u32,
     idle_last: u32,
     idle_count: u32,
-    /// Where the search for unused blocks at addresses that are being drained goes on, or [`NONE`].
+    /// Where the search for unused blocks at addresses that are being drained continues, or [`NONE`].
     searched: u32,
     /// The present second.
     second: u32,
@@ -381,7 +381,7 @@ impl PortBlocks {
         self.blocks[block].idle_since = self.second;
         self.append_idle(block);
         if self.searched == NONE && self.is_at_draining(block) {
-            // It is returned at the next look: its subscriber is to leave the address. A search that goes on comes to it, too.
+            // It is returned at the next check: its subscriber is to leave the address. A continued search also finds it.
             self.searched = block;
         }
     }

@@ -1,4 +1,4 @@
-//! A record of the ports that are given, kept by a process that outlives this one.
+//! A record of the allocated ports, kept outside this process.
 
 use super::protocol::NatProtocol;
 use super::sides::Outside;

@@ -27,10 +27,10 @@ const EXAMINED: usize = 64;
 /// The same with those at addresses that are being drained.
 const EXAMINED_WITH_BARRED: usize = 1_024;
 
-/// Whose port it is.
+/// The subscriber of the port.
 pub(super) type Key = (NatProtocol, Outside<Endpoint4>);
 
-/// Whose port it was: a hash of the subscriber.
+/// The subscriber that had the port, as a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FormerOwner(u32);
 
@@ -84,7 +84,7 @@ struct Held {
     key: Key,
     slot: PoolSlot,
     owner: FormerOwner,
-    /// The second in which its time is over.
+    /// The second in which it expires.
     until: u32,
     /// By time, and at its address.
     links: [Links; 2],
@@ -168,7 +168,7 @@ impl Quarantine {
         self.by_key.find(self.tag(key), |at| self.held[at].key == key)
     }
 
-    /// Whose a port was.
+    /// The subscriber that had a port.
     pub(super) fn owner(&self, key: Key) -> Option<FormerOwner> {
         self.find(key).map(|at| self.held[at].owner)
     }
@@ -201,14 +201,14 @@ impl Quarantine {
         Some(self.take(at).owner)
     }
 
-    /// Lets a port go whose time is over.
+    /// Releases a port that has expired.
     pub(super) fn pop(&mut self, second: u32) -> Option<Released> {
         let is_over = |ends: &&Ends| ends.first != NONE && self.held[ends.first].until <= second;
         let first = self.by_time.iter().find(is_over)?.first;
         Some(self.take(first).released())
     }
 
-    /// Lets the port go whose time is over next.
+    /// Releases the port that expires next.
     pub(super) fn pop_first(&mut self) -> Option<Released> {
         let firsts = self.by_time.iter().map(|ends| ends.first).filter(|first| *first != NONE);
         let first = firsts.min_by_key(|first| self.held[*first].until)?;

@@ -38,7 +38,7 @@ pub(super) struct NewRate {
 }
 
 impl NewRate {
-    /// Closes intervals that are over.
+    /// Closes intervals that have ended.
     const fn at(self, second: u32) -> Self {
         let passed = second.saturating_sub(self.since);
         if passed < INTERVAL {

@@ -1,4 +1,4 @@
-//! The tables tell their event sink what begins and ends.
+//! The tables report events to their event sink.
 
 use super::binding::Binding;
 use super::binding_kind::BindingKind;
@@ -74,7 +74,7 @@ impl Recording {
         }
     }
 
-    /// A session was made. One that waits for its inside endpoint is not told of before it has that.
+    /// A session was made. One that waits for its inside endpoint is not recorded before it has it.
     #[inline]
     pub(super) fn session_created<I: InsideKey>(
         &mut self,

@@ -4,7 +4,7 @@ use super::explicit_binding::RemoteFilter;
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 
-/// The filters of explicit bindings, by their slots. Who asks for a binding bounds how many it has.
+/// The filters of explicit bindings, by their slots. The number is bounded where bindings are requested.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RemoteFilters(BTreeMap<u32, Box<[RemoteFilter]>>);
 

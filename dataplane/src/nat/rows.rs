@@ -1,5 +1,5 @@
 //! Bindings and sessions as rows, for display. Dumps are cursors: a call examines `slots` slots and says where to
-//! go on, so that a table of a million sessions never holds the packets up.
+//! continue, so that a table of a million sessions never holds the packets up.
 
 use super::inside_key::InsideKey;
 use super::protocol::NatProtocol;

@@ -57,7 +57,7 @@ impl<I: InsideKey> Session<I> {
 /// is a matter of policy (RFC 6146 §3.5.1, §3.5.2.2: "if resources and policy permit"; §5.3).
 pub const KEPT_FOR_INSIDE: u32 = 4;
 
-/// What a new session consists of.
+/// The data of a new session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewSession<I> {
     pub(super) inside: Option<Inside<I>>,
@@ -174,7 +174,7 @@ impl<I: InsideKey> SessionTable<I> {
         self.by_outside.settle();
     }
 
-    /// How often a session was put into an index: what was not found is not there as long as this stays.
+    /// How often a session was put into an index: a lookup without a result stays valid as long as this is unchanged.
     #[inline]
     pub(crate) const fn added(&self) -> u64 {
         self.added
@@ -283,7 +283,7 @@ impl<I: InsideKey> SessionTable<I> {
         session.started.saturating_add(self.lifetimes.of(session.state, session.remote.port))
     }
 
-    /// The second in which the session is gone if no packet comes: an established one becomes transitory first.
+    /// The second in which the session is removed if no packet comes: an established one becomes transitory first.
     pub(crate) fn closes(&self, session: &Session<I>) -> u32 {
         session.started.saturating_add(self.longest(session.state, session.remote.port))
     }
@@ -297,7 +297,7 @@ impl<I: InsideKey> SessionTable<I> {
         lifetime
     }
 
-    /// Whether the lifetime is over.
+    /// Whether the lifetime has ended.
     #[inline]
     pub(crate) fn is_overdue(&self, slot: u32, clock: Clock) -> bool {
         let session = &self.hot[slot];

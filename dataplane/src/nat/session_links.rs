@@ -1,4 +1,4 @@
-//! What a packet of an established flow does not need of its session: half a cache line.
+//! The part of a session that packets of an established flow do not need: half a cache line.
 
 use super::offload::FlowHandle;
 use super::slab::NONE;

@@ -40,7 +40,7 @@ pub enum SessionState {
     Icmp,
     /// A SYN came from outside and is stored, waiting for one from inside for TCP_INCOMING_SYN. RFC 6146: V4 INIT.
     OutsideInitStored,
-    /// A SYN came from outside and went on, for TCP_TRANS. RFC 6146: V4 INIT.
+    /// A SYN came from outside and was forwarded, for TCP_TRANS. RFC 6146: V4 INIT.
     OutsideInit,
     /// A SYN came from inside. RFC 6146: V6 INIT.
     InsideInit,
@@ -116,7 +116,7 @@ impl SessionState {
     }
 }
 
-/// What a packet is to the state machine.
+/// The kinds of packets for the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// RST is set: nothing else on such a segment counts (RFC 9293 §3.10.7).
@@ -145,7 +145,7 @@ impl Segment {
     }
 }
 
-/// What becomes of a session's lifetime.
+/// The handling of a session's lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// It runs on.

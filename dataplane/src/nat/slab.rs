@@ -67,7 +67,7 @@ impl<T> Slab<T> {
         self.free.last().copied()
     }
 
-    /// Makes a slot free. Its value stays in place until it is reused, so the owner must mark it as gone.
+    /// Makes a slot free. Its value stays in place until it is reused, so the owner must mark it as removed.
     pub fn release(&mut self, slot: u32) {
         self.free.push(slot);
     }

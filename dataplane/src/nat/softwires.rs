@@ -125,7 +125,7 @@ impl Softwires {
         }
     }
 
-    /// Forgets those that the last host has left, and that have none again. To be called while no packet is decided on.
+    /// Removes softwires whose last host has left and that have no new host. To be called while no packet is being decided.
     pub fn forget_left(&mut self) {
         while let Some(slot) = self.left.pop() {
             self.rows[slot].is_left = false;
@@ -190,7 +190,7 @@ impl Softwires {
         was_last
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> u32 {
         self.rows.len()
     }

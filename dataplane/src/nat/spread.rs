@@ -2,7 +2,7 @@
 //!
 //! It is computed twice, here and by the eBPF program that steers packets into the workers' queues, so it uses only what both can do: the
 //! 32-bit words of the address, each times a 64-bit key, added up; the upper half of the sum says which worker (multiply-shift,
-//! Dietzfelbinger 1996). Without the keys no one can choose addresses that all belong to one worker.
+//! Dietzfelbinger 1996). Without the keys, an attacker cannot choose addresses that all belong to one worker.
 
 use super::keyed::siphash_word;
 

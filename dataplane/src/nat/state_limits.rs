@@ -9,7 +9,7 @@ pub struct StateLimits {
     pub bindings: u32,
     /// What one subscriber may have.
     pub of_subscriber: SubscriberLimits,
-    /// Ports in quarantine (RFC 6888 REQ-8). When it is reached, the one that is there longest leaves it early.
+    /// Ports in quarantine (RFC 6888 REQ-8). When it is reached, the port that has been in quarantine longest leaves early.
     pub quarantined_ports: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Bindings, sessions, permits and stored SYNs as one: what must change together changes here.
+//! Bindings, sessions, permits and stored SYNs together: changes that concern several of them are made here.
 
 use super::binding::BindingTable;
 use super::binding_kind::BindingKind;
@@ -72,7 +72,7 @@ pub(crate) struct StateTables<I: InsideKey> {
     stored: StoredSyns,
     pub(super) offloading: Offloading,
     pub(super) recording: Recording,
-    /// Who may open sessions to explicit bindings.
+    /// The remote hosts that may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
     /// TCP sessions with this remote port stay out of the fast path, which does not see what packets carry.
     pub(super) kept_here: Option<u16>,
@@ -484,7 +484,7 @@ impl<I: InsideKey> StateTables<I> {
         self.end(slot, Ending::Order, clock, counters);
     }
 
-    /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it is gone: else the rest
+    /// Ends a binding by order, and its sessions before it, at most `budget` of them. Whether it was removed: else the rest
     /// waits for the next call.
     pub(crate) fn end_binding(
         &mut self,

@@ -1,4 +1,4 @@
-//! How many each subscriber has of what they share: addresses of a dynamic pool. A NAT counts more: [`super::subscriber_table`].
+//! Counts of a shared resource by subscriber: addresses of a dynamic pool. A NAT counts more: [`super::subscriber_table`].
 //!
 //! A subscriber is a prefix: by default an IPv6 /64, in which a host may have as many addresses as it likes, or one IPv4 address.
 //! Nothing is stored where there is no limit.

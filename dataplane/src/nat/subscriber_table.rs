@@ -1,9 +1,10 @@
-//! Subscribers inside, what each of them has, and whether it may have more (RFC 6888 REQ-4, REQ-5).
+//! Inside subscribers: what each uses, and whether it may use more (RFC 6888 REQ-4, REQ-5).
 //!
 //! A subscriber is a prefix of configured length: an IPv6 /64 or one IPv4 address, unless something else is configured. All of its hosts belong
 //! to one worker, so its counts and limits are exact.
 //!
-//! Two things bound what a subscriber has. Limits are what the operator configures. The share holds always: who has much may have more only while
+//! Two things bound what a subscriber has. Limits are what the operator configures. The share always applies: a subscriber with much may have
+//! more only while
 //! several times less than that is left for others (the dynamic thresholds of Choudhury and Hahne, 1998).
 //!
 //! ```text
@@ -32,13 +33,13 @@ const SESSIONS_PER_LEFT: u32 = 8;
 /// And at most this many times the ports that are left at the outside address that it shares with others.
 const PORTS_PER_LEFT: u32 = 32;
 
-/// Who has fewer may have more as long as there is any left.
+/// A subscriber with fewer may have more as long as any are left.
 const FEW: u32 = 64;
 
 /// Of the limit on sessions, the part that packets from outside may create in addition.
 const OUTSIDE_PART: u32 = 4;
 
-/// What is left for all.
+/// The free entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// Ports of the protocol, at the host's outside address or, if it has none, at any.
@@ -52,7 +53,7 @@ const fn is_within_share(has: u32, left: u32, times: u32) -> bool {
     has < FEW || has / times <= left
 }
 
-/// What a subscriber has.
+/// The use by a subscriber.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     subscriber: Subscriber,
@@ -85,7 +86,7 @@ pub(super) struct Row {
 pub(super) struct BlockList {
     /// The newest one, or [`NONE`].
     pub(super) first: u32,
-    /// How many.
+    /// The number.
     pub(super) count: u32,
 }
 
@@ -148,7 +149,7 @@ pub struct RowBlocks {
     pub address: Option<Ipv4Addr>,
     /// Ports of each.
     pub size: u16,
-    /// How many.
+    /// The number.
     pub count: u8,
     /// The first port of each.
     pub first: [u16; MOST_BLOCKS as usize],

@@ -1,6 +1,6 @@
 //! How long sessions live without packets (RFC 6146 §4), and time as they measure it.
 //!
-//! Sessions count whole seconds. The second a timer starts is rounded up and the second it is looked at is rounded down, so
+//! Sessions count whole seconds. The second a timer starts is rounded up and the second it is examined is rounded down, so
 //! a session never lives shorter than its lifetime, and less than two seconds longer.
 
 use super::protocol::NatProtocol;
@@ -99,7 +99,7 @@ impl Default for Timeouts {
 pub struct TimeoutTooShort {
     /// Which: the name of the field of [`Timeouts`].
     pub name: &'static str,
-    /// What was asked for.
+    /// The request.
     pub given: Duration,
     /// What is allowed.
     pub least: Duration,
@@ -206,7 +206,7 @@ impl Lifetimes {
         self.least[state as usize]
     }
 
-    /// How long a session with this remote port lives in this state.
+    /// The lifetime of a session with this remote port in this state.
     pub(crate) fn of(&self, state: SessionState, remote_port: u16) -> u32 {
         let is_it =
             |port: &&PortLifetime| state.has_port_timeout(port.protocol) && port.ports.contains(&remote_port);

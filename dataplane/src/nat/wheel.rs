@@ -1,4 +1,4 @@
-//! When sessions are to be looked at: a wheel of buckets, one for each second.
+//! The times at which sessions are checked: a wheel of buckets, one for each second.
 //!
 //! Packets do not touch the wheel. A session that fires is looked at by its owner, who ends it or parks it again; one that
 //! is due beyond the horizon parks there and fires early. Entering, leaving and firing cost the same for any number of

@@ -20,7 +20,7 @@ use sixway_wire::{FRAGMENT_HEADER, IPV6_HEADER as HEADER};
 /// More extension headers than this are refused; no sender needs them, and each costs a step.
 const MAX_EXTENSION_HEADERS: usize = 16;
 
-/// What a walk along the extension headers found.
+/// The result of a walk along the extension headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chain {
     /// The first next header that is not walked past.

@@ -1,6 +1,6 @@
 //! From octets to a [`Packet`]: offsets and the few fields that decide. Every length is checked here, once.
 //!
-//! A `Packet` borrows nothing and knows nothing of the frame's buffer, so mechanisms can decide without touching octets.
+//! A `Packet` does not borrow the frame's buffer, so mechanisms can decide without touching octets.
 
 mod ip;
 mod ipv4;

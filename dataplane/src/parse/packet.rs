@@ -41,7 +41,7 @@ impl Fragment {
     }
 }
 
-/// What follows the IP headers, as far as it decides.
+/// The fields after the IP headers that decisions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// TCP, UDP, UDP-Lite, DCCP or SCTP: ports. For TCP also the flags octet (CWR ECE URG ACK PSH RST SYN FIN).
@@ -69,7 +69,7 @@ pub enum Transport {
         /// Code.
         code: u8,
     },
-    /// A later fragment, or a protocol that is not looked into.
+    /// A later fragment, or a protocol that is not examined.
     Opaque,
 }
 

@@ -1,4 +1,4 @@
-//! What follows the IP headers, as far as it decides: ports, TCP's flags, ICMP's type.
+//! The fields of transport headers that decisions depend on: ports, TCP's flags, ICMP's type.
 
 use super::Transport;
 use crate::drop_reason::DropReason;

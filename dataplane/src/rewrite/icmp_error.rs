@@ -36,7 +36,7 @@ const SOURCE_BUCKETS: usize = 1_024;
 /// One source may have at most one of this many errors.
 const SHARE: u32 = 8;
 
-/// What an ICMP error says in addition to its type and code.
+/// The data of an ICMP error in addition to its type and code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpDetail {
     /// Nothing.
@@ -92,7 +92,7 @@ impl IcmpErrors {
         self.own6 = own6;
     }
 
-    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be told, through `out`.
+    /// Answers a dropped packet with the ICMP error that [`DropReason::answer`] names, if the sender may be informed, through `out`.
     ///
     /// A Packet Too Big needs [`IcmpDetail::Mtu`], a parameter problem [`IcmpDetail::Pointer`] (that of a routing header is known from
     /// `packet`); without it no error is made.
@@ -176,7 +176,7 @@ impl IcmpErrors {
     }
 
     /// The ICMPv6 error to `to` about a packet that failed inside a tunnel and that starts with `quote` (RFC 4213 §3.4), if it
-    /// may be told.
+    /// may be informed.
     pub fn relay(
         &mut self,
         relayed: Relayed,
@@ -237,12 +237,12 @@ const fn zero_identifier(packet: &Packet) -> u32 {
     }
 }
 
-/// Who has a bucket in IPv4: hosts of several realms may have the same address.
+/// The key of a bucket in IPv4: hosts of several realms may have the same address.
 fn host(realm: Realm, source: Ipv4Addr) -> u128 {
     u128::from(source.to_bits()) | u128::from(realm.0) << 32
 }
 
-/// Who shares a bucket in IPv6: a /64. The bit above tells it from an IPv4 address.
+/// The key of a bucket in IPv6: a /64. The bit above distinguishes it from an IPv4 address.
 const fn network(source: Ipv6Addr) -> u128 {
     source.to_bits() >> 64 | 1 << 64
 }

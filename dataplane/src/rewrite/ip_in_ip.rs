@@ -34,7 +34,7 @@ use core::net::Ipv6Addr;
 use sixway_wire::protocol::{IPV4, TCP, UDP};
 use sixway_wire::{ENCAPSULATION_LIMIT_HEADER, Endpoint4, IPV6_MIN_MTU, UDP_HEADER};
 
-/// What a tunnel's next packet may be.
+/// The maximum size of a tunnel's next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IpInIpRoom {
     /// The largest inner packet that may not be fragmented.

@@ -1,5 +1,5 @@
-//! Executes what a mechanism decided, in place: headers, ports, checksums, hop limit, MSS; and cuts what is too large
-//! and may be cut.
+//! Executes what a mechanism decided, in place: headers, ports, checksums, hop limit, MSS; and fragments or segments packets that are too
+//! large, if that is allowed.
 
 mod composed;
 pub mod decap;

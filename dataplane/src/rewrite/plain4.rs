@@ -1,5 +1,5 @@
-//! Renumbers the most frequent IPv4 packets in one step: whole TCP segments and UDP datagrams behind a header without options, with finished
-//! checksums. What is not known of them to be so is renumbered by `renumber4`.
+//! Renumbers the most frequent IPv4 packets in one step: whole TCP segments and UDP datagrams behind a header without options, with
+//! finished checksums. All others are renumbered by `renumber4`.
 
 use crate::drop_reason::DropReason;
 use crate::frame::{Checksum, Frame};

@@ -124,7 +124,7 @@ pub(super) fn fragment(frame: &Frame, family: Family, mtu: u16, out: &mut Outbox
     made.map(u64::from)
 }
 
-/// Finishes the checksum, for no fragment holds all that it covers.
+/// Finishes the checksum, because no fragment holds all octets that it covers.
 #[inline(always)]
 pub(super) fn finish(frame: &mut Frame) {
     if frame.offload.checksum != Checksum::Complete {

@@ -67,7 +67,7 @@ pub fn rewrite_tcp(frame: &mut Frame, packet: &Packet, rewrite: &TcpRewrite) -> 
     Ok(())
 }
 
-/// Sequence and acknowledgment number, and edges. The urgent pointer leads nowhere in a changed payload (RFC 6384 §5).
+/// Sequence and acknowledgment number, and edges. The urgent pointer has no meaning in a changed payload (RFC 6384 §5).
 fn write_header(segment: &mut [u8], rewrite: &TcpRewrite) -> Result<(), DropReason> {
     let numbers = [(4, rewrite.sequence), (8, rewrite.acknowledgment)];
     for (place, number) in numbers.iter().chain(&rewrite.edges) {

@@ -1,4 +1,4 @@
-//! What changes behind the IP headers: ports or identifier, and the checksum that covers them and the pseudo-header
+//! Edits after the IP headers: ports or identifier, and the checksum that covers them and the pseudo-header
 //! (RFC 7915 §4.5, §5.5; RFC 1624).
 
 use crate::drop_reason::DropReason;

@@ -1,4 +1,4 @@
-//! What is executed, and where the result is.
+//! The work to execute, and the place of the result.
 
 use crate::parse::Packet;
 use crate::verdict::Decision;

@@ -1,4 +1,4 @@
-//! A stateful translator of any kind, as operators, the fast path and other processes see it.
+//! A stateful translator of any kind, as used by operators, the fast path and other processes.
 
 use super::without_ports::WithoutPorts;
 use crate::counters::Counters;
@@ -17,7 +17,7 @@ use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 /// A stateful translator. An inside host with an IPv4 address goes by its IPv4-mapped IPv6 address here (RFC 4291 §2.5.5.2).
 pub trait Stateful {
-    /// Who it is, for flows and sessions that outlive this process.
+    /// Its identity, for flows and sessions that outlive this process.
     fn identity(&self) -> Identity;
 
     /// Whether the address belongs to the pool.
@@ -174,7 +174,7 @@ pub trait Stateful {
     /// How many port blocks subscribers have here; `None`: they have none.
     fn block_counts(&self) -> Option<BlockCounts>;
 
-    /// The port blocks of addresses that were given to hosts, from a place on, at most `most` addresses, and where to go on.
+    /// The port blocks of addresses that were given to hosts, from a place on, at most `most` addresses, and where to continue.
     fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>);
 
     /// The worker of a block, by one of its ports.

@@ -1,4 +1,4 @@
-//! The remote addresses to and from which there are sessions.
+//! The remote addresses with which sessions are allowed.
 
 use crate::drop_reason::DropReason;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use sixway_wire::Prefix4;
 /// Remote addresses that the operator excludes, and this host's own.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remotes {
-    /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote IPv4 addresses with which sessions are not allowed (RFC 6888 REQ-6).
     excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses, ascending.
     host4: Vec<Ipv4Addr>,

@@ -11,9 +11,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// What a translator adds to its NAT: the addresses that it admits, and its edits.
+/// The part of a translator in addition to its NAT: the addresses that it admits, and its edits.
 pub trait AddressPolicy<I: InsideKey>: Mechanism<I> {
-    /// Who it is, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
+    /// Its identity, for flows and sessions that outlive this process. Translators with one identity have no address of a pool in common.
     fn identity(&self) -> Identity;
 
     /// Whether the host may have static bindings.
@@ -40,7 +40,7 @@ pub trait AddressPolicy<I: InsideKey>: Mechanism<I> {
     /// The local ends of this gateway's tunnels from now on.
     fn set_tunnel_ends(&mut self, _ends: &Ends4) {}
 
-    /// What it has of protocols without ports.
+    /// Its part for protocols without ports.
     type WithoutPorts: WithoutPorts;
 }
 
@@ -49,7 +49,7 @@ pub struct Translator<I: InsideKey, P: AddressPolicy<I>> {
     pub(crate) rules: P,
     pub(crate) nat: Engine<I>,
     pub(crate) without_ports: P::WithoutPorts,
-    /// The gateway for applications, for what has one.
+    /// The application-level gateway of a translator that has one.
     pub(crate) assistance: Assistance<I>,
     /// Hosts with static bindings, and how many each has: they may be outside of `inside`.
     pub(super) static_hosts: BTreeMap<I::Host, u32>,
@@ -128,7 +128,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         self.nat.memory()
     }
 
-    /// Who it is.
+    /// Its identity.
     pub fn identity(&self) -> Identity {
         self.rules.identity()
     }

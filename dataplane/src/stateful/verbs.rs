@@ -1,4 +1,4 @@
-//! The verbs of a translator of any kind: its NAT's, with inside endpoints as everything outside of the NAT knows them.
+//! The operations of a translator of any kind: those of its NAT, with inside endpoints in the form that is used outside the NAT.
 
 use super::contract::Stateful;
 use super::translator::{AddressPolicy, Translator, host};

@@ -47,7 +47,7 @@ pub trait WithoutPorts {
     /// Whether there may be any sessions or bindings.
     fn has_any(&self) -> bool;
 
-    /// Adds sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from; `None`: the end.
+    /// Adds sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to continue from; `None`: the end.
     fn sessions(&self, cursor: u32, slots: u32, now: Instant, rows: &mut Vec<PortlessRow>) -> Option<u32>;
 
     /// The same for static bindings. All workers have all of them; the first one shows them.

@@ -1,6 +1,6 @@
 //! The choices that RFC 7915 leaves to the operator, one set for each configured mechanism.
 
-/// What becomes of the TOS octet or Traffic Class (RFC 7915 §4.1, §5.1).
+/// The handling of the TOS octet or Traffic Class (RFC 7915 §4.1, §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderByte {
     /// It is copied: the default.
@@ -20,7 +20,7 @@ impl HeaderByte {
     }
 }
 
-/// What becomes of an IPv4 UDP packet without checksum (RFC 7915 §4.5).
+/// The handling of an IPv4 UDP packet without checksum (RFC 7915 §4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UdpZeroChecksum {
     /// The checksum is computed; fragments are dropped by a stateless translator.

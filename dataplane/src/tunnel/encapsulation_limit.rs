@@ -4,7 +4,7 @@ use crate::parse::IPV6_HEADER;
 use sixway_wire::EncapsulationLimit;
 use sixway_wire::protocol::{DESTINATION_OPTIONS, FRAGMENT, HOP_BY_HOP, ROUTING};
 
-/// Extension headers that are looked at, at most.
+/// Extension headers that are examined, at most.
 const MOST_HEADERS: usize = 16;
 
 /// A limit that a packet has.

@@ -94,7 +94,7 @@ impl<'a> IpInIpError<'a> {
         }
     }
 
-    /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets. Fails as
+    /// The error that the packet's source gets, if it may be informed; `mtu` is what the tunnel carries, in octets. Fails as
     /// [`Inner::relayed`] does.
     pub fn relayed(&self, mtu: u16) -> Result<RelayedEither, DropReason> {
         if !self.is_v4 {

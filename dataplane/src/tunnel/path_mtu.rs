@@ -1,4 +1,4 @@
-//! What is known of the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
+//! The known data about the paths to tunnels' far ends (RFC 4213 §3.2.2, RFC 1191; RFC 8201): soft state, learnt from "fragmentation
 //! needed" and Packet Too Big errors, forgotten after ten minutes, so that a better path is found again.
 //!
 //! It is a table of sets of four destinations, and a destination's set follows from its hash, which cannot be foreseen outside.
@@ -17,8 +17,8 @@ use sixway_wire::IPV6_MIN_MTU;
 pub const LIFETIME: Duration = Duration::from_secs(600);
 /// RFC 1191 §3: an estimate is never below this, in octets.
 pub const LEAST: u16 = 68;
-/// RFC 1122 §3.3.3: what IPv4 hosts send where they know nothing. A tunnel whose packets are not cut on their way believes in no narrower path:
-/// an attacker who forged an error could make it useless.
+/// RFC 1122 §3.3.3: the size that IPv4 hosts send without knowledge of the path. A tunnel with unfragmented packets accepts no smaller path
+/// MTU: an attacker who forged an error could make it useless.
 pub const LEAST_UNCUT: u16 = 576;
 /// RFC 1191 §7.1, Table 7-1: the plateaus below the official maximum, largest first.
 const PLATEAUS: [u16; 10] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68];
@@ -68,7 +68,7 @@ pub struct PathMtus<A> {
     any: bool,
 }
 
-/// What is known of one destination.
+/// The known data about one destination.
 #[derive(Clone, Copy, Debug)]
 struct Estimate<A> {
     remote: A,
@@ -85,7 +85,7 @@ pub enum Learnt {
     Refused,
 }
 
-/// What a tunnel's next packet may be.
+/// The maximum size of a tunnel's next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TunnelRoom {
     /// The largest inner packet, in octets; never less than 1,280.

@@ -13,7 +13,7 @@ pub enum TunnelMtu {
     Dynamic,
 }
 
-/// What becomes of an outer packet that is larger than the next link.
+/// The handling of an outer packet that is larger than the next link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OuterFragments {
     /// It is fragmented.

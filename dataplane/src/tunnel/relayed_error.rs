@@ -1,5 +1,5 @@
 //! ICMPv4 errors that come from inside a tunnel, and the ICMPv6 errors that the senders of the packets get for them (RFC 4213
-//! §3.4; which of them go on is RFC 2473 §8.1's list).
+//! §3.4; RFC 2473 §8.1 lists which of them are relayed).
 //!
 //! ```text
 //!   IPv4 header | ICMPv4 header | IPv4 header  | IPv6 header  transport header  data …
@@ -20,7 +20,7 @@ use sixway_wire::{IcmpHeader, Ipv6Header, icmpv6};
 /// What must be quoted of the inner packet behind its headers, so that its sender knows which of his packets it was (RFC 792).
 pub(super) const LEAST_TRANSPORT: usize = 8;
 
-/// What an error from inside a tunnel says.
+/// The content of an error from inside a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Says {
     /// The packet is too big for a link (RFC 792 3/4); the link's MTU, or 0 from an old router (RFC 1191 §4).
@@ -49,7 +49,7 @@ pub struct TunnelError<'a> {
 /// The start of the packet inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// Its source, who may be told.
+    /// Its source, who may be informed.
     pub source: Ipv6Addr,
     /// Its destination.
     pub destination: Ipv6Addr,
@@ -118,7 +118,7 @@ impl<'a> Inner<'a> {
         })
     }
 
-    /// The error that the packet's source gets, if it may be told; `mtu` is what the tunnel carries, in octets.
+    /// The error that the packet's source gets, if it may be informed; `mtu` is what the tunnel carries, in octets.
     ///
     /// Fails with [`DropReason::QuoteIsIcmpError`] about an ICMPv6 error or redirect, and with [`DropReason::ErrorNotRelayable`] when
     /// too little is quoted, when the source or destination is not a unicast address (RFC 4443 §2.4 e), or when nothing that the source

@@ -19,7 +19,7 @@ fn neighbour_has_its_share(gateway: &mut Gateway) {
     assert!(passed >= 99, "{passed} of 100");
 }
 
-/// Takes no note of what is sent.
+/// Does not record what is sent.
 fn forget(gateway: &mut Gateway) {
     while gateway.waiting() > 0 {
         gateway.sent();

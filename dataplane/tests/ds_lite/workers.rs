@@ -1,4 +1,4 @@
-//! Two workers: whichever of them a packet reaches, it ends at the one that has its softwire.
+//! Two workers: a packet is processed by the one that has its softwire, whichever receives it.
 
 use super::*;
 use crate::support::{icmp4, icmp6};

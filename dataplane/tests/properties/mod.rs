@@ -1,4 +1,4 @@
-//! What holds for every packet: checksums, sizes, conservation, independence of batches, there and back again.
+//! Properties of every packet: checksums, sizes, conservation, independence of batches, return to the original.
 
 mod ip_in_ip;
 mod judge;

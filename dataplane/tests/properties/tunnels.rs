@@ -1,4 +1,4 @@
-//! What holds for every packet through a tunnel: it comes out as it went in, in its order, and between the two it fits its link.
+//! Properties of every packet through a tunnel: it leaves the tunnel unchanged and in order, and its outer packets fit the link.
 
 use super::judge::{folded, is_right, sum};
 use super::packets::{Load, Shape, build, described, plain_load};

@@ -1,4 +1,4 @@
-//! Circles, strangers, forged errors, and addresses that are not what they seem.
+//! Loops, unknown senders, forged errors, and false addresses.
 
 use super::errors::error6;
 use super::*;

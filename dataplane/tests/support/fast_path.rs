@@ -34,7 +34,7 @@ pub struct Table {
     /// By handle; a handle is never given twice, so that the use of an old one is detected.
     pub entries: BTreeMap<u32, Entry>,
     next: u32,
-    /// Entries that there may be.
+    /// The maximum number of entries.
     pub most: usize,
     /// How often an entry was asked for.
     pub asked: u32,

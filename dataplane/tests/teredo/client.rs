@@ -345,7 +345,7 @@ fn direct_bubbles_have_the_nonce_of_the_last_bubble_through_the_server_and_none_
     gateway.waits(2 * SECOND);
     sends_to(&mut gateway, mapped(1), bubble(&own, &peer));
     asks(&mut gateway, &own, &peer);
-    // A malformed one ends nothing but the bubble.
+    // A malformed one ends only the bubble.
     gateway.refuses(through_server(&[1, 3, 9, 8, 7]), DropReason::TeredoUnexpected);
 }
 

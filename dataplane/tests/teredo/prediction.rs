@@ -291,7 +291,7 @@ fn a_peer_that_is_heard_at_the_service_port_needs_no_port_of_its_own() {
     assert_eq!((row.in_use, row.spent, row.open), (0, None, 4), "nothing was sent from it");
 }
 
-/// A stranger's worst: bubbles through the server, from clients of his own at any address that he has.
+/// The strongest attack by an unknown host: bubbles through the server, from clients of its own at any address that it has.
 #[test]
 fn strangers_use_up_half_of_the_ports_and_this_host_still_reaches_its_peers() {
     let mut gateway = preserving(8);

@@ -1,4 +1,4 @@
-//! What datagrams of strangers make a relay or a client send, and keep.
+//! What datagrams of unknown senders make a relay or a client send, and keep.
 
 use super::client::qualified;
 use super::{
@@ -99,7 +99,7 @@ fn while_the_list_is_full_strangers_use_up_no_tests_of_each_other() {
     assert_eq!(sent_datagram(&mut gateway).0, SERVER, "there is room again");
 }
 
-/// Of the peer's two senders one is over his rate.
+/// One of the peer's two senders exceeds its rate.
 #[test]
 fn a_senders_rate_does_not_cost_a_peer_the_endpoint_that_it_has_proven() {
     let mut gateway = relay_with(|config| config.max_peers = 100_000);

@@ -142,9 +142,9 @@ impl Usage {
         Ok((id, displaced))
     }
 
-    /// Closes the connection that makes way for one of this owner, and returns its place.
+    /// Closes the connection that is replaced by one of this owner, and returns its place.
     fn displaced_by(&mut self, owner: Owner, is_at_its_limit: bool) -> Option<Place> {
-        // Who would hold as many afterwards as the other does makes nothing fairer; but who has none comes first.
+        // Replacing is not fairer if the new one would then have as many as the other; but a client without any comes first.
         let more_than = |held: usize| if held == 0 { 0 } else { held + 1 };
         let held = self.crowd.of_subscriber(owner);
         let others = match held < FEW && !is_at_its_limit {

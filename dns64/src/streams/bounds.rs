@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The longest query that is read, in octets. A name, an OPT record and generous padding (RFC 8467) fit; who sends more is cut.
+/// The longest query that is read, in octets. A name, an OPT record and generous padding (RFC 8467) fit; with a longer one the connection
+/// is closed.
 pub const LONGEST_QUERY: usize = 4_096;
 
 /// Maximum octets of answers waiting to be written to one connection; no further query is read until they are written.

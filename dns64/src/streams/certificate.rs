@@ -104,7 +104,7 @@ impl Certificate {
         Ok(Arc::new(Self { served: RwLock::new(Arc::new(served)), files: RwLock::new(files) }))
     }
 
-    /// Reads other files, which are looked at from now on.
+    /// Reads other files, which are examined from now on.
     ///
     /// # Errors
     /// What is wrong with them. The old ones serve on.

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// Who is at the other end.
+/// The client of the connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Client {
     /// Its address.

@@ -23,7 +23,7 @@ macro_rules! events {
                 match self { $(Self::$variant => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             #[must_use]
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)+ }
@@ -35,10 +35,10 @@ macro_rules! events {
 events! {
     Accepted = "accepted", "Client connections accepted.";
     Refused = "refused", "Connections refused: the address is not allowed to query.";
-    ConnectionLimit = "connection_limit", "Connections refused: all are taken, and none was idle.";
+    ConnectionLimit = "connection_limit", "Connections refused: all are in use, and none was idle.";
     ClientLimit = "client_limit", "Connections refused: the client has its share.";
-    MadeWay = "made_way", "Idle connections closed for those of other clients.";
-    HandshakeLimit = "handshake_limit", "Connections closed before a TLS handshake: the client, or all together, had too many in the last 5 s.";
+    MadeWay = "made_way", "Idle connections closed for connections of other clients.";
+    HandshakeLimit = "handshake_limit", "Connections closed before a TLS handshake: the client, or all clients together, had too many in the last 5 s.";
     TlsFailed = "tls_failed", "Connections with a failed TLS handshake, or one that timed out.";
     Idle = "idle", "Connections closed because they were idle.";
     Aborted = "aborted", "Connections aborted: a message that is too long or not a query, no room for it, or a client that does not read answers.";

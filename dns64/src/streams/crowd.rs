@@ -1,4 +1,4 @@
-//! Who holds how many connections, and which of them have been idle for the longest time.
+//! The number of connections of each client, and the connections that have been idle longest.
 //!
 //! The order is by holders first: the subscriber with most connections, and within one the host with most. All steps take logarithmic time.
 
@@ -23,7 +23,7 @@ struct Group {
 }
 
 impl Group {
-    /// What decides who makes way first; `None`: nobody is idle.
+    /// The order in which connections are closed for others; `None`: none is idle.
     fn rank(&self) -> Option<(usize, Reverse<u64>)> {
         Some((self.held, Reverse(*self.idle.first()?)))
     }
@@ -34,7 +34,7 @@ impl Group {
 pub(super) struct Crowd {
     subscribers: HashMap<u128, Group>,
     hosts: HashMap<u128, Group>,
-    /// Subscribers with an idle connection; the last one makes way first.
+    /// Subscribers with an idle connection; the last one's is closed first.
     largest_subscribers: BTreeSet<(usize, Reverse<u64>, u128)>,
     /// Hosts with an idle connection, by subscriber.
     largest_hosts: BTreeSet<(u128, usize, Reverse<u64>, u128)>,

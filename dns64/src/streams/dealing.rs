@@ -1,4 +1,4 @@
-//! The thread for upstreams: each has a [`Keeper`], which gets the questions for it.
+//! The thread for upstreams: each upstream has a [`Keeper`], which gets its questions.
 
 use super::certificate::{FileTrace, trace};
 use super::counters::StreamCounters;
@@ -15,7 +15,7 @@ const ROOM: usize = 1_024;
 /// What tells an upstream from another: its settings, and the state of its authorities' file.
 type Identity = (UpstreamSettings, Option<FileTrace>);
 
-/// The upstreams of the present settings. A keeper ends when nobody can ask it any longer.
+/// The upstreams of the present settings. A keeper ends when all its senders are dropped.
 #[derive(Debug)]
 pub(super) struct Dealing {
     counters: StreamCounters,
@@ -56,7 +56,7 @@ impl Dealing {
         let keepers: Vec<_> = self.upstreams.iter().map(|(_, sender)| sender.clone()).collect();
         self.thread.handle().spawn(async move {
             while let Some(query) = queries.recv().await {
-                // One that finds no room, or no upstream, is dropped, and so told to be closed.
+                // A query without room, or without an upstream, is dropped, which closes it.
                 if let Some(keeper) = keepers.get(query.upstream) {
                     let _ = keeper.try_send(query);
                 }

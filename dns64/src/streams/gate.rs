@@ -1,4 +1,4 @@
-//! Which addresses may connect. Others are closed before anything is read.
+//! The addresses that may connect. Other connections are closed before anything is read.
 
 use sixway_control::dns64::Access;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! TLS handshakes, which cost more than any query: a limited number in each window of time, by shares.
+//! TLS handshakes take more CPU time than any query: their number in a window of time is limited, by shares.
 //!
 //! A handshake takes a place for the length of the window. Each subscriber has a limit of its own, and among many that reach it the places are
 //! [shared](sixway_control::dns64::Shares).

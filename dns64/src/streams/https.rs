@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 const HEAD: usize = 16_384;
 /// Fields of a request's head.
 const FIELDS: usize = 64;
-/// Octets of requests' bodies that may be under way, for a stream and for a connection.
+/// Maximum octets of requests' bodies in transfer, for a stream and for a connection.
 const WINDOW: u32 = 65_535;
 
 /// When a connection was last of use, and how many requests it has.

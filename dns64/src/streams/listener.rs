@@ -80,7 +80,7 @@ pub async fn listen(listener: TcpListener, transport: ClientTransport, shared: S
                 let slot = Arc::new(slot);
                 tokio::spawn(hold(stream, client, slot, displaced, transport.clone(), shared.clone()));
             }
-            // The client was gone before it was accepted.
+            // The client closed the connection before it was accepted.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if !is_failing {
@@ -134,7 +134,7 @@ impl ClientTransport {
     }
 }
 
-/// The lifetime of a connection, until it ends or makes way.
+/// The lifetime of a connection, until it ends or is closed for another.
 async fn hold(
     stream: TcpStream,
     client: Client,

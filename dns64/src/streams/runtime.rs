@@ -1,4 +1,4 @@
-//! A thread with a runtime of its own.
+//! A thread with its own runtime.
 
 use sixway_link::{Duty, give_up};
 use std::io;
@@ -23,7 +23,7 @@ impl RuntimeThread {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
-        // Its tasks run after the caller has made all of them, since it may refuse to go on in between.
+        // Its tasks run after the caller has made all of them, since it may refuse to continue in between.
         let thread = Builder::new().name(name.to_owned()).spawn(move || {
             if let Err(error) = give_up(Duty::Listening) {
                 tracing::warn!("a DNS thread keeps its privileges: {error}");

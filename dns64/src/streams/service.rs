@@ -129,9 +129,9 @@ impl Streams {
         })
     }
 
-    /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients and with
-    /// those upstreams that stay. The addresses are those of the start: those in the settings are not looked at. `queries` is a new channel, whose
-    /// sender is given to the resolvers' threads afterwards. What they put before that goes to the upstreams of before.
+    /// Other settings from now on: bounds, clients, upstreams, and the certificate's files, which are read. Connections stay, with clients
+    /// and with those upstreams that stay. The addresses are those of the start: those in the settings are not examined. `queries` is a new
+    /// channel, whose sender is given to the resolvers' threads afterwards. Earlier queries go to the previous upstreams.
     ///
     /// # Errors
     /// What is wrong with the settings. Nothing has changed then.
@@ -165,7 +165,7 @@ impl Streams {
         std::mem::take(&mut *listeners.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is shown of them.
+    /// Their data for the admin API.
     #[must_use]
     pub fn view(&self) -> StreamView {
         StreamView { counters: self.counters.clone(), admission: self.admission.clone() }
@@ -177,7 +177,7 @@ impl Streams {
         &self.listening
     }
 
-    /// The certificate's files are looked at now, and not only within 10 s.
+    /// The certificate's files are examined now, and not only within 10 s.
     pub fn look_at_certificate(&self) {
         self.changed.notify_one();
     }
@@ -225,7 +225,7 @@ fn listen_everywhere(
     Ok(listening)
 }
 
-/// Listens, or goes on trying to; says where.
+/// Listens, or retries; returns the address.
 fn start_listening(
     runtime: &Handle,
     address: SocketAddr,
@@ -298,7 +298,7 @@ async fn bind_later(address: SocketAddr) -> Option<TcpListener> {
     }
 }
 
-/// Looks at the certificate's files for ever.
+/// Checks the certificate's files for changes, without end.
 async fn keep(certificate: Arc<Certificate>, changed: Arc<Notify>) {
     loop {
         let _ = timeout(LOOK, changed.notified()).await;

@@ -47,7 +47,7 @@ impl TrustAnchors {
         Ok(anchors)
     }
 
-    /// What is believed in, to be given to a [validator](crate::Validate::set_anchors).
+    /// The trust anchors, to be given to a [validator](crate::Validate::set_anchors).
     #[must_use]
     pub fn anchors(&self) -> Vec<Anchor> {
         self.points.iter().flat_map(TrustPoint::anchors).collect()
@@ -58,8 +58,8 @@ impl TrustAnchors {
         self.points.iter_mut().find_map(|point| point.is_due(now).then(|| point.zone.clone()))
     }
 
-    /// What came of a lookup: the whole reply; `None`: nothing. After this, if anything has happened, [`anchors`](Self::anchors) may have changed, and
-    /// [`text`](Self::text) is to be kept in any case.
+    /// The outcome of a lookup: the whole reply; `None`: nothing. After this, if anything has happened, [`anchors`](Self::anchors) may have
+    /// changed, and [`text`](Self::text) is to be kept in any case.
     pub fn handle_reply(&mut self, now: u64, zone: &Wire, reply: Option<&[u8]>) -> Vec<Event> {
         let Some(point) = self.points.iter_mut().find(|point| point.zone == *zone) else { return Vec::new() };
         match reply.and_then(|reply| observation::read(zone, reply, now)) {
@@ -88,7 +88,7 @@ impl TrustAnchors {
 }
 
 impl Event {
-    /// Whether what is believed in has changed.
+    /// Whether the trusted keys have changed.
     #[must_use]
     pub fn changes_anchors(&self) -> bool {
         match self.change {

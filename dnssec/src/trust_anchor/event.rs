@@ -1,4 +1,4 @@
-//! What happens to a trust anchor, for the log.
+//! Events of a trust anchor, for the log.
 
 use crate::wire::Wire;
 use domain::base::Name;
@@ -20,23 +20,23 @@ pub struct Event {
 pub enum Change {
     /// NewKey: it has been seen for the first time, and waits.
     Pending,
-    /// AddTime: it is believed in from now on.
+    /// AddTime: it is trusted from now on.
     Accepted,
-    /// KeyRem, before it was believed in: it is forgotten.
+    /// KeyRem, before it was trusted: it is forgotten.
     Forgotten,
-    /// All keys that had vouched for it are revoked (§2.2): it waits again.
+    /// All keys that had signed it are revoked (§2.2): it waits again.
     WaitsAnew,
-    /// KeyRem: it is no longer published, and still believed in.
+    /// KeyRem: it is no longer published, and still trusted.
     Missing,
     /// KeyPres: it is published again.
     Returned,
-    /// RevBit: it is not believed in any more.
+    /// RevBit: it is no longer trusted.
     Revoked,
-    /// RemTime: nothing but its name is kept.
+    /// RemTime: only its name is kept.
     Removed,
     /// §5: all keys of the trust point are revoked; nothing below it is secure by it.
     Deleted,
-    /// The keys that are published are signed by none that is believed in.
+    /// No trusted key has signed the published keys.
     Unverified,
     /// No usable reply came.
     Unanswered,

@@ -1,4 +1,4 @@
-//! Trust anchors of DNSSEC that keep themselves up to date (RFC 5011): a zone's keys vouch for new ones, which are believed in after 30 days.
+//! Trust anchors of DNSSEC that keep themselves up to date (RFC 5011): a zone's keys sign new ones, which are trusted after 30 days.
 //!
 //! ```text
 //!           NewKey           AddTime          RevBit           RemTime

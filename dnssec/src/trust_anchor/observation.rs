@@ -6,7 +6,7 @@ use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::{Message, ParsedName, ToName};
 use domain::rdata::{Rrsig, dnssec};
 
-/// Keys in an RRset; one with more is not looked at. RFC 5011 §2.4.3 asks for five.
+/// Keys in an RRset; one with more is not examined. RFC 5011 §2.4.3 asks for five.
 const MOST_KEYS: usize = 32;
 
 /// Signatures that are verified for one RRset, so that a hostile one costs little.

@@ -17,7 +17,7 @@ pub(super) const MOST_KNOWN: usize = 32;
 pub(super) struct TrustPoint {
     pub(super) zone: Wire,
     pub(super) keys: Vec<KnownKey>,
-    /// RDATA of DS records that the operator wrote and whose key has not been seen yet; believed in as keys are.
+    /// RDATA of DS records that the operator wrote and whose key has not been seen yet; trusted as keys are.
     pub(super) digests: Vec<Box<[u8]>>,
     pub(super) lifetimes: Option<Lifetimes>,
     /// When the keys are to be asked for.
@@ -84,7 +84,7 @@ impl TrustPoint {
         }
     }
 
-    /// What is believed in.
+    /// The trust anchors.
     pub(super) fn anchors(&self) -> impl Iterator<Item = Anchor> {
         let keys = self.keys.iter().filter(|known| known.state.is_believed());
         let keys = keys.map(|known| AnchorKey::Dnskey(known.key.rdata().into()));
@@ -92,7 +92,7 @@ impl TrustPoint {
         keys.chain(digests).map(|key| Anchor { zone: self.zone.clone(), key })
     }
 
-    /// All keys and digests, for who looks.
+    /// All keys and digests, to be shown.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let zone = presentation(&self.zone);
         let keys = self.keys.iter().map(|known| {
@@ -113,7 +113,7 @@ impl TrustPoint {
         })
     }
 
-    /// RFC 5011 §5: no anchor is left, so the point is as if it had never been.
+    /// RFC 5011 §5: no anchor is left, so the point is treated as if it had not existed.
     pub(super) fn is_deleted(&self) -> bool {
         self.digests.is_empty() && !self.keys.iter().any(|known| known.state.is_believed())
     }
@@ -162,7 +162,7 @@ impl TrustPoint {
         events
     }
 
-    /// RevBit: a key that has signed its own revocation is over immediately, whatever else has signed (§2.1).
+    /// RevBit: a key that has signed its own revocation is revoked immediately, whatever other keys have signed (§2.1).
     fn revoke(&mut self, now: u64, published: &[Published], events: &mut Vec<Event>) {
         for one in published.iter().filter(|one| one.key.is_revoked() && one.signed.is_some()) {
             let key = one.key.unmarked();
@@ -179,7 +179,7 @@ impl TrustPoint {
         }
     }
 
-    /// Whether the RRset is verified by this key: it has signed it, is believed in, and is not being revoked.
+    /// Whether the RRset is verified by this key: the key has signed it, is trusted, and is not being revoked.
     fn believes(&self, one: &Published) -> bool {
         let known = self.keys.iter().find(|known| known.key == one.key);
         let believed = match known {

@@ -1,11 +1,11 @@
-//! What is known of one key (RFC 5011 §4.2).
+//! The known data about one key (RFC 5011 §4.2).
 
 use super::dnskey::Dnskey;
 
 /// A key's state. Times are Unix seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// AddPend: it waits, and is not believed in.
+    /// AddPend: it waits, and is not trusted yet.
     Pending {
         /// When it was first seen.
         since: u64,
@@ -14,14 +14,14 @@ pub(super) enum State {
         /// The numbers of the keys that signed the RRset in which it was first seen (§2.2).
         by: Vec<u32>,
     },
-    /// It is believed in.
+    /// It is trusted.
     Valid,
-    /// It is believed in, but not published.
+    /// It is trusted, but not published.
     Missing {
-        /// When it was first seen to be gone.
+        /// When it was first seen to be missing.
         since: u64,
     },
-    /// It will never be believed in again.
+    /// It will never be trusted again.
     Revoked {
         /// When it was last published.
         since: u64,
@@ -74,14 +74,14 @@ pub(super) struct KnownKey {
     pub(super) number: u32,
     /// The key, without the mark of a revocation.
     pub(super) key: Dnskey,
-    /// What is known of it.
+    /// The known data about it.
     pub(super) state: State,
     /// The operator wrote it, or its digest.
     pub(super) configured: bool,
 }
 
 impl KnownKey {
-    /// The operator has written it, too: that is enough to believe in it, unless it is revoked.
+    /// The operator has configured it, too: it is trusted, unless it is revoked.
     pub(super) fn confirm(&mut self) {
         self.configured = true;
         if let State::Pending { .. } = self.state {

@@ -1,4 +1,4 @@
-//! Where validation begins, and where there is none: trust anchors (RFC 4033 §2) and negative ones (RFC 7646).
+//! Trust anchors (RFC 4033 §2) and negative trust anchors (RFC 7646).
 
 use super::digest::{self, ExpectedKey};
 use crate::anchor::Anchor;

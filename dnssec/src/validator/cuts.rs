@@ -1,4 +1,4 @@
-//! What is known of delegations, for a while: bounded, the oldest makes way, once more if it was used meanwhile.
+//! Cached delegations: bounded; the oldest is replaced, after a second chance if it was used meanwhile.
 
 use super::delegation::Cut;
 use super::limits::CUTS;
@@ -6,7 +6,7 @@ use crate::wire::Wire;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// A day: longer than that nothing is believed without looking again.
+/// A day: nothing is trusted longer than that without another lookup.
 const LONGEST: u32 = 86_400;
 
 /// What is known, by name.
@@ -36,7 +36,7 @@ impl KnownCut {
 }
 
 impl Cuts {
-    /// What is known of a name.
+    /// The known data about a name.
     pub(super) fn lookup(&mut self, now: Duration, name: &Wire) -> Option<KnownCut> {
         let (known, used) = self.table.get_mut(name).filter(|(known, _)| now < known.until)?;
         *used = true;

@@ -18,13 +18,13 @@ const ANY: u16 = 255;
 /// NXDOMAIN.
 const NAME_ERROR: u8 = 3;
 
-/// A claim, and who is said to have signed it.
+/// A claim, and its supposed signer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Link {
     pub(super) claim: Claim,
     /// The name whose zone must have signed it.
     pub(super) subject: Wire,
-    /// The zone that is said to have; nothing is signed if there is none.
+    /// The zone of the SOA record; without one, nothing is signed.
     pub(super) signer: Option<Wire>,
 }
 

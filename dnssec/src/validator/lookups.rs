@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(super) struct Lookups {
     /// By what is waited for: who waits.
     waiting: BTreeMap<Lookup, Vec<Validation>>,
-    /// To be told to the caller.
+    /// To be passed to the caller.
     outgoing: VecDeque<Lookup>,
 }
 
@@ -23,10 +23,10 @@ impl Lookups {
         waiting.push(validation);
     }
 
-    /// The next that the caller has not been told of, and who waits for it first.
+    /// The next one that has not been passed to the caller, and the first validation that waits for it.
     pub(super) fn poll(&mut self) -> Option<(Validation, Lookup)> {
         let lookup = self.outgoing.pop_front()?;
-        // What nobody waits for is not among them.
+        // Without those that no validation waits for.
         let first = self.waiting.get(&lookup)?.first()?;
         Some((*first, lookup))
     }
@@ -36,7 +36,7 @@ impl Lookups {
         self.waiting.remove(lookup).unwrap_or_default()
     }
 
-    /// The validation waits for this no more. What the caller has been told of is still to be answered.
+    /// The validation no longer waits for this. Lookups that were passed to the caller are still to be answered.
     pub(super) fn abandon(&mut self, lookup: &Lookup, validation: Validation) {
         let Some(waiting) = self.waiting.get_mut(lookup) else { return };
         waiting.retain(|number| *number != validation);

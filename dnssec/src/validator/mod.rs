@@ -6,9 +6,9 @@
 //!   poll_verdict ◀── └───────────┘
 //! ```
 //!
-//! The way from a trust anchor to a name is walked downwards, label by label: each DS record, or the proof that there is none, is verified with
-//! the keys of the zone that has been reached, and nothing else is believed. What was found on the way is kept for other names, with a bound.
-//! All work that an answer can cause is bounded (`limits`): an answer that wants more is bogus.
+//! The path from a trust anchor to a name is followed downwards, label by label: each DS record, or the proof that there is none, is
+//! verified with the keys of the zone that has been reached, and nothing else is trusted. What was found on the way is kept for other
+//! names, with a bound. All work that an answer can cause is bounded (`limits`): an answer that wants more is bogus.
 
 mod anchors;
 mod answer_validation;

@@ -73,7 +73,7 @@ fn labels(owner: &[u8]) -> usize {
     name::count(owner) - usize::from(name::is_wildcard(owner))
 }
 
-/// RFC 4034 §3.1.5: times are compared as serial numbers (RFC 1982), and so go on after 2106.
+/// RFC 4034 §3.1.5: times are compared as serial numbers (RFC 1982), and so continue after 2106.
 fn compare(wall: u64, time: u32) -> Ordering {
     ((wall as u32).wrapping_sub(time) as i32).cmp(&0)
 }

@@ -41,7 +41,7 @@ pub(super) struct WalkContext<'a> {
     pub(super) now: Moment,
     pub(super) anchors: &'a Anchors,
     pub(super) cuts: &'a mut Cuts,
-    /// What came of the lookup that was wanted.
+    /// The outcome of the lookup that was wanted.
     pub(super) found: Option<(&'a Lookup, Option<&'a Reply>)>,
 }
 

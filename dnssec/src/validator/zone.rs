@@ -66,7 +66,7 @@ pub(super) fn key_tag(rdata: &[u8]) -> u16 {
     ((sum + (sum >> 16)) & 0xffff) as u16
 }
 
-/// The keys of a zone from the RDATA of its DNSKEY records, as many as are looked at.
+/// The keys of a zone from the RDATA of its DNSKEY records, as many as are examined.
 pub(super) fn keys(rdatas: &[Box<[u8]>]) -> Vec<Key> {
     rdatas.iter().take(limits::KEYS).filter_map(|rdata| Key::read(rdata)).collect()
 }

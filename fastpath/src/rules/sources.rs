@@ -1,5 +1,5 @@
-//! Sources that the kernel's routes, or the owner of a packet, depend on. What is remembered of a destination does not hold for them: their
-//! packets are the engine's, and so are those that would bear one as a result.
+//! Sources that the kernel's routes, or the owner of a packet, depend on. A cached result for a destination does not apply to them: their
+//! packets are left to the engine, and so are packets that would have such a source as a result.
 
 use super::header_form::{network, place};
 use super::surroundings::Surroundings;

@@ -1,10 +1,10 @@
-//! What the programs must know in addition to the engine's configuration.
+//! The data that the programs need in addition to the engine's configuration.
 
 use crate::layout::Port;
 use crate::slots::Slots;
 use sixway_wire::{Prefix4, Prefix6};
 
-/// What the programs must know in addition to the engine's configuration.
+/// The data that the programs need in addition to the engine's configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Index of the TUN device.

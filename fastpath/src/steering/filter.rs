@@ -1,6 +1,6 @@
-//! A gateway's filters in clsact: a priority of all gateways, two handles for each. By the handle a gateway tells its own filter from
-//! those of others. With two of them the next process attaches its filter before it removes that of the previous one, so that no
-//! packet reaches the host's own stack in between.
+//! A gateway's filters in clsact: a priority of all gateways, two handles for each. The handle distinguishes a gateway's own filter from
+//! those of others. With two of them the next process attaches its filter before it removes that of the previous one, so that no packet
+//! reaches the host's own stack in between.
 
 use super::hook::FORMER_NAME;
 use aya::programs::tc::{NlOptions, TcAttachOptions, TcHandle, qdisc_add_clsact, qdisc_detach_program};

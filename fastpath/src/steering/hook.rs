@@ -1,4 +1,4 @@
-//! How the steering program is attached, and what it counts.
+//! How the steering program is attached, and its counters.
 
 /// The steering program's name in the kernel: `bpftool prog`, `tc filter show` and `bpftool net` show it.
 pub const STEERING_PROGRAM: &str = "sixway_ingress";

@@ -1,4 +1,4 @@
-//! Which packets to this host's own addresses belong to the engine.
+//! The packets to this host's own addresses that belong to the engine.
 
 use sixway_wire::Prefix4;
 use std::net::Ipv4Addr;
@@ -19,7 +19,7 @@ pub const INNER_INTERFACES: usize = 1_024;
 pub struct InsideHosts {
     /// Their prefixes.
     pub prefixes: Vec<Prefix4>,
-    /// The interfaces that lead to them. None: it is not known which these are, and their sources are believed everywhere.
+    /// The interfaces that lead to them. None: it is not known which these are, and their sources are accepted everywhere.
     pub interfaces: Vec<String>,
 }
 

@@ -169,7 +169,7 @@ impl FastPath {
         match self.0 {}
     }
 
-    /// What was counted.
+    /// The counters.
     ///
     /// # Errors
     /// None.

@@ -159,7 +159,7 @@ fn what_goes_into_a_tunnel_is_routed_by_its_source() {
         namespace::ip("rule add from 192.0.2.1 lookup 100");
         namespace::ip("route add blackhole default table 100");
         bench.new_generation();
-        // The way back to the remote end leads nowhere, too: for what comes from there.
+        // The return path to the remote end is unreachable, too: for packets from there.
         assert_eq!(carried(&mut bench), [false, false, true, true]);
         namespace::ip("route replace default via 10.255.9.2 dev far table 100");
         bench.new_generation();

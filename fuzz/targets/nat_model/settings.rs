@@ -108,7 +108,7 @@ pub struct Settings {
     pub limits: SubscriberLimits,
     /// Whether the subscriber of the second host is exempt from them.
     pub has_exempt: bool,
-    /// The workers, of which the first is looked at.
+    /// The workers, of which the first is examined.
     pub workers: u8,
     pub seed: [u64; 2],
 }

@@ -1,4 +1,4 @@
-//! The gateway as the admin API needs it: a trait, so that the API can be tested without a gateway.
+//! The admin API's interface to the gateway: a trait, so that the API can be tested without a gateway.
 
 use super::edit::Named;
 use super::error::AdminError;
@@ -32,7 +32,7 @@ pub trait Backend: Send + Sync + 'static {
     fn end_lease(&self, ipv4: Ipv4Addr) -> impl Future<Output = Result<(), AdminError>> + Send;
     /// Every reason for drops.
     fn drops(&self, detail: Detail) -> impl Future<Output = Result<Vec<DropRow>, AdminError>> + Send;
-    /// Packets as they pass the workers, for this time; an earlier watch ends.
+    /// Packets as they pass the workers, for this time; an earlier live trace ends.
     fn live(
         &self,
         filter: LiveFilter,
@@ -42,7 +42,7 @@ pub trait Backend: Send + Sync + 'static {
     fn pools(&self) -> impl Future<Output = Result<Vec<PoolRow>, AdminError>> + Send;
     /// How many port blocks the pools have, where subscribers have blocks.
     fn pool_blocks(&self) -> impl Future<Output = Result<Vec<PoolBlocksRow>, AdminError>> + Send;
-    /// What is left at addresses of pools that are being drained.
+    /// The remaining use of addresses of pools that are being drained.
     fn draining(&self) -> impl Future<Output = Result<Vec<DrainingRow>, AdminError>> + Send;
     /// Changes a part of a pool.
     fn change_pool(

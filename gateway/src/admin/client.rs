@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a line of a response may take that goes on for a while.
+/// Timeout for a line of a streamed response.
 const LONG_PATIENCE: Duration = Duration::from_secs(70);
 
 /// A gateway's socket.
@@ -74,7 +74,7 @@ impl Client {
         Self { socket: socket.into() }
     }
 
-    /// Reads `path` with `query` as its parameters; what is `None` is left out.
+    /// Reads `path` with `query` as its parameters; `None` is omitted.
     pub fn get<T: DeserializeOwned>(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What an operator may change at run time: static bindings made and removed, sessions and bindings ended.
+//! Changes that an operator may make at run time: static bindings are created and removed, sessions and bindings ended.
 
 use super::filter::protocol_number;
 use crate::inside_endpoint;

@@ -9,9 +9,9 @@ use std::fmt;
 /// Why a request was not answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminError {
-    /// The request is wrong: what is, and how to mend it.
+    /// The request is wrong: the fault, and the remedy.
     BadRequest(String),
-    /// What it names does not exist.
+    /// The named object does not exist.
     NotFound(String),
     /// It conflicts with the current state.
     Conflict(String),

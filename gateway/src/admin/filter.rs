@@ -46,9 +46,9 @@ pub struct Filter {
 pub struct FilterError {
     /// The filter's name.
     pub name: &'static str,
-    /// What was written.
+    /// The given text.
     pub text: String,
-    /// What would be right.
+    /// The expected form.
     pub wanted: &'static str,
 }
 

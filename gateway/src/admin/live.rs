@@ -1,4 +1,4 @@
-//! The query of `GET /v1/live`, and the filter that it is.
+//! The query of `GET /v1/live`, and its filter.
 
 use super::filter::{PROTOCOLS, protocol_number};
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct LiveQuery {
     pub seconds: Option<u64>,
 }
 
-/// Which packets are watched. What is `None` matches all.
+/// Which packets are watched. `None` matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFilter {
     /// The source as the packet arrives.

@@ -1,4 +1,4 @@
-//! `/metrics`, which is answered on the admin socket and on the address of metrics.
+//! `/metrics`, on the admin socket and at the address of metrics.
 
 use super::backend::Backend;
 use super::error::AdminError;

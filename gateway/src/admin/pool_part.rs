@@ -1,4 +1,4 @@
-//! A part of a pool, as it is written in a request, and what becomes of it.
+//! A part of a pool in a request, and the change to it.
 
 use serde::{Deserialize, Serialize};
 use sixway_wire::Prefix4;
@@ -22,7 +22,7 @@ pub struct PoolPart {
     pub prefix: Prefix4,
 }
 
-/// What becomes of a part of a pool.
+/// A change of a part of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolVerb {
     /// It becomes a part of the pool, by a reload.

@@ -1,4 +1,4 @@
-//! Which subscribers are shown, and in which order.
+//! The order of the displayed subscribers, and their maximum number.
 
 use super::filter::{FilterError, Query};
 use crate::view::SubscriberRow;
@@ -10,7 +10,7 @@ pub const DEFAULT_TOP: usize = 20;
 /// The most rows.
 pub const MAX_TOP: usize = 10_000;
 
-/// What subscribers are ordered by, in descending order.
+/// The sort key of subscribers, in descending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum By {
@@ -26,7 +26,7 @@ pub enum By {
 }
 
 impl By {
-    /// What a row is ordered by.
+    /// The sort key of a row.
     pub fn key(self, row: &SubscriberRow) -> u64 {
         match self {
             Self::Ports => {

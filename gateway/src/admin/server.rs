@@ -42,7 +42,7 @@ struct Reload {
     confirm: Option<u64>,
 }
 
-/// Who asks, by the other end of the socket.
+/// The user at the other end of the socket.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker {
     /// Not a member of the group that may only look.

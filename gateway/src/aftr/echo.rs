@@ -13,13 +13,13 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for, and how often it is asked.
+/// The timeout of a request, and the number of attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
 const TRIES: usize = 3;
-/// Octets of an IPv4 header and of the part of the ICMP message that is looked at.
+/// Octets of an IPv4 header and of the part of the ICMP message that is examined.
 const SEEN: usize = 128;
 
-/// Sends an echo request to the AFTR's address in the softwire. Its reply is counted as any packet that comes out, and read by nobody.
+/// Sends an echo request to the AFTR's address in the softwire. Its reply is counted like any packet from the tunnel, and not read.
 pub(crate) fn ask_aftr(host: Ipv4Addr, device: &OsString) -> nix::Result<()> {
     let socket = open(host, device, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
     send(&socket)

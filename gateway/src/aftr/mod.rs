@@ -1,4 +1,4 @@
-//! The AFTR of a B4: where its name leads, and whether it answers. The gateway and its doctor ask alike.
+//! The AFTR of a B4: the addresses of its name, and whether it answers. Used by the gateway and by `doctor`.
 
 mod echo;
 mod name;

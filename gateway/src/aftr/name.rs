@@ -1,4 +1,4 @@
-//! Where the name of an AFTR leads (RFC 6334 §4): asked over IPv6.
+//! The addresses of an AFTR's name (RFC 6334 §4), resolved over IPv6.
 
 use super::name_servers::name_servers;
 use crate::config::B4;

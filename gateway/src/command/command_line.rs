@@ -42,15 +42,15 @@ struct CommandLine {
 enum Command {
     /// Run a gateway until SIGTERM or SIGINT; SIGHUP reloads the configuration.
     Run(RunArguments),
-    /// Make this box the gateway of a LAN, until a signal or `sixway down`: NAT44, IPv6, router advertisements, a packet filter.
+    /// Make this box the gateway of a LAN until a signal or `sixway down`: NAT44, IPv6, router advertisements, a packet filter.
     Up(UpArguments),
-    /// End what `sixway up` began, and restore what a killed one left.
+    /// End a gateway that `sixway up` started, and restore the host if it was killed.
     Down(DownArguments),
     /// Check a configuration file without changing anything.
     Check(ConfigArguments),
-    /// Find out why it does not work on this host, without changing anything: routes, forwarding, ports, the packet filter, upstreams.
+    /// Find out why the gateway does not work on this host, without changing anything: routes, forwarding, ports, packet filter, upstreams.
     Doctor(DoctorArguments),
-    /// The part of `doctor` that runs in a network namespace of its own.
+    /// The part of `doctor` that runs in a separate network namespace.
     #[command(hide = true)]
     DoctorProbe,
     /// Read the configuration of a running gateway again; sessions continue. A configuration that fails is rolled back.
@@ -59,7 +59,7 @@ enum Command {
     Cleanup,
     /// Show the state of a running gateway.
     Show(ShowArguments),
-    /// Make or end a binding of a running gateway.
+    /// Add or end a binding of a running gateway.
     #[command(subcommand)]
     Binding(BindingCommand),
     /// End a session of a running gateway.
@@ -74,7 +74,7 @@ enum Command {
     /// Drain, add or remove addresses of a pool of a running gateway.
     #[command(subcommand)]
     Pool(PoolCommand),
-    /// Say what the gateway does with a packet, and why; nothing is sent or changed.
+    /// Show what the gateway does with a packet, and why; nothing is sent or changed.
     Trace {
         /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
         #[arg(short, long, value_name = "FILE")]
@@ -82,7 +82,7 @@ enum Command {
         #[command(flatten)]
         packet: TraceArguments,
     },
-    /// Let a capture's packets through the gateway's engine, and write what leaves to another capture.
+    /// Process the packets of a capture with the gateway's engine, and write the results to another capture.
     Replay {
         /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
         #[arg(short, long, value_name = "FILE")]
@@ -90,7 +90,7 @@ enum Command {
         #[command(flatten)]
         files: ReplayArguments,
     },
-    /// Write what a bug report needs to a text file: versions, configuration, state, and what this host's programs tell.
+    /// Write the data for a bug report to a text file: versions, configuration, state, and output of this host's programs.
     Support(SupportArguments),
     /// Search the event log of NAT64 and NAT44.
     #[command(subcommand)]
@@ -98,7 +98,7 @@ enum Command {
     /// Compute 6rd prefixes and addresses; no running gateway is needed.
     #[command(subcommand)]
     SixRd(SixRdCommand),
-    /// Change what a running B4 of DS-Lite uses.
+    /// Change the AFTR of a running B4 of DS-Lite.
     #[command(subcommand)]
     DsLite(DsLiteCommand),
     /// Manage the fast path, which forwards packets in the kernel.
@@ -112,7 +112,7 @@ enum Command {
     Generate(GenerateArguments),
 }
 
-/// What `sixway run` takes.
+/// The arguments of `sixway run`.
 #[derive(Debug, Args)]
 struct RunArguments {
     #[command(flatten)]
@@ -122,7 +122,7 @@ struct RunArguments {
     takeover: bool,
 }
 
-/// What `sixway run` and `sixway check` take.
+/// The arguments of `sixway run` and `sixway check`.
 #[derive(Debug, Args)]
 struct ConfigArguments {
     /// The configuration file, as with --config.
@@ -133,7 +133,7 @@ struct ConfigArguments {
     config: Option<PathBuf>,
 }
 
-/// What `sixway doctor` takes.
+/// The arguments of `sixway doctor`.
 #[derive(Debug, Args)]
 struct DoctorArguments {
     #[command(flatten)]
@@ -223,7 +223,7 @@ fn load_quietly(named: Option<&Path>) -> Result<Config, Failure> {
     loaded.map(|(config, _)| config).map_err(|faults| Failure::Wrong(faults.to_string()))
 }
 
-/// There are no faults. What a start would say of the fast path is noted, for nothing is wrong with it.
+/// There are no faults. Messages of a start about the fast path are notes.
 fn check(config: &Config) {
     for line in daemon::left_to_the_engine(config) {
         // If the output is closed, no one can be notified.

@@ -8,7 +8,7 @@ const FOLDER: &str = "/etc/sixway";
 /// The file that was named, else the default.
 ///
 /// # Errors
-/// None was named, and there are several to choose from.
+/// None was named, and there are several.
 pub(super) fn named_or_default(named: Option<&Path>) -> Result<PathBuf, Failure> {
     named.map_or_else(|| default_in(Path::new(FOLDER)), |named| Ok(named.to_owned()))
 }

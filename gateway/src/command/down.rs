@@ -1,4 +1,4 @@
-//! `sixway down`: ends what `sixway up` began, and restores what a killed one left.
+//! `sixway down`: ends a gateway that `sixway up` started, and restores the host if it was killed.
 
 use super::failure::Failure;
 use super::output::say;
@@ -12,11 +12,11 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A gateway tells hosts that their router goes, which takes up to 3.5 s, and ends its sessions.
+/// A gateway sends final router advertisements, which takes up to 3.5 s, and ends its sessions.
 const PATIENCE: Duration = Duration::from_secs(30);
 const STEP: Duration = Duration::from_millis(20);
 
-/// What `sixway down` takes.
+/// The arguments of `sixway down`.
 #[derive(Debug, Args)]
 pub(super) struct DownArguments {
     /// The gateway's name.

@@ -1,4 +1,4 @@
-//! `sixway binding`, `sixway session` and `sixway subscriber`: changes what a running gateway has in its tables.
+//! `sixway binding`, `sixway session` and `sixway subscriber`: change the tables of a running gateway.
 
 use super::failure::Failure;
 use super::output::say;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BindingCommand {
-    /// Make a static binding until the gateway ends or reloads; in the configuration, `static` makes it lasting.
+    /// Add a static binding until the gateway ends or reloads; use `static` in the configuration for a permanent one.
     Add {
         /// tcp, udp or icmp.
         protocol: String,
@@ -61,7 +61,7 @@ pub(super) enum SessionCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SubscriberCommand {
-    /// End all dynamic bindings of a subscriber's hosts, with their sessions; static bindings stay. Its next packets make new ones.
+    /// End all dynamic bindings of a subscriber's hosts, with their sessions; static bindings stay. The next packets create new ones.
     End {
         /// The subscriber: ADDRESS or PREFIX/LENGTH.
         inside: String,
@@ -75,7 +75,7 @@ pub(super) enum SubscriberCommand {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LeaseCommand {
-    /// End a lease immediately: the host has to ask for an address again.
+    /// End a lease immediately: the host has to request an address again.
     Release {
         /// The leased IPv4 address.
         address: Ipv4Addr,

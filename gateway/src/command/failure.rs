@@ -1,4 +1,4 @@
-//! How a command fails.
+//! Errors of a command.
 
 /// Why a command failed.
 #[derive(Debug)]

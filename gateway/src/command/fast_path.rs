@@ -74,13 +74,13 @@ fn run_off(arguments: &OffArguments) -> Result<(), Failure> {
 }
 
 fn off(name: &str, pin_path: &Path) -> Result<&'static str, String> {
-    // A running gateway moves its sessions to the engine first. If it does not answer, continue: its engine knows every session.
+    // A running gateway moves its sessions to the engine first. If it does not answer, continue: its engine has every session.
     let running = host::running(Path::new(RUN_DIRECTORY), name);
     let socket = running.as_ref().and_then(|running| running.socket.as_deref());
     let told = socket.and_then(|socket| Client::new(socket).delete::<bool>("/v1/fastpath", &[]).ok());
     let removed = sixway_fastpath::remove_all(pin_path, name).map_err(|error| error.to_string())?;
     if running.is_none() {
-        // A gateway that runs needs it for what it shares with the host.
+        // A running gateway needs it for addresses that it shares with the host.
         host::remove_table(name);
     }
     Ok(match (removed > 0 || told == Some(true), running.is_some()) {

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What `sixway generate` takes.
+/// The arguments of `sixway generate`.
 #[derive(Debug, Args)]
 pub(super) struct GenerateArguments {
     /// The directory to write into: man/ and completions/.

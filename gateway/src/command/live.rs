@@ -70,7 +70,7 @@ pub(super) fn run(watched: &Watched, client: &Client) -> Result<(), Failure> {
         if let Some(what) = garbled {
             return Err(Failure::Failed(format!("invalid response from the gateway: {what}")));
         }
-        // To watch again would end the other one, and that this one, without an end.
+        // Watching again would end the other watcher, which would then end this one, and so on.
         if left > 0 && asked.elapsed() + EARLY < Duration::from_secs(seconds) {
             return Err(Failure::Failed("another watch of this gateway began, or it ends".into()));
         }

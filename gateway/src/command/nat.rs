@@ -1,4 +1,4 @@
-//! `sixway nat who`: who had an outside address and port at a time, from the event log; no running gateway is needed.
+//! `sixway nat who`: the inside host that had an outside address and port at a given time, from the event log. It needs no running gateway.
 
 use super::configuration_file::named_or_default;
 use super::failure::Failure;
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NatCommand {
-    /// Find the inside host that had an outside address and port at a time, in the files of the event log.
+    /// Find the inside host that had an outside address and port at a given time, in the files of the event log.
     Who(WhoArguments),
 }
 
-/// What `sixway nat who` takes.
+/// The arguments of `sixway nat who`.
 #[derive(Debug, Args)]
 pub(super) struct WhoArguments {
     /// The outside endpoint: ADDRESS:PORT; for icmp the port is the identifier. For protocols without ports, and for leases of 4over6: ADDRESS.
@@ -125,7 +125,7 @@ fn no_log(file: &Path) -> Failure {
     Failure::Wrong(format!("{file} has no [log.file]; name the log's file with --log"))
 }
 
-/// The answer of the configuration's log; if that says nothing, of the configuration itself, where blocks follow from it.
+/// The answer of the configured log; if it has none, of the configuration itself, where blocks follow from it.
 fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failure> {
     let (file, config) = configuration(named)?;
     let mappings: Vec<PortMapping> = port_mappings(&config).into_iter().flatten().collect();
@@ -137,7 +137,7 @@ fn configured(named: Option<&Path>, question: &Question) -> Result<Answer, Failu
     };
     match (ask(&log.path, question), by_mapping) {
         (Ok(answer), by_mapping) if answer.inside.is_some() || by_mapping.is_none() => Ok(answer),
-        // The log covers that time: whoever the present configuration names did not have it then.
+        // The log covers that time: the subscriber of the present configuration did not have it then.
         (Ok(answer), Some(_)) if has_bindings && covers(&answer) && !answer.mapping_is_cut => Ok(answer),
         (Ok(_) | Err(_), Some(by_mapping)) => Ok(by_mapping),
         (Ok(answer), None) => Ok(answer),
@@ -158,7 +158,7 @@ fn words(answer: &Answer) -> String {
             let translator = translator.escape_debug();
             let source = match (&answer.since, answer.is_by_configuration) {
                 (_, true) => {
-                    "by the present configuration file: at that time it may have been another one".into()
+                    "by the present configuration file, which may have been different at that time".into()
                 }
                 (Some(since), false) => format!("by the configuration of {since}"),
                 (None, false) => "by a configuration from before the log begins".into(),
@@ -166,17 +166,17 @@ fn words(answer: &Answer) -> String {
             format!("{inside} ({translator}, {kind})\n{source}")
         }
         (Some(inside), Some(translator), Some(kind)) => {
-            // Who writes the file writes this, and not to a terminal.
+            // The writer of the file writes this, and not to a terminal.
             let translator = translator.escape_debug();
             let since = answer.since.as_deref().unwrap_or("before the log begins");
             let until = answer.until.as_deref().unwrap_or("the end of the log, at least");
             format!("{inside} ({translator}, {kind})\nsince  {since}\nuntil  {until}")
         }
-        _ if !outside.contains(':') => format!("nobody: the log has no lease of {outside} at {at}"),
-        _ => format!("nobody: the log has no binding of {outside} ({protocol}) at {at}"),
+        _ if !outside.contains(':') => format!("none: the log has no lease of {outside} at {at}"),
+        _ => format!("none: the log has no binding of {outside} ({protocol}) at {at}"),
     };
     if answer.mapping_is_cut {
-        text.push_str("\nthe record of how ports were given then is cut: ask the configuration of that time");
+        text.push_str("\nthe record of the port allocation of that time is truncated: use the configuration of that time");
     }
     if let Some(last) = &answer.last {
         text.push_str(&format!("\nlast   {}, until {}", last.inside, last.until));
@@ -193,14 +193,14 @@ fn words(answer: &Answer) -> String {
 
 fn warn(text: &mut String, events_are_missing: bool, clock_was_set: bool) {
     if events_are_missing {
-        text.push_str("\nwarning: events of that time are missing in the log, so that this may be wrong");
+        text.push_str("\nwarning: events of that time are missing in the log, so this may be wrong");
     }
     if clock_was_set {
-        text.push_str("\nwarning: the clock was set at about that time, so that this may be wrong");
+        text.push_str("\nwarning: the clock was set at about that time, so this may be wrong");
     }
 }
 
-/// The answer about a protocol without ports, for a person.
+/// The answer about a protocol without ports, as text.
 fn portless_words(answer: &PortlessAnswer) -> String {
     let PortlessAnswer { outside, protocol, at, .. } = answer;
     let session = |session: &PortlessSession| {
@@ -208,16 +208,16 @@ fn portless_words(answer: &PortlessAnswer) -> String {
         let translator = translator.escape_debug();
         let remote = remote.as_ref().map_or_else(String::new, |remote| format!(" to {remote}"));
         let id = id.map_or_else(String::new, |id| format!(", id {id}"));
-        let since = since.as_deref().unwrap_or("before the events that were looked at");
+        let since = since.as_deref().unwrap_or("before the events that were searched");
         let until = until.as_deref().unwrap_or("the end of the log, at least");
         format!("{inside}{remote} ({translator}, {protocol}{id})\nsince  {since}\nuntil  {until}")
     };
     let sessions: Vec<String> = answer.sessions.iter().map(session).collect();
     let mut text = match (sessions.is_empty(), &answer.remote) {
         (false, _) => sessions.join("\n"),
-        (true, None) => format!("nobody: the log has no session of {outside} ({protocol}) at {at}"),
+        (true, None) => format!("none: the log has no session of {outside} ({protocol}) at {at}"),
         (true, Some(remote)) => {
-            format!("nobody: the log has no session of {outside} ({protocol}) to {remote} at {at}")
+            format!("none: the log has no session of {outside} ({protocol}) to {remote} at {at}")
         }
     };
     if let Some(begins) = answer.log_begins.as_ref().filter(|_| sessions.is_empty()) {
@@ -256,7 +256,7 @@ mod tests {
         assert!(of(None, false).ends_with("from before the log begins"));
         assert!(of(None, true).contains("the present configuration file"));
         let cut = words(&Answer { mapping_is_cut: true, ..Answer::default() });
-        assert!(cut.starts_with("nobody") && cut.contains("is cut"), "{cut}");
+        assert!(cut.starts_with("none") && cut.contains("is truncated"), "{cut}");
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(portless_words(&answer), format!("{first}\n10.0.0.2 (nat44, esp)\n{until}"));
         let none = PortlessAnswer { sessions: Vec::new(), is_incomplete: true, ..answer };
         let text = portless_words(&none);
-        assert!(text.starts_with("nobody") && text.contains("sessions may be missing"), "{text}");
+        assert!(text.starts_with("none") && text.contains("sessions may be missing"), "{text}");
     }
 
     #[test]
@@ -309,11 +309,11 @@ mod tests {
         let stepped = Answer { clock_was_set: true, ..host.clone() };
         assert!(
             words(&stepped)
-                .ends_with("\nwarning: the clock was set at about that time, so that this may be wrong")
+                .ends_with("\nwarning: the clock was set at about that time, so this may be wrong")
         );
         let last = Some(Last { inside: "10.0.0.1:5".into(), until: "then".into() });
         let free = Answer { inside: None, last, ..host.clone() };
-        assert!(words(&free).starts_with("nobody: the log has no binding of 192.0.2.1:4711 (udp) at 2026"));
+        assert!(words(&free).starts_with("none: the log has no binding of 192.0.2.1:4711 (udp) at 2026"));
         assert!(words(&free).ends_with("\nlast   10.0.0.1:5, until then"), "{}", words(&free));
         let unknown = Answer { inside: None, log_begins: Some("yesterday".into()), ..host };
         assert!(words(&unknown).ends_with("\nthe log begins at yesterday"));

@@ -1,4 +1,4 @@
-//! What a command prints.
+//! The output of a command.
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PoolCommand {
-    /// Add addresses to a pool; sessions continue. It holds until the configuration file is reloaded: write the addresses there, too.
+    /// Add addresses to a pool; sessions continue. The change lasts until the configuration file is reloaded: change the file, too.
     Add(Part),
-    /// Remove drained addresses from a pool; sessions continue. It holds until the configuration file is reloaded.
+    /// Remove drained addresses from a pool; sessions continue. The change lasts until the configuration file is reloaded.
     Remove(Part),
-    /// Give addresses of a pool to no further host; those that have bindings there keep them. `draining` in the configuration makes it lasting.
+    /// Do not give addresses of a pool to more hosts; hosts with bindings there keep them. Use `draining` in the configuration for a permanent
+    /// change.
     Drain(Part),
     /// Give addresses that are being drained to hosts again.
     Undrain(Part),
@@ -63,7 +64,9 @@ pub(super) fn run(command: &PoolCommand) -> Result<(), Failure> {
     match command {
         PoolCommand::Drain(_) => {
             client.post_json("/v1/pools/draining", &named).map_err(failure)?;
-            say(&format!("{prefix} of {pool} is being drained; sixway show pools tells what is left there"));
+            say(&format!(
+                "{prefix} of {pool} is being drained; sixway show pools shows its remaining bindings"
+            ));
         }
         PoolCommand::Undrain(_) => {
             client.delete::<()>("/v1/pools/draining", &part.query()).map_err(failure)?;
@@ -74,7 +77,7 @@ pub(super) fn run(command: &PoolCommand) -> Result<(), Failure> {
             client.post_json("/v1/pools/addresses", &named).map_err(failure)?;
             in_force(client, &before)?;
             say(&format!(
-                "{prefix} is in {pool} until the configuration file is reloaded: add it there, too"
+                "{prefix} is in {pool} until the configuration file is reloaded: add it to the file, too"
             ));
         }
         PoolCommand::Remove(_) => {
@@ -82,7 +85,7 @@ pub(super) fn run(command: &PoolCommand) -> Result<(), Failure> {
             client.delete::<()>("/v1/pools/addresses", &part.query()).map_err(failure)?;
             in_force(client, &before)?;
             say(&format!(
-                "{prefix} is not in {pool} until the configuration file is reloaded: remove it there, too"
+                "{prefix} is not in {pool} until the configuration file is reloaded: remove it from the file, too"
             ));
         }
     }

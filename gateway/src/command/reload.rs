@@ -1,4 +1,4 @@
-//! `sixway reload`: reads the configuration again, says what that would do, keeps it or returns to the previous one.
+//! `sixway reload`: reloads the configuration, shows what would change, keeps it or returns to the previous one.
 
 use super::failure::Failure;
 use super::output::say;
@@ -21,7 +21,7 @@ const STEP: Duration = Duration::from_millis(50);
 /// Sessions that a dry run looks at, at most.
 const SESSIONS: usize = 1_000_000;
 
-/// What `sixway reload` takes.
+/// The arguments of `sixway reload`.
 #[derive(Debug, Args)]
 pub(super) struct ReloadArguments {
     /// Say what would change and which sessions would end; nothing is changed.
@@ -138,7 +138,7 @@ fn dry_run(client: &Client, status: &Status, config: &Config) -> Result<(), Fail
     Ok(())
 }
 
-/// What becomes of the sessions, in a line.
+/// The effect on the sessions, in a line.
 fn sessions(client: &Client, running: &serde_json::Value, config: &Config) -> Result<String, Failure> {
     let mut effect = Effect::of(running, config, &host::surroundings()).map_err(Failure::Failed)?;
     let (mut seen, mut cursor) = (0, None);

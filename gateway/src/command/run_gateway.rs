@@ -7,7 +7,7 @@ use crate::config::{Config, Faults, Sources, Warning};
 use crate::{daemon, host};
 use std::path::{Path, PathBuf};
 
-/// A configuration, what is remarkable about it, and its text.
+/// A configuration, its remarks, and its text.
 type Loaded = (Config, Vec<Warning>, Sources);
 
 /// Runs a gateway. After a reload that failed, that is with the previous configuration.

@@ -155,7 +155,7 @@ impl ShowArguments {
         Ok(self.print(&value, table))
     }
 
-    /// Asks how full the pools are; a table is followed by that of what is being drained.
+    /// Requests the use of the pools; the table is followed by that of pools that are being drained.
     fn pools(&self, client: &Client) -> Result<String, ClientError> {
         let rows: Vec<PoolRow> = client.get("/v1/pools", &[])?;
         let text = self.print(&rows, |rows: &Vec<PoolRow>, colour| show::pools(rows, colour));

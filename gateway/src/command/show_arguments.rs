@@ -1,10 +1,10 @@
-//! What `sixway show` takes.
+//! The arguments of `sixway show`.
 
 use crate::admin::By;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// What `sixway show` takes.
+/// The arguments of `sixway show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
     /// What to show; without it, a summary of the gateway.
@@ -30,10 +30,10 @@ pub(super) struct ShowArguments {
     /// Maximum number of rows.
     #[arg(long, default_value_t = 1_000)]
     pub(super) limit: usize,
-    /// Of `show subscribers`: the most rows [default: 20].
+    /// For `show subscribers`: maximum number of rows [default: 20].
     #[arg(long)]
     pub(super) top: Option<usize>,
-    /// Of `show subscribers`: what they are ordered by [default: ports].
+    /// For `show subscribers`: order of the rows [default: ports].
     #[arg(long)]
     pub(super) by: Option<By>,
     /// The admin socket of the gateway; needed if several gateways run on this host.
@@ -63,9 +63,9 @@ pub(super) enum ShowKind {
     SixRd,
     /// Router advertisements per link.
     RouterAdvertisements,
-    /// The Teredo server: what it exposes, and what became of datagrams.
+    /// The Teredo server: what it exposes, and datagrams by outcome.
     TeredoServer,
-    /// The PCP server: mappings, and what became of requests.
+    /// The PCP server: mappings, and requests by result.
     Pcp,
     /// DNS64: upstreams, query outcomes, cache and counters.
     Dns64,

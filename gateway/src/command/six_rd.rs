@@ -1,4 +1,4 @@
-//! `sixway six-rd`: the arithmetic of RFC 5969 §4, both ways, off line.
+//! `sixway six-rd`: the arithmetic of RFC 5969 §4 in both directions, without a running gateway.
 
 use super::failure::Failure;
 use super::output::say;
@@ -44,7 +44,7 @@ pub(super) struct DomainArguments {
 }
 
 impl DomainArguments {
-    /// The domain; `near`: an address whose leading bits all customers have, if none are written.
+    /// The domain; `near`: an address with the leading bits of all customers, if none are configured.
     fn domain(&self, near: Option<Ipv4Addr>) -> Result<Domain, Failure> {
         let wrong = |what: &str| Failure::Wrong(what.into());
         let common = match (self.common, self.mask_length, near) {

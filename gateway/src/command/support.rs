@@ -1,4 +1,4 @@
-//! `sixway support`: what a bug report needs, in one text file that can be read before it is sent.
+//! `sixway support`: the data for a bug report, in one text file that can be read before it is sent.
 
 use super::configuration_file::named_or_default;
 use super::doctor;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Lines of a program's output, at most.
 const LINES: usize = 2_000;
 
-/// What the running gateway tells.
+/// Data from the running gateway.
 const OF_GATEWAY: [(&str, &str); 11] = [
     ("status", "/v1/status"),
     ("counters", "/v1/counters"),
@@ -38,7 +38,7 @@ const OF_GATEWAY: [(&str, &str); 11] = [
     ("metrics", "/metrics"),
 ];
 
-/// What this host's programs tell.
+/// Output of this host's programs.
 const OF_HOST: [&[&str]; 15] = [
     &["uname", "-a"],
     &["cat", "/etc/os-release"],
@@ -65,7 +65,7 @@ const OF_HOST: [&[&str]; 15] = [
     &["ss", "-lntu"],
 ];
 
-/// What `sixway support` takes.
+/// The arguments of `sixway support`.
 #[derive(Debug, Args)]
 pub(super) struct SupportArguments {
     /// The configuration file [default: /etc/sixway/sixway.toml, or the only one there].
@@ -74,7 +74,7 @@ pub(super) struct SupportArguments {
     /// The file to write.
     #[arg(short, long, value_name = "FILE", default_value = "sixway-support.txt")]
     output: PathBuf,
-    /// With sessions and bindings, which contain addresses of subscribers.
+    /// Include sessions and bindings, which contain addresses of subscribers.
     #[arg(long)]
     with_sessions: bool,
     /// The admin socket of the gateway; needed if several gateways run on this host.
@@ -168,7 +168,7 @@ fn told(answer: &str) -> String {
     }
 }
 
-/// What a program says; the first lines.
+/// The first lines of a program's output.
 fn output(words: &[&str]) -> String {
     let Some((program, arguments)) = words.split_first() else { return String::new() };
     let ended = match host::run_program(Command::new(program).args(arguments), &[], PATIENCE) {

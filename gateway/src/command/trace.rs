@@ -29,7 +29,7 @@ pub(super) struct TraceArguments {
     /// Destination address; an IPv4 address may be written in a prefix, as in 64:ff9b::203.0.113.2.
     #[arg(long, value_name = "ADDRESS", required_unless_present = "live")]
     to: Option<IpAddr>,
-    /// Show packets as they pass the running gateway, and what becomes of them. --from and --to are those of packets as they arrive.
+    /// Show packets as they pass the running gateway, with their results. --from and --to apply to packets as they arrive.
     #[arg(long, conflicts_with_all = ["tcp", "udp", "icmp", "size"])]
     live: bool,
     /// With --live: only tcp, udp, icmp, gre, esp, ipv6 or ipip.
@@ -56,10 +56,10 @@ pub(super) struct TraceArguments {
     /// An echo request with this identifier.
     #[arg(long, value_name = "IDENTIFIER")]
     icmp: Option<u16>,
-    /// Size in octets, IP header included; 0: as small as it can be.
+    /// Size in octets, IP header included; 0: the minimum.
     #[arg(long, default_value_t = 0)]
     size: usize,
-    /// At an AFTR: the IPv6 address of the B4 in whose softwire the packet comes.
+    /// At an AFTR: the IPv6 address of the B4 whose softwire the packet arrives through.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "live")]
     softwire: Option<Ipv6Addr>,
     /// Print JSON.
@@ -83,7 +83,7 @@ struct Step {
     what: String,
 }
 
-/// What the running gateway knows.
+/// Data from the running gateway.
 #[derive(Debug, Default)]
 struct Known {
     is_running: bool,
@@ -148,8 +148,7 @@ pub(super) fn run(arguments: &TraceArguments, config: &Config) -> Result<(), Fai
         }
     }
     if !config.others.teredo_client.is_empty() || !config.others.teredo_relay.is_empty() {
-        let what =
-            "Teredo's peers are not copied: this is what becomes of a packet of a peer that is not known yet";
+        let what = "Teredo's peers are not copied: this is the result for a packet of a new peer";
         steps.push(Step { step: "note", what: what.into() });
     }
     if arguments.json {
@@ -179,7 +178,7 @@ fn aftr_of(config: &Config, from: IpAddr) -> Result<Ipv6Addr, Failure> {
     }
 }
 
-/// What is said of an IPv6 source with an IPv4 destination, or the other way round.
+/// The error for an IPv6 source with an IPv4 destination, or the reverse.
 fn of_two_families(to: IpAddr, config: &Config) -> String {
     let what = "--from and --to must be of the same family";
     match (to, config.nat64.first()) {
@@ -217,12 +216,13 @@ fn steps(octets: &[u8], known: &Known, fate: &Fate) -> Vec<Step> {
         return steps;
     }
     if fate.punted {
-        steps.push(Step { step: "host", what: "no mechanism takes it: it is left to the host".into() });
+        steps.push(Step { step: "host", what: "no mechanism handles it: it is left to the host".into() });
     }
     if fate.held {
         steps.push(Step {
             step: "held",
-            what: "it waits: a fragment for the others, a SYN from outside for one from inside".into(),
+            what: "it is held: a fragment waits for the others, a SYN from outside for a SYN from inside"
+                .into(),
         });
     }
     steps.extend(fate.sent.iter().map(|packet| Step { step: "result", what: described(packet) }));
@@ -239,7 +239,7 @@ fn steps(octets: &[u8], known: &Known, fate: &Fate) -> Vec<Step> {
     steps
 }
 
-/// What counters that grew say: the mechanism and direction, and what it made.
+/// The meaning of counters that grew: the mechanism and direction, and what was created.
 fn in_words(names: &[&str]) -> String {
     let made =
         |what: &str, words: &'static str| names.iter().any(|name| name.ends_with(what)).then_some(words);
@@ -260,9 +260,10 @@ fn in_words(names: &[&str]) -> String {
 fn no_answer(reason: DropReason) -> String {
     let answer = reason.answer();
     match (answer.icmpv4, answer.icmpv6) {
-        (None, None) => "none: the sender is not told of this reason".into(),
+        (None, None) => "none: no ICMP error is sent for this reason".into(),
         (_, _) => {
-            "none: the sender may not be answered, or the gateway has no address of its own for it".into()
+            "none: no ICMP error may be sent to this sender, or the gateway has no address to send it from"
+                .into()
         }
     }
 }
@@ -354,7 +355,7 @@ fn known(arguments: &TraceArguments, config: &Config, asked: &Asked) -> Result<K
     Ok(known)
 }
 
-/// What `sixway replay` takes.
+/// The arguments of `sixway replay`.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArguments {
     /// The capture to read: classic pcap of bare IP packets, as `tcpdump -i sixway0 -w FILE` writes it.
@@ -377,7 +378,7 @@ pub(super) fn run_replay(arguments: &ReplayArguments, config: &Config) -> Result
         replayed.read, replayed.written, replayed.kept
     ));
     if replayed.cut > 0 {
-        say(&format!("{} left out: the capture has only their start (tcpdump -s 0)", replayed.cut));
+        say(&format!("{} omitted: the capture has only their beginning (use tcpdump -s 0)", replayed.cut));
     }
     for (reason, count) in &replayed.dropped {
         say(&format!("{count} dropped: {reason}"));

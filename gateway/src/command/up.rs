@@ -1,4 +1,4 @@
-//! `sixway up`: makes this box the gateway of a site, from a few options and what the host is.
+//! `sixway up`: makes this box the gateway of a site, from a few options and the state of the host.
 
 use super::failure::Failure;
 use super::output::say;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The name of a site's gateway.
 pub(super) const NAME: &str = "site";
 
-/// What `sixway up` takes.
+/// The arguments of `sixway up`.
 #[derive(Debug, Args)]
 pub(super) struct UpArguments {
     /// An interface to inside hosts, which has an IPv4 address; may be repeated.
@@ -24,7 +24,7 @@ pub(super) struct UpArguments {
     /// The interface to the provider [default: that of the default route].
     #[arg(long, value_name = "INTERFACE")]
     wan: Option<String>,
-    /// No table of the packet filter: this host has rules of its own.
+    /// Do not create a table of the packet filter: this host has its own rules.
     #[arg(long)]
     no_firewall: bool,
     /// Forward established sessions in the kernel.
@@ -94,7 +94,7 @@ impl UpArguments {
 pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     let standing = Standing::of(Path::new(RUN_DIRECTORY), &arguments.name);
     let mut replaced = None;
-    // After a reload this process continues with what is there.
+    // After a reload this process continues with the existing configuration.
     if daemon::Previous::of_this_process().is_none() {
         let runs = arguments.takeover && host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
         let site = plan(arguments, &standing)?;
@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
         demand(arguments)?;
         replaced = runs.then(|| standing.files());
         standing.raise(&site).map_err(|error| {
-            // What was made before it failed.
+            // The settings made before the failure.
             give_up(&standing, replaced.as_ref());
             Failure::Failed(error)
         })?;
@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     live(arguments, &standing, replaced.as_ref())
 }
 
-/// What was there before returns: a running site's files and table, or nothing.
+/// Restores the previous state: a running site's files and table, or nothing.
 fn give_up(standing: &Standing, replaced: Option<&SiteFiles>) {
     match replaced {
         Some(files) => standing.put_back(files),
@@ -166,7 +166,7 @@ fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFile
     }
     let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
     match replaced.filter(|_| runs) {
-        // It could not be taken over, and goes on.
+        // It could not be taken over, and continues.
         Some(files) => standing.put_back(files),
         None if runs => {}
         None => match standing.take_back() {

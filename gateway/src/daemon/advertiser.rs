@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::readable::Readable;
 
-/// How often the interface is looked at, and tried again when it is not there.
+/// How often the interface is checked, and tried again if it does not exist.
 const LOOK: Duration = Duration::from_secs(1);
 /// Maximum time for final advertisements: MIN_DELAY_BETWEEN_RAS (RFC 4861 §10) and a margin.
 const FAREWELL: Duration = Duration::from_millis(3_500);
@@ -40,11 +40,11 @@ pub(super) struct Advertiser {
     task: JoinHandle<()>,
 }
 
-/// What a task lets others see.
+/// The state of a task for others.
 #[derive(Default)]
 struct AdvertiserState {
     row: RouterAdvertisementRow,
-    /// The prefixes that hosts may believe in.
+    /// The prefixes that hosts may still use.
     believed: Vec<StalePrefix>,
 }
 
@@ -87,7 +87,7 @@ impl Advertiser {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).row.clone()
     }
 
-    /// The prefixes that hosts may believe in.
+    /// The prefixes that hosts may still use.
     pub(super) fn believed(&self) -> Vec<StalePrefix> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).believed.clone()
     }
@@ -117,7 +117,7 @@ struct Task {
     clock: Clock,
     wishes: watch::Receiver<Wish>,
     state: Arc<Mutex<AdvertiserState>>,
-    /// What an earlier run promised.
+    /// The prefixes advertised by an earlier run.
     promised: Vec<StalePrefix>,
     /// The last problem logged, so that it is logged once.
     told: Option<String>,
@@ -186,7 +186,7 @@ impl Task {
         })
     }
 
-    /// Advertises until the end. An error means that the interface is gone or down.
+    /// Advertises until the end. An error means that the interface was removed or is down.
     async fn advertise(
         &mut self,
         router: &mut RouterAdvert,
@@ -239,7 +239,7 @@ impl Task {
         while let Some(sent) = router.poll_transmit(self.clock.now()) {
             if let Err(error) = socket.get_mut().send(&sent.message, sent.destination) {
                 match error.kind() {
-                    // The host is gone or a queue is full: it will solicit again.
+                    // The host left, or a queue is full: it will solicit again.
                     io::ErrorKind::WouldBlock | io::ErrorKind::HostUnreachable => {
                         tracing::debug!("{}: {error}", self.interface);
                     }
@@ -298,7 +298,7 @@ impl Task {
     }
 }
 
-/// Whether this host forwards IPv6; yes, if the kernel does not say.
+/// Whether this host forwards IPv6; true if the kernel does not tell.
 fn forwards() -> bool {
     let value = std::fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
     value.map_or(true, |value| value.trim() != "0")

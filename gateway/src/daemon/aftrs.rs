@@ -15,16 +15,16 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// How often the lease file is looked at.
+/// How often the lease file is examined.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// When a name that could not be resolved is tried again: twice as late each time, for the uplink may come up in a moment.
+/// When a name that could not be resolved is tried again: the delay doubles each time, since the uplink may come up soon.
 const RETRY: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 /// Answers that wait.
 const WAITING: usize = 16;
 
-/// AFTRs that were set while the gateway runs, by the B4's name.
+/// AFTRs that were set at run time, by the B4's name.
 pub(super) type ToldAftrs = BTreeMap<String, AftrAt>;
 
 /// Where the AFTR of a B4 is, or why that is not known.
@@ -36,13 +36,13 @@ type Answered = (String, Option<String>, Answer);
 /// Where the AFTR of a B4 is from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AftrSource {
-    /// The name that the address in use was found by; `None`: an address was given, or nothing is known yet.
+    /// The name that resolved to the address in use; `None`: an address was given, or nothing is known yet.
     pub(super) found_by: Option<String>,
-    /// The name that is followed, which may lead nowhere yet; `None`: an address, or nothing.
+    /// The name that is resolved, which may have no address yet; `None`: an address, or nothing.
     pub(super) followed: Option<String>,
 }
 
-/// An AFTR that does not answer, and without another one to be used instead.
+/// An AFTR that does not answer, without an alternative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SilentAftr {
     /// The B4.
@@ -77,7 +77,7 @@ pub(super) struct Aftrs {
     device: OsString,
     hosts: BTreeMap<String, Ipv4Addr>,
     choices: BTreeMap<String, AftrChoice>,
-    /// Why a B4's name leads nowhere at the moment.
+    /// Why a B4's name has no usable address at the moment.
     faults: BTreeMap<String, String>,
     sources: BTreeMap<String, AftrSource>,
     answers: mpsc::Receiver<Answered>,
@@ -151,7 +151,7 @@ impl Aftrs {
         self.choices.iter().filter_map(silent).collect()
     }
 
-    /// Why names of AFTRs lead nowhere at the moment, by B4.
+    /// Why names of AFTRs have no usable address at the moment, by B4.
     pub(super) const fn faults(&self) -> &BTreeMap<String, String> {
         &self.faults
     }
@@ -196,7 +196,7 @@ struct Lease {
     /// The same of a file without the option, which may be half written.
     lacks: Option<Version>,
     aftr: Option<AftrAt>,
-    /// What was told of it last.
+    /// What was last reported of it.
     told: Option<String>,
 }
 
@@ -205,7 +205,8 @@ impl Lease {
         Self { path, seen: None, lacks: None, aftr: None, told: None }
     }
 
-    /// Reads the file if it changed since the last time. Whether the AFTR is another one. A file that is missing or cannot be read leaves the last one
+    /// Reads the file if it changed since the last time. Returns whether the AFTR has changed. A file that is missing or cannot be read leaves the
+    /// last one
     /// known, and one without the option until it is the same at the next look: another AFTR for a moment would end all sessions.
     fn look(&mut self, b4: &str) -> bool {
         let Some(path) = &self.path else { return false };
@@ -245,7 +246,7 @@ impl Lease {
     }
 }
 
-/// Follows the AFTR of a B4: that told while the gateway runs, else that of the lease, else that of the configuration.
+/// Follows the AFTR of a B4: that set at run time, else that of the lease, else that of the configuration.
 async fn follow(b4: B4, mut told: watch::Receiver<ToldAftrs>, answers: mpsc::Sender<Answered>) {
     let mut lease = Lease::at(b4.aftr_lease_file.clone());
     let (mut known, mut reported, mut retry) = (Vec::new(), None, RETRY[0]);

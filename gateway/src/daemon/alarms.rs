@@ -1,12 +1,12 @@
-//! Alarms: a part of something bounded is in use, more than a threshold says. One is cleared at a lower threshold than it is raised at, so that
-//! it does not come and go with every binding.
+//! Alarms: the use of a resource exceeds a threshold. An alarm is cleared at a lower threshold than it is raised at, so that it does not
+//! change with every binding.
 
 use crate::config::AlarmThresholds;
 use crate::event_log::AlarmNotice;
 use crate::worker::Table;
 use std::collections::BTreeSet;
 
-/// What alarms are about.
+/// The resources that have alarms.
 const RESOURCES: [Resource; 6] = [
     Resource { name: "tcp_ports", of: |table| (table.ports_used[0], table.ports) },
     Resource { name: "udp_ports", of: |table| (table.ports_used[1], table.ports) },
@@ -32,7 +32,7 @@ pub(super) struct Alarms {
 }
 
 impl Alarms {
-    /// Judges the tables of a mechanism. What was raised or cleared.
+    /// Checks the tables of a mechanism. Returns the alarms that were raised or cleared.
     pub(super) fn judge(
         &mut self,
         mechanism: &str,

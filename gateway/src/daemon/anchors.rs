@@ -1,4 +1,4 @@
-//! The trust anchors: read at the start, followed as their zones change their keys (RFC 5011), kept on disk.
+//! The trust anchors: read at the start, updated when their zones change their keys (RFC 5011), stored on disk.
 
 use super::dns64_view::Dns64View;
 use crate::config::dns64::Dns64;
@@ -43,7 +43,7 @@ impl AnchorKeeper {
     /// The trust anchors at start, and their keeper if RFC 5011 updates are configured.
     ///
     /// # Errors
-    /// What is wrong with what the operator wrote.
+    /// An error in the configured anchors.
     pub(super) fn load(dns64: &Dns64, clock: Clock) -> Result<(Vec<Anchor>, Option<Self>), String> {
         let dnssec = &dns64.dnssec;
         if !dnssec.validate {
@@ -56,7 +56,7 @@ impl AnchorKeeper {
         Ok((anchors.anchors(), Some(Self { anchors, file, clock, upstreams, failing: false })))
     }
 
-    /// What is believed in.
+    /// The trust anchors.
     pub(super) fn anchors(&self) -> Vec<Anchor> {
         self.anchors.anchors()
     }

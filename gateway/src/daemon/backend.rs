@@ -241,7 +241,7 @@ impl Backend for Gateway {
 
     async fn end_fast_path(&self) -> Result<bool, AdminError> {
         let Some(carried) = &self.fast_path else { return Ok(false) };
-        // Sessions are the engines' again before their entries go.
+        // The engines take the sessions back before their entries are removed.
         for worker in 0..self.workers() {
             self.ask(worker, Command::EndFastPath).await?;
         }
@@ -255,7 +255,7 @@ impl Backend for Gateway {
             let what = "the gateway has neither a device nor a DNS64, so it cannot be taken over; stop it, then start the new one";
             return Err(AdminError::Conflict(what.into()));
         }
-        // Its successor does not know of it, and would keep what nobody confirmed.
+        // Its successor does not know of it, and would keep an unconfirmed configuration.
         if self.reload_row().is_some_and(|row| row.state == "awaits confirmation") {
             let what = "the last reload awaits confirmation; run `sixway reload --keep` or `sixway reload --roll-back`";
             return Err(AdminError::Conflict(what.into()));

@@ -1,5 +1,6 @@
 //! Neighbour discovery through tunnels: ISATAP's routers that answer, its hosts that look for routers (RFC 5214 §8), and the ends of
-//! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and go out by raw sockets.
+//! configured tunnels (RFC 4213 §3.8). The messages come out of the tunnels to the workers, who hand them over, and are sent by raw
+//! sockets.
 
 use super::advertiser;
 use super::undelivered::undelivered;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// What speaks through the tunnels of a gateway.
+/// The protocol machines of a gateway's tunnels.
 pub(super) struct Discovery<'c> {
     config: &'c Config,
     clock: Clock,

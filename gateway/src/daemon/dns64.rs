@@ -22,7 +22,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Interval;
 
-/// How often this host's addresses are looked at.
+/// How often this host's addresses are examined.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The DNS64 while the gateway runs.
@@ -37,7 +37,7 @@ pub(super) struct Dns64 {
     anchors: Option<AnchorKeeper>,
     /// Records of this network.
     hosts: Option<HostsFile>,
-    /// What was last seen of the host's DNS servers.
+    /// The last known DNS servers of the host.
     resolv_conf: Option<String>,
     /// Which clients may query.
     access: Access,
@@ -85,7 +85,7 @@ impl Dns64 {
         }))
     }
 
-    /// What the admin API sees.
+    /// The data for the admin API.
     pub(super) fn view(&self) -> Arc<Dns64View> {
         Arc::clone(&self.view)
     }
@@ -95,7 +95,7 @@ impl Dns64 {
         self.view.serves().await
     }
 
-    /// Runs until a thread fails; returns why. Other configurations come by `reloads`.
+    /// Runs until a thread fails; returns why. New configurations come through `reloads`.
     pub(super) async fn keep(
         &mut self,
         gateway: &Gateway,
@@ -110,12 +110,12 @@ impl Dns64 {
                     Err(ended) => return ended,
                 };
             self.anchors = anchors;
-            // Who asked may have given up.
+            // The caller may have given up.
             let _ = done.send(self.reconfigure(config));
         }
     }
 
-    /// Runs until another configuration comes, or a thread fails.
+    /// Runs until a new configuration comes, or a thread fails.
     async fn keep_as_it_is(
         &mut self,
         anchors: Option<&mut AnchorKeeper>,
@@ -140,14 +140,14 @@ impl Dns64 {
         }
     }
 
-    /// Goes on with another configuration, of which only keys of the DNS64 are others, none of them about its sockets or threads.
+    /// Continues with a new configuration that differs only in keys of the DNS64, none of them about its sockets or threads.
     fn reconfigure(&mut self, config: Arc<Config>) -> Result<(), String> {
         let (Some(old), Some(new)) = (&self.config.dns64, &config.dns64) else {
             return Err("[dns64] is not configured".into());
         };
         let access = access(&config, &addresses());
         let (believed, other_keeper) = match &self.anchors {
-            // The file may be older than what is believed in.
+            // The file may be older than the trust anchors.
             Some(anchors) if old.dnssec == new.dnssec => (anchors.anchors(), None),
             Some(_) | None => {
                 let (believed, keeper) = AnchorKeeper::load(new, self.clock)?;
@@ -226,7 +226,7 @@ impl Dns64 {
         self.access = now;
     }
 
-    /// Ends it for the next process, which goes on with what is left.
+    /// Ends it for the next process, which continues with its state.
     pub(super) fn leave(&mut self) -> Left {
         // Queries that wait may need the streams.
         let mut left = self.service.leave();

@@ -25,7 +25,7 @@ pub(super) struct HostsFile {
 impl HostsFile {
     /// Reads it. A file that cannot be read has no records, and the log says so.
     pub(super) fn open(path: &Path) -> Self {
-        // Before it is read: what changes meanwhile is read again.
+        // Before it is read: if it changes meanwhile, it is read again.
         let mut file = Self { path: path.to_owned(), trace: trace(path), hosts: Arc::default() };
         match read(path) {
             Ok(hosts) => file.hosts = Arc::new(hosts),
@@ -39,7 +39,7 @@ impl HostsFile {
         Arc::clone(&self.hosts)
     }
 
-    /// Reads it again if it has changed; the records, if they are others. Those that there are stay if it cannot be read.
+    /// Reads it again if it has changed; returns the records if they changed. If it cannot be read, the previous ones stay.
     pub(super) fn look_again(&mut self) -> Option<Arc<Hosts>> {
         let now = trace(&self.path);
         if now == self.trace {

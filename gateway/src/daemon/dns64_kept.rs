@@ -1,4 +1,4 @@
-//! What a DNS64 leaves to the next process of its gateway: the cache in a file, and the listening sockets, in which queries wait meanwhile.
+//! Handover of a DNS64 to the next process of its gateway: the cache in a file, and the listening sockets, in which queries wait meanwhile.
 //!
 //! ```text
 //!     NAME.dns64-cache    "6wdns", version 2, two zeroes, 16 octets from which secrets for cookies are made;
@@ -6,7 +6,7 @@
 //!     NAME.sockets        where a process that takes over waits for the sockets; after `exec`, the environment names them
 //! ```
 //!
-//! The file is its owner's alone. It is read once, and removed when the next process is ready.
+//! Only its owner can read the file. It is read once, and removed when the next process is ready.
 
 use super::start::Start;
 use crate::dns64::{Inherited, Left};
@@ -69,7 +69,7 @@ pub(super) fn pass(directory: &Path, name: &str, listeners: &Listeners) {
     }
 }
 
-/// What the previous process left, with these sockets of it; the file stays until [`forget`].
+/// The state that the previous process left, with its sockets; the file stays until [`forget`].
 pub(super) fn inherited(start: &Start<'_>, listeners: Listeners) -> Inherited {
     let path = cache_file(start.directory, &start.config.gateway.name);
     let (cookie_seed, kept) = read(&path).unwrap_or_else(|error| {
@@ -93,7 +93,7 @@ pub(super) fn forget(start: &Start<'_>) {
     let _ = fs::remove_file(cache_file(start.directory, &start.config.gateway.name));
 }
 
-/// Where the process that is to make way can pass its sockets; removed with this.
+/// The socket on which the previous process can pass its sockets; removed with this.
 #[derive(Debug)]
 pub(super) struct Passage {
     path: PathBuf,
@@ -144,7 +144,7 @@ impl Drop for Passage {
 }
 
 fn write(path: &Path, cookie_seed: Option<CookieSecret>, parts: &[Vec<u8>]) -> io::Result<()> {
-    // What is there may be an open file of another process.
+    // An existing file may be open in another process.
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = BufWriter::new(file);
@@ -163,7 +163,7 @@ fn write(path: &Path, cookie_seed: Option<CookieSecret>, parts: &[Vec<u8>]) -> i
 type Content = (Option<CookieSecret>, Vec<Arc<[u8]>>);
 
 /// # Errors
-/// It is not there, is somebody else's, is damaged, or was written by another version.
+/// It does not exist, belongs to another user, is damaged, or was written by another version.
 fn read(path: &Path) -> io::Result<Content> {
     let strange = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
     let mut file = OpenOptions::new().read(true).custom_flags(libc_no_follow()).open(path)?;

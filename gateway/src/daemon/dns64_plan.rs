@@ -1,4 +1,4 @@
-//! From the configuration to the settings of the DNS64's threads.
+//! The settings of the DNS64's threads, from the configuration.
 
 use crate::config::dns64::{Dns64, ThreadsBy, Transport, Upstream};
 use crate::config::{Config, HostAddress, Surroundings};

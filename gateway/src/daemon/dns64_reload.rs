@@ -1,4 +1,4 @@
-//! A reload of the DNS64 alone, in the process that runs: its cache, its connections and all sessions stay.
+//! A reload of the DNS64 alone, in the running process: its cache, its connections and all sessions are kept.
 
 use super::start::Start;
 use super::takeover;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(super) struct Dns64Reload {
     pub(super) config: Arc<Config>,
-    /// Whether it is in force, or why it is not; then nothing was changed.
+    /// Whether it is in effect; else why not, and nothing was changed.
     pub(super) done: oneshot::Sender<Result<(), String>>,
 }
 
@@ -45,8 +45,8 @@ impl Dns64Reloads {
     }
 }
 
-/// Whether a running gateway can go on with another configuration without a restart: only keys of the DNS64 differ, and none of them that says
-/// where it listens, how many threads it has, or which of them has a client.
+/// Whether a running gateway can apply another configuration without a restart: only keys of the DNS64 differ, and none of those that set
+/// its addresses, its number of threads, or which thread has a client.
 pub(super) fn is_possible(running: &Config, new: &Config) -> bool {
     let (Some(old), Some(wanted)) = (&running.dns64, &new.dns64) else { return false };
     let places = |it: &crate::config::dns64::Listening| {
@@ -71,7 +71,7 @@ pub fn stays_in_process(changes: &[crate::reload::Change]) -> bool {
     })
 }
 
-/// The configuration file as it is now, if the running process can go on with it; `None`: a new process is needed.
+/// The present configuration file, if the running process can apply it; `None`: a new process is needed.
 ///
 /// # Errors
 /// What is wrong with the file.

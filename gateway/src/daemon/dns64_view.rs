@@ -1,4 +1,4 @@
-//! The DNS64 as the admin API sees it.
+//! The DNS64 in the admin API.
 
 use crate::admin::AdminError;
 use crate::dns64::streams::{Event, StreamView};
@@ -82,7 +82,7 @@ impl Dns64View {
         }
     }
 
-    /// Takes note of the trust anchors, and of what is wrong with them.
+    /// Records the trust anchors, and what is wrong with them.
     pub(super) fn see_trust(&self, anchors: Vec<AnchorRow>, warnings: Vec<String>) {
         *lock(&self.trust) = (anchors, warnings);
     }

@@ -1,14 +1,14 @@
-//! What was changed and reported of addresses that are being drained.
+//! Changes of addresses that are being drained, and reports of them.
 
 use crate::view::DrainingRow;
 use sixway_dataplane::nat::Draining;
 use sixway_wire::Prefix4;
 use std::collections::BTreeMap;
 
-/// What is being drained in pools for which that was changed at run time, by their names.
+/// The addresses that are being drained, of pools for which this was changed at run time, by their names.
 pub(super) type Drained = BTreeMap<String, Draining>;
 
-/// Says once when the addresses that are being drained are empty.
+/// Logs once when the addresses that are being drained are unused.
 #[derive(Debug, Default)]
 pub(super) struct DrainLog {
     told: Vec<(String, Prefix4)>,
@@ -21,8 +21,7 @@ impl DrainLog {
         let known = std::mem::take(&mut self.told);
         self.told = empty.iter().map(|row| (row.pool.clone(), row.prefix)).collect();
         let new = empty.into_iter().filter(|row| !known.contains(&(row.pool.clone(), row.prefix)));
-        new.map(|row| format!("pool {}: {} is drained: nothing is left there", row.pool, row.prefix))
-            .collect()
+        new.map(|row| format!("pool {}: {} is drained: no binding is left", row.pool, row.prefix)).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Changes at run time, carried to the workers that they concern.
+//! Changes at run time, passed to the workers that they concern.
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Edit, Filter, Named};
@@ -29,7 +29,7 @@ impl Gateway {
                     "the outside address and port belong to another binding".into(),
                 ));
             }
-            // The worker of the host makes the binding; the others send packets there, and keep their hands off its endpoint.
+            // The worker of the host makes the binding; the others send packets there, and do not use its endpoint.
             let mut refused = None;
             for worker in 0..self.workers() {
                 refused = match self.edit(worker, mechanism, Edit::Bind(binding)).await {

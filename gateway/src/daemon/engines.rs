@@ -16,7 +16,7 @@ const LASTING: &str = "/var/lib/sixway";
 /// An engine for each worker, with tables of their own and the same configuration; they share the mappings of a NAT46.
 ///
 /// # Errors
-/// What cannot be. The configuration was checked, so that this is a disagreement of ours.
+/// What is impossible. The configuration was checked, so this is an internal error.
 pub(super) fn engines(
     config: &Config,
     seed: [u64; 2],

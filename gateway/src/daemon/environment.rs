@@ -67,7 +67,7 @@ pub(super) struct Environment<'c> {
 type SetUp<'c> = (Environment<'c>, Vec<Engine>, Option<Tun>);
 
 impl<'c> Environment<'c> {
-    /// Lays it, in place of the process that is to make way, if one is. With it come the workers' engines, and the device. `None`: it was
+    /// Sets it up, in place of the previous process, if there is one. With it come the workers' engines, and the device. `None`: it was
     /// stopped before anything was changed.
     pub(super) async fn set_up_all(
         start: &Start<'c>,
@@ -91,7 +91,7 @@ impl<'c> Environment<'c> {
         let clock = Clock::start();
         let (mut ahead, mut predecessor, mut handed) = (None, Predecessor::default(), Inherited::default());
         if start.takeover {
-            // Nothing carries the packets of the engines between two processes: what takes long is done before.
+            // Nothing forwards the engines' packets between two processes: slow steps are done before.
             tokio::select! {
                 name = signals.end() => {
                     tracing::info!("{name}: stopping; the running gateway is unchanged");
@@ -184,7 +184,7 @@ impl<'c> Environment<'c> {
         begun
     }
 
-    /// What is known of it from the start.
+    /// The known data about it from the start.
     pub(super) fn facts(&self, config: &Config, device: Option<Device>) -> Facts {
         Facts {
             name: config.gateway.name.clone(),
@@ -234,13 +234,13 @@ impl<'c> Environment<'c> {
         threads: &mut Threads,
     ) -> Result<(), RunError> {
         let sessions = self.stop(gateway, threads).await;
-        // Before the lock is released: who takes over reads them then.
+        // Before the lock is released: the next process reads them then.
         takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
         end_log(self.event_log.take());
         self.host.leave().map_err(RunError::Host)
     }
 
-    /// The same for this process, which executes itself again. What cannot be left as it is is put back; the sessions go on.
+    /// The same for this process, which executes itself again. Settings that cannot stay are restored; the sessions continue.
     pub(super) async fn leave_to_itself(
         mut self,
         start: &Start<'_>,
@@ -250,7 +250,7 @@ impl<'c> Environment<'c> {
         let sessions = self.stop(gateway, threads).await;
         let log = self.event_log.take();
         if let Err(error) = self.host.leave() {
-            tracing::error!("the host was put back, and is set up again: {error}");
+            tracing::error!("the host's settings were restored, and are set again: {error}");
         }
         takeover::hand_over(start.directory, &start.config.gateway.name, &sessions);
         end_log(log);
@@ -339,7 +339,7 @@ fn begin_log(
     EventLog::start(log, source).map(|log| Some(Arc::new(log))).map_err(RunError::EventLog)
 }
 
-/// Writes what is left of the event log, within a second. The workers have ended. What a slow sink costs, the sessions do not wait for.
+/// Writes what is left of the event log, within a second. The workers have ended. The sessions do not wait for a slow sink.
 fn end_log(log: Option<Arc<EventLog>>) {
     if let Some(log) = log {
         log.end();

@@ -1,4 +1,4 @@
-//! Why a gateway did not start, or ended.
+//! Errors for which a gateway did not start, or ended.
 
 use crate::host::HostError;
 use std::fmt;

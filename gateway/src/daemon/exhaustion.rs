@@ -1,5 +1,5 @@
-//! What is used up: pools, tables and limits, seen by the drops that follow from it. Each is a warning in the log with its cure, at most once
-//! in a minute, and a problem that `sixway show` names.
+//! Exhausted pools, tables and limits, detected by the resulting drops. Each is a warning in the log with a remedy, at most once a minute,
+//! and a problem in `sixway show`.
 
 use crate::show::count;
 use crate::view::{ProblemKind, ProblemRow};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Between two warnings about the same.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What can be used up.
+/// Resources that can be exhausted.
 struct Bound {
     reason: DropReason,
     kind: ProblemKind,
@@ -22,25 +22,25 @@ const BOUNDS: [Bound; 9] = [
         reason: DropReason::PortPoolEmpty,
         kind: ProblemKind::PortPoolEmpty,
         what: "a pool has no free ports: new bindings are refused",
-        cure: "add addresses to the pool, or set max_bindings_per_subscriber; sixway show pools names the pool, sixway show subscribers who has the ports",
+        cure: "add addresses to the pool, or set max_bindings_per_subscriber; sixway show pools shows the pool, sixway show subscribers the subscribers with most ports",
     },
     Bound {
         reason: DropReason::SessionTableFull,
         kind: ProblemKind::SessionTableFull,
         what: "a session table is full: new sessions are refused",
-        cure: "raise max_sessions; sixway show subscribers --by sessions lists who has them",
+        cure: "raise max_sessions; sixway show subscribers --by sessions lists their users",
     },
     Bound {
         reason: DropReason::BindingTableFull,
         kind: ProblemKind::BindingTableFull,
         what: "a table of bindings is full: new bindings are refused",
-        cure: "raise max_bindings; sixway show subscribers lists who has them",
+        cure: "raise max_bindings; sixway show subscribers lists their users",
     },
     Bound {
         reason: DropReason::OutsideSessionsFull,
         kind: ProblemKind::OutsideSessionsFull,
-        what: "packets from outside have made three quarters of the sessions: further ones from outside are refused",
-        cure: "raise max_sessions, or look who sends them: sixway show sessions",
+        what: "packets from outside have created three quarters of the sessions: more from outside are refused",
+        cure: "raise max_sessions, or find the senders: sixway show sessions",
     },
     Bound {
         reason: DropReason::DynamicPoolEmpty,
@@ -57,8 +57,8 @@ const BOUNDS: [Bound; 9] = [
     Bound {
         reason: DropReason::FragmentShare,
         kind: ProblemKind::FragmentShare,
-        what: "a source, a subscriber, or an address that packets come to from outside, has its share of the memory for fragments: its oldest or its new ones are dropped",
-        cure: "look who sends or receives them (tcpdump -ni sixway0 'ip[6:2] & 0x3fff != 0'); raise fragments.memory and fragments.packets_per_source if the use is legitimate",
+        what: "a source, a subscriber, or a destination of packets from outside has its share of the memory for fragments: its oldest or its new fragments are dropped",
+        cure: "find the sender or receiver (tcpdump -ni sixway0 'ip[6:2] & 0x3fff != 0'); raise fragments.memory and fragments.packets_per_source if the use is legitimate",
     },
     Bound {
         reason: DropReason::SubscriberLimit,
@@ -69,7 +69,7 @@ const BOUNDS: [Bound; 9] = [
     Bound {
         reason: DropReason::SubscriberShare,
         kind: ProblemKind::SubscriberShare,
-        what: "a subscriber has most of a session table, or of an address's ports: the rest is kept for others",
+        what: "a subscriber has most of a session table, or of an address's ports: the rest is reserved for others",
         cure: "sixway show subscribers --by refused names it; limit it (max_sessions_per_subscriber, max_bindings_per_subscriber), or raise max_sessions or add addresses",
     },
 ];
@@ -92,13 +92,13 @@ pub(super) fn problems(last_grown: impl Fn(DropReason) -> Option<Duration>) -> V
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Exhausted {
     pub(super) reason: DropReason,
-    /// Packets dropped for it since it was told of last.
+    /// Packets dropped for it since the last report.
     pub(super) packets: u64,
     /// The same in words, with the cure.
     pub(super) text: String,
 }
 
-/// What was told of each bound.
+/// What was reported of each limit.
 #[derive(Debug, Default)]
 pub(super) struct ExhaustionLog {
     bounds: [Told; BOUNDS.len()],

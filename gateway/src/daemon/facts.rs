@@ -1,4 +1,4 @@
-//! What does not change while a gateway runs.
+//! Facts that do not change while a gateway runs.
 
 use crate::config::{Config, Pool, StaticRules};
 use crate::view::Device;
@@ -17,15 +17,15 @@ pub struct Facts {
     pub device: Option<Device>,
     /// Its mechanisms, in the order of the workers' tables.
     pub mechanisms: Vec<Mechanism>,
-    /// What static bindings of each stateful mechanism may be, in their order.
+    /// The static bindings that each stateful mechanism allows, in the order of the mechanisms.
     pub translators: Vec<Translator>,
     /// Where metrics are served.
     pub metrics: Option<String>,
     /// Links with router advertisements, and a summary of these.
     pub advertised: Vec<(String, String)>,
-    /// Tunnels whose remote is a name, and where it may lead; nowhere named: anywhere.
+    /// Tunnels with a name as remote end, and the networks that it may resolve to; empty: any.
     pub named_remotes: Vec<(String, Vec<Prefix4>)>,
-    /// B4s, and where their AFTRs may be; nowhere named: anywhere.
+    /// B4s, and the networks of their AFTRs; empty: any.
     pub b4s: Vec<(String, Vec<Prefix6>)>,
     /// Why there is no fast path although the configuration asks for one.
     pub without_fast_path: Option<String>,

@@ -86,14 +86,14 @@ impl FastPathHandle {
         }
     }
 
-    /// What is wrong where they are, and what would mend it: `eth0: why`.
+    /// Problems where they are attached, with a remedy: `eth0: why`.
     pub(super) fn warnings(&self) -> Vec<String> {
         let fast_path = self.lock();
         let attached = fast_path.as_ref().map(FastPath::attached).unwrap_or_default();
         attached.iter().filter_map(|it| Some(format!("{}: {}", it.interface, it.warning.as_ref()?))).collect()
     }
 
-    /// Where they are not, though they were to be, and why: `not eth2: why`.
+    /// Where they should be attached but are not, and why: `not eth2: why`.
     pub(super) fn left_out(&self) -> Vec<String> {
         let fast_path = self.lock();
         let left_out = fast_path.as_ref().map(FastPath::left_out).unwrap_or_default();
@@ -129,7 +129,7 @@ impl FastPathHandle {
         Some(FastPathState { counts, flows, next_hops: fast_path.next_hops().in_use().len() })
     }
 
-    /// Ends it: programs, links and maps are removed. Whether it was there.
+    /// Ends it: programs, links and maps are removed. Returns whether there was one.
     ///
     /// # Errors
     /// The kernel's; something may be left.

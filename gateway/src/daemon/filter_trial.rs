@@ -1,13 +1,13 @@
-//! The packet filter's rules are tried out when the gateway starts, and when they or the paths of packets change, off the control thread; what
-//! would drop the gateway's packets is a warning. It is tried again until it is mended: whatever mends it, such as an interface that is back,
-//! need not be noticed.
+//! The packet filter's rules are tested when the gateway starts, and when they or the paths of packets change, in a separate thread; a rule
+//! that would drop the gateway's packets is a warning. The test is repeated until the problem is fixed: whatever fixes it, such as an
+//! interface that is back, need not be noticed.
 
 use crate::config::Config;
 use crate::doctor::{Finding, Verdict, packet_filter_findings};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-/// Rules are often changed several at a time: between two trials.
+/// Interval between two trials: often several rules are changed together.
 const PAUSE: Duration = Duration::from_secs(30);
 
 /// Trials of the rules.
@@ -56,7 +56,7 @@ impl FilterTrial {
         is_due && self.last.is_none_or(|last| now.duration_since(last) >= PAUSE)
     }
 
-    /// What drops packets at the moment.
+    /// The rules that drop packets at the moment.
     pub(super) fn told(&self) -> &[(Verdict, String)] {
         &self.told
     }
@@ -74,7 +74,7 @@ impl FilterTrial {
         }
         now.iter().filter(|one| !self.told.contains(one)).for_each(|(_, what)| tracing::warn!("{what}"));
         if now.is_empty() {
-            tracing::info!("the packet filter lets the gateway's packets pass again");
+            tracing::info!("the packet filter accepts the gateway's packets again");
         }
         self.told = now;
     }

@@ -57,15 +57,15 @@ pub struct Gateway {
     pub(super) posts: Vec<Post>,
     history: Mutex<History>,
     tunnels: Mutex<TunnelView>,
-    /// What was restored on the host.
+    /// Restored settings of the host.
     restored: Mutex<Restored>,
-    /// What the trial of the packet filter found.
+    /// The results of the packet filter's test.
     filter_findings: Mutex<Vec<(Verdict, String)>>,
     /// Why realms are not in their VRFs, each with its name.
     vrf_troubles: Mutex<Vec<(String, VrfTrouble)>>,
-    /// What was told of pools, tables and limits that are used up.
+    /// The reports of exhausted pools, tables and limits.
     exhaustion: Mutex<ExhaustionLog>,
-    /// What was last seen of sessions and neighbours.
+    /// The last state of sessions and neighbours.
     pub(super) last_look: tokio::sync::Mutex<LastLook>,
     pub(super) remotes: RemoteSender,
     /// The AFTRs of B4s that were set by the admin API.
@@ -91,26 +91,26 @@ pub struct Gateway {
     pub(super) config_file: PathBuf,
     /// Milliseconds since 1970.
     started_milliseconds: AtomicU64,
-    /// The configuration in force, if it is not the one of the start: as a value and as a file.
+    /// The current configuration, if it is not the one of the start: as a value and as a file.
     in_force: Mutex<Option<(serde_json::Value, String)>>,
     /// Held while bindings are changed, which takes several workers.
     pub(super) edits: tokio::sync::Mutex<()>,
-    /// What is being drained in pools for which that was changed at run time.
+    /// The addresses that are being drained, of pools for which this was changed at run time.
     pub(super) drained: Mutex<Drained>,
-    /// Whether a reload has taken note of that: what is drained later would be lost. Held while a pool is drained.
+    /// Whether a reload has read that: later changes would be lost. Held while a pool is drained.
     pub(super) drains_noted: tokio::sync::Mutex<bool>,
     /// What was reported of addresses that are drained.
     pub(super) drain_log: Mutex<DrainLog>,
     alarms: Mutex<Alarms>,
-    /// What was recorded of subscribers that were refused.
+    /// The records of subscribers that were refused.
     pub(super) refusals: Mutex<Refusals>,
     /// Leases of concentrators.
     leases: Option<Arc<LeaseBook>>,
     /// Leases of this host.
     own_leases: Mutex<(Vec<LeaseRow>, Vec<LeaseFiles>)>,
-    /// What keeps this host from leases, and how each is, in few words.
+    /// Problems of this host's leases, and the state of each.
     own_lease_troubles: Mutex<(Vec<LeaseTrouble>, LeaseStates)>,
-    /// AFTRs of B4s that do not answer, and why names lead nowhere.
+    /// AFTRs of B4s that do not answer, and why names have no usable address.
     aftrs: Mutex<(Vec<SilentAftr>, BTreeMap<String, String>)>,
     /// This host's Teredo client.
     teredo_client: Mutex<Option<TeredoClientRow>>,
@@ -202,7 +202,7 @@ impl Gateway {
         *self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner) = (troubles, states);
     }
 
-    /// What is wrong with leases of concentrators and of this host.
+    /// Problems of leases of concentrators and of this host.
     pub(super) fn lease_troubles(&self) -> Vec<LeaseTrouble> {
         let mut all = self.own_lease_troubles.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
         all.extend(self.leases().into_iter().flat_map(LeaseBook::troubles));
@@ -223,12 +223,12 @@ impl Gateway {
         files
     }
 
-    /// Takes note of AFTRs that do not answer, and of why names lead nowhere.
+    /// Records AFTRs that do not answer, and why names have no usable address.
     pub(super) fn note_aftrs(&self, silent: Vec<SilentAftr>, faults: BTreeMap<String, String>) {
         *self.aftrs.lock().unwrap_or_else(PoisonError::into_inner) = (silent, faults);
     }
 
-    /// AFTRs that do not answer, and why names lead nowhere.
+    /// AFTRs that do not answer, and why names have no usable address.
     pub(super) fn aftrs(&self) -> (Vec<SilentAftr>, BTreeMap<String, String>) {
         self.aftrs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -261,7 +261,7 @@ impl Gateway {
         Self { config_file: std::path::absolute(file).unwrap_or_else(|_| file.into()), ..self }
     }
 
-    /// Takes note of the configuration that this process goes on with since now.
+    /// Stores the configuration that this process continues with.
     pub(super) fn note_config(&self, config: &Config) {
         let value = serde_json::to_value(config).unwrap_or_default();
         let in_force = Some((value, config_text(config)));
@@ -346,14 +346,14 @@ impl Gateway {
         &self.posts
     }
 
-    /// Takes note of the tunnels as they are at the moment.
+    /// Records the current tunnels.
     pub(super) fn see_tunnels(&self, view: TunnelView) {
         let mut tunnels = self.tunnels();
         let (advertisements, steered) = (std::mem::take(&mut tunnels.advertisements), tunnels.steered);
         *tunnels = TunnelView { advertisements, steered, ..view };
     }
 
-    /// Ends of tunnels in UDP, and where their sockets are bound.
+    /// Ends of tunnels in UDP, and the local addresses of their sockets.
     pub(super) fn udp_ends(&self) -> Vec<(String, Option<String>)> {
         self.tunnels().udp_ends.clone()
     }
@@ -367,7 +367,7 @@ impl Gateway {
         missing.or_else(|| trouble.map(|(_, what)| what.clone()))
     }
 
-    /// Takes note of how router advertisements go, and of what was steered.
+    /// Records the state of router advertisements, and what was steered.
     pub(super) fn note_gateway_sample(&self, sample: GatewaySample) {
         let mut tunnels = self.tunnels();
         (tunnels.advertisements, tunnels.steered) = (sample.advertisements, sample.steered);
@@ -378,12 +378,12 @@ impl Gateway {
         *self.restored.lock().unwrap_or_else(PoisonError::into_inner) = restored;
     }
 
-    /// Takes note of what the trial of the packet filter found.
+    /// Records the result of the packet filter's trial.
     pub(super) fn note_filter_findings(&self, findings: &[(Verdict, String)]) {
         *self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner) = findings.to_vec();
     }
 
-    /// What the trial of the packet filter found.
+    /// The results of the packet filter's test.
     pub(super) fn filter_findings(&self) -> Vec<(Verdict, String)> {
         self.filter_findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -398,7 +398,7 @@ impl Gateway {
         self.vrf_troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What was restored on the host; `None` without a device.
+    /// Restored settings of the host; `None` without a device.
     pub(super) fn host_row(&self) -> Option<HostRow> {
         self.facts.device.as_ref()?;
         let restored = self.restored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -448,7 +448,7 @@ impl Gateway {
         tokio::time::sleep(ANSWERED).await;
     }
 
-    /// Takes a sample of the counters each second, for ever.
+    /// Takes a sample of the counters each second, without end.
     pub async fn watch(&self) {
         let mut second = tokio::time::interval(Duration::from_secs(1));
         loop {
@@ -468,7 +468,7 @@ impl Gateway {
         }
     }
 
-    /// Logs pools, tables and limits that are used up. Whether subscribers were refused.
+    /// Logs pools, tables and limits that are exhausted. Returns whether subscribers were refused.
     fn warn_of_exhaustion(&self, reports: &[Report]) -> bool {
         let mut refused = false;
         let mut log = self.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
@@ -487,7 +487,7 @@ impl Gateway {
         self.alarms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks every worker for its report, and keeps the sum as a sample.
+    /// Requests the report of each worker, and keeps the sum as a sample.
     pub(super) async fn reports(&self) -> Result<Vec<Report>, AdminError> {
         let mut reports = Vec::with_capacity(self.posts.len());
         for worker in 0..self.posts.len() {

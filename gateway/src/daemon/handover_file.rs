@@ -61,7 +61,7 @@ pub(super) struct Found {
 /// # Errors
 /// The kernel's.
 pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
-    // What is there may be an open file of another process.
+    // An existing file may be open in another process.
     let _ = fs::remove_file(path);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     let mut out = BufWriter::new(file);
@@ -81,11 +81,11 @@ pub(super) fn write(path: &Path, sessions: &[Handed]) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads the file; sessions are as much older as time has passed. What cannot be read is left out. `places`: the mechanisms of the process that
+/// Reads the file; sessions are as much older as time has passed. Unreadable parts are skipped. `places`: the mechanisms of the process that
 /// wrote it, in the order of its configuration, as far as they are known.
 ///
 /// # Errors
-/// It is not there, or was written by another version.
+/// It does not exist, or was written by another version.
 pub(super) fn read(path: &Path, places: &[Option<Identity>]) -> io::Result<Found> {
     let octets = fs::read(path)?;
     let strange = || io::Error::new(io::ErrorKind::InvalidData, "written by an incompatible version");

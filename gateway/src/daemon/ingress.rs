@@ -1,4 +1,4 @@
-//! How tunnel packets and those for shared ports come to the gateway: steered into the device at tc ingress, or through raw sockets.
+//! How the gateway receives tunnel packets and those for shared ports: steered into the device at tc ingress, or through raw sockets.
 
 use super::error::RunError;
 use crate::config::{Config, Steering as Wanted, Surroundings};
@@ -13,7 +13,7 @@ const _: () = assert!(crate::config::SHARED_RANGES == RANGES);
 /// An interface and its index. A recreated interface has another index, and no program is attached to it.
 type Interface = (String, Option<u32>);
 
-/// Where errors appear that this host's kernel makes about packets with one of its own addresses.
+/// The interface of errors that this host's kernel makes about packets with one of its own addresses.
 const LOOPBACK: &str = "lo";
 
 /// The interfaces that packets of others arrive on.
@@ -24,13 +24,13 @@ fn outer(interfaces: &[Interface]) -> Vec<&str> {
 /// How tunnel packets come to the gateway.
 #[derive(Debug)]
 enum IngressPath {
-    /// Steered from these interfaces, as they were then.
+    /// Steered from these interfaces, with their indices at that time.
     Steered(Box<Steering>, Vec<Interface>),
     /// Through raw sockets.
     Raw,
 }
 
-/// How packets for this host's own addresses come in.
+/// How packets for this host's own addresses are received.
 #[derive(Debug)]
 pub(super) struct Ingress<'c> {
     config: &'c Config,
@@ -44,7 +44,7 @@ impl<'c> Ingress<'c> {
         Self { config, device: device.into(), path: IngressPath::Raw }
     }
 
-    /// Whether anything comes to this host's own addresses that is the gateway's.
+    /// Whether any packets to this host's own addresses are the gateway's.
     pub(super) fn steers(&self) -> bool {
         self.config.has_tunnels() || self.shares()
     }
@@ -54,7 +54,7 @@ impl<'c> Ingress<'c> {
         !self.config.shared_ports().is_empty()
     }
 
-    /// What is steered, if tunnels end at these addresses.
+    /// The packets that are steered, if tunnels end at these addresses.
     pub(super) fn own(&self, ends: impl IntoIterator<Item = Ipv4Addr>) -> Vec<OwnAddress> {
         let shared = self.config.shared_ports().into_iter();
         let shared = shared.map(|(address, ports)| OwnAddress::of_ports(address, ports.ranges().to_vec()));
@@ -80,7 +80,7 @@ impl<'c> Ingress<'c> {
                 "protocol 41 cannot be steered: {why}; resolve this, or set tunnels.steering = \"auto\""
             )));
         }
-        // What keeps out of a steered packet's way answers one that comes by the local stack.
+        // Conditions that do not affect steered packets, but make the local stack answer the others.
         if let Some(device) = kernel_tunnels().into_iter().find(|device| device.local.is_none()) {
             return Err(RunError::Tunnels(format!(
                 "the kernel tunnel device {} receives protocol 41 before raw sockets do, and steering is not available ({why}); remove the device: {}",
@@ -98,9 +98,9 @@ impl<'c> Ingress<'c> {
         let names: Vec<&str> = interfaces.iter().map(String::as_str).collect();
         let addresses = self.own(tunnel_ends(self.config, now));
         let (gateway, inside) = (&self.config.gateway.name, self.inside(now));
-        // Before it is known whether the kernel has TCX, with which nothing stays behind a sudden end.
+        // Before it is known whether the kernel has TCX, with which nothing remains after a crash.
         host.steered(&interfaces).map_err(|error| error.to_string())?;
-        // Ports must not fall to the host while the gateway is away: clsact's programs stay.
+        // The host must not get the ports while the gateway does not run: clsact's programs stay.
         let steering = match self.shares() {
             true => Steering::attach_by(Hook::Clsact, gateway, &names, &self.device, &addresses, &inside),
             false => Steering::attach(gateway, &names, &self.device, &addresses, &inside),
@@ -113,7 +113,7 @@ impl<'c> Ingress<'c> {
         Ok(())
     }
 
-    /// Whose sources are believed at which interfaces.
+    /// The inside sources that are accepted at each interface.
     fn inside(&self, now: &Surroundings) -> InsideHosts {
         let (prefixes, interfaces) = self.config.inside_of_nat44(now);
         InsideHosts { prefixes, interfaces }
@@ -123,7 +123,7 @@ impl<'c> Ingress<'c> {
         interfaces.into_iter().map(|name| (name.clone(), now.number_of(&name))).collect()
     }
 
-    /// The interfaces that packets are steered from: those that are written, else those that have the addresses. A packet for an address
+    /// The interfaces from which packets are steered: those configured, else those that have the addresses. A packet for an address
     /// on `lo` may come by any other. Next to a pool of this host's own address, `lo` itself: this host's kernel sends its errors there. And
     /// those of inside hosts, which reach each other by such a pool (RFC 4787 REQ-9).
     fn interfaces(&self, now: &Surroundings) -> Vec<String> {
@@ -154,7 +154,7 @@ impl<'c> Ingress<'c> {
         names.into_iter().collect()
     }
 
-    /// Steers to these addresses; where the interfaces are others, or could not be steered from before, from those.
+    /// Steers packets to these addresses, also from interfaces that are new or failed before.
     pub(super) fn steer_to(&mut self, addresses: &[OwnAddress], now: &Surroundings, host: &mut Host) {
         if self.config.tunnels.steering == Wanted::Off {
             return;
@@ -208,7 +208,7 @@ impl<'c> Ingress<'c> {
         };
         match &self.path {
             IngressPath::Steered(_, from) if outer(from).is_empty() => {
-                "nothing can come in: no interface has the address".into()
+                "no packets are received: no interface has the address".into()
             }
             IngressPath::Steered(_, from) => format!("{what} steered from {}", outer(from).join(", ")),
             IngressPath::Raw => "protocol 41 received through raw sockets".into(),
@@ -248,7 +248,7 @@ impl<'c> Ingress<'c> {
         }
     }
 
-    /// Steers only what is for tunnels that end at these addresses, and for shared ports.
+    /// Steers only packets for tunnels that end at these addresses, and for shared ports.
     pub(super) fn keep_only(&mut self, ends: &BTreeSet<Ipv4Addr>) {
         let kept = self.own(ends.iter().copied());
         if let IngressPath::Steered(steering, _) = &mut self.path

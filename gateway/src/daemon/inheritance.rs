@@ -1,4 +1,4 @@
-//! What the previous process left: flows in the fast path, sessions handed over, and ports without a session. These are quarantined:
+//! State of the previous process: flows in the fast path, sessions handed over, and ports without a session. Such ports are quarantined:
 //! remote hosts may still send to their former users.
 
 use super::port_ledger::{Ledger, MOST_ADDRESSES};
@@ -14,7 +14,7 @@ use sixway_link::BlockMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// RFC 6888 REQ-8: how long a port is not given again at least.
+/// RFC 6888 REQ-8: the least time before a port is given again.
 const HOLD_DOWN: Duration = Duration::from_secs(120);
 
 /// The ports in use when the previous process ended.
@@ -45,7 +45,7 @@ pub(super) fn begin_ledger(start: &Start<'_>, engines: &mut [Engine]) -> Previou
     PreviousPorts(before)
 }
 
-/// Restores the sessions handed over, then what `restore` makes again, and quarantines the other ports. Flows in the fast path must be sessions
+/// Restores the sessions handed over, then those that `restore` makes, and quarantines the other ports. Flows in the fast path must be sessions
 /// again before.
 /// How many sessions there were, and how many continue.
 pub(super) fn settle(

@@ -1,6 +1,6 @@
-//! The mappings of a NAT46 in a file that outlives the process: clients go on using addresses that it told them of, whatever becomes of it.
+//! The mappings of a NAT46 in a file that outlives the process: clients continue to use addresses that they got from it.
 //!
-//! The next process reads what the previous one left, makes a file of its own, and gives it the name of the former.
+//! The next process reads the file, writes a new one, and renames it to the old name.
 
 use crate::config::Config;
 use crate::show::plural;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
-/// The end of a file's name until it replaces the former; the process's number follows.
+/// The end of a file's name until it replaces the previous file; the process ID follows.
 const FRESH: &str = "mappings-new-";
 
 /// The file as words.
@@ -30,7 +30,7 @@ impl Words for MappingFile {
 pub(super) struct KeptMappings {
     table: Arc<Mappings>,
     path: PathBuf,
-    /// Its file until it has its name; `None`: it is in memory alone.
+    /// Its file until it has its final name; `None`: it is only in memory.
     fresh: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ impl KeptMappings {
         // Each process has a file of its own: one that is started by mistake must not replace the file of one that takes over.
         let fresh = path.with_extension(format!("{FRESH}{}", std::process::id()));
         remove_abandoned(directory, &format!("{}.{FRESH}", config.gateway.name));
-        // What this process cannot continue rests in its file, too, for those to come.
+        // Addresses that this process cannot continue rest in its file, too, for later processes.
         let words = match SharedFile::open(&path) {
             Ok(other) => Mappings::words_after(&settings, &MappingFile(other), Clock::start().now()),
             Err(_) => Mappings::words(&settings),
@@ -55,7 +55,7 @@ impl KeptMappings {
             Ok(file) => (Mappings::new(settings, Box::new(MappingFile(file)), seed), Some(fresh)),
             Err(error) => {
                 tracing::warn!(
-                    "{}: {error}: after a restart, NAT46's addresses may represent other servers than clients were told; make the directory writable",
+                    "{}: {error}: after a restart, NAT46's addresses may represent other servers than before; make the directory writable",
                     fresh.display()
                 );
                 (Mappings::in_memory(settings, seed), None)
@@ -70,13 +70,13 @@ impl KeptMappings {
         &self.table
     }
 
-    /// Goes on with what the previous process left: it has ended.
+    /// Continues the mappings of the previous process, which has ended.
     pub(super) fn settle(mut self, clock: Clock) {
         if let Ok(file) = SharedFile::open(&self.path) {
             let kept = self.table.restore(&MappingFile(file), clock.now());
             if kept.kept + kept.ended > 0 {
                 let (kept, ended) = (plural(kept.kept, "NAT46 mapping"), kept.ended);
-                tracing::info!("kept {kept}; addresses of {ended} others rest");
+                tracing::info!("kept {kept}; addresses of {ended} others are resting");
             }
         }
         if let Some(fresh) = self.fresh.take()
@@ -99,7 +99,7 @@ fn remove_abandoned(directory: &Path, start: &str) {
 }
 
 impl Drop for KeptMappings {
-    /// The start failed: what the previous process left stays for the next one.
+    /// The start failed: the previous process's file stays for the next one.
     fn drop(&mut self) {
         if let Some(fresh) = self.fresh.take() {
             let _ = fs::remove_file(fresh);

@@ -1,4 +1,4 @@
-//! Serves leases while the gateway runs: queries are answered, and bindings are given to the workers before their answer leaves.
+//! Serves leases while the gateway runs: queries are answered, and workers get the bindings before the answer is sent.
 
 use super::gateway::Gateway;
 use super::leases::LeaseBook;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// How often leases that end, and Kea's file, are looked at; sockets that could not be opened are tried again.
+/// How often ends of leases, and Kea's file, are checked; sockets that could not be opened are tried again.
 const LOOK: Duration = Duration::from_secs(1);
-/// Batches of queries that are answered before anything else is done.
+/// Batches of queries that are answered in one turn.
 const BATCHES: usize = 64;
 
 /// A socket of a concentrator's server.
@@ -24,7 +24,7 @@ struct Listener {
     readable: AsyncFd<OwnedFd>,
 }
 
-/// Serves the leases of a gateway, if it lends any, for ever.
+/// Serves the leases of a gateway, if it has a concentrator, without end.
 pub(super) async fn keep(gateway: &Gateway) {
     let Some(book) = gateway.leases() else { return std::future::pending().await };
     let mut tick = tokio::time::interval(LOOK);
@@ -59,7 +59,7 @@ async fn ready(listeners: &[Listener]) -> usize {
     select_all(waits).await.1
 }
 
-/// A socket that fails is looked at as well: reading tells why.
+/// A failed socket is read as well: the read returns the error.
 async fn readable(socket: &AsyncFd<OwnedFd>) {
     if let Ok(mut ready) = socket.readable().await {
         ready.clear_ready();
@@ -123,9 +123,9 @@ async fn answer(listener: &mut Listener, arrivals: &Arrivals, book: &LeaseBook, 
     }
 }
 
-/// Writes leases down, and gives the workers what they do not know. What one did not get is given again.
+/// Writes leases to the file, and sends changes to the workers. A change that a worker did not get is sent again.
 pub(super) async fn tell(book: &LeaseBook, gateway: &Gateway) {
-    // Changes are taken before they are written, so that workers learn of none that is not in the file.
+    // Changes are taken before they are written, so that workers get none that is not in the file.
     let all_pending = book.take_pending();
     book.write_down();
     let notices = book.take_notices();

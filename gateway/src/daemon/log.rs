@@ -9,7 +9,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// Starts logging. The environment's `SIXWAY_LOG` (`warn`, or `sixway::host=debug,info`) comes before the configuration.
+/// Starts logging. The environment variable `SIXWAY_LOG` (`warn`, or `sixway::host=debug,info`) takes precedence over the configuration.
 pub(super) fn start(level: LogLevel, format: LogFormat) {
     let configured = match level {
         LogLevel::Error => LevelFilter::ERROR,

@@ -1,4 +1,4 @@
-//! Lists the bindings in the event log, at the start and again when that asks for it.
+//! Lists the bindings in the event log, at the start and when the log requests it.
 
 use super::gateway::Gateway;
 use crate::admin::{AdminError, Filter};
@@ -58,7 +58,7 @@ async fn list_of(gateway: &Gateway, log: &EventLog, worker: usize) -> Result<(),
     Ok(())
 }
 
-/// A page of a worker's bindings. A worker that others have asked for too much is asked again.
+/// A page of a worker's bindings. A worker with too many requests is asked again.
 async fn page(
     gateway: &Gateway,
     worker: usize,
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::worker::mailbox;
 
-    /// Who asks for much, so that a worker refuses the log's page for a while, does not keep bindings out of the log.
+    /// Many requests of others, because of which a worker refuses the log's page for a while, do not keep bindings out of the log.
     #[tokio::test]
     async fn a_worker_that_others_keep_busy_is_asked_again() {
         let (post, mailbox) = mailbox().unwrap();

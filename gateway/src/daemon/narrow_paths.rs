@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-/// How long a destination is left to the engine after less was found to fit on its path (RFC 1191 §6.3).
+/// How long packets to a destination go to the engine after its path MTU was reduced (RFC 1191 §6.3).
 const NARROW: Duration = Duration::from_secs(600);
-/// Maximum destinations with a reduced path MTU: the size of the programs' map. Of more, those that were found so longest ago are
-/// forgotten; if the programs send what does not fit there, the next error says so.
+/// Maximum destinations with a reduced path MTU: the size of the programs' map. If there are more, the oldest are removed; if the programs
+/// then send packets that do not fit, the next error reports it.
 const NARROW_PATHS: usize = 4_096;
 /// Minimum time between updates of the programs: each one flushes their next hops.
 const PACE: Duration = Duration::from_millis(100);
@@ -25,7 +25,7 @@ pub(super) struct NarrowPaths {
 }
 
 impl NarrowPaths {
-    /// Notes these, and forgets those of long ago. Returns all, if the programs are to be told, until [`Self::told`].
+    /// Adds these, and removes old ones. Returns all if the programs must be updated, until [`Self::told`].
     pub(super) fn note(
         &mut self,
         destinations: impl Iterator<Item = Ipv4Addr>,
@@ -61,7 +61,7 @@ impl NarrowPaths {
         }
     }
 
-    /// The programs know all.
+    /// The programs have all of them.
     pub(super) fn told(&mut self, now: Instant) {
         self.untold = false;
         self.told = Some(now);

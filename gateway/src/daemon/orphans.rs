@@ -1,5 +1,5 @@
-//! Programs that this process had started before it executed itself again, such as a trial of the packet filter. It does not know them any
-//! more, but they are its children: each stays in the process table until somebody has waited for it.
+//! Programs that this process had started before it executed itself again, such as a test of the packet filter. They are still its
+//! children: each stays in the process table until the process waits for it.
 
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;

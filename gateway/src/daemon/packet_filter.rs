@@ -1,4 +1,4 @@
-//! Our table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
+//! The gateway's table in the host's packet filter, updated when addresses change; and warnings about conflicting rules.
 
 use super::error::RunError;
 use crate::config::{Config, FastPathMode, Steering, Surroundings, Untracked};
@@ -13,15 +13,15 @@ pub(super) struct PacketFilter {
     made: Option<Untracked>,
     /// The last failure, so that it is logged once.
     trouble: Option<String>,
-    /// Whether it was one with the part that guards a Teredo client.
+    /// Whether it had the part that protects a Teredo client.
     trouble_is_clients: bool,
-    /// The other rules were looked at.
+    /// The other rules were examined.
     looked: bool,
-    /// How nft lists the table; `None`: it did not tell.
+    /// The table as nft lists it; `None`: nft failed.
     listing: Option<String>,
     /// When making it failed.
     failed: Option<Instant>,
-    /// Another program removes or changes it again and again.
+    /// Another program repeatedly removes or changes it.
     is_lost: bool,
 }
 
@@ -67,7 +67,7 @@ impl PacketFilter {
         }
     }
 
-    /// Another program may have removed or changed the table: looks, and makes it again.
+    /// Another program may have removed or changed the table: checks it, and makes it again.
     pub(super) fn restore(&mut self, config: &Config, now: &Surroundings, device: &str, host: &mut Host) {
         if self.made.is_none() {
             return;
@@ -92,7 +92,7 @@ impl PacketFilter {
         }
     }
 
-    /// What failed was made. A table without the client's part says nothing of that one, which is tried again and again.
+    /// A table that had failed was created. A table without the client's part does not count for the client, whose table is retried.
     fn forget_trouble(&mut self, made: Option<&Untracked>) {
         if !self.trouble_is_clients || made.is_some_and(|made| made.guards_client) {
             (self.trouble, self.trouble_is_clients) = (None, false);
@@ -135,7 +135,7 @@ pub(super) fn check_masquerading(config: &Config, now: &Surroundings) -> Result<
         Ok(found) => {
             let all = found.iter().map(|one| {
                 format!(
-                    "{} masquerades connections to ports of a shared pool, and the gateway would take their answers; limit its ports: {}",
+                    "{} masquerades connections to ports of a shared pool, and the gateway would receive their answers; limit its ports: {}",
                     one.chain, one.cure
                 )
             });
@@ -148,7 +148,7 @@ pub(super) fn check_masquerading(config: &Config, now: &Surroundings) -> Result<
     }
 }
 
-/// Warns of chains that drop what is not tracked. Next to a NAT64 the rules are tried out instead.
+/// Warns about chains that drop untracked packets. Next to a NAT64 the rules are tested instead.
 fn look(config: &Config, device: &str) {
     if !config.nat64.is_empty() {
         return;
@@ -171,7 +171,7 @@ fn look(config: &Config, device: &str) {
 mod tests {
     use super::*;
 
-    /// Without nft, the client's table fails each ten seconds, and in between the gateway does without the client.
+    /// Without nft, the client's table fails every ten seconds, and the gateway runs without the client.
     #[test]
     fn a_table_that_fails_again_and_again_is_logged_once_until_it_is_made() {
         let with = Untracked { guards_client: true, ..Untracked::default() };

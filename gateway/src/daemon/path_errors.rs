@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Errors taken with one call.
 const AT_ONCE: usize = 16;
-/// Octets of an error that are of use: RFC 1812 §4.3.2.3, with room to spare.
+/// Maximum octets of an error that are read: RFC 1812 §4.3.2.3, with a margin.
 const ROOM: usize = 2_048;
 
 /// The way of path errors to the workers.
@@ -54,7 +54,7 @@ impl PathErrorRelay {
     }
 }
 
-/// Every worker learns from an error; the first one answers it. A worker that is behind misses some: there will be more.
+/// Every worker learns from an error; the first one answers it. A slow worker misses some: more will come.
 pub(super) fn tell(errors: &[Arc<[u8]>], gateway: &Gateway) {
     for error in errors {
         for post in gateway.posts() {

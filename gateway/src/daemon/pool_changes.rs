@@ -70,7 +70,7 @@ impl Gateway {
                 format!("pool {} would have more than {most} prefixes that are being drained", pool.name);
             return Err(AdminError::Conflict(what));
         }
-        // If a worker does not answer, the others have done it: whoever asked repeats it.
+        // If a worker does not answer, the others have done it: the caller repeats the request.
         self.note_drained(|drained| drained.insert(pool.name.clone(), draining));
         for worker in 0..self.workers() {
             let edit = Edit::Drain(prefix, drains);
@@ -87,7 +87,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// What is drained from here on is refused: another process gets what is drained by now.
+    /// Further drains are refused from here on: the next process gets those made so far.
     pub(super) async fn note_drained_for_reload(&self) {
         *self.drains_noted.lock().await = true;
     }
@@ -120,7 +120,7 @@ impl Gateway {
         Err(AdminError::Conflict(refused))
     }
 
-    /// What is left at the addresses that are being drained, all workers together.
+    /// The bindings left at the addresses that are being drained, of all workers together.
     pub(super) async fn draining_rows(&self) -> Result<Vec<DrainingRow>, AdminError> {
         let (mut rows, mut places) = (Vec::<DrainingRow>::new(), BTreeMap::new());
         for worker in 0..self.workers() {
@@ -155,7 +155,7 @@ impl Gateway {
         Ok(rows)
     }
 
-    /// What is being drained in pools for which that was changed at run time.
+    /// The addresses that are being drained, of pools for which this was changed at run time.
     pub(super) fn drained(&self) -> Drained {
         self.drained.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -182,7 +182,7 @@ pub(super) enum Relisted {
     Without(PoolPart),
 }
 
-/// The text of a configuration with what was changed at run time.
+/// The text of a configuration with the changes made at run time.
 ///
 /// # Errors
 /// Why the pool cannot have these addresses.

@@ -1,4 +1,4 @@
-//! The addresses of a dynamic pool on disk: read at start, appended to on changes, rewritten now and then.
+//! The addresses of a dynamic pool on disk: read at start, appended to on changes, rewritten from time to time.
 
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Record, parse_records, write_records};
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -19,7 +19,7 @@ pub(super) struct PoolFile {
     appended: usize,
 }
 
-/// What a file held.
+/// The contents of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Loaded {
     /// The records, oldest line first.

@@ -1,5 +1,5 @@
-//! Keeps a dynamic pool's file true, off the packets' path: what changes is appended every few seconds; the whole is
-//! rewritten each hour (only then are hosts noted that never fall silent), when the file has grown long, and at the end.
+//! Keeps a dynamic pool's file up to date, outside the packet path: changes are appended every few seconds; the file is rewritten each hour
+//! (only then are hosts recorded that are never idle), when the file has become long, and at the end.
 
 use super::gateway::Gateway;
 use super::pool_file::PoolFile;
@@ -8,7 +8,7 @@ use crate::worker::Command;
 use sixway_dataplane::mechanism::siit::dynamic_pool::Record;
 use std::time::{Duration, Instant};
 
-/// Between two looks at what has changed.
+/// Interval between two checks for changes.
 const APPEND: Duration = Duration::from_secs(2);
 /// Between two times that the whole is written.
 const REWRITE: Duration = Duration::from_secs(3_600);
@@ -80,7 +80,7 @@ impl PoolKeeper {
         self.file.append(&records).map_err(|error| error.to_string())
     }
 
-    /// Writes the whole. What changes meanwhile is appended later, and the newest line counts.
+    /// Writes the whole file. Changes made meanwhile are appended later, and the newest line counts.
     async fn rewrite(&mut self, gateway: &Gateway) -> Result<(), String> {
         let records = self.all(gateway).await.map_err(|error| error.to_string())?;
         self.file.rewrite(&records).map_err(|error| error.to_string())?;

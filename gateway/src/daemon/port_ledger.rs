@@ -1,4 +1,4 @@
-//! Which ports are given, in a file that outlives a sudden end: one bit for each port of each address and protocol.
+//! The allocated ports, in a file that outlives a crash: one bit for each port of each address and protocol.
 //!
 //! ```text
 //!     magic  version  networks   address length   address length  …   bits of the first address: TCP, UDP, ICMP   bits of the second …

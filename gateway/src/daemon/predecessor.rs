@@ -1,4 +1,4 @@
-//! What a new process must know of the running one: its translators, and whether the flows in its fast path can continue.
+//! Data about the running process that a new one needs: its translators, and whether the flows in its fast path can continue.
 
 use super::setup;
 use crate::config::Config;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use sixway_dataplane::mechanism::identity::Identity;
 use std::path::PathBuf;
 
-/// What matters of its configuration.
+/// The relevant part of its configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Predecessor {
     /// Its stateful translators in the order of its configuration; `None`: one of another version's.

@@ -1,4 +1,4 @@
-//! Where the gateway's problems are seen: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
+//! The sources of the gateway's problems: its tables, its counters of the last seconds, a sample of its sessions, and its host's neighbours.
 
 use super::gateway::Gateway;
 use super::leases::LeaseTrouble;
@@ -24,7 +24,7 @@ const INTERNET: [IpAddr; 2] = [
 ];
 
 impl Gateway {
-    /// What needs attention, most serious first.
+    /// The problems, most serious first.
     pub(super) async fn problems(
         &self,
         status: &Status,
@@ -97,7 +97,7 @@ impl Gateway {
         found.collect()
     }
 
-    /// Looks at some sessions, and at the routers towards their remote hosts. Others that ask meanwhile get the same.
+    /// Examines some sessions, and the routers towards their remote hosts. Concurrent requests get the same result.
     async fn look(&self) -> (SessionSample, Vec<SilentRouter>) {
         let mut last = self.last_look.lock().await;
         if last.at.is_none_or(|at| at.elapsed() >= FRESH) {
@@ -115,7 +115,7 @@ impl Gateway {
                         answer,
                     })
                 };
-                // A worker that has too many requests is looked at the next time.
+                // A worker that has too many requests is examined the next time.
                 let Ok(page) = self.ask(worker, dump).await else { continue };
                 last.next[worker] = page.next.unwrap_or_default();
                 sample.add(&page.rows);
@@ -124,7 +124,7 @@ impl Gateway {
                 Some(_) => INTERNET.into_iter().chain(sample.remotes.iter().copied()).collect(),
                 None => Vec::new(),
             };
-            // The kernel is waited for elsewhere than on the control thread.
+            // The control thread does not wait for the kernel.
             let asked = tokio::task::spawn_blocking(move || silent_routers(&destinations));
             last.silent = asked.await.unwrap_or_default();
             (last.sample, last.at) = (sample, Some(Instant::now()));

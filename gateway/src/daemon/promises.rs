@@ -1,4 +1,4 @@
-//! The prefixes advertised to hosts, kept on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
+//! The prefixes advertised to hosts, stored on disk, so that the next run deprecates those that it does not advertise (RFC 9096 §3.5).
 
 use crate::worker::Clock;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ struct Promise {
     prefix: String,
     on_link: bool,
     autonomous: bool,
-    /// When no host can believe in it any more, in seconds since 1970.
+    /// When no host can use it any more, in seconds since 1970.
     until: u64,
 }
 
@@ -54,7 +54,7 @@ impl Promises {
         Self { path, kept, written: Instant::now(), failing: false }
     }
 
-    /// What was promised on a link, in this run's time.
+    /// The prefixes advertised on a link, in this run's time.
     pub(super) fn of(&self, link: &str, clock: Clock) -> Vec<StalePrefix> {
         let wall = clock.wall();
         let promises = self.kept.iter().filter(|promise| promise.link == link);

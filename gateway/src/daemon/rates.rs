@@ -46,7 +46,7 @@ impl History {
         }
     }
 
-    /// How long ago drops for this reason were last seen to grow.
+    /// The time since drops for this reason last grew.
     pub(super) fn last_grown(&self, reason: DropReason, now: Instant) -> Option<Duration> {
         self.last_grown[reason as usize].map(|at| now.duration_since(at))
     }

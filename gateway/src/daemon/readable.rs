@@ -1,4 +1,4 @@
-//! Sockets of the link room, as the runtime waits for them.
+//! Sockets of the crate `link`, for the async runtime.
 
 use sixway_link::{Link, NeighbourDiscovery, PathErrors};
 use std::io;

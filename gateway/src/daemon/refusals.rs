@@ -1,7 +1,7 @@
 //! Subscribers that were refused sessions or bindings because of their limits or shares, for the event log: a record of each in a minute at
-//! most, with the number of refusals. Whoever is refused most cannot fill the log with that.
+//! most, with the number of refusals. So a subscriber that is refused often cannot fill the log.
 //!
-//! All subscribers are looked at, page by page. Only those that have had a record are remembered, as long as they exist: 256 more with each
+//! All subscribers are examined, page by page. Only those that have had a record are remembered, as long as they exist: 256 more with each
 //! look at most.
 
 use crate::worker::Position;
@@ -24,7 +24,7 @@ pub(super) struct Refused {
     pub(super) bits: u8,
 }
 
-/// What was recorded of a subscriber.
+/// The records of a subscriber.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     refused: u64,
@@ -46,7 +46,7 @@ struct Due {
     recorded_at: u64,
 }
 
-/// What was refused to whom, as far as it was recorded.
+/// Refusals by subscriber, as far as they were recorded.
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     recorded: HashMap<Refused, Recorded>,
@@ -54,11 +54,11 @@ pub(super) struct Refusals {
     look: u64,
     /// When the last one began.
     began: Option<Instant>,
-    /// Where the one under way goes on: the worker, and the place in its tables.
+    /// Where the present pass continues: the worker, and the place in its tables.
     at: Option<(usize, Position)>,
     /// Those that are to have a record, so far.
     due: Vec<Due>,
-    /// Whether somebody was refused since the last look began, or some found no room in it.
+    /// Whether a subscriber was refused since the last pass began, or some did not fit into it.
     is_wanted: bool,
 }
 
@@ -68,7 +68,7 @@ impl Refusals {
         self.is_wanted = true;
     }
 
-    /// Where to look: a look is under way, or one begins.
+    /// Where to continue: a pass is in progress, or a new one begins.
     pub(super) fn next(&mut self, now: Instant) -> Option<(usize, Position)> {
         let may_begin = self.is_wanted && self.began.is_none_or(|began| now.duration_since(began) >= PAUSE);
         if self.at.is_none() && may_begin {
@@ -101,7 +101,8 @@ impl Refusals {
         }
     }
 
-    /// What finds no room is in a later record: those whose last record is oldest come first, so that some with very many refusals do not keep
+    /// Refusals without room are in a later record: subscribers with the oldest record come first, so that some with very many refusals do not
+    /// keep
     /// the others out.
     fn keep_most(&mut self) {
         self.due.sort_by(|one, other| {
@@ -112,7 +113,7 @@ impl Refusals {
         self.due.truncate(RECORDS);
     }
 
-    /// The look goes on there.
+    /// The pass continues there.
     pub(super) fn go_on(&mut self, at: (usize, Position)) {
         self.at = Some(at);
     }
@@ -161,7 +162,7 @@ mod tests {
         *START.get_or_init(Instant::now) + PAUSE * u32::try_from(number).unwrap()
     }
 
-    /// The records of a whole look, by the numbers of the subscribers.
+    /// The records of a whole pass, by the numbers of the subscribers.
     fn told(refusals: &mut Refusals, at: u64, rows: impl IntoIterator<Item = (u32, u64)>) -> Vec<(u32, u64)> {
         refusals.want();
         assert_eq!(refusals.next(minute(at)), Some((0, Position::default())));

@@ -56,7 +56,7 @@ impl RemoteNames {
         Self { answers, _open: sender.clone(), _asking: asking }
     }
 
-    /// Waits until the name of a tunnel's remote leads elsewhere: the tunnel's name, and the address.
+    /// Waits until the name of a tunnel's remote end resolves to another address: the tunnel's name, and the address.
     pub(super) async fn changed(&mut self) -> (String, Ipv4Addr) {
         match self.answers.recv().await {
             Some(answer) => answer,

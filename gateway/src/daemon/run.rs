@@ -68,7 +68,7 @@ pub fn run(start: &Start<'_>) -> Result<Ended, RunError> {
     Err(RunError::Takeover(format!("{error}; it could not be restarted: {again}")))
 }
 
-/// What was left for a next process that does not come. What cannot be restored stays in the state file.
+/// Restores what was left for a next process that does not come. What fails stays in the state file.
 fn put_back(start: &Start<'_>) {
     let _ = host::clear_up(start.directory, &start.config.gateway.name);
 }
@@ -84,7 +84,7 @@ fn rolls_back(start: &Start<'_>, error: &RunError, in_process: bool) -> bool {
     rolls_back
 }
 
-/// `listeners`: sockets that this process has when it executes itself again.
+/// `listeners`: sockets that this process keeps when it executes itself again.
 async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) -> Result<Ending, RunError> {
     let config = start.config;
     // Before anything is changed: from here on, a signal ends the gateway in order.
@@ -139,7 +139,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     };
     let on_trial = gateway.is_on_trial();
     let end = match end {
-        // The other workers' sessions go on.
+        // The other workers' sessions continue.
         Ending::Whole(Err(error)) if rolls_back(start, &error, on_trial) => Ending::Anew,
         end => end,
     };
@@ -164,7 +164,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     }
     match end {
         Ending::MakingWay => {
-            // Before the lock is released: who takes over reads them then.
+            // Before the lock is released: the next process reads them then.
             dns64_kept::pass(start.directory, name, listeners);
             environment.leave(start, gateway, &mut threads).await?;
         }
@@ -203,7 +203,7 @@ fn device(config: &Config, tun: &Tun) -> Device {
     }
 }
 
-/// The lines that a person sees at the start; `further`: what, and how it is.
+/// The lines printed at the start; `further`: titles and texts.
 fn say_ready(facts: &Facts, workers: usize, further: &[(&str, String)], started: Instant, socket: &Path) {
     let device = facts.device.as_ref().map(|device| {
         let queues = plural(device.queues as u64, "queue");

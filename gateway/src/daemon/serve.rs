@@ -27,7 +27,7 @@ use tokio::time::Sleep;
 
 /// Connections at a time, on each socket.
 const CONNECTIONS: usize = 32;
-/// In addition, those of members of the group that may only look: they must not keep out who may change something.
+/// In addition, those of members of the group with read access: they must not block users who may change something.
 const CONNECTIONS_OF_MEMBERS: usize = 16;
 /// How long a connection may last.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -86,10 +86,10 @@ fn group_of(name: &str) -> io::Result<u32> {
     }
 }
 
-/// Who is at the other end of the admin socket.
+/// The user at the other end of the admin socket.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    /// This process's own user, or root. Others are members of the group: they may look.
+    /// This process's own user, or root. Others are members of the group, with read access.
     may_change: bool,
 }
 
@@ -128,7 +128,7 @@ pub(super) async fn admin(listener: UnixListener, gateway: Arc<Gateway>) {
     serve(axum::serve(bounded(listener, |stream| !may_change(stream)), service)).await;
 }
 
-/// Serves the metrics, for ever, if they are to be served.
+/// Serves the metrics, without end, if they are configured.
 pub(super) async fn metrics(listener: Option<TcpListener>, gateway: Arc<Gateway>) {
     match listener {
         Some(listener) => {
@@ -170,7 +170,7 @@ impl<L: Listener> Listener for Bounded<L> {
             let (stream, address) = self.listener.accept().await;
             // The semaphores are never closed; without them, there would be nothing to bound.
             let permit = match (self.is_member)(&stream) {
-                // One too many is closed: what waited would keep others waiting.
+                // A connection above the limit is closed: if it waited, others would wait, too.
                 true => match Arc::clone(&self.free_for_members).try_acquire_owned() {
                     Ok(permit) => Some(permit),
                     Err(_) => continue,

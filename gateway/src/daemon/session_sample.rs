@@ -1,4 +1,4 @@
-//! A sample of the sessions, which shows whether answers come back. Each look takes a bounded number of rows and begins where the last one
+//! A sample of the sessions, which shows whether packets return. Each call takes a bounded number of rows and begins where the last one
 //! ended, so that the work does not grow with the tables.
 
 use crate::host::SilentRouter;
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 /// Rows of a look, all workers together.
 pub(super) const ROWS: usize = 512;
-/// Parts of the tables, of 512 places each, that a look goes through at most in each worker.
+/// Maximum number of parts of the tables, of 512 places each, that a pass examines in each worker.
 pub(super) const PARTS: u32 = 64;
-/// What is idle for longer says nothing about the present.
+/// Sessions that are idle for longer show nothing about the present.
 const RECENT: Duration = Duration::from_secs(60);
 /// An answer takes this long, perhaps.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Destinations of sessions whose routes are looked at.
+/// Destinations of sessions whose routes are examined.
 const DESTINATIONS: usize = 8;
 
 /// The sample of a mechanism.
@@ -29,7 +29,7 @@ pub(super) struct SampleCount {
     pub outside: Option<IpAddr>,
 }
 
-/// What was seen.
+/// The observed state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SessionSample {
     /// By mechanism, in the order of the configuration.

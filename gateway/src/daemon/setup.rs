@@ -1,4 +1,4 @@
-//! From the configuration to the parts of a gateway.
+//! The parts of a gateway, from the configuration.
 
 use super::facts::{Mechanism, Translator};
 use super::tunnel_view::TunnelView;
@@ -118,7 +118,7 @@ pub(super) fn mechanisms(config: &Config, tunnels: &TunnelView) -> Vec<Mechanism
     translators.chain(six_to_four).chain(six_rd).chain(configured).chain(isatap).collect()
 }
 
-/// What static bindings of each stateful mechanism may be.
+/// The static bindings that each stateful mechanism allows.
 pub(super) fn translators(config: &Config) -> Vec<Translator> {
     let pool = |name: &str| config.pool(name).cloned();
     let nat64 = config.nat64.iter().filter_map(|nat64| {
@@ -151,7 +151,7 @@ pub(super) fn translators(config: &Config) -> Vec<Translator> {
     nat64.chain(nat44).chain(aftrs).collect()
 }
 
-/// The tunnels whose remote is a name, and where it may lead.
+/// The tunnels with a name as remote end, and the networks that it may resolve to.
 pub(super) fn named_remotes(config: &Config) -> Vec<(String, Vec<Prefix4>)> {
     let named = config.configured_tunnels.iter().filter(|tunnel| matches!(tunnel.remote, Remote::Name(_)));
     named.map(|tunnel| (tunnel.name.clone(), tunnel.remote_within.clone())).collect()

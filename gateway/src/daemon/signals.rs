@@ -27,7 +27,7 @@ fn all() -> SigSet {
 }
 
 impl Signals {
-    /// Lets them wait from here on; to be called before other threads begin, which do not take them then either.
+    /// Blocks them from here on; to be called before other threads start, which inherit this.
     pub(super) fn hold() -> io::Result<()> {
         Ok(all().thread_block()?)
     }
@@ -51,7 +51,7 @@ impl Signals {
         self.read().await
     }
 
-    /// Waits for one that ends the gateway in any case; SIGHUP is for later.
+    /// Waits for one that ends the gateway; SIGHUP stays pending.
     pub(super) async fn end(&mut self) -> &'static str {
         loop {
             match self.read().await {
@@ -61,7 +61,7 @@ impl Signals {
         }
     }
 
-    /// Leaves a SIGHUP that nothing waited for to the process after re-execution.
+    /// Leaves a SIGHUP that was not read to the process after re-execution.
     pub(super) fn put_back(&mut self) {
         if std::mem::take(&mut self.hung_up) {
             // It stays pending, since it is blocked.

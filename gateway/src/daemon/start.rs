@@ -1,10 +1,10 @@
-//! What a gateway is started with.
+//! The arguments that a gateway is started with.
 
 use super::reload::Previous;
 use crate::config::{Config, Sources};
 use std::path::{Path, PathBuf};
 
-/// What a gateway is started with.
+/// The arguments that a gateway is started with.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// Its configuration.
@@ -17,6 +17,6 @@ pub struct Start<'a> {
     pub previous: Option<&'a (PathBuf, Previous)>,
     /// The directory of state files.
     pub directory: &'a Path,
-    /// The process that runs this gateway is to make way.
+    /// The process that runs this gateway is to be replaced.
     pub takeover: bool,
 }

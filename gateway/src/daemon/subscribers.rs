@@ -67,7 +67,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the dynamic bindings of the hosts in a prefix: those that there are when their place in the table is reached.
+    /// Ends the dynamic bindings of the hosts in a prefix: those that exist when the pass reaches their place in the table.
     pub(super) async fn end_bindings_of(
         &self,
         inside: Prefix6,

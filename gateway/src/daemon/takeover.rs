@@ -30,13 +30,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long the one that leaves may take: a million sessions take less than a second.
+/// How long the old process may take: a million sessions take less than a second.
 const PATIENCE: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(2);
-/// What this process was started from, even if its file was replaced or removed.
+/// The program of this process, even if its file was replaced or removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Asks the process that runs the gateway to make way, and waits until it has. What it was, and the sockets of its DNS64; nothing if there
+/// Asks the process that runs the gateway to end, and waits until it has. Returns its data and the sockets of its DNS64; nothing if there
 /// was none.
 pub(super) async fn make_room(start: &Start<'_>) -> Result<(Predecessor, Listeners), RunError> {
     let name = &start.config.gateway.name;
@@ -44,7 +44,7 @@ pub(super) async fn make_room(start: &Start<'_>) -> Result<(Predecessor, Listene
         tracing::info!("no gateway {name} to take over: starting a new one");
         return Ok(Default::default());
     };
-    // While there is a way back: the running process continues.
+    // If this fails, the running process continues.
     let now = crate::host::surroundings_now(Surroundings::default());
     packet_filter::check_masquerading(start.config, &now)?;
     let failed = |why: &str| RunError::Takeover(format!("the gateway {name} cannot be taken over: {why}"));
@@ -115,7 +115,7 @@ pub(super) fn file(directory: &Path, name: &str) -> PathBuf {
     directory.join(format!("{name}.handover"))
 }
 
-/// Writes the sessions down for who takes over. What cannot be written ends with this process.
+/// Writes the sessions for the next process. Sessions that cannot be written end with this process.
 pub(super) fn hand_over(directory: &Path, name: &str, sessions: &[Handed]) {
     let path = file(directory, name);
     match handover_file::write(&path, sessions) {
@@ -124,7 +124,7 @@ pub(super) fn hand_over(directory: &Path, name: &str, sessions: &[Handed]) {
     }
 }
 
-/// Goes on with the sessions that were handed over, if any were: how many there were, and how many continue.
+/// Continues the sessions that were handed over, if any: how many there were, and how many continue.
 pub(super) fn take_over(
     start: &Start<'_>,
     from: &Predecessor,
@@ -133,7 +133,7 @@ pub(super) fn take_over(
 ) -> (u64, u64) {
     let path = file(start.directory, &start.config.gateway.name);
     if start.previous.is_some_and(|(_, previous)| !previous.is_on_trial()) {
-        // None if the reloaded configuration was in force: then its process handed them over.
+        // None if the reloaded configuration was running: then its process handed them over.
         let _ = std::fs::rename(kept_file(start), &path);
     }
     let Found { sessions, nobodys } = match handover_file::read(&path, &from.translators) {
@@ -174,7 +174,7 @@ fn kept_file(start: &Start<'_>) -> PathBuf {
     start.directory.join(format!("{}.handover-kept", start.config.gateway.name))
 }
 
-/// Keeps the sessions until the gateway is ready, for a return to the previous configuration.
+/// Keeps the sessions until the gateway is ready, for a rollback to the previous configuration.
 pub(super) fn keep_sessions(start: &Start<'_>) {
     match start.previous {
         Some((_, previous)) if previous.is_on_trial() => {
@@ -197,7 +197,7 @@ fn unite(sessions: &[Handed], engines: &mut [Engine]) {
     let translators: BTreeSet<Identity> = sessions.iter().map(|(mechanism, _)| *mechanism).collect();
     for translator in translators {
         let its = sessions.iter().filter(|(mechanism, _)| *mechanism == translator);
-        // Hosts behind a softwire go where the softwire goes.
+        // Hosts behind a softwire have the softwire's worker.
         let site =
             |session: &SavedSession| Inside(Endpoint6::new(session.named().site(), session.inside.0.port));
         let ends = its.map(|(_, session)| (site(session), session.protocol, session.outside));
@@ -205,7 +205,7 @@ fn unite(sessions: &[Handed], engines: &mut [Engine]) {
     }
 }
 
-/// Makes a session of the translator that it is of, wherever the configuration has that; no other may have it.
+/// Makes a session at its own translator, in whatever place of the configuration; no other translator may have it.
 fn restore((mechanism, session): &Handed, engines: &mut [Engine], clock: Clock) -> Result<(), NotAdopted> {
     let mut outcome = Err(NotAdopted::NoTranslator);
     for engine in engines {
@@ -258,7 +258,7 @@ pub(super) async fn loses_flows_to(start: &Start<'_>, config: &Config) -> Option
     }
 }
 
-/// The layout version of the program's file, which may be another one than what runs.
+/// The layout version of the program's file, which may differ from the running program.
 fn layout_of_the_file() -> Option<u32> {
     let program = without_mark(std::env::current_exe().ok()?);
     if same_file(&program) {
@@ -299,7 +299,7 @@ pub(super) fn reloaded_with_text(start: &Start<'_>) -> Result<(Config, Sources),
     Ok((config, sources))
 }
 
-/// The configuration in force, with this host's addresses as they are now.
+/// The current configuration, with this host's current addresses.
 ///
 /// # Errors
 /// The gateway cannot continue with it: why.

@@ -1,4 +1,4 @@
-//! This host's Teredo client while it runs: its sockets, its machine, and what follows for the engines, the device and the routes.
+//! This host's running Teredo client: its sockets, its state machine, and the updates of engines, device and routes.
 
 use super::engines;
 use super::error::RunError;
@@ -23,11 +23,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often it is looked whether this host has IPv6 by other means, and how it reaches its servers.
+/// How often the client checks whether this host has IPv6 by other means, and how it reaches its servers.
 const LOOK: Duration = Duration::from_secs(3);
 /// How often the port of the previous process is tried: it may still have it.
 const TRIES: u8 = 10;
-/// How long the address of the previous process stays while nothing is known.
+/// How long the address of the previous process stays before the client has qualified.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The client of this host.
@@ -51,7 +51,7 @@ pub(super) struct TeredoHost<'c> {
     engine: Option<TeredoAddress>,
     /// The address of the previous process is on the device until then.
     grace: Option<sixway_control::Instant>,
-    /// A worker could not be told.
+    /// A worker could not be updated.
     is_untold: bool,
     looked: Option<sixway_control::Instant>,
     /// Packets sent to peers, and received from them, so far.
@@ -94,7 +94,8 @@ fn settings(config: &TeredoClient, secret: Option<Secret>) -> Settings {
     }
 }
 
-/// Why there is no address. A server says nothing to a client that it does not know (RFC 4380 §5.3.1), which looks like one that is gone.
+/// Why there is no address. A server does not answer a client that it does not know (RFC 4380 §5.3.1), which looks like a server that is
+/// down.
 fn explained(why: Why, has_secret: bool) -> String {
     let is_silence = matches!(why, Why::NoAnswer(_) | Why::NoSecondAnswer(_) | Why::Blocked(_));
     match is_silence && has_secret {
@@ -114,11 +115,11 @@ fn secret_seed() -> io::Result<[u8; 32]> {
     Ok(octets)
 }
 
-/// Why a client is off whose address nothing would guard.
+/// Why a client is off: nothing would protect its address.
 const NO_FILTER: &str =
-    "the packet filter's table cannot be made, which keeps unsolicited packets from its address";
+    "the packet filter's table cannot be made, and unsolicited packets would reach its address";
 
-/// What changed of an address in use.
+/// The change of an address in use.
 fn moved(before: TeredoAddress, now: TeredoAddress) -> String {
     let (address, mapped) = (now.address(), now.mapped());
     let why = match (before.mapped() == mapped, before.server == now.server) {
@@ -145,7 +146,7 @@ fn slept() -> Duration {
 }
 
 impl<'c> TeredoHost<'c> {
-    /// That of a configuration, if it has one. A successor keeps the address of its predecessor until it knows better.
+    /// That of a configuration, if it has one. A new process keeps the address of the previous one until the client has qualified.
     pub(super) fn new(
         config: &'c Config,
         secret: Option<Secret>,
@@ -188,7 +189,8 @@ impl<'c> TeredoHost<'c> {
         })
     }
 
-    /// Follows this host's addresses and networks. To be called when they change, and each second. Whether the socket was opened or closed.
+    /// Follows this host's addresses and networks. To be called when they change, and each second. Returns whether the socket was opened or
+    /// closed.
     pub(super) fn follow(&mut self, now: &Surroundings, posts: &[Post]) -> bool {
         let wanted = self.config.address(now);
         let before = self.bound;
@@ -238,7 +240,7 @@ impl<'c> TeredoHost<'c> {
         let is_pools =
             |(address, ports): &(Ipv4Addr, Ports)| address == local.ip() && ports.contain(self.kept.port);
         let port = match (self.config.port, self.kept.port) {
-            // A port that a pool has since then would be steered away.
+            // Packets to a port that a pool has since then would be steered to the translator.
             (0, _) if self.whole.shared_ports().iter().any(is_pools) => 0,
             (0, kept) if self.tries < TRIES => kept,
             (written, _) => written,
@@ -254,7 +256,7 @@ impl<'c> TeredoHost<'c> {
         let inlet = Inlet::new((*local.ip(), Some(local.port())), Box::new(socket));
         let watch = inlet.watch();
         post.send(Command::AddInlet(inlet)).map_err(io::Error::other)?;
-        // Not before: a copy of a socket that nobody reads would keep the port.
+        // Not before: an unread copy of a socket would keep the port.
         self.sockets.service = Some(sender);
         self.watch = Some(watch);
         self.listen();
@@ -320,7 +322,7 @@ impl<'c> TeredoHost<'c> {
         self.spares.ask(posts);
     }
 
-    /// Looks whether this host has IPv6 by other means, and how it reaches its servers.
+    /// Checks whether this host has IPv6 by other means, and how it reaches its servers.
     fn look(&mut self) {
         let now = self.clock.now();
         self.looked = Some(now);
@@ -334,14 +336,14 @@ impl<'c> TeredoHost<'c> {
         self.routed(server.and_then(|server| hop_if_told(IpAddr::V4(server.address))), now);
     }
 
-    /// The kernel told how a server is reached; `None`: it could not be asked, and what was known stays.
+    /// The kernel's route to a server; `None`: the kernel could not be asked, and the previous route stays.
     fn routed(&mut self, told: Option<Option<Hop>>, now: sixway_control::Instant) {
         if let Some(hop) = told {
             self.client.routed(hop.map(way), now);
         }
     }
 
-    /// The address goes from the device, and a successor does not bring it back.
+    /// The address is removed from the device, and the next process does not restore it.
     fn give_up(&mut self, posts: &[Post]) {
         (self.grace, self.engine) = (None, None);
         self.tell(&TeredoChange::Client(None), posts);
@@ -407,7 +409,7 @@ impl<'c> TeredoHost<'c> {
         }
     }
 
-    /// Takes a whole IPv4 packet that a worker gave to control; whether it was for the client.
+    /// Takes a whole IPv4 packet that a worker gave to control; returns whether it was for the client.
     pub(super) fn take(&mut self, packet: &[u8]) -> bool {
         let Some((from, payload)) = self.bound.and_then(|local| payload_to(local, packet)) else {
             return false;
@@ -421,7 +423,7 @@ impl<'c> TeredoHost<'c> {
         (self.config.name.clone(), self.bound.map(|bound| bound.to_string()))
     }
 
-    /// What keeps it without a socket.
+    /// Why it has no socket.
     pub(super) fn trouble(&self) -> Option<(String, String)> {
         Some((self.config.name.clone(), self.trouble.clone()?))
     }

@@ -1,4 +1,5 @@
-//! What a Teredo client keeps for its next start: its port and its address. With both it has the same address behind the same mapping.
+//! The stored state of a Teredo client for its next start: its port and its address. With both, it has the same address behind the same
+//! mapping.
 
 use sixway_wire::teredo::TeredoAddress;
 use std::fs::{self, OpenOptions};
@@ -7,19 +8,19 @@ use std::net::Ipv6Addr;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What is kept.
+/// The stored state.
 pub(super) struct Kept {
     path: PathBuf,
     /// The port; 0: none.
     pub(super) port: u16,
     /// The address.
     pub(super) address: Option<TeredoAddress>,
-    /// Whether it was in use to the end: a successor keeps it on the device.
+    /// Whether it was in use to the end: the next process keeps it on the device.
     pub(super) in_use: bool,
 }
 
 impl Kept {
-    /// What a gateway of this name left; nothing, if there is no such file.
+    /// The stored state of a gateway of this name; empty if there is no such file.
     pub(super) fn load(gateway: &str) -> Self {
         let path = directory().join(format!("{gateway}.teredo"));
         let (port, address, in_use) =
@@ -38,7 +39,7 @@ impl Kept {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// Writes it. A failure costs the address at the next start.
+    /// Writes it. After a failure, the next start has another address.
     pub(super) fn save(&self) {
         let address = self.address.map_or_else(|| "-".to_owned(), |own| own.address().to_string());
         let used = if self.in_use { "used" } else { "unused" };
@@ -48,23 +49,20 @@ impl Kept {
         let written = written.and_then(|()| write(&fresh, &text));
         let written = written.and_then(|()| fs::rename(&fresh, &self.path));
         if let Err(error) = written {
-            tracing::warn!(
-                "{}: {error}: the Teredo address is another one after a start",
-                self.path.display()
-            );
+            tracing::warn!("{}: {error}: the Teredo address changes at the next start", self.path.display());
         }
     }
 }
 
-/// Only root may read it: the address contains the port at which packets for it come in.
+/// Only root may read it: the address contains the port on which its packets are received.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was left by a process that was killed has the mode that it was created with.
+    // A file left by a killed process has the mode with which it was created.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())
 }
 
-/// Where it survives a restart of this host. Tests run without privileges.
+/// A directory that survives a restart of this host. Tests run without privileges.
 fn directory() -> PathBuf {
     if cfg!(test) { std::env::temp_dir() } else { PathBuf::from("/var/lib/sixway") }
 }

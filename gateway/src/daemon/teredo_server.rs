@@ -1,4 +1,4 @@
-//! The Teredo server of a gateway: a thread with its sockets, and what is seen of it.
+//! The Teredo server of a gateway: a thread with its sockets, and its state for the admin API.
 
 use super::error::RunError;
 use super::teredo_server_view::TeredoServerView;
@@ -24,9 +24,9 @@ use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often this host's addresses are looked at, and missing sockets opened.
+/// How often this host's addresses are examined, and missing sockets opened.
 const LOOK: Duration = Duration::from_secs(1);
-/// Length of the longest prefix that a site gets (RFC 6177 §2): shorter ones are not a network of this host alone.
+/// The shortest prefix that counts as a network of this host; sites get a /48 to a /64 (RFC 6177 §2).
 const SITE: u8 = 48;
 /// Batches of one socket that are handled before the other's.
 const BATCHES: usize = 16;
@@ -45,7 +45,7 @@ impl TeredoServer {
     /// Starts it.
     ///
     /// # Errors
-    /// What could not be had: another program has the port, or a privilege is missing.
+    /// A socket could not be opened: another program has the port, or a privilege is missing.
     pub(super) fn start(section: &Section, clock: Clock, seed: u64) -> Result<Self, RunError> {
         let failed = |error: io::Error| RunError::Teredo(format!("teredo_server: {error}"));
         let view = Arc::new(TeredoServerView::new(section));
@@ -87,7 +87,7 @@ impl TeredoServer {
         Ok(Self { view, end, wake, thread: Some(thread), ended })
     }
 
-    /// What the admin API sees.
+    /// The data for the admin API.
     pub(super) fn view(&self) -> Arc<TeredoServerView> {
         Arc::clone(&self.view)
     }
@@ -112,12 +112,12 @@ impl Drop for TeredoServer {
     }
 }
 
-/// A socket of the server; `None`: its address is not there.
+/// A socket of the server; `None`: its address does not exist on this host.
 struct Listener {
     address: Ipv4Addr,
     socket: Option<UdpServer>,
     departures: Departures,
-    /// What the kernel said when the socket could not be opened, though the address is there.
+    /// The kernel's error when the socket could not be opened although the address exists.
     trouble: Option<String>,
     /// Of sockets that were closed.
     before: (u64, u64),
@@ -150,13 +150,13 @@ impl Listener {
         Ok(())
     }
 
-    /// Opens the socket when the address appears, and closes it when that goes away, so that it is seen.
+    /// Opens the socket when the address appears, and closes it when the address is removed, so that this is reported.
     fn look(&mut self, has_address: bool) {
         let address = self.address;
         match (&self.socket, has_address) {
             (Some(_), false) => {
                 self.close();
-                tracing::warn!("teredo_server: this host does not have {address}; it is waited for");
+                tracing::warn!("teredo_server: this host does not have {address}; waiting for it");
             }
             (None, true) => {
                 let trouble = self.bind().err().map(|error| error.to_string());
@@ -210,14 +210,14 @@ impl Listener {
         }
     }
 
-    /// What there was no room for when it came, and what the kernel would not send.
+    /// Datagrams that were received without room, and those that the kernel did not send.
     fn lost(&self) -> (u64, u64) {
         let now = self.socket.as_ref().map_or((0, 0), |socket| (socket.overflowed(), socket.unsent()));
         (self.before.0 + now.0, self.before.1 + now.1)
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Task {
     server: Server,
     listeners: Vec<Listener>,
@@ -307,13 +307,13 @@ impl Task {
         }
     }
 
-    /// Looks at this host's addresses, and shows what was counted.
+    /// Reads this host's addresses, and publishes the counters.
     fn look(&mut self) {
-        // If the kernel does not list addresses, what was known of them stays.
+        // If the kernel does not list addresses, the previous ones stay.
         if let Some(now) = addresses_now() {
             let subnets6 = now.iter().filter_map(|own| match own.address {
                 IpAddr::V4(_) => None,
-                // Without a netmask, or with that of a provider or of 6to4, it says nothing about neighbours.
+                // Without a netmask, or with that of a provider or of 6to4, it does not define neighbours.
                 IpAddr::V6(address) if own.length < SITE => Some(Prefix6::holding(address, 128)),
                 IpAddr::V6(address) => Some(Prefix6::holding(address, own.length)),
             });

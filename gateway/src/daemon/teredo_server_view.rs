@@ -1,4 +1,4 @@
-//! What is seen of the Teredo server from outside of its thread.
+//! The state of the Teredo server, for other threads.
 
 use crate::config::TeredoServer;
 use crate::view::{CountedRow, TeredoServerRow};
@@ -13,12 +13,12 @@ const MINUTE: usize = 60;
 
 /// Further counters, in the order of [`TeredoServerView::note`].
 const LOST: [(&str, &str); 3] = [
-    ("overflowed", "Datagrams that the socket had no room for."),
+    ("overflowed", "Datagrams lost because the socket buffer was full."),
     ("unsent", "Datagrams that the kernel did not send."),
-    ("native_unsent", "Packets to native hosts that the kernel did not send, as without a route."),
+    ("native_unsent", "Packets to native hosts that the kernel did not send, for example without a route."),
 ];
 
-/// What is seen of the Teredo server.
+/// The state of the Teredo server.
 #[derive(Debug)]
 pub(super) struct TeredoServerView {
     exposes: String,
@@ -29,7 +29,7 @@ pub(super) struct TeredoServerView {
 struct Seen {
     counts: Counts,
     lost: [u64; 3],
-    /// Addresses without a socket, and what the kernel said if this host has them.
+    /// Addresses without a socket, and the kernel's error if this host has them.
     waits: Vec<(Ipv4Addr, Option<String>)>,
     /// The counts at each of the last seconds, the oldest first.
     past: VecDeque<Counts>,

@@ -1,4 +1,4 @@
-//! The UDP sockets of a Teredo client but for the service port's receiving half, which a worker has.
+//! The UDP sockets of a Teredo client, except the receiving half of the service port, which a worker has.
 
 use sixway_control::teredo_client::{DISCOVERY, Port};
 use sixway_link::UdpTunnelSender;
@@ -31,7 +31,7 @@ pub(super) struct TeredoSockets {
     discoveries: u8,
 }
 
-/// The runtime does not send before it has looked at a socket once: what is sent leaves by the other half.
+/// The async runtime does not send before it has polled a socket once: datagrams are sent by the other half.
 struct Socket {
     receives: UdpSocket,
     sends: std::net::UdpSocket,
@@ -122,7 +122,7 @@ impl TeredoSockets {
 }
 
 /// What a socket receives, past its errors: each is that of an earlier datagram, which did not arrive. After some of them the others have their turn, and
-/// this one is asked again soon: it has not promised to tell when there is more.
+/// this one is read again soon: it does not signal that there is more.
 fn past_errors(
     context: &mut Context<'_>,
     mut receive: impl FnMut(&mut Context<'_>) -> Poll<io::Result<SocketAddr>>,
@@ -200,7 +200,7 @@ mod tests {
         };
         (0..100).for_each(|_| send(&sockets, 0, b"bubble"));
         send(&sockets, 1, b"answer");
-        // The runtime has not looked at the sockets yet.
+        // The runtime has not examined the sockets yet.
         for (_, socket) in &sockets.others {
             socket.receives.readable().await.unwrap();
         }

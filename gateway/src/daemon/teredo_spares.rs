@@ -40,8 +40,8 @@ impl TeredoSpares {
         }
     }
 
-    /// Follows the address of the service port and what is known of the NAT: each second. One that failed and one that is spent is opened again at
-    /// another number. Returns what the engines are to know, if it is new. `is_taken`: a port that is not the client's.
+    /// Follows the address of the service port and the known kind of NAT: each second. One that failed and one that is spent is opened again at
+    /// another number. Returns the ports for the engines, if they changed. `is_taken`: a port that is not the client's.
     pub(super) fn follow(
         &mut self,
         bound: Option<Endpoint4>,
@@ -74,7 +74,7 @@ impl TeredoSpares {
         })
     }
 
-    /// What the engines know.
+    /// The engines' data.
     pub(super) const fn told(&self) -> &Prediction {
         &self.told
     }
@@ -121,14 +121,14 @@ impl TeredoSpares {
         }
     }
 
-    /// Asks which of them are used, after the engines were told of them: an answer about one that is closed would cost a second.
+    /// Asks which of them are used, after the engines have them: an answer about a closed one would cost a second.
     pub(super) fn ask(&mut self, posts: &[Post]) {
         let (Some(_), Some(post)) = (self.at, posts.first()) else { return };
         let (answer, receiver) = oneshot::channel();
         self.asked = post.send(Command::TeredoPeers(self.index, 0, answer)).is_ok().then_some(receiver);
     }
 
-    /// What they are good for, in words; `None`: there are to be none.
+    /// Their use, in words; `None`: there should be none.
     pub(super) fn words(&self, is_known: bool) -> Option<String> {
         if self.wanted == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! What `sixway show teredo` and the metrics see of Teredo's relays. The first worker has all peers.
+//! Data of Teredo's relays for `sixway show teredo` and metrics. The first worker has all peers.
 
 use super::gateway::Gateway;
 use crate::admin::AdminError;

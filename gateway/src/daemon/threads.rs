@@ -129,7 +129,7 @@ fn dealt(queues: Vec<TunQueue>, workers: usize) -> Vec<Vec<TunQueue>> {
     hands
 }
 
-/// Takes from the calling thread what it does not need. A kernel that refuses still lets the gateway run.
+/// Drops privileges that the calling thread does not need. The gateway runs even if the kernel refuses this.
 pub(super) fn confine(duty: Duty) {
     if let Err(error) = give_up(duty) {
         tracing::warn!("a thread keeps its privileges: {error}");

@@ -1,4 +1,4 @@
-//! What stops or reloads a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
+//! Events that stop or reload a running gateway: signals, the admin API, a pool's new address, and the end of a trial.
 
 use super::dns64_reload::{self, Dns64Reloads};
 use super::error::RunError;
@@ -26,7 +26,7 @@ const ANSWERED: Duration = Duration::from_millis(50);
 pub enum Ended {
     /// It was stopped; this host is as before.
     Stopped,
-    /// Another process continues with what is there.
+    /// Another process continues with the existing state.
     TakenOver,
 }
 
@@ -40,7 +40,7 @@ pub(super) enum Ending {
     Anew,
 }
 
-/// Who asks for a reload.
+/// The source of a reload request.
 struct Asked {
     why: &'static str,
     text: Text,
@@ -53,9 +53,9 @@ struct Asked {
 enum Text {
     /// What is in the file.
     File,
-    /// The one in force, of which an address is another by now.
+    /// The current one, with a changed address.
     InForce,
-    /// The one in force, with another list of a pool's addresses.
+    /// The current one, with another list of a pool's addresses.
     Relisted(Relisted),
 }
 
@@ -67,7 +67,7 @@ impl Asked {
     /// Tells who asked.
     async fn tell(self, told: Result<(), AdminError>) {
         if let Some(answer) = self.answer {
-            // Who asked may have given up.
+            // The caller may have given up.
             let _ = answer.send(told);
             tokio::time::sleep(ANSWERED).await;
         }
@@ -90,7 +90,7 @@ pub(super) struct Reloads<'a> {
     dns64: Dns64Reloads,
 }
 
-/// How a reload goes on.
+/// How a reload continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prepared {
     /// This process executes itself again.
@@ -100,7 +100,7 @@ enum Prepared {
 }
 
 impl<'a> Reloads<'a> {
-    /// Of a gateway that is ready; `sessions`: of the previous process, and those that continue.
+    /// For a gateway that is ready; `sessions`: of the previous process, and those that continue.
     pub fn new(
         start: &'a Start<'a>,
         seed: [u64; 2],
@@ -231,7 +231,8 @@ impl<'a> Reloads<'a> {
         let _ = std::fs::remove_file(self.file());
     }
 
-    /// Does before a reload what takes long or can fail; else why there is none. From here on there is no way back in this process.
+    /// Before a reload, does the steps that take long or can fail; after an error there is no reload. After this, this
+    /// process cannot return.
     async fn prepare(&mut self, text: &Text, confirm: Option<Duration>) -> Result<Prepared, String> {
         if *text != Text::InForce && self.trial.is_some_and(|trial| trial.awaits_confirmation()) {
             return Err(
@@ -251,7 +252,7 @@ impl<'a> Reloads<'a> {
         prepared.map(|()| Prepared::Anew)
     }
 
-    /// The configuration to load, and its text, if this process can go on with it.
+    /// The configuration to load, and its text, if this process can apply it.
     fn in_process(&self, text: &Text) -> Result<Option<(Config, Sources)>, String> {
         match text {
             Text::File => dns64_reload::of_file(self.start, &self.config),
@@ -264,7 +265,7 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// Goes on with another configuration in this process; a new text is on trial.
+    /// Continues with another configuration in this process; a new text is on trial.
     async fn reload_in_process(
         &mut self,
         text: &Text,
@@ -366,12 +367,12 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// The text of the configuration in force, with what was changed at run time, and perhaps with another list of a pool's addresses.
+    /// The text of the current configuration, with the changes made at run time, and optionally with another list of a pool's addresses.
     fn in_force(&self, relisted: Option<&Relisted>) -> Result<Sources, String> {
         amended((&self.config, &self.sources), &self.gateway.drained(), relisted)
     }
 
-    /// For a process with the configuration in force: what is on trial stays so for the rest of the time.
+    /// For a process with the current configuration: a trial continues for the rest of its time.
     fn same(&self) -> Result<Previous, String> {
         let in_force = &self.in_force(None)?;
         Ok(match (self.trial, &self.previous) {
@@ -389,9 +390,9 @@ impl<'a> Reloads<'a> {
         })
     }
 
-    /// Moves to the engine what the fast path of a process with this configuration cannot carry.
+    /// Moves flows to the engine that the fast path of a process with this configuration cannot carry.
     async fn make_ready(&self, config: &Config) -> Result<(), String> {
-        // Nothing carries the packets of the engines between two processes: what takes long is done before.
+        // Nothing forwards the engines' packets between two processes: slow steps are done before.
         offload::leave_ahead(config, self.seed).await;
         let Some(what) = takeover::loses_flows_to(self.start, config).await else { return Ok(()) };
         tracing::info!("moving flows from the fast path to the engine: {what}");
@@ -413,7 +414,7 @@ impl<'a> Reloads<'a> {
         Backend::dns64(self.gateway).await.ok().flatten()
     }
 
-    /// Waits for the end of the trial; for ever if there is none.
+    /// Waits for the end of the trial; without end if there is none.
     async fn trial_end(&self) -> TrialEnd {
         let Some(trial) = self.trial else { return std::future::pending().await };
         tokio::time::sleep_until(trial.until().into()).await;
@@ -454,7 +455,7 @@ impl<'a> Reloads<'a> {
         }
     }
 
-    /// The previous configuration, with what was drained since, if that is possible there.
+    /// The previous configuration, with addresses drained since, where that is possible.
     fn as_drained(&self, previous: &Previous) -> Previous {
         let Ok((config, _)) = previous.config() else { return previous.clone() };
         let amended = amended((&config, &previous.sources), &self.gateway.drained(), None);

@@ -1,4 +1,4 @@
-//! What `sixway show` sees of the tunnels at the moment.
+//! The state of the tunnels for `sixway show`.
 
 use super::aftrs::AftrSource;
 use crate::config::Word as _;
@@ -12,7 +12,7 @@ use sixway_wire::Prefix4;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Where an address may be that is not that of a certain interface.
+/// The interfaces that may have an address, if no interface is configured for it.
 pub(super) const ANY_INTERFACE: &str = "this host";
 
 /// The tunnels as they are at the moment.
@@ -20,9 +20,9 @@ pub(super) const ANY_INTERFACE: &str = "this host";
 pub struct TunnelView {
     /// What each serves, by its name.
     pub serves: BTreeMap<String, String>,
-    /// Tunnels and pools whose own address is not there yet, and the interface that is to have it.
+    /// Tunnels and pools whose local address does not exist yet, and the interface that should have it.
     pub awaited: Vec<(String, String)>,
-    /// B4s without an address of their own or of an AFTR, and what is missing.
+    /// B4s without a local address or an AFTR, and which of them is missing.
     pub waiting_b4s: Vec<(String, MissingEnd)>,
     /// The AFTRs in use, by B4.
     pub aftrs: BTreeMap<String, Ipv6Addr>,
@@ -32,9 +32,9 @@ pub struct TunnelView {
     pub advertisements: Vec<RouterAdvertisementRow>,
     /// Ends of tunnels in UDP by name, and where their sockets are bound.
     pub udp_ends: Vec<(String, Option<String>)>,
-    /// What the kernel said where such a socket cannot be opened.
+    /// The kernel's error if such a socket cannot be opened.
     pub udp_troubles: Vec<(String, String)>,
-    /// Those without a socket because this host does not have the address that was written.
+    /// Those without a socket because this host does not have the configured address.
     pub udp_missing: Vec<(String, Ipv4Addr)>,
     /// What steering took to the device.
     pub steered: Option<Taken>,
@@ -70,7 +70,8 @@ impl TunnelView {
     }
 }
 
-/// Relays and clients of Teredo whose written address this host does not have. Those that follow an interface are awaited.
+/// Relays and clients of Teredo with a configured address that this host does not have. Those that follow an interface wait for its
+/// address.
 fn udp_missing(config: &Config, now: &Surroundings) -> Vec<(String, Ipv4Addr)> {
     let relays = config.others.teredo_relay.iter().map(|it| (&it.name, &it.local));
     let clients = config.others.teredo_client.iter().map(|it| (&it.name, &it.local));
@@ -79,7 +80,7 @@ fn udp_missing(config: &Config, now: &Surroundings) -> Vec<(String, Ipv4Addr)> {
     missing.filter(|(_, address)| now.holder(*address).is_none()).collect()
 }
 
-/// What a B4 waits for.
+/// The condition that a B4 waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MissingEnd {
     /// An IPv6 prefix on this interface.

@@ -1,4 +1,4 @@
-//! The tunnels while they run: how their packets come in, and what follows when an address changes.
+//! The running tunnels: how their packets are received, and the updates when an address changes.
 //!
 //! At the start: raw sockets, then workers, then routes and addresses, steering last. When an address changes: what is new comes in this
 //! order before what is old goes. At the end: steering, routes, the workers, and the raw sockets last, so that the kernel never answers
@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Receiver;
 use tokio::time::MissedTickBehavior;
 
-/// How often this host's addresses are looked at.
+/// How often this host's addresses are examined.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The tunnels of a gateway.
@@ -64,7 +64,7 @@ pub(super) struct Tunnels<'c> {
     filter_trial: FilterTrial,
     /// Where the AFTRs of B4s are from.
     aftrs: BTreeMap<String, AftrSource>,
-    /// What the kernel refused, so that it is logged once.
+    /// The kernel's error, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl<'c> Tunnels<'c> {
     /// Begins: sockets to the worker, routes and addresses, steering. The workers run.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The step that failed.
     pub(super) fn begin(&mut self, host: &mut Host, posts: &[Post]) -> Result<(), RunError> {
         if let Err(error) = packet_filter::check_masquerading(self.config, &self.now) {
             // Sessions would be lost.
@@ -193,14 +193,15 @@ impl<'c> Tunnels<'c> {
         Ok(())
     }
 
-    /// What the kernel is given first. Leases are read again: the previous process may have renewed one, or taken another, since this one began.
+    /// The first settings of the kernel. Leases are read again: the previous process may have renewed one, or taken another, since this one
+    /// began.
     fn first(&self) -> Surroundings {
         let mut now = self.now.clone();
         now.leases = kept_leases(self.config);
         now
     }
 
-    /// Begins to advertise on the links, and to look for ISATAP routers or to be one.
+    /// Starts router advertisements on the links, and the ISATAP host or router.
     pub(super) fn advertise(&mut self, clock: Clock, seed: u64) {
         for (number, it) in self.config.router_advertisements.iter().enumerate() {
             let Some(interface) = &it.interface else { continue };
@@ -217,7 +218,8 @@ impl<'c> Tunnels<'c> {
         self.teredo = TeredoHost::new(self.config, self.secret.take(), clock, self.succeeds);
     }
 
-    /// Lives with changes: of this host's addresses, and of what names lead to. Gives path errors to the workers, and lets neighbour discovery speak through tunnels.
+    /// Applies changes of this host's addresses, and of addresses that names resolve to. Passes path errors to the workers, and sends neighbour discovery through
+    /// tunnels.
     /// For ever.
     pub(super) async fn keep(
         &mut self,
@@ -291,7 +293,7 @@ impl<'c> Tunnels<'c> {
                 }
             }
             if seen != self.now {
-                // A rule must not be in force longer than what it represents.
+                // A rule must be removed before what it represents.
                 if let Some(offload) = offload {
                     offload.change(&seen);
                 }
@@ -318,7 +320,7 @@ impl<'c> Tunnels<'c> {
         }
     }
 
-    /// Writes down what the hosts of the links believe in.
+    /// Stores the prefixes that the hosts of the links use.
     fn keep_promises(&mut self) {
         let Some(clock) = self.clock.filter(|_| !self.advertisers.is_empty()) else { return };
         let links = self.advertisers.iter();
@@ -326,7 +328,7 @@ impl<'c> Tunnels<'c> {
         self.promises.keep(&believed.collect::<Vec<_>>(), clock);
     }
 
-    /// Where B4s' AFTRs are from may change while their addresses stay.
+    /// The source of an AFTR's address may change while the address stays.
     fn name_aftrs(&mut self, aftrs: &Aftrs, gateway: &Gateway) {
         if self.aftrs != *aftrs.sources() {
             self.aftrs.clone_from(aftrs.sources());
@@ -383,7 +385,7 @@ impl<'c> Tunnels<'c> {
             match (was.holder(*address), self.now.holder(*address)) {
                 (Some(name), None) => {
                     tracing::warn!(
-                        "{name} lost the tunnel address {address}: nothing can come in until it returns"
+                        "{name} lost the tunnel address {address}: no packets are received until it returns"
                     );
                 }
                 (None, Some(name)) => tracing::info!("the tunnel address {address} is back on {name}"),
@@ -394,7 +396,7 @@ impl<'c> Tunnels<'c> {
         for (address, _) in self.config.shared_ports() {
             match (was.holder(address), self.now.holder(address)) {
                 (Some(name), None) => tracing::warn!(
-                    "{name} lost the pool address {address}: packets for its ports cannot come in until it returns"
+                    "{name} lost the pool address {address}: packets for its ports are not received until it returns"
                 ),
                 (None, Some(name)) => tracing::info!("the pool address {address} is on {name}"),
                 (_, _) => {}
@@ -455,10 +457,7 @@ impl<'c> Tunnels<'c> {
     fn follow_pools(&self, gateway: &Gateway) {
         for (pool, address) in self.config.moved_pools(&self.now) {
             let interface = pool.interface.as_deref().unwrap_or_default();
-            tracing::warn!(
-                "{interface} has the address {address} now: pool {} gets it by a reload",
-                pool.name
-            );
+            tracing::warn!("{interface} now has the address {address}: reloading for pool {}", pool.name);
             gateway.outdated.notify_one();
         }
     }
@@ -507,7 +506,7 @@ impl<'c> Tunnels<'c> {
         gateway.note_vrf_troubles(host.vrf_troubles());
     }
 
-    /// Gives the kernel what it needs at the moment: also again, what went with an interface that is back, and what it refused.
+    /// Sets what the kernel needs at the moment; repeats settings that were lost with an interface, or refused.
     fn reach(&mut self, host: &mut Host) {
         let trouble = host.reach(&self.config.reach(&self.now)).err().map(|errors| told(&errors));
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {
@@ -586,7 +585,7 @@ impl<'c> Tunnels<'c> {
             leases.finish();
         }
         self.ingress.end();
-        // What is not removed vanishes with the device, or is in the record.
+        // Settings that are not removed end with the device, or are in the state file.
         let _ = host.reach(&crate::config::Reach::default());
     }
 }

@@ -1,4 +1,4 @@
-//! The UDP sockets of tunnels: opened where this host has the address, given to the first worker, and closed when the address is gone.
+//! The UDP sockets of tunnels: opened where this host has the address, given to the first worker, and closed when the address is removed.
 //!
 //! The engines learn each change: without a local end, nothing is sent.
 
@@ -26,11 +26,11 @@ struct UdpEnd<'c> {
     bound: Option<Endpoint4>,
     /// Whether it still has it.
     watch: Option<InletWatch>,
-    /// A worker could not be told of it.
+    /// A worker could not be updated.
     is_untold: bool,
     /// A socket that no worker has yet.
     opened: Option<UdpTunnel>,
-    /// What the kernel said, so that it is logged once.
+    /// The kernel's error, so that it is logged once.
     trouble: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl<'c> UdpTunnels<'c> {
         self.all.iter().map(end).collect()
     }
 
-    /// What keeps each without a socket.
+    /// Why each has no socket.
     pub(super) fn troubles(&self) -> Vec<(String, String)> {
         self.all.iter().filter_map(|it| Some((it.relay.name.clone(), it.trouble.clone()?))).collect()
     }
@@ -102,7 +102,7 @@ impl<'c> UdpEnd<'c> {
         Self { relay, bound: None, watch: None, is_untold: false, opened: None, trouble: None }
     }
 
-    /// Where it should be at the moment: nowhere without the address.
+    /// The endpoint that it should have at the moment; `None` without the address.
     fn wanted(&self, now: &Surroundings) -> Option<Endpoint4> {
         self.relay.end(now).filter(|end| now.holder(end.address).is_some())
     }
@@ -163,7 +163,7 @@ impl<'c> UdpEnd<'c> {
         }
     }
 
-    /// Tells all engines of the end. A worker whose ring is full learns it the next time.
+    /// Informs all engines of the end. A worker with a full ring is informed the next time.
     fn tell(&mut self, index: usize, networks: &[Prefix4], posts: &[Post]) {
         self.is_untold = false;
         for (worker, post) in posts.iter().enumerate() {
@@ -186,11 +186,11 @@ impl<'c> UdpEnd<'c> {
         let whom = self.relay.whom();
         match serves.is_empty() {
             true => tracing::warn!(
-                "{name} is open: it takes UDP packets of anybody on the Internet at port {port}, and forwards what Teredo clients send to {whom}; \
+                "{name} is open: it accepts UDP packets from any host on the Internet at port {port}, and forwards packets of Teredo clients to {whom}; \
                  serves = [\"your prefix\"] restricts it"
             ),
             false => tracing::info!(
-                "{name} takes UDP packets of anybody on the Internet at port {port}, and forwards what Teredo clients send to {whom}"
+                "{name} accepts UDP packets from any host on the Internet at port {port}, and forwards packets of Teredo clients to {whom}"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Which tunnel packet an ICMPv4 error says did not arrive.
+//! The tunnel packet that an ICMPv4 error quotes.
 
 use sixway_wire::{IcmpHeader, Ipv4Header, icmpv4};
 use std::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! The AFTRs of B4s: where their names lead, asked as the B4 asks, and whether they answer through the running gateway.
+//! The AFTRs of B4s: the addresses of their names, resolved as by the B4, and whether they answer through the running gateway.
 
 use super::finding::Finding;
 use crate::aftr::{answers, resolve};
@@ -21,7 +21,7 @@ enum End {
     Written(Ipv6Addr),
     /// A name leads to these.
     Named(String, Vec<Ipv6Addr>),
-    /// The name leads nowhere.
+    /// The name has no usable address.
     Nowhere(String, String),
     /// There is no name.
     Unknown(String),
@@ -60,7 +60,7 @@ impl AftrEnds {
     }
 }
 
-/// What the B4 takes: what its lease has, or else what is written.
+/// What the B4 uses: the AFTR of its lease, or else the configured one.
 fn at(b4: &B4) -> Result<AftrAt, String> {
     let Some(path) = &b4.aftr_lease_file else {
         return b4.aftr.clone().ok_or_else(|| "ds_lite.aftr is missing".to_owned());
@@ -93,18 +93,18 @@ impl End {
             Self::Nowhere(name, why) => Some(Finding::fault(
                 CHECK,
                 format!("{b4}: the AFTR {name} has no address: {why}"),
-                "check that a name server is reachable over IPv6 and knows AAAA records of that name; or set ds_lite.name_servers, or ds_lite.aftr to an address",
+                "check that a name server is reachable over IPv6 and has AAAA records of that name; or set ds_lite.name_servers, or ds_lite.aftr to an address",
             )),
             Self::Unknown(why) => Some(Finding::fault(
                 CHECK,
                 format!("{b4}: no AFTR is known: {why}"),
-                "let the DHCPv6 client request option 64 and write its lease there, or set ds_lite.aftr",
+                "configure the DHCPv6 client to request option 64 and write its lease there, or set ds_lite.aftr",
             )),
         }
     }
 }
 
-/// What an echo request through the running gateway says.
+/// The result of an echo request through the running gateway.
 fn answered(b4: &str, aftr: Ipv6Addr, answer: Result<bool, String>) -> Finding {
     match answer {
         Ok(true) => Finding::fine(CHECK, format!("{b4}: the AFTR {aftr} answers at 192.0.0.1")),

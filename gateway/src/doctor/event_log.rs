@@ -14,7 +14,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     if faults.is_empty() {
         return vec![Finding::fine(CHECK, "its files can be opened")];
     }
-    let cure = "correct it; the gateway starts without, tries again each second, and counts what is lost";
+    let cure = "correct it; the gateway starts without it, retries every second, and counts lost events";
     faults.into_iter().map(|fault| Finding::warning(CHECK, fault, cure)).collect()
 }
 

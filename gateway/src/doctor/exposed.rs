@@ -1,4 +1,4 @@
-//! What strangers on the Internet reach of this host, and to whom it answers.
+//! Services of this host that are reachable from the Internet, and the clients that they answer.
 
 use super::finding::Finding;
 use crate::config::Config;

@@ -1,4 +1,4 @@
-//! What the host is, read once.
+//! The state of the host, read once.
 
 use super::lease_servers::{LeaseServer, lease_servers};
 use super::softwires::{Softwire, softwires};
@@ -19,7 +19,8 @@ pub(super) const REMOTE6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 
 const ROOT4: Ipv4Addr = Ipv4Addr::new(193, 0, 14, 129);
 const ROOT6: Ipv6Addr = Ipv6Addr::new(0x2001, 0x7fd, 0, 0, 0, 0, 0, 1);
 
-/// Where the kernel sends packets to a destination. Where it discards those to networks for documentation, an address of the Internet tells.
+/// The kernel's route to a destination. If the kernel discards packets to networks for documentation, the route to an address of the
+/// Internet.
 fn toward(destination: IpAddr, hop: impl Fn(IpAddr) -> Option<Hop>) -> Option<Hop> {
     let instead = match destination {
         IpAddr::V4(REMOTE4) => Some(IpAddr::V4(ROOT4)),
@@ -29,7 +30,7 @@ fn toward(destination: IpAddr, hop: impl Fn(IpAddr) -> Option<Hop>) -> Option<Ho
     hop(destination).or_else(|| hop(instead?))
 }
 
-/// What the host is.
+/// The state of the host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub addresses: Vec<HostAddress>,
@@ -45,7 +46,7 @@ pub(super) struct Facts {
     pub mtus: BTreeMap<String, u32>,
     /// The interface towards IPv4: that of the default route, else the first with an IPv4 address.
     pub outside: Option<String>,
-    /// Where the kernel sends packets to the first address of each of the configuration's routes.
+    /// The kernel's route to the first address of each of the configuration's routes.
     pub routes: Vec<(Route, Option<Hop>)>,
     /// Hosts inside, and the interfaces that they are behind.
     pub inside: Vec<(Ipv6Addr, String)>,
@@ -88,7 +89,7 @@ impl Facts {
         Self::with(config, &BTreeMap::new())
     }
 
-    /// With these AFTRs of B4s whose names were asked for.
+    /// With these AFTRs of B4s with names that were resolved.
     pub fn with(config: &Config, aftrs: &BTreeMap<String, Ipv6Addr>) -> Self {
         let device = config.tun.name.clone();
         let host = crate::host::host_facts();

@@ -1,4 +1,4 @@
-//! The paths that the gateway's packets take through this host, a packet for each, and the rules that open them.
+//! The paths that the gateway's packets take through this host, a packet for each, and the rules that accept them.
 
 use super::facts::{Facts, REMOTE4};
 use super::probe::{Packet, Plan};
@@ -24,7 +24,8 @@ mod teredo_server;
 const FIRST_MARK: u16 = 40_000;
 /// A server's port.
 const HTTPS: u16 = 443;
-/// What hosts inside talk to: routed into the device, as rules by source do with any destination. Of TEST-NET-2, as what others try.
+/// The destination of inside hosts: routed into the device, as rules by source do with any destination. Of TEST-NET-2, as in the other
+/// trials.
 const REMOTE_OF_INSIDE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 78);
 /// More hosts, mappings and tunnels of a kind take the same paths.
 const TRIED: usize = 8;
@@ -62,11 +63,11 @@ struct Translated<'t> {
     prefix: Rfc6052,
     /// The hosts' IPv4 address, and a port.
     outside: (Ipv4Addr, u16),
-    /// Destinations of what comes back; empty: it is steered, before any rule sees it.
+    /// Destinations of returning packets; empty: they are steered, before any rule applies.
     pool: Vec<Prefix4>,
 }
 
-/// What is tried so far.
+/// The tested paths so far.
 struct Paths<'c> {
     config: &'c Config,
     facts: &'c Facts,
@@ -78,7 +79,7 @@ struct Paths<'c> {
     mark: u16,
 }
 
-/// What is tried, and the paths of its packets in the same order. `None`: too little is known of the host.
+/// The trials, and the paths of their packets in the same order. `None`: too little is known of the host.
 pub(super) fn plan(
     config: &Config,
     facts: &Facts,
@@ -133,7 +134,7 @@ pub(super) fn lans4(config: &Config, facts: &Facts) -> Vec<String> {
     Paths { config, facts, uplink, device, plan, rules, mark }.links4()
 }
 
-/// Whether no link is known that packets of a mechanism would leave by. The routes name each that is missing.
+/// Whether no outgoing link of a mechanism's packets is known. The routes name each that is missing.
 fn lacks_a_link(config: &Config, facts: &Facts) -> bool {
     let needs_softwire = config.b4s().next().is_some() || !facts.softwires.is_empty();
     let has_softwire = facts.softwires.iter().any(|it| it.link.is_some());
@@ -282,7 +283,7 @@ impl Paths<'_> {
     }
 
     /// Between the device and the IPv4 Internet, both ways, an error from there, and one of the gateway to there. The source and its port are a host's outside; `pool`
-    /// are the destinations of what comes back, empty if it is steered, before any rule sees it.
+    /// are the destinations of returning packets, empty if they are steered, before any rule applies.
     fn outside4(&mut self, suffix: &str, outside: (Ipv4Addr, u16), pool: &[Prefix4]) {
         let (device, Some(uplink)) = (self.device.clone(), self.uplink.clone()) else { return };
         let about = tcp4(self.mark, outside, (REMOTE4, HTTPS), SYN);
@@ -528,7 +529,7 @@ impl PathRule {
         }
     }
 
-    /// Of many destinations none is named: only they are routed into the device.
+    /// If there are many destinations, none is named: only these are routed into the device.
     fn only_to(self, destinations: &[Prefix4]) -> Self {
         let all = destinations.iter().map(ToString::to_string).collect::<Vec<_>>();
         match all.len() {

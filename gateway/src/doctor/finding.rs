@@ -1,15 +1,15 @@
-//! What was found.
+//! The result of a check.
 
 use serde::Serialize;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was checked.
+    /// The check.
     pub check: &'static str,
     /// How it is.
     pub verdict: Verdict,
-    /// What was found.
+    /// The result of a check.
     pub what: String,
     /// How to mend it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Which process has a socket, as /proc tells.
+//! The process that has a socket, from /proc.
 
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv6V6Only, ReuseAddr};
@@ -122,7 +122,7 @@ pub(super) struct Process {
     pub name: String,
 }
 
-/// The processes that have one of these sockets open; none if they are not this user's to look at.
+/// The processes that have one of these sockets open; none if this user may not see them.
 pub(super) fn holders(inodes: &[u64]) -> Vec<Process> {
     let wanted: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -141,7 +141,7 @@ pub(super) fn holders(inodes: &[u64]) -> Vec<Process> {
     numbers.into_iter().filter(has).map(process).collect()
 }
 
-/// The name of a process, which it chooses: it must not write lines of its own, or control the terminal.
+/// The name of a process, which the process chooses: it must not contain line ends or control the terminal.
 fn shown(name: &[u8]) -> String {
     let name = name.strip_suffix(b"\n").unwrap_or(name);
     String::from_utf8_lossy(name).trim().escape_debug().to_string()

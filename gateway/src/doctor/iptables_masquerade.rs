@@ -48,7 +48,7 @@ fn findings(rules: &str, interfaces: &[&str], pool: &[RangeInclusive<u16>]) -> V
         found.push(Finding::warning(
             CHECK,
             format!(
-                "{rule}: connections may get ports of a shared pool, and the gateway would take their answers"
+                "{rule}: connections may use ports of a shared pool, and the gateway would receive their answers"
             ),
             cures.join("; "),
         ));

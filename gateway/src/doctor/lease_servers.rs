@@ -1,4 +1,4 @@
-//! The DHCP 4o6 servers that a host of 4over6 asks for its lease, and the address and port that they answer to.
+//! The DHCP 4o6 servers that a host of 4over6 queries for its lease, and the address and port that their responses are sent to.
 
 use super::finding::Finding;
 use super::holders::{Place, Process, Transport, holders, sockets_at};
@@ -39,7 +39,7 @@ fn servers(end: &HostEnd) -> Result<Vec<Ipv6Addr>, String> {
     servers_in(&text).ok_or_else(missing)
 }
 
-/// Those that are asked from a global address. What is asked on the link has the path of the system's DHCPv6 client, which works, or there would be no lease.
+/// Those that are queried from a global address. Queries on the link take the path of the system's DHCPv6 client, which works, or there would be no lease.
 pub(super) fn lease_servers(config: &Config, toward: impl Fn(IpAddr) -> Option<Hop>) -> Vec<LeaseServer> {
     let all = leasing(config).flat_map(|(_, end)| servers(end).unwrap_or_default());
     let known = all.filter(|server| !is_on_link(*server)).filter_map(|server| {
@@ -64,7 +64,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         Err(why) => Finding::warning(
             CHECK,
             format!("{name} takes no lease: {why}"),
-            "let the DHCPv6 client request option 88 and write its lease there, or set four_over_six.servers",
+            "configure the DHCPv6 client to request option 88 and write its lease there, or set four_over_six.servers",
         ),
     };
     let mut findings: Vec<Finding> = leasing(config).map(of).collect();

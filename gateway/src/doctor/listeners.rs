@@ -17,7 +17,7 @@ const OWN: &str = "sixway";
 /// The key of the metrics' socket.
 const METRICS: &str = "gateway.metrics";
 
-/// A port that the gateway listens at, and the key that says so.
+/// A port on which the gateway listens, and the key for it.
 type Wanted = (Transport, SocketAddr, &'static str);
 
 pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
@@ -74,7 +74,7 @@ fn wanted(config: &Config) -> Vec<Wanted> {
         wanted.extend(families.into_iter().flatten().map(|any| (Transport::Udp, at(any), "pcp")));
     }
     for it in &config.others.four_over_six {
-        // A host shares its port with whoever has it.
+        // A host shares its port with another program.
         let FourOverSixEnd::Concentrator(end) = &it.end else { continue };
         let at = |address: &Ipv6Addr| SocketAddr::from((*address, SERVER_PORT));
         wanted.extend(end.listen.iter().map(|address| (Transport::Udp, at(address), "four_over_six.listen")));
@@ -96,7 +96,7 @@ fn taken((transport, at, key): &Wanted, by: &[Vec<Process>], is_running: bool) -
     let stop = match process.as_str() {
         "systemd-resolve" => "DNSStubListener=no in resolved.conf".to_owned(),
         OWN => format!("end the other gateway, process {number}"),
-        process => format!("let {process} listen at other addresses only, or end it"),
+        process => format!("configure {process} to listen at other addresses only, or end it"),
     };
     Some(Finding::fault(
         CHECK,

@@ -1,4 +1,4 @@
-//! `sixway doctor`: why it does not work on this host, and how to mend it. Nothing is changed.
+//! `sixway doctor`: why the gateway does not work on this host, and how to fix it. Nothing is changed.
 //!
 //! ```text
 //!     examine.rs        all checks, one after the other

@@ -12,7 +12,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Command;
 use std::time::Duration;
 
-/// What findings of this check are called.
+/// The name of findings of this check.
 pub const CHECK: &str = "packet filter";
 /// Tables that iptables makes in nftables, where it does not print what nft can read.
 const OF_IPTABLES: [&str; 5] = ["filter", "nat", "mangle", "raw", "security"];
@@ -32,7 +32,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let Some((plan, paths)) = plan(config, facts, rules) else {
         let why = match config.others.teredo_client.is_empty() {
             true => {
-                "no path of a packet is known: no mechanism, or no interface inside or outside; see routes"
+                "no packet path to test: there is no mechanism, or no inside or outside interface; see routes"
             }
             false => {
                 "packets of a Teredo client are this host's own, and no rule of forwarding sees them; see teredo_client"
@@ -49,7 +49,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
                 plan.packets.iter().map(|packet| source(config, &packet.octets)).collect();
             judge(&paths, &fates, &sources)
         }
-        Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tried out: {why}"))],
+        Err(why) => vec![Finding::not_checked(CHECK, format!("the rules could not be tested: {why}"))],
     }
 }
 
@@ -181,7 +181,7 @@ fn judge(paths: &[PathRule], fates: &[Fate], sources: &[String]) -> Vec<Finding>
     if let Some(unknown) = blocked.remove(UNNAMED) {
         let names = names(unknown);
         let what = format!(
-            "{}: a packet of the trial did not arrive, and the kernel's trace names no chain that dropped it",
+            "{}: a test packet did not arrive, and the kernel's trace names no chain that dropped it",
             names.join("; ")
         );
         findings.push(Finding::not_checked(CHECK, what));
@@ -204,7 +204,7 @@ fn judge(paths: &[PathRule], fates: &[Fate], sources: &[String]) -> Vec<Finding>
     findings
 }
 
-/// The rule before that which masquerades, for this path alone. iptables knows no incoming interface there.
+/// The rule to insert before the masquerading one, for this path only. iptables cannot match the incoming interface there.
 fn spared(chain: Option<&str>, path: &PathRule, source: &str) -> String {
     let words: Vec<&str> = chain.into_iter().flat_map(|chain| chain.split(' ')).collect();
     let is_upper = |name: &str| name.bytes().all(|octet| !octet.is_ascii_lowercase());

@@ -19,8 +19,8 @@ pub(super) fn check(config: &Config, _: &Facts) -> Vec<Finding> {
         for port in services(&table, state, &shared) {
             findings.push(Finding::fault(
                 CHECK,
-                format!("a service of this host listens at {protocol} port {port}, which belongs to a shared pool: nobody reaches it"),
-                format!("let it listen at another port (ss -lnp 'sport = :{port}'), or change pool.ports"),
+                format!("a service of this host listens at {protocol} port {port}, which belongs to a shared pool: it cannot be reached"),
+                format!("configure it to listen at another port (ss -lnp 'sport = :{port}'), or change pool.ports"),
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! The experiment's other half, in a network namespace of its own: interfaces with the names of the host's, its rules, and packets that are
+//! The other half of the test, in a separate network namespace: interfaces with the names of the host's, its rules, and packets that are
 //! sent into one interface and looked for at another.
 //!
 //! Every interface is a TUN device, so that no neighbour has to answer. The namespace ends with the process.
@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_millis(400);
 const BUDGET: Duration = Duration::from_secs(6);
 const SHORT: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_millis(5);
-/// The most packets that are looked at.
+/// The most packets that are examined.
 const MOST: usize = 64;
 /// The most octets of the kernel's trace that are read.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// What is to be done.
+/// The actions to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Interfaces, with their addresses and prefix lengths.
@@ -55,7 +55,7 @@ pub struct Packet {
     pub octets: Vec<u8>,
 }
 
-/// What became of a packet.
+/// The outcome of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fate {
     /// It arrived where it was expected.
@@ -72,7 +72,7 @@ pub struct Fate {
 /// Reads a plan, carries it out, and prints each packet's fate. To be called in a new network namespace.
 ///
 /// # Errors
-/// What could not be done.
+/// The step that failed.
 pub fn act() -> Result<String, String> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Programs that are asked, with the reason in words if they fail.
+//! Runs programs, with the reason in words if they fail.
 
 use crate::host;
 use std::io;

@@ -26,14 +26,16 @@ fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
         findings.push(match &facts.uplink4 {
             Some(Hop { interface, .. }) if *interface == config.tun.name => Finding::warning(
                 CHECK,
-                format!("IPv4's default route leads into {interface}: what is translated would come back"),
+                format!("IPv4's default route leads into {interface}: translated packets would loop"),
                 "ip route add default via ROUTER dev UPLINK",
             ),
-            Some(Hop { interface, .. }) => Finding::fine(CHECK, format!("IPv4's default route leads to {interface}")),
+            Some(Hop { interface, .. }) => {
+                Finding::fine(CHECK, format!("IPv4's default route leads to {interface}"))
+            }
             None => Finding::fault(
                 CHECK,
-                "there is no IPv4 default route: translated packets have nowhere to go",
-                "ip route add default via ROUTER dev UPLINK, unless all IPv4 destinations have routes of their own",
+                "there is no IPv4 default route: translated packets cannot be forwarded",
+                "ip route add default via ROUTER dev UPLINK, unless all IPv4 destinations have other routes",
             ),
         });
     }
@@ -54,7 +56,7 @@ fn uplinks(config: &Config, facts: &Facts) -> Vec<Finding> {
         None if config.nat46().is_some() => findings.push(Finding::fault(
             CHECK,
             "there is no IPv6 default route: the clients of the NAT46 reach no server",
-            "ip -6 route add default via ROUTER dev UPLINK, unless all servers have routes of their own",
+            "ip -6 route add default via ROUTER dev UPLINK, unless all servers have other routes",
         )),
         None if config.translates() || (config.routes_ipv6() && facts.softwires.is_empty()) => {
             findings.push(Finding::warning(
@@ -127,7 +129,7 @@ fn into_the_device(config: &Config, facts: &Facts) -> Vec<Finding> {
             Some(Hop { interface, .. }) if is_default4(*route) && config.b4s().next().is_some() => {
                 findings.push(Finding::warning(
                     CHECK,
-                    format!("IPv4's default route leads to {interface}, and has precedence over the B4's: the softwire carries nothing"),
+                    format!("IPv4's default route leads to {interface}, and has precedence over the B4's: no packets use the softwire"),
                     "remove it, unless this is meant: ip route show default",
                 ));
             }
@@ -153,7 +155,7 @@ fn is_default4(route: Route) -> bool {
     matches!(route, Route::V4(prefix) if prefix.length() == 0)
 }
 
-/// Addresses of a pool that are on a link are asked for by ARP, and nobody answers; the router's own is never ours.
+/// Addresses of a pool that are on a link are resolved by ARP, and get no answer; the router's own is never ours.
 fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for pool in config.pools.iter().filter(|pool| !pool.shared) {
@@ -178,7 +180,7 @@ fn pools(config: &Config, facts: &Facts) -> Vec<Finding> {
                 if !is_answered {
                     findings.push(Finding::fault(
                         "pool",
-                        format!("{prefix} of pool {} is on the link {}: the router there asks for it by ARP, and nobody answers", pool.name, own.interface),
+                        format!("{prefix} of pool {} is on the link {}: the router there resolves it by ARP, and gets no answer", pool.name, own.interface),
                         format!("proxy_arp = true in the section of pool {}, or a route to {prefix} via this host at the router", pool.name),
                     ));
                 }
@@ -216,7 +218,7 @@ fn addresses_on_a_link(config: &Config, facts: &Facts) -> Vec<Finding> {
         if !is_answered {
             findings.push(Finding::fault(
                 "address",
-                format!("{prefix}{more} of the gateway is on the link {}: hosts there ask for it by ARP, and nobody answers", own.interface),
+                format!("{prefix}{more} of the gateway is on the link {}: hosts there resolve it by ARP, and get no answer", own.interface),
                 format!("sysctl -w {proxy}=1, or a route to {prefix} via this host at the router there"),
             ));
         }

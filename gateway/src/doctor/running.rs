@@ -1,4 +1,4 @@
-//! What the running gateway itself says of leases: nobody else knows how long no server has answered.
+//! Data about leases from the running gateway: only it knows how long no server has answered.
 
 use super::finding::Finding;
 use crate::admin::Client;

@@ -1,4 +1,4 @@
-//! Addresses of shared pools: this host must have them, where packets to the Internet leave.
+//! Addresses of shared pools: this host must have them on the interface towards the Internet.
 
 use super::facts::Facts;
 use super::finding::Finding;

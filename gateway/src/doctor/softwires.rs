@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv6Addr};
 /// A tunnel, or one of many with the same local end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Softwire {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// This end.
     pub local: IpAddr,
@@ -21,7 +21,7 @@ pub(super) struct Softwire {
     pub to: String,
     /// Whether packets to the other end are routed into the device, and so into the tunnel again.
     pub is_circle: bool,
-    /// The link towards it; `None`: there is no route, or a circle.
+    /// The link towards it; `None`: there is no route, or a loop.
     pub link: Option<String>,
     /// Whether it carries IPv4.
     pub has_ipv4: bool,
@@ -44,7 +44,7 @@ pub(super) fn softwires(
     now.aftrs.clone_from(aftrs);
     let of_ds_lite = config.ds_lite.iter().filter_map(|it| match it {
         DsLite::B4(b4) => {
-            // Where a name leads that cannot be resolved, nobody knows: by the IPv6 Internet.
+            // The destination of a name that cannot be resolved is unknown: the IPv6 Internet is assumed.
             let remote = b4.aftr_now(&now).unwrap_or(anywhere);
             Some(ipv4_in_ipv6(&b4.name, b4.local.now(&now)?, remote, "AFTR"))
         }

@@ -1,4 +1,4 @@
-//! A Teredo client: the way to its servers and whether they answer, native IPv6, its packet filter, and what the running client knows.
+//! A Teredo client: the path to its servers and whether they answer, native IPv6, its packet filter, and the state of the running client.
 
 use super::facts::Facts;
 use super::finding::Finding;
@@ -28,7 +28,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     let known = facts.is_running.then(|| running(config)).flatten();
     let has_address = known.as_ref().is_some_and(|row| row.address.is_some());
     findings.extend(known.as_ref().and_then(|row| state(&client.name, row)));
-    // One that is off asks nobody, and one with an address has its answers.
+    // A client that is off sends no queries, and one with an address has its answers.
     if !is_native && !has_address {
         let is_routed = |way: &&(Ipv4Addr, Option<Hop>)| {
             way.1.as_ref().is_some_and(|hop| hop.interface != config.tun.name)
@@ -39,7 +39,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// What the running client knows of itself.
+/// The state of the running client.
 fn running(config: &Config) -> Option<TeredoClientRow> {
     let rows: Vec<TeredoRow> =
         admin::Client::new(&config.gateway.admin_socket).get("/v1/teredo", &[]).ok()?;
@@ -69,7 +69,7 @@ fn questions(client: &TeredoClient, facts: &Facts, servers: &[Ipv4Addr]) -> Vec<
         Err(error) => {
             let file = client.secret_file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
             let what = format!("{}: secret_file = {file}: {error}", client.name);
-            return vec![Finding::fault(CHECK, what, "let the file have the secret in its first line")];
+            return vec![Finding::fault(CHECK, what, "write the secret into the first line of the file")];
         }
     };
     let Some(local) = client.address(&Surroundings::of(&facts.addresses)) else { return Vec::new() };
@@ -86,11 +86,11 @@ fn answer(name: &str, server: Ipv4Addr, asked: &Asked, has_secret: bool) -> Find
         Asked::Refused => Finding::fault(
             CHECK,
             format!("{name}: nothing listens at UDP port {TEREDO_PORT} of server {server}"),
-            "start the server, or name another one in teredo_client.servers",
+            "start the server, or set another one in teredo_client.servers",
         ),
         Asked::Silent => {
             let mut cure = format!(
-                "see whether it runs, and whether UDP to its port {TEREDO_PORT} and back passes this host's rules and the firewalls on the way; or name another one in teredo_client.servers"
+                "check that it runs, and that this host's rules and the firewalls on the path accept UDP to its port {TEREDO_PORT} and back; or set another server in teredo_client.servers"
             );
             if has_secret {
                 cure += "; it does not answer a client whose client_id and secret_file it does not know";
@@ -100,9 +100,7 @@ fn answer(name: &str, server: Ipv4Addr, asked: &Asked, has_secret: bool) -> Find
         Asked::NotSent(why) => Finding::fault(
             CHECK,
             format!("{name}: the kernel does not send to server {server}: {why}"),
-            format!(
-                "let UDP to port {TEREDO_PORT} leave this host: `nft list ruleset` has the chains of output"
-            ),
+            format!("accept UDP to port {TEREDO_PORT} in the output chains: nft list ruleset"),
         ),
     }
 }
@@ -133,13 +131,13 @@ fn judge(
         }
     }
     if is_native {
-        let what = "this host has native IPv6: the client is off until that is gone (RFC 4380 §5.5)";
+        let what = "this host has native IPv6: the client is off while it has (RFC 4380 §5.5)";
         findings.push(Finding::fine(CHECK, what));
     }
     if client.firewall && !has_nft {
         findings.push(Finding::fault(
             CHECK,
-            "nft is not installed: the client stays off, as nothing would keep unsolicited packets from its address",
+            "nft is not installed: the client stays off, because unsolicited packets to its address could not be dropped",
             "install the package nftables",
         ));
     }

@@ -15,7 +15,7 @@ const ATTEMPTS: usize = 2;
 /// More than a router advertisement with its headers (RFC 4380 §5.2.1).
 const LONGEST: usize = 2_048;
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// It answered.

@@ -11,7 +11,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     config.realms.iter().flat_map(|realm| of_realm(realm, &kernel)).collect()
 }
 
-/// What is asked of the kernel.
+/// The query to the kernel.
 struct Kernel<'k> {
     vrf: &'k dyn Fn(&str) -> Result<Vrf, NoVrf>,
     vrf_with: &'k dyn Fn(&str) -> Option<String>,

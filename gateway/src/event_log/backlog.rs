@@ -1,4 +1,4 @@
-//! What is still to be sent to a server, in order: a bounded number of records in memory, or all of them in the spool.
+//! Records that are still to be sent to a server, in order: a bounded number of records in memory, or all of them in the spool.
 
 use super::record::Record;
 use super::spool::Spool;

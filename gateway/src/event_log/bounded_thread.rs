@@ -1,4 +1,4 @@
-//! A thread that is waited for up to a time: what holds it up does not hold up the end of the gateway.
+//! A thread that is joined with a timeout, so that it does not delay the end of the gateway.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

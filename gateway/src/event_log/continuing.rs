@@ -1,4 +1,4 @@
-//! What continues, as records: bindings, or the port blocks that their ports lie in.
+//! Records of continuing bindings, or of the port blocks with their ports.
 
 use super::index::{self, Key};
 use super::port_block::{PortBlock, PortMapping};

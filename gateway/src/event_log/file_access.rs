@@ -1,4 +1,4 @@
-//! Who may read the log's files, and which files are opened: regular ones with one name, never what a link leads to.
+//! Permissions of the log's files, and which files are opened: only regular files with one name, never through a link.
 
 use crate::config::EventLogFile;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
@@ -76,7 +76,7 @@ impl FileAccess {
         }
         let mut options = options();
         let file = options.create(true).truncate(false).mode(self.mode).open(path).map_err(explained)?;
-        // Before anything is changed: it may be somebody else's.
+        // Before anything is changed: it may belong to another user.
         let metadata = file.metadata()?;
         check(&metadata)?;
         self.give(&file, &metadata)?;
@@ -94,7 +94,7 @@ impl FileAccess {
                 )
             })?;
         }
-        // A file that somebody else has put there does not stay theirs.
+        // A file that another user has put there changes its owner.
         let owner = self.owner.unwrap_or_else(|| geteuid().as_raw());
         if metadata.uid() != owner || self.group.is_some_and(|group| metadata.gid() != group) {
             fchown(file, Some(owner), self.group).map_err(|error| {

@@ -1,4 +1,4 @@
-//! The log's file as a sink: one that cannot be opened or written is away, costs events, and is tried again.
+//! The log's file as a sink: while it cannot be opened or written, events are lost, and it is tried again.
 
 use super::file_access::refused;
 use super::json_lines::JsonLines;
@@ -62,7 +62,7 @@ impl FileSink {
         self.lines.is_some() && self.retry.is_none() && std::mem::take(&mut self.is_incomplete)
     }
 
-    /// Appends records. They are in the file after [`FileSink::flush`]. What cannot be written is lost and counted.
+    /// Appends records. They are in the file after [`FileSink::flush`]. Records that cannot be written are lost and counted.
     pub(super) fn write(&mut self, records: &[Record]) {
         let micros = records.first().map_or(0, |record| record.micros);
         if let Some(lines) = self.there(micros) {
@@ -77,7 +77,7 @@ impl FileSink {
         }
     }
 
-    /// What was given is in the file; once there is room, what was lost there is a record itself. Tries a file that is away.
+    /// Passed records are in the file; once there is room, losses there are recorded, too. Tries a file that is away.
     pub(super) fn flush(&mut self, micros: u64) {
         let Some(lines) = self.there(micros) else { return };
         lines.flush();
@@ -99,7 +99,7 @@ impl FileSink {
         is_good
     }
 
-    /// The file, if it is there or if it is time to try it. First it gets what it has missed.
+    /// The file, if it is open or if it is time to try it. It first gets the events that it has missed.
     fn there(&mut self, micros: u64) -> Option<&mut JsonLines> {
         let now = Instant::now();
         if self.retry.is_some_and(|retry| now < retry) {

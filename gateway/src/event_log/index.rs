@@ -28,7 +28,7 @@ pub(super) const ENTRY: usize = 12;
 /// Lines that a run covers, unless its file is full.
 pub(super) const RUN_LINES: u32 = 8_192;
 
-/// What lines are found by.
+/// The keys of lines.
 pub(super) type Key = u64;
 
 /// The beginnings of the log.

@@ -1,4 +1,4 @@
-//! Records of IPFIX about what is used up, or nearly (RFC 8158 §4.6.5 to §4.6.8).
+//! Records of IPFIX about resources that are exhausted, or nearly (RFC 8158 §4.6.5 to §4.6.8).
 //!
 //! A pool has the number of its translator, from 1 on, in the order of the configuration; 0: it is not known which one. So has the network that a
 //! subscriber is in (ingressVRFID): realms may have subscribers of the same address.
@@ -69,7 +69,7 @@ fn quota<'q>(quotas: &'q [Quota], translator: &str) -> Option<(u32, &'q Quota)> 
     (1..).zip(quotas).find(|(_, quota)| *quota.translator == *translator)
 }
 
-/// Packets were dropped because something is used up. The limit is that of all translators together: the event does not say which one it was.
+/// Packets were dropped because something is exhausted. The limit is that of all translators together: the event does not say which one it was.
 fn limit(reason: &str, quotas: &[Quota], octets: &mut Vec<u8>) -> Option<Template> {
     let is = |wanted: DropReason| reason == wanted.name();
     if is(DropReason::PortPoolEmpty) {

@@ -24,7 +24,7 @@ pub(super) struct JsonLines {
     access: FileAccess,
     rotate_size: u64,
     rotate_keep: u32,
-    /// What no other process locks, although the file gets other names.
+    /// A lock that no other process has, although the file is renamed.
     _lock: File,
     file: File,
     /// Octets of the file.
@@ -124,7 +124,7 @@ impl JsonLines {
         self.is_failing
     }
 
-    /// Whether the path is still this file's, and the file is as it was left. Programs that rotate logs move it away, or cut it.
+    /// Whether the path is still this file's, and the file is unchanged. Programs that rotate logs move or truncate it.
     pub(super) fn is_as_left(&self) -> bool {
         if self.renamed.file.is_some() {
             return true;
@@ -139,7 +139,7 @@ impl JsonLines {
         let _ = std::fs::remove_file(index::path_of(&self.path));
     }
 
-    /// Appends records. They are in the file after [`JsonLines::flush`]. What cannot be written is lost and counted.
+    /// Appends records. They are in the file after [`JsonLines::flush`]. Records that cannot be written are lost and counted.
     pub(super) fn write(&mut self, records: &[Record]) {
         for record in records {
             self.index.add(record, self.length + self.buffer.len() as u64);
@@ -189,7 +189,7 @@ impl JsonLines {
         }
     }
 
-    /// The buffer goes to the file as a whole, or not at all.
+    /// The buffer is written to the file as a whole, or not at all.
     fn append(&mut self) -> io::Result<()> {
         let (octets, lines) = (std::mem::take(&mut self.buffer), std::mem::take(&mut self.lines));
         let written = self.file.write_all_at(&octets, self.length);
@@ -200,7 +200,7 @@ impl JsonLines {
             }
             Err(_) => {
                 self.state.lose(lines.into());
-                // The rest of a line must not be there; what was not written is not indexed.
+                // A partial line must not remain; lines that were not written are not indexed.
                 let _ = self.file.set_len(self.length);
                 self.index.run.cut(self.length, lines);
             }
@@ -216,7 +216,7 @@ impl JsonLines {
         }
     }
 
-    /// Adds to the index what it lacks: after a sudden end, or because it is not there.
+    /// Adds missing entries to the index: after a crash, or if it does not exist.
     fn index_the_rest(&mut self) -> io::Result<()> {
         let index = &mut self.index;
         let runs = index::runs(&index.file, self.length)?;
@@ -267,7 +267,7 @@ impl JsonLines {
         // Whatever becomes of old files.
         self.number += 1;
         self.number = rotation::next_number(&self.path).map_or(self.number, |next| next.max(self.number));
-        // What fails from here on costs time when the log is searched, or room.
+        // Failures from here on only make searches slower, or use more space.
         if let Err(error) = self.merge(&own, log, &index_of_full) {
             tracing::warn!("event log: {}: {error}", index_of_full.display());
         }
@@ -343,7 +343,7 @@ fn lock_of(log: &Path) -> PathBuf {
     name.into()
 }
 
-/// What is not there was renamed or removed before.
+/// Missing files were renamed or removed before.
 fn unless_done(outcome: io::Result<()>) -> io::Result<()> {
     match outcome {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -533,7 +533,7 @@ mod tests {
         finish(&config, &lines, 1..40);
     }
 
-    /// What fails while old files are removed does not cost a full file its name.
+    /// A failure to remove old files does not prevent the renaming of a full file.
     #[test]
     fn a_full_file_keeps_its_name_when_old_files_cannot_be_removed() {
         let config = config("kept");
@@ -556,7 +556,7 @@ mod tests {
         finish(&config, &lines, 1..30);
     }
 
-    /// An index that cannot be written has no gap: what it lacks is at its end, where it is searched for in the lines.
+    /// An index that cannot be written has no gap: only its end is missing, for which the lines are searched.
     #[test]
     fn an_index_that_cannot_be_written_ends_before_the_lines_that_it_lacks() {
         let config = EventLogFile { rotate_size: 1 << 30, ..config("unindexed") };

@@ -1,4 +1,4 @@
-//! The bindings that there are, listed when a process begins, and again from time to time, so that a binding stays in the log as long as it
+//! The current bindings, listed when a process begins, and again from time to time, so that a binding stays in the log as long as it
 //! exists although old files are removed.
 //!
 //! The workers' tables are read while packets pass, and the rows come in parts. A row may be of a binding that ends, or has ended, in the
@@ -31,7 +31,7 @@ pub struct Listed {
     pub protocol: NatProtocol,
     /// The B4 that the inside endpoint is behind (RFC 6333).
     pub softwire: Option<Ipv6Addr>,
-    /// Inside endpoint; an IPv4 host goes by its IPv4-mapped address.
+    /// Inside endpoint; an IPv4 host has its IPv4-mapped address.
     pub inside: Endpoint6,
     /// Outside endpoint.
     pub outside: Endpoint4,
@@ -127,7 +127,7 @@ impl Listing {
         self.under_way.as_ref().is_some_and(|under_way| under_way.first.is_some())
     }
 
-    /// One begins; its first records. `records`: those taken since rings were looked at before. The first one has begun already.
+    /// One begins; its first records. `records`: those taken since rings were examined before. The first one has begun already.
     pub(super) fn begin(&mut self, micros: u64, records: &[Record]) -> Vec<Record> {
         (self.last, self.full) = (Instant::now(), 0);
         if self.is_first() {

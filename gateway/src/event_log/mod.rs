@@ -1,4 +1,4 @@
-//! The log of what begins and ends in NAT64 and NAT44: the one place where addresses of hosts are written by design.
+//! The log of events of NAT64 and NAT44: the only place where addresses of hosts are written by design.
 //!
 //! ```text
 //!     worker ─▶ ring ─┐                       ┌─▶ file_sink ─▶ json_lines ─▶ file, rotation, index   ◀─ who

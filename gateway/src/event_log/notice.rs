@@ -1,6 +1,6 @@
-//! Records that the workers do not write. Alarms, and subscribers that were refused: both are rare by the way they are made. An alarm has a gap
-//! between its thresholds, and a subscriber has a record a minute at most. Leases: few in a second, but all of them at the start, so what finds no
-//! room is given again.
+//! Records that the workers do not write. Alarms, and subscribers that were refused: both are rare. An alarm has a gap between its
+//! thresholds, and a subscriber has a record a minute at most. Leases: few in a second, but all of them at the start, so what finds no room
+//! is given again.
 
 use super::phase::Phase;
 use sixway_wire::Prefix4;
@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::net::Ipv6Addr;
 use std::sync::Arc;
 
-/// What is used up, or nearly.
+/// A resource that is exhausted, or nearly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// An alarm.

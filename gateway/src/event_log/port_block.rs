@@ -1,4 +1,4 @@
-//! What the log says about port blocks: whose each is, and how a translator gives them.
+//! Records about port blocks: the subscriber of each, and how a translator allocates them.
 
 use crate::inside_endpoint;
 use serde::Deserialize;
@@ -48,7 +48,7 @@ impl PortBlock {
     }
 }
 
-/// How a translator gives ports to its subscribers: what a log has to keep of the configuration (RFC 7422 §3).
+/// How a translator gives ports to its subscribers: the part of the configuration that a log must contain (RFC 7422 §3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortMapping {
     /// The translator's name.
@@ -69,7 +69,7 @@ pub struct PortMapping {
     pub is_cut: bool,
 }
 
-/// What has room of the prefixes, addresses and ports of a mapping, as text.
+/// The prefixes, addresses and ports of a mapping that fit, as text.
 pub(super) struct Lists {
     pub(super) inside: Vec<String>,
     pub(super) pool: Vec<String>,
@@ -118,7 +118,7 @@ impl PortMapping {
         Lists { inside, pool, ports, is_cut }
     }
 
-    /// Appends what its line has beyond its time and name.
+    /// Appends the fields of its line after the time and the name.
     pub(super) fn write_json(&self, out: &mut Vec<u8>) {
         let Lists { inside, pool, ports, is_cut } = self.lists(ROOM);
         // Strings have no reason to fail, nor has writing to memory.

@@ -1,4 +1,4 @@
-//! A session of a protocol without ports, as the log has it: addresses, and what its packets have in place of ports.
+//! The record of a session of a protocol without ports: addresses, and the field that its packets have instead of ports.
 
 use sixway_dataplane::mechanism::nat44::PortlessProtocol;
 use sixway_dataplane::nat::PortlessEvent;

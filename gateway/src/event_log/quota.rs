@@ -1,4 +1,4 @@
-//! How much a translator may have, by the configuration: records of IPFIX name the limit that was reached.
+//! The limits of a translator in the configuration: records of IPFIX contain the limit that was reached.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the log says, and its lines of JSON.
+//! The records of the log, and their lines of JSON.
 
 pub(super) use super::phase::Phase;
 
@@ -48,7 +48,7 @@ pub(super) enum Event {
     Stepped(i64),
     /// A limit was reached: its drop reason, and the packets dropped for it since the last record of it.
     Limit(Arc<str>, u64),
-    /// Something is used up, or nearly.
+    /// Something is exhausted, or nearly.
     Notice(Notice),
 }
 
@@ -268,7 +268,7 @@ impl Record {
 }
 
 impl Binding {
-    /// Whose it is, in words: the inside endpoint, and the B4 that it is behind.
+    /// Its owner, in words: the inside endpoint, and the B4 that it is behind.
     pub(super) fn who(&self) -> String {
         let inside = inside_endpoint::text(self.inside);
         match self.softwire {

@@ -44,7 +44,7 @@ const LAST_OF_SERVERS: Duration = Duration::from_millis(900);
 const READING: Duration = Duration::from_millis(100);
 /// Bits of the prefix of IPv4-mapped addresses.
 const MAPPED_BITS: u8 = 96;
-/// What the sink of the workers' rings is called in records of losses.
+/// The name of the sink of the workers' rings in records of losses.
 const WORKERS: &str = "workers";
 
 /// The log while the gateway runs.
@@ -89,11 +89,11 @@ pub struct Source<'a> {
     pub clock: Clock,
     /// The gateway's name: its spools have it in theirs.
     pub gateway: &'a str,
-    /// Takes from a thread what it does not need to send.
+    /// Drops privileges that a thread does not need to send.
     pub confine: fn(),
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Recorder {
     rings: Vec<RingEnd>,
     /// Records of the gateway itself.
@@ -176,7 +176,7 @@ impl EventLog {
         self.tell_of_limits(Event::Limit(reason.into(), packets));
     }
 
-    /// Something is used up, or nearly.
+    /// Something is exhausted, or nearly.
     pub fn notice(&self, notice: Notice) {
         self.tell_of_limits(Event::Notice(notice));
     }
@@ -219,7 +219,7 @@ impl EventLog {
     /// The thread has too much to do: the bindings.
     pub fn list(&self, bindings: Vec<Listed>) -> Result<(), Vec<Listed>> {
         match self.parts.try_send(Part::Rows(bindings)) {
-            // At the end nobody lists any more.
+            // At the end, no listing is made any more.
             Ok(()) | Err(TrySendError::Disconnected(_)) => Ok(()),
             Err(TrySendError::Full(Part::Rows(bindings))) => Err(bindings),
             Err(TrySendError::Full(Part::Begin | Part::End(_))) => Ok(()),
@@ -231,7 +231,7 @@ impl EventLog {
         !matches!(self.parts.try_send(Part::End(is_whole)), Err(TrySendError::Full(_)))
     }
 
-    /// How the sinks are. The first one are the rings of the workers, which are never away.
+    /// The state of the sinks. The first entry is the workers' rings, which are always available.
     pub fn rows(&self) -> Vec<SinkRow> {
         self.states.iter().map(|state| state.row()).collect()
     }
@@ -270,7 +270,7 @@ fn rings(config: &config::EventLog, engines: &mut [Engine], names: &[Arc<str>]) 
     ends
 }
 
-/// How many bindings there are that are to be listed.
+/// The number of bindings to be listed.
 fn bindings(engines: &mut [Engine], listing: &Listing) -> u64 {
     let of = |engine: &mut Engine| -> u64 {
         let translators = engine.stateful().enumerate().filter(|(place, _)| listing.has_records(*place));
@@ -290,7 +290,7 @@ impl Recorder {
     fn run(mut self, began: u64, first: Vec<Record>, stop: &OnceLock<Instant>) {
         self.begin(began, first);
         loop {
-            // Before the look: what was recorded until then is taken.
+            // Before the check: earlier records are taken.
             let stopped = stop.get();
             let taken = self.turn();
             match stopped {
@@ -338,7 +338,7 @@ impl Recorder {
         }
     }
 
-    /// Takes what is there, in the order of its time; how much.
+    /// Takes all events in the order of their times; returns their number.
     fn turn(&mut self) -> usize {
         let (now, wall) = self.times();
         let (mut records, mut lost) = (Vec::new(), 0);
@@ -402,7 +402,7 @@ impl Recorder {
         if self.owed.iter().any(|owed| *owed > 0) {
             return any;
         }
-        // All sinks get the first listing; servers that are slow get it slowly.
+        // All sinks get the first listing, slow servers more slowly.
         if self.listing.is_first() && self.remotes.iter().any(Remote::is_behind) {
             return false;
         }
@@ -442,7 +442,7 @@ impl Recorder {
         }
     }
 
-    /// What was given is in the file; once there is room, what was lost there is a record itself.
+    /// Passed records are in the file; once there is room, losses there are recorded, too.
     fn flush(&mut self) {
         let Some(file) = &mut self.file else { return };
         file.flush((self.wall)());

@@ -1,4 +1,4 @@
-//! A server of the log: a thread of its own sends to it, and keeps what it cannot send in a spool.
+//! A server of the log: a separate thread sends to it, and stores records that it cannot send in a spool.
 //!
 //! The thread never waits for the server alone: it takes records from its queue whatever the server does.
 
@@ -21,17 +21,17 @@ const QUEUE: usize = 131_072;
 const _: () = assert!(size_of::<Record>() <= 112);
 /// Batches that are taken from the queue between two messages.
 const BATCHES: usize = 64;
-/// How long the thread waits for records before it looks after its connection.
+/// How long the thread waits for records before it checks its connection.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long it waits for the server before it looks after its queue.
+/// How long it waits for the server before it checks its queue.
 const LOOK: Duration = Duration::from_millis(20);
 /// Between two attempts to reach a server.
 const RETRY: Duration = Duration::from_secs(1);
 /// A server that takes nothing for this long is away.
 const STALL: Duration = Duration::from_secs(5);
-/// What is left at the end for the spool, after the last attempts to send.
+/// The time left at the end for the spool, after the last attempts to send.
 const FOR_SPOOL: Duration = Duration::from_millis(300);
-/// Over UDP, a server that is not there is noticed after the first message: this long nothing follows it.
+/// Over UDP, an absent server is detected after the first message: for this time no other one follows.
 const TRIAL: Duration = Duration::from_millis(50);
 
 /// Records for several servers.
@@ -48,13 +48,13 @@ pub(super) struct Remote {
     state: Arc<SinkState>,
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Sending {
     encode: Box<dyn Encode>,
     transport: Transport,
     backlog: Backlog,
     state: Arc<SinkState>,
-    /// What is on its way.
+    /// Records in transfer.
     message: Option<Message>,
     /// When the server is tried again.
     retry: Instant,
@@ -66,7 +66,7 @@ struct Sending {
     lacks_spool: bool,
 }
 
-/// What is on its way.
+/// Records in transfer.
 struct Message {
     parts: VecDeque<Vec<u8>>,
     /// Octets of the first part that were taken.
@@ -80,7 +80,7 @@ struct Message {
     judged: Option<Instant>,
 }
 
-/// When the thread can go on.
+/// When the thread can continue.
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     /// There is more to send.
@@ -92,7 +92,7 @@ enum Next {
 }
 
 impl Remote {
-    /// Starts the thread; `confine` takes from it what it does not need.
+    /// Starts the thread; `confine` drops its unneeded privileges.
     ///
     /// # Errors
     /// The kernel has no thread left.
@@ -138,12 +138,12 @@ impl Remote {
         }
     }
 
-    /// Whether half of the queue is in use, so that what can wait should wait.
+    /// Whether half of the queue is in use, so that listings should wait.
     pub(super) fn is_behind(&self) -> bool {
         self.waiting.load(Relaxed) > QUEUE / 2
     }
 
-    /// Has the thread send what waits, or leave it in the spool, until then.
+    /// Makes the thread send the waiting records, or leave them in the spool, until then.
     pub(super) fn stop(&mut self, until: Instant) {
         self.until.get_or_init(|| until);
         self.queue = None;
@@ -187,7 +187,7 @@ impl Sending {
         self.end(until.get().copied().unwrap_or_else(Instant::now));
     }
 
-    /// Sends what can be sent, and keeps the rest for the next process.
+    /// Sends as much as possible, and keeps the rest for the next process.
     fn end(mut self, until: Instant) {
         let sent_until = until.checked_sub(FOR_SPOOL).unwrap_or(until);
         while !self.backlog.is_empty() && Instant::now() < sent_until {
@@ -300,7 +300,7 @@ impl Sending {
         Next::Now
     }
 
-    /// Whether a message has gone, as far as that is known.
+    /// Whether a message was sent, as far as that is known.
     fn pass(&mut self, message: &mut Message) -> io::Result<bool> {
         while let Some(part) = message.parts.front() {
             if message.taken == 0 {
@@ -329,7 +329,7 @@ impl Sending {
         self.transport.fault().map(|()| true)
     }
 
-    /// The server is away: what waits goes to the spool.
+    /// The server is unreachable: waiting records go to the spool.
     fn failed(&mut self, error: &io::Error, carried: usize) -> Next {
         self.transport.close();
         self.encode.not_sent(carried);
@@ -340,7 +340,7 @@ impl Sending {
         Next::Records(RETRY.min(PAUSE))
     }
 
-    /// A spool that cannot be opened is a problem while the server is there, too.
+    /// A spool that cannot be opened is a problem also while the server can be reached.
     fn look_at_spool(&mut self) {
         if self.is_away {
             return;
@@ -355,7 +355,7 @@ impl Sending {
         }
     }
 
-    /// Once there is room, what was lost is a record itself.
+    /// Once there is room, the loss is recorded, too.
     fn tell_of_losses(&mut self) {
         if !self.transport.is_open() {
             return;

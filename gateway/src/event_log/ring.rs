@@ -19,7 +19,7 @@ struct RingSink {
     wants: Wants,
 }
 
-/// What the log takes.
+/// The events that the log accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wants {
     pub(super) sessions: bool,

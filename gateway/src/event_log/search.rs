@@ -28,11 +28,11 @@ const ATTEMPTS: usize = 10;
 /// A log: its files, oldest first. The last one is being written.
 pub(super) struct Log {
     files: Vec<LogFile>,
-    /// What is searched for.
+    /// The search key.
     keys: Vec<Key>,
     /// Octets that were read.
     read: Cell<u64>,
-    /// The file whose index leads to other lines than it says.
+    /// The file with an index that does not match its lines.
     mismatched: Cell<Option<usize>>,
 }
 
@@ -77,7 +77,7 @@ impl Log {
         Ok(first)
     }
 
-    /// After an error: the file whose index does not fit its lines is searched without it. Whether there was one.
+    /// After an error: the file whose index does not fit its lines is searched without it. Returns whether there was one.
     pub(super) fn leave_out_index(&mut self) -> bool {
         let Some(file) = self.mismatched.take().and_then(|place| self.files.get_mut(place)) else {
             return false;
@@ -183,7 +183,7 @@ impl Log {
         Ok(None)
     }
 
-    /// Tells of the records of a key within some time, the oldest first or the newest first, as long as that goes on.
+    /// Calls back with the records of a key within some time, the oldest first or the newest first, until the callback ends it.
     ///
     /// # Errors
     /// The kernel's.
@@ -272,7 +272,7 @@ impl Log {
         }
     }
 
-    /// Reads lines from this octet on, as long as that goes on.
+    /// Reads lines from this octet on, until the callback ends it.
     fn scan(
         &self,
         file: &LogFile,
@@ -311,7 +311,7 @@ impl Log {
     }
 }
 
-/// Tells of those of some records that are within some time.
+/// Passes on the given records that are within the given time.
 fn each_of(
     records: Vec<Record>,
     within: &RangeInclusive<u64>,
@@ -469,7 +469,7 @@ fn open_all(path: &Path) -> io::Result<Vec<LogFile>> {
     };
     let list = || rotation::full_files(path).map_err(|error| named(path, error));
     for attempt in 1.. {
-        // In this order: what becomes full now is found under its new name.
+        // In this order: a file that becomes full now is found under its new name.
         let current = opened(path)?;
         let full = list()?;
         let mut files = Vec::new();

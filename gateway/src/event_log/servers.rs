@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What a server is called.
+/// The name of a server.
 fn name(kind: &str, transport: LogTransport, server: SocketAddr) -> String {
     format!("{kind} {} {server}", transport.as_str())
 }

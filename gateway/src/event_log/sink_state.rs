@@ -1,4 +1,4 @@
-//! How a sink of the log is: what it has written, what waits, what was lost, and since when it is away.
+//! The state of a sink of the log: records written, waiting and lost, and since when it has been unavailable.
 
 use crate::view::SinkRow;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -60,7 +60,7 @@ impl SinkState {
         self.untold.fetch_add(records, Relaxed);
     }
 
-    /// Lost records that no record tells of; now one does.
+    /// Lost records that were not recorded yet; now they are.
     pub(super) fn take_untold(&self) -> u64 {
         self.untold.swap(0, Relaxed)
     }
@@ -87,7 +87,7 @@ impl SinkState {
         }
     }
 
-    /// It is there; logged when it returns.
+    /// It can be reached; logged when it returns.
     pub(super) fn returns(&self) {
         if self.away.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
             tracing::info!("event log: {} is there again", self.name);

@@ -1,4 +1,4 @@
-//! What waits for a server that is away: lines of JSON in a file of bounded size, oldest first. It outlives the process.
+//! Records for a server that cannot be reached: lines of JSON in a file of bounded size, oldest first. It outlives the process.
 //!
 //! ```text
 //!     "done" and the place of the first line that was not sent, 32 octets        lines …
@@ -104,7 +104,7 @@ impl Spool {
         open.append(&octets).map_or(0, |()| taken)
     }
 
-    /// The first records that wait, and the octets of their lines; none: it is empty. What is not a record is skipped.
+    /// The first waiting records, and the octets of their lines; none: it is empty. Lines that are not records are skipped.
     ///
     /// # Errors
     /// The kernel's.
@@ -120,7 +120,7 @@ impl Spool {
         self.open.as_mut().map_or(Ok(()), |open| open.advance(octets))
     }
 
-    /// Writes down what was sent, so that the next process does not send it again.
+    /// Stores the position of sent records, so that the next process does not send them again.
     ///
     /// # Errors
     /// The kernel's.
@@ -156,7 +156,7 @@ impl Open {
         }
     }
 
-    /// The last line, if a sudden end has cut it: what follows would be part of it.
+    /// The last line, if a crash has cut it: the next record would be part of it.
     fn cut_torn_line(&mut self) -> io::Result<()> {
         let from = self.done.max(self.length.saturating_sub(LONGEST_LINE as u64));
         let mut octets = vec![0; (self.length - from) as usize];
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((taken, spool.octets()), (6_500 / line, (6_500 / line * line) as u64));
         assert_eq!(spool.append(&all_records[..1]), 0, "it is full");
         assert_eq!(std::fs::metadata(&path).unwrap().len(), spool.octets() + HEADER);
-        // A few go: it is not worth a copy of the rest. Half of it goes: there is room again.
+        // After a few are sent, the file is not rewritten. After half of it, there is room again.
         for (place, (_, octets)) in spool.first().unwrap().into_iter().take(50).enumerate() {
             spool.advance(octets).unwrap();
             if place == 10 {
@@ -301,7 +301,7 @@ mod tests {
         }
         assert_eq!(spool.append(&all_records[106..126]), 20);
         assert!(std::fs::metadata(&path).unwrap().len() <= 6_500);
-        // The rest is there for the next process.
+        // The rest is for the next process.
         for (_, octets) in spool.first().unwrap().into_iter().take(7) {
             spool.advance(octets).unwrap();
         }

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What connections to a server have in common.
+/// The common configuration of connections to a server.
 pub(super) struct Tls {
     name: String,
     ca: Option<PathBuf>,
@@ -23,7 +23,7 @@ pub(super) type Client = (Arc<ClientConfig>, ServerName<'static>);
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 impl Tls {
-    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's. What cannot be read is tried again
+    /// For a server of this name. `ca`: certificates of trusted authorities as PEM; `None`: the system's. An unreadable file is tried again
     /// when it is needed.
     pub(super) fn new(name: &str, ca: Option<&Path>) -> Self {
         let client = client(name, ca).ok();

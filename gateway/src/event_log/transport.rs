@@ -1,5 +1,5 @@
-//! How messages go to a server: by UDP, each in a datagram, by TCP, or by TLS. Nothing here waits but [`Transport::wait`]: a server that is
-//! slow, or does not answer, does not keep its thread from taking records.
+//! Sends messages to a server: over UDP, each in a datagram, over TCP, or over TLS. Nothing here waits but [`Transport::wait`]: a server
+//! that is slow, or does not answer, does not keep its thread from taking records.
 
 use super::tls::{Tls, TlsStream};
 use nix::errno::Errno;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// How long connecting may take, with TLS.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Reads of what a server says, at a time: it is ignored, and one that never stops does not keep the thread busy.
+/// Maximum number of reads in one turn: the server's data are ignored, and a server that never stops does not keep the thread busy.
 const READS: usize = 16;
 
 /// The connection to a server.
@@ -90,7 +90,7 @@ impl Transport {
         Ok(())
     }
 
-    /// Goes on with connecting; whether there is a connection. After an error it is closed.
+    /// Continues to connect; returns whether there is a connection. After an error it is closed.
     ///
     /// # Errors
     /// The kernel's, or the server does not prove who it is, or takes too long.
@@ -123,8 +123,8 @@ impl Transport {
         }
     }
 
-    /// What is known of the last messages: over UDP, that nobody was there for them, over a stream, that the server has closed it. Then the
-    /// connection is closed.
+    /// The known data about the last messages: over UDP, that no server received them, over a stream, that the server has closed it. Then
+    /// the connection is closed.
     ///
     /// # Errors
     /// They were not received.
@@ -153,7 +153,7 @@ impl Transport {
             }
             Stage::Open(Socket::Udp(socket)) => socket.send(octets),
             Stage::Open(Socket::Tcp(stream)) => stream.write(octets),
-            // What TLS has encrypted goes first: it keeps one message at most.
+            // Data that TLS has encrypted are sent first: it keeps one message at most.
             Stage::Open(Socket::Tls(stream)) => flushed(stream).and_then(|is_flushed| {
                 let taken = if is_flushed { stream.conn.writer().write(octets)? } else { 0 };
                 flushed(stream).map(|_| taken)
@@ -162,7 +162,7 @@ impl Transport {
         self.closed_by(none_if_it_would_block(sent, 0))
     }
 
-    /// Sends what is encrypted already; whether that is all.
+    /// Sends encrypted data; returns whether all were sent.
     ///
     /// # Errors
     /// The kernel's.
@@ -181,7 +181,7 @@ impl Transport {
         outcome
     }
 
-    /// Waits until the connection can go on, or for this long.
+    /// Waits until the connection is ready, at most for this time.
     pub(super) fn wait(&self, at_most: Duration) {
         let (fd, events) = match &self.stage {
             Stage::Closed => return std::thread::sleep(at_most),
@@ -247,7 +247,7 @@ fn flushed(stream: &mut TlsStream) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Reads what is there. A server that has closed the connection would still be sent to once, in vain.
+/// Reads available data, to detect that the server has closed the connection: otherwise one more message would be sent and lost.
 fn ignored(mut read: impl FnMut(&mut [u8]) -> io::Result<usize>) -> io::Result<()> {
     let mut octets = [0; 4_096];
     for _ in 0..READS {

@@ -1,4 +1,4 @@
-//! Who had an outside endpoint at a time, by the log.
+//! The inside host that had an outside endpoint at a given time, from the log.
 
 use super::index::{self, Key, STARTED};
 use super::port_block::{PortBlock, PortMapping};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Processes through which the beginning of a binding is followed back.
 const MOST_PROCESSES: usize = 256;
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
     outside: Endpoint4,
@@ -26,7 +26,7 @@ impl Question {
     /// Of texts as a person writes them.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(outside: &str, protocol: &str, at: &str) -> Result<Self, String> {
         let outside = record::endpoint4(outside).ok_or_else(|| {
             format!("{outside}: not an IPv4 address and port; write one such as 192.0.2.1:4711")
@@ -48,7 +48,7 @@ pub struct Answer {
     pub protocol: String,
     /// The time.
     pub at: String,
-    /// The inside endpoint that had it; `None`: nobody, or it is not known.
+    /// The inside endpoint that had it; `None`: none, or it is not known.
     pub inside: Option<String>,
     /// The translator of the binding.
     pub translator: Option<String>,
@@ -58,9 +58,9 @@ pub struct Answer {
     pub since: Option<String>,
     /// When it ended, at the latest; `None`: the log does not say that it ended.
     pub until: Option<String>,
-    /// Of an endpoint that was free: who had it last, and until when.
+    /// For an endpoint that was free: its last user, and until when.
     pub last: Option<Last>,
-    /// The log begins then: what was before is not known.
+    /// The log begins then: nothing earlier is known.
     pub log_begins: Option<String>,
     /// Events are missing in that time, so that the answer may be wrong.
     pub events_are_missing: bool,
@@ -76,7 +76,7 @@ pub struct Answer {
     pub octets_of_log: u64,
 }
 
-/// Who had an endpoint last.
+/// The last holder of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Last {
     /// The inside endpoint.
@@ -144,7 +144,7 @@ fn answer(log: &Log, key: Key, question: &Question) -> io::Result<Answer> {
         Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
         None if answer.inside.is_some() => {}
         None => {
-            // What there was, every process has said at its beginning.
+            // Every process has listed its bindings at its start.
             let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
             let next = log.first_after(key, at)?.map(|next| next.micros);
             answer.events_are_missing = are_missing(log, began, next)?;
@@ -167,7 +167,7 @@ fn of_block(outside: Endpoint4, size: u16) -> Key {
     index::key_of_block(PortBlock::at(outside, size), size)
 }
 
-/// What was found, or what is found by another key, if that says more.
+/// This result, or the result by another key, if it has more.
 fn better(
     log: &Log,
     found: Option<(Key, (Holder, State))>,
@@ -186,7 +186,7 @@ fn better(
     Ok(if ended(&other) >= ended(&found) && other.is_some() { other } else { found })
 }
 
-/// Writes what was found by a key into the answer, and the times at which the clock matters.
+/// Writes the result of a key into the answer, and the times at which the clock matters.
 fn tell(
     log: &Log,
     (key, at): (Key, u64),
@@ -240,7 +240,7 @@ impl Answer {
 
 /// How an endpoint is.
 enum State {
-    /// It belongs to the binding, which the log speaks of at `seen`: as its beginning, or as one that is there.
+    /// It belongs to the binding that the log has at `seen`: as its beginning, or as an existing one.
     Bound { seen: u64, is_begun: bool },
     /// It belonged to the binding.
     Ended { until: u64 },
@@ -249,7 +249,7 @@ enum State {
 struct Found;
 
 impl Found {
-    /// Who had it last until this time by the records of a key, and how that was then.
+    /// The last user until this time by the records of a key, and the state then.
     fn at(log: &Log, key: Key, at: u64) -> io::Result<Option<(Holder, State)>> {
         let Some((micros, phase, holder)) = log.last_until(key, at)?.as_ref().and_then(parts) else {
             return Self::before_the_log(log, key, at);
@@ -265,7 +265,8 @@ impl Found {
         Ok(Some((holder, state)))
     }
 
-    /// The log says nothing of the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same process,
+    /// The log has nothing about the endpoint before that time. If its first word afterwards is an end, or that it is there, in the same
+    /// process,
     /// the binding was older than the log.
     fn before_the_log(log: &Log, key: Key, at: u64) -> io::Result<Option<(Holder, State)>> {
         if log.first()?.is_none_or(|first| at < first) {
@@ -320,7 +321,7 @@ fn ended(log: &Log, key: Key, at: u64, holder: &Holder) -> io::Result<Option<u64
     Ok(None)
 }
 
-/// What an answer about a lease says in place of a protocol.
+/// The text in place of a protocol in an answer about a lease.
 const ALL: &str = "all protocols";
 
 /// The question which host had an IPv4 address by a lease of 4over6 at a time, the address itself or a prefix that contains it.
@@ -335,7 +336,7 @@ impl LeaseQuestion {
     /// Of texts as a person writes them.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(address: &str, at: &str) -> Result<Self, String> {
         if record::endpoint4(address).is_some() {
             return Err(format!("{address} has a port: add --protocol; without it, write an address"));
@@ -390,7 +391,7 @@ fn lease_answer(log: &Log, question: &LeaseQuestion) -> io::Result<Answer> {
     match found {
         Some((key, state)) => tell(log, (key, at), state, (&mut answer, &mut times))?,
         None => {
-            // What there was, every process has said at its beginning.
+            // Every process has listed its bindings at its start.
             let began = log.last_until(STARTED, at)?.map_or(0, |started| started.micros);
             answer.events_are_missing = are_missing(log, began, Some(at))?;
         }

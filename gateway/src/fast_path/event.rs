@@ -59,7 +59,7 @@ const RTM_DELNETCONF: u16 = 81;
 const NLMSG_OVERRUN: u16 = 4;
 
 impl Event {
-    /// What a message says; `None`: nothing that matters.
+    /// The contents of a message; `None`: not relevant.
     pub fn of(message: &NetlinkMessage) -> Option<Self> {
         match message.kind {
             RTM_NEWLINK | RTM_DELLINK | RTM_NEWNETCONF | RTM_DELNETCONF => Some(Self::Link),

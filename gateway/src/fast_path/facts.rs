@@ -26,10 +26,10 @@ pub struct Interface {
     pub refused: Option<String>,
 }
 
-/// What the programs need to know of the host.
+/// Data about the host for the programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// For the map `devices`: those that results may leave by.
+    /// For the map `devices`: those that packets may leave by.
     pub devices: BTreeMap<u32, Device>,
     /// For `config.ports`: where frames come in. Others are another program.
     pub ports: Vec<Port>,
@@ -46,7 +46,7 @@ pub struct Facts {
     pub interfaces: Vec<Interface>,
 }
 
-/// What is looked at.
+/// What is examined.
 pub(super) struct View<'v> {
     pub links: &'v [Link],
     pub features: &'v Features,
@@ -73,7 +73,7 @@ impl View<'_> {
     /// Devices that results may leave by.
     pub fn devices(&self) -> BTreeMap<u32, Device> {
         let device = |link: &Link| {
-            // A tag is put on by the XDP program itself: the frame leaves by what is below.
+            // The XDP program adds the tag itself: the frame leaves by the interface below.
             let (port, vlan) = match link.vlan {
                 Some((below, identifier)) if self.sends_xdp(below) => (below, identifier),
                 Some(_) | None => (link.ifindex, 0),
@@ -107,7 +107,7 @@ impl View<'_> {
         ours && says.is_none_or(|says| says.get(&ifindex).copied().unwrap_or(false))
     }
 
-    /// Where frames come in: the interfaces with attached programs, and for XDP the VLAN devices on them.
+    /// Interfaces on which frames arrive: those with attached programs, and for XDP the VLAN devices on them.
     pub fn ports(&self) -> Vec<Port> {
         let mut ports = Vec::new();
         for one in self.attached {

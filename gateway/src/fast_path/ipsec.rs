@@ -1,5 +1,5 @@
-//! Whether the host has IPsec policies for what it sends or forwards, or lets nothing pass without one (linux/xfrm.h). The programs do not ask them: they would send in the clear
-//! what is to be encrypted, and take what must not come in the clear.
+//! Whether the host has IPsec policies for what it sends or forwards, or drops packets without one (linux/xfrm.h). The programs do not
+//! check policies: they would send unencrypted what must be encrypted, and accept what must not arrive unencrypted.
 
 use super::netlink::NetlinkSocket;
 use super::octets::{attribute, number32};
@@ -19,7 +19,7 @@ const XFRM_USERPOLICY_BLOCK: u8 = 1;
 const OUT: usize = 4;
 const FORWARDED: usize = 8;
 
-/// What keeps the programs from carrying anything on.
+/// Why the programs forward nothing.
 const POLICIES: &str = "this host has IPsec policies (ip xfrm policy), which the fast path would bypass";
 const REFUSES: &str = "this host blocks packets without an IPsec policy (ip xfrm policy getdefault)";
 const UNKNOWN: &str = "the kernel does not report IPsec policies";
@@ -72,15 +72,15 @@ fn counts(body: &[u8]) -> Option<bool> {
     Some(number32(info, OUT)? > 0 || number32(info, FORWARDED)? > 0)
 }
 
-/// What was heard of policies by a socket, which is opened again until it can be.
+/// What a socket received about policies; opening it is tried again until it succeeds.
 #[derive(Debug)]
 struct Watch<S> {
     socket: Option<S>,
-    /// The kernel has no IPsec, and is not asked to load it at each look.
+    /// The kernel has no IPsec, and is not asked to load it at each check.
     is_without: bool,
     /// What was said last.
     last: Option<Option<&'static str>>,
-    /// It does not say any more, which was told.
+    /// It cannot be read any more, which was reported.
     is_silent: bool,
 }
 
@@ -91,7 +91,8 @@ impl<S> Default for Watch<S> {
 }
 
 impl<S> Watch<S> {
-    /// What is in the way: as was said last, or that nothing was, for what is to be encrypted must not leave in the clear.
+    /// The reason for suspension: the last known one, or an unknown state, since packets that must be encrypted must not be sent
+    /// unencrypted.
     fn look(
         &mut self,
         open: impl FnOnce() -> io::Result<S>,
@@ -154,7 +155,7 @@ mod tests {
             ([0; 6], false),
             ([0, 1, 0, 0, 0, 0], true),
             ([0, 0, 1, 0, 0, 0], true),
-            // What is for this host itself, and what its sockets want for themselves.
+            // Policies for packets to this host itself, and those of its sockets.
             ([1, 0, 0, 1, 1, 1], false),
         ] {
             assert_eq!(counts(&answer(there)), Some(said), "{there:?}");

@@ -107,7 +107,7 @@ impl Keeper {
     /// The next facts: the first ones, or what they have become, of several the last. `None`: the thread has ended.
     pub async fn next(&mut self) -> Option<Facts> {
         let mut facts = self.facts.recv().await?;
-        // Programs for what was in between would be made for nothing, a second or two each.
+        // Programs for the states in between would not be used, and take a second or two each.
         while let Ok(newer) = self.facts.try_recv() {
             facts = newer;
         }
@@ -136,7 +136,7 @@ impl Drop for Keeper {
     }
 }
 
-/// What the thread works with.
+/// The data of the thread.
 struct Work {
     tun: u32,
     maps: Arc<dyn Maps>,
@@ -156,7 +156,7 @@ impl Work {
             tun,
             maps,
             told,
-            // Before the first look, so that nothing happens in between unheard.
+            // Before the first read, so that no change in between is missed.
             events: listening(event::GROUPS)?,
             kernel: HostView::open()?,
             attached: Vec::new(),
@@ -216,7 +216,7 @@ impl Work {
                 Err(Errno::EAGAIN) => return,
                 Err(Errno::EINTR) => continue,
                 Err(error) => {
-                    // Events were lost (ENOBUFS), or what is worse: everything may have changed.
+                    // Events were lost (ENOBUFS), or another error occurred: everything may have changed.
                     tracing::debug!("netlink: {error}");
                     return self.watch.note(Event::Lost, &[], now);
                 }
@@ -283,7 +283,7 @@ impl Work {
 
 const RTM_GETNEIGH: u16 = 30;
 
-/// The message that has the kernel ask a neighbour whether it is there.
+/// The message that makes the kernel probe a neighbour.
 fn probing(ifindex: u32, address: IpAddr) -> Vec<u8> {
     let family = if address.is_ipv4() { nix::libc::AF_INET } else { nix::libc::AF_INET6 };
     let mut body = vec![family as u8, 0, 0, 0];

@@ -1,4 +1,4 @@
-//! What the fast path's programs need to know of the host, kept current by a thread.
+//! Data about the host for the fast path's programs, kept up to date by a thread.
 //!
 //! ```text
 //!     netlink ─▶ event ─▶ relevance ─▶ pace ─▶ a new generation: entries found in the kernel's tables are looked up again

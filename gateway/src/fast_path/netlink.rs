@@ -66,7 +66,7 @@ impl NetlinkSocket {
     /// Changes an existing object.
     ///
     /// # Errors
-    /// The kernel's: it is not there.
+    /// The kernel's error: it does not exist.
     pub fn change(&mut self, kind: u16, body: &[u8]) -> io::Result<()> {
         self.ask(kind, NLM_F_ACK | NLM_F_REPLACE, body, |_| {})
     }

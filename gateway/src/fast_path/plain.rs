@@ -17,7 +17,7 @@ const FR_ACT_TO_TBL: u8 = 1;
 /// The rule holds for what it does not match.
 const FIB_RULE_INVERT: u32 = 2;
 
-/// What the kernel's routes depend on because of a policy rule.
+/// The fields that the kernel's routes depend on because of a policy rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PolicyRule {
     /// Nothing but destination and ingress.
@@ -88,7 +88,7 @@ fn by_source6(source: &[u8], length: u8) -> Option<PolicyRule> {
     (!prefix.contains(Ipv6Addr::UNSPECIFIED)).then_some(PolicyRule::BySource6(prefix))
 }
 
-/// What is known of the routes.
+/// The known data about the routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Routing {
     /// A policy rule by which routes depend on more than addresses and the incoming interface.

@@ -1,5 +1,5 @@
-//! IPv4 destinations that lead nowhere once the device is gone: routes of the lowest precedence next to those of pools into the device. Without
-//! them, packets to a pool would follow the default route after a crash, and circle between this host and its router.
+//! IPv4 destinations that are blackholed when the device is gone: routes of the lowest precedence next to those of pools into the device.
+//! Without them, packets to a pool would follow the default route after a crash, and loop between this host and its router.
 
 use super::kernel::{self, Refusal, ask};
 use super::route_mark::RouteMark;

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Where the kernel's settings are.
 const SETTINGS: &str = "/proc/sys";
 
-/// What is to be set up.
+/// The settings to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPlan {
     /// The gateway's name.
@@ -184,7 +184,7 @@ impl Host {
         }
     }
 
-    /// Notes how the device is, if somebody else made it. Whether somebody did.
+    /// Records the state of the device if another program created it. Returns whether one did.
     async fn note_found(&mut self, device: &str) -> Result<bool, HostError> {
         let Some(record) = &mut self.record else { return Ok(false) };
         if !self.adopted {
@@ -197,7 +197,7 @@ impl Host {
         Ok(record.found_device().is_some())
     }
 
-    /// Makes the device's settings and the host's. Those of a device that was `found` are put back at the end.
+    /// Makes the device's settings and the host's. Those of a device that was `found` are restored at the end.
     fn make_settings(
         &mut self,
         of_device: &[Setting],
@@ -510,7 +510,7 @@ fn read_only(error: &HostError, of_device: &[Setting], plan: &HostPlan, device: 
     Some(HostError::ReadOnly(missing.collect()))
 }
 
-/// The device of this name, if somebody else made it. That of a process that was killed is waited for: it vanishes soon.
+/// The device of this name, if another program created it. The device of a killed process vanishes soon, so this waits for its end.
 async fn found(device: &str) -> io::Result<Option<FoundDevice>> {
     const PATIENCE: Duration = Duration::from_secs(1);
     const STEP: Duration = Duration::from_millis(10);

@@ -41,7 +41,7 @@ pub fn addresses() -> Vec<HostAddress> {
     addresses_now().unwrap_or_default()
 }
 
-/// The addresses of this host's interfaces; `None`: the kernel does not say, for want of descriptors or of memory perhaps.
+/// The addresses of this host's interfaces; `None`: the kernel does not say, for lack of descriptors or of memory perhaps.
 pub fn addresses_now() -> Option<Vec<HostAddress>> {
     let addresses = nix::ifaddrs::getifaddrs()
         .ok()?

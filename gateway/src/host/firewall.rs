@@ -1,4 +1,4 @@
-//! A look at the host's own rules: chains that drop packets which no connection tracking knows, and the very rule that lets them pass.
+//! Checks the host's own rules: chains that drop untracked packets, and the rule that accepts these.
 
 use super::nft::{self, NftError};
 use serde_json::Value;

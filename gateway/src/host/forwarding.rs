@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 /// A setting under `/proc/sys` and the value wanted. Wanting the value it has is a wish too: what is done behind it may
-/// change it, and then it is put back.
+/// change it, and then it is restored.
 pub type Setting = (PathBuf, String);
 
-/// What this host has to forward between its interfaces, so that the mechanisms' packets pass.
+/// The families that this host must forward between its interfaces for the mechanisms' packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Forwarding {
     /// IPv4: translators need it. Tunnel packets are this host's own, or come by the device, which forwards.
@@ -38,7 +38,7 @@ pub fn device_settings(root: &Path, device: &str) -> Vec<Setting> {
     wanted.into_iter().map(|(path, value)| (path, value.into())).collect()
 }
 
-/// The host's settings, in the order in which they are made; they are put back in the reverse order. Only what is not
+/// The host's settings, in the order in which they are made; they are restored in the reverse order. Only what is not
 /// right already is listed, and nothing of `device`. `root` is `/proc/sys`.
 pub fn host_settings(root: &Path, device: &str, forwarding: Forwarding) -> Vec<Setting> {
     let mut settings = Vec::new();

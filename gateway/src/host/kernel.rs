@@ -1,4 +1,4 @@
-//! Single requests to the kernel by netlink, waited for: also where no runtime is at hand, as when something is dropped.
+//! Single blocking netlink requests to the kernel, for code without a runtime, such as `drop`.
 
 use super::route_mark::RouteMark;
 use crate::config::TunnelRoute;
@@ -41,13 +41,13 @@ impl fmt::Display for Refusal {
 }
 
 impl Refusal {
-    /// What an error of netlink means.
+    /// The meaning of a netlink error.
     pub(super) fn of(error: &Error) -> Self {
         const GONE: [i32; 4] =
             [nix::libc::ESRCH, nix::libc::ENOENT, nix::libc::EADDRNOTAVAIL, nix::libc::ENODEV];
         match error {
             Error::NetlinkError(message) if message.raw_code() == -nix::libc::EEXIST => Self::Exists,
-            // CAP_NET_ADMIN is there, or the gateway would not have come so far.
+            // CAP_NET_ADMIN exists, or the gateway would have stopped before.
             Error::NetlinkError(message) if message.raw_code() == -nix::libc::EACCES => Self::SwitchedOff,
             Error::NetlinkError(message) if GONE.contains(&-message.raw_code()) => Self::Absent,
             error => Self::Other(error.to_string()),
@@ -210,7 +210,7 @@ pub(super) fn unreachable6(mark: RouteMark) -> Result<Vec<Prefix6>, Refusal> {
         .collect())
 }
 
-/// The gateway's IPv4 destinations that lead nowhere.
+/// The gateway's IPv4 destinations that are unreachable.
 pub(super) fn blackholes4(mark: RouteMark) -> Result<Vec<Prefix4>, Refusal> {
     let found = routes(AddressFamily::Inet, RouteType::BlackHole, None, mark)?;
     let mine = found.iter().filter(|route| {

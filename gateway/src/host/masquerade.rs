@@ -1,5 +1,5 @@
 //! The host's own address translation next to a pool that shares its address: masquerading gives connections any port of the address,
-//! also those of the pool, and the gateway takes the answers.
+//! including those of the pool, and the gateway receives the answers.
 
 use super::nft::{self, NftError};
 use serde_json::Value;

@@ -10,7 +10,7 @@ pub fn own() -> String {
 }
 
 /// Whether the network namespace of this name may still be there: a thread is in it, a file descriptor or a mount holds it, or
-/// a process could not be looked into.
+/// a process could not be examined.
 pub fn may_exist(name: &str) -> bool {
     let Ok(processes) = fs::read_dir("/proc") else { return true };
     let numbers = processes.filter_map(Result::ok).filter(|entry| {

@@ -18,8 +18,8 @@ pub struct SilentRouter {
     pub interface: String,
 }
 
-/// The next hops towards these destinations that the kernel asked for in vain (by ARP or neighbour discovery). Each destination costs one
-/// lookup, so that a full routing table costs nothing. Waits for the kernel.
+/// The next hops towards these destinations that the kernel asked for without success (by ARP or neighbour discovery). Each destination
+/// costs one lookup, so that a full routing table costs nothing. Waits for the kernel.
 pub fn silent_routers(destinations: &[IpAddr]) -> Vec<SilentRouter> {
     let wanted = destinations.to_vec();
     let asked = kernel::ask(|handle| async move {

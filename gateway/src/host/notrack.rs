@@ -1,5 +1,5 @@
-//! Our table in the host's packet filter: packets of flows that the fast path may carry are not tracked, so that a stateful firewall
-//! does not take those that it sees for the pieces of a broken connection; and what is steered never reaches the host's own stack.
+//! Our table in the host's packet filter: packets of flows that the fast path may carry are not tracked, so that a stateful firewall does
+//! not treat the packets that it sees as invalid; and steered packets never reach the host's own stack.
 //!
 //! ```text
 //!     table inet sixway-NAME
@@ -43,7 +43,7 @@ impl<'a> Device<'a> {
     }
 }
 
-/// What becomes of a packet that is ours: the chain's other rules need not look at it.
+/// The verdict for a packet of ours, after which the chain's other rules are skipped.
 const UNTRACKED: &str = "notrack accept";
 
 /// As many addresses are compared one after the other in less time than a set of intervals is searched.

@@ -1,4 +1,4 @@
-//! Programs that are asked: text in, text out, bounded in time and size.
+//! Runs programs: text in, text out, bounded in time and size.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};

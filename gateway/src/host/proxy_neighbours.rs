@@ -14,7 +14,7 @@ use sixway_link::interface;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-/// The entries that exist, by the index of their interface, whoever made them.
+/// All existing entries, by the index of their interface.
 fn existing() -> Result<HashSet<(u32, IpAddr)>, Refusal> {
     let mut all = of_family(AddressFamily::Inet)?;
     all.extend(of_family(AddressFamily::Inet6)?);

@@ -1,4 +1,4 @@
-//! What the tunnels need of this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
+//! The tunnels' settings in this host's kernel: set, changed, and removed. Routes into the device and addresses on it vanish with
 //! it; the rest is recorded before it is done.
 
 use super::blackholes;
@@ -16,7 +16,7 @@ use sixway_wire::{Prefix4, Prefix6};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What was set so far.
+/// The settings made so far.
 #[derive(Debug, Default)]
 pub(super) struct AppliedReach {
     present: Reach,
@@ -25,7 +25,7 @@ pub(super) struct AppliedReach {
 }
 
 impl AppliedReach {
-    /// What exists already.
+    /// The existing settings.
     pub(super) fn of(present: Reach) -> Self {
         let added = present.proxies.clone();
         Self { present, added }
@@ -132,7 +132,7 @@ impl AppliedReach {
         self.added.retain(|proxy| !lost.contains(proxy));
     }
 
-    /// Lets IPv4 destinations lead nowhere without the device.
+    /// Makes IPv4 destinations unreachable without the device.
     fn lead_nowhere(&mut self, new: &[Prefix4], record: &mut Record) -> Vec<HostError> {
         if new.is_empty() {
             return Vec::new();
@@ -299,7 +299,7 @@ fn on_device(device: u32, address: IpAddr) -> Result<(), HostError> {
     }
 }
 
-/// An address that the operator gave himself is his. Whether it is there: an interface that is missing has none yet.
+/// An address that the operator configured belongs to the operator. Returns whether it exists: a missing interface has none yet.
 fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<bool, HostError> {
     let refused = |what: String| {
         HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)

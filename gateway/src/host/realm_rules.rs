@@ -1,4 +1,4 @@
-//! What realms have in the kernel in addition to their devices: rules (`ip rule`) and routes, as they are made and recorded. In a VRF
+//! The realms' settings in the kernel in addition to their devices: rules (`ip rule`) and routes, as they are set and recorded. In a VRF
 //! there are no rules: the kernel's own leads to its table.
 
 use super::kernel::{Refusal, ask, remove_link};

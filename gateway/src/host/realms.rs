@@ -22,7 +22,7 @@ use std::time::Instant;
 /// A realm, as it is to be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealmPlan {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its number in the engines.
     pub number: u16,

@@ -1,4 +1,4 @@
-//! `net.ipv4.ip_local_reserved_ports`: the host's own connections leave the ports alone that translators share with it.
+//! `net.ipv4.ip_local_reserved_ports`: the host's own connections do not use the ports that translators share with it.
 
 use super::forwarding::Setting;
 use crate::config::Ports;

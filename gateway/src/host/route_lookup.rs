@@ -1,4 +1,4 @@
-//! Where the kernel sends packets, in its own words (rtnetlink): no program is needed.
+//! Route lookups in the kernel (rtnetlink): no program is needed.
 
 use super::kernel;
 use crate::config::TunnelRoute;

@@ -1,6 +1,6 @@
-//! Routing by source (`ip rule`): what comes from inside of a mechanism goes into the device whatever its destination, but for the
-//! site's own destinations. The rules outlive the device and are recorded; the route that they lead to is in a table of the device's
-//! own and vanishes with it. What is left there is an unreachable route.
+//! Routing by source (`ip rule`): packets from inside are routed into the device whatever their destination, except for the site's own
+//! destinations. The rules outlive the device and are recorded; the route that they lead to is in a table of the device's own and
+//! vanishes with it. What is left there is an unreachable route.
 
 use super::kernel::{self, Refusal, ask};
 use super::route_mark::RouteMark;
@@ -72,7 +72,7 @@ impl Recorded {
         Some(message)
     }
 
-    /// Adds it. One that is there already is taken for ours.
+    /// Adds it. An existing one is treated as ours.
     pub fn add(&self, mark: RouteMark) -> Result<(), Refusal> {
         let Some(message) = self.message(mark) else { return Err(Refusal::Absent) };
         let request = |handle: Handle| async move {

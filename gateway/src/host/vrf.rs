@@ -1,5 +1,5 @@
-//! VRFs of the kernel (Documentation/networking/vrf.rst): each is a device with a routing table, and what comes in by an interface that
-//! belongs to it is routed by that table. They are the operator's: found, never made or removed.
+//! VRFs of the kernel (Documentation/networking/vrf.rst): each is a device with a routing table, and packets that arrive on its interfaces
+//! are routed by that table. The operator creates them; they are never created or removed here.
 
 use super::kernel::{Refusal, ask};
 use futures_util::TryStreamExt;

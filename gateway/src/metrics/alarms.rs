@@ -13,7 +13,7 @@ pub(super) fn encode(
     if rows.is_empty() {
         return Ok(());
     }
-    let help = "1 while the alarm is raised that much of this is in use.";
+    let help = "1 while the alarm about high use of this resource is raised.";
     let mut family = encoder.encode_descriptor("alarm", help, None, MetricType::Gauge)?;
     for (mechanism, resource, is_raised) in rows {
         let labels = [("mechanism", mechanism.as_str()), ("resource", resource)];

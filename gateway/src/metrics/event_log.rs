@@ -17,7 +17,7 @@ const OF_SINKS: [OfSink; 4] = [
     ("events_spooled_bytes", "Octets that wait in the spool of a sink of the event log.", false, |row| {
         row.spooled_octets
     }),
-    ("events_sink_away", "Whether a sink of the event log is away.", false, |row| {
+    ("events_sink_away", "Whether a sink of the event log is unavailable.", false, |row| {
         u64::from(row.away_seconds.is_some())
     }),
 ];

@@ -12,13 +12,13 @@ pub(super) fn encode(rows: &[(String, MappingsRow)], encoder: &mut DescriptorEnc
     type Value = fn(&MappingsRow) -> u64;
     const COUNTERS: [(&str, &str, Value); 2] = [
         ("mappings_made", "Mappings of NAT46 made.", |row| row.made),
-        ("mappings_ended", "Mappings of NAT46 ended, their rest over.", |row| row.ended),
+        ("mappings_ended", "Mappings of NAT46 that ended, after their resting time.", |row| row.ended),
     ];
     const GAUGES: [(&str, &str, Value); 2] = [
         ("pool_addresses", "Addresses of a pool of NAT46 that all clients share.", |row| {
             row.addresses.into()
         }),
-        ("pool_addresses_used", "Those of them that are used, or rest.", |row| row.addresses_used.into()),
+        ("pool_addresses_used", "Those of them that are in use or resting.", |row| row.addresses_used.into()),
     ];
     if rows.is_empty() {
         return Ok(());

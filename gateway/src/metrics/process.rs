@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use std::fmt;
 
-/// What the process uses.
+/// The resources of the process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessSample {
     /// CPU time in seconds.

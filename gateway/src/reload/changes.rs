@@ -46,7 +46,7 @@ fn compare(key: &str, old: Option<&Value>, new: Option<&Value>, found: &mut Vec<
     }
 }
 
-/// The parts of a section: its keys, or the sections of a list by their names. What is absent has none.
+/// The parts of a section: its keys, or the sections of a list by their names. An absent section has none.
 fn parts(value: Option<&Value>) -> Option<Vec<(String, &Value)>> {
     match value {
         None => Some(Vec::new()),

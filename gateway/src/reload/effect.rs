@@ -1,4 +1,4 @@
-//! What becomes of the sessions of a running gateway under another configuration: they are copied into an engine made from it, as a
+//! The effect of another configuration on the sessions of a running gateway: they are copied into an engine made from it, as a
 //! reload does.
 
 use crate::config::{Config, Surroundings};

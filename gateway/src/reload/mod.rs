@@ -1,4 +1,4 @@
-//! What a reload would do: which keys change, and which sessions end. Nothing is changed.
+//! The effects of a reload: which keys change, and which sessions end. Nothing is changed.
 
 mod changes;
 mod effect;

@@ -1,4 +1,4 @@
-//! What `sixway show` prints: tables for people from what the admin API answers.
+//! The output of `sixway show`: tables made from responses of the admin API.
 
 mod colour;
 mod counters;

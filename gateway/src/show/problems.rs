@@ -1,4 +1,4 @@
-//! What is wrong, at the beginning of `sixway show`; and `sixway show pools`.
+//! The problems at the beginning of `sixway show`; and `sixway show pools`.
 
 use super::colour::Colour;
 use super::quantity::{count, percent};

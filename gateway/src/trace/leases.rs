@@ -49,19 +49,19 @@ pub fn holder(config: &Config, rows: &[LeaseRow], address: Ipv4Addr) -> Option<S
             let pools = section.concentrator().into_iter().flat_map(|it| it.pool.iter());
             pools.into_iter().any(|prefix| prefix.contains(address))
         })?;
-        return Some(format!("{}: nobody has {address}", section.name));
+        return Some(format!("{}: {address} is not leased", section.name));
     };
     let LeaseRow { mechanism, host, .. } = row;
     let left =
         row.ends_in_seconds.map_or_else(String::new, |left| format!(", {} more", plural(left, "second")));
     Some(match row.state.as_str() {
-        "static" => format!("{mechanism}: {host} has {} for good", row.ipv4),
+        "static" => format!("{mechanism}: {host} has {} permanently", row.ipv4),
         "leased" => format!("{mechanism}: {host} has {address}{left}"),
         "held" => format!("{mechanism}: this host has {address}{left}"),
-        "remembered" => format!("{mechanism}: this host had {address}, and asks for it at its next packet"),
+        "remembered" => format!("{mechanism}: this host had {address}, and requests it at its next packet"),
         "offered" => format!("{mechanism}: {address} is offered to {host}, which has not taken it"),
-        "declined" => format!("{mechanism}: nobody has {address}, which {host} declined{left}"),
-        _ => format!("{mechanism}: nobody has {address}; {host} had it last"),
+        "declined" => format!("{mechanism}: {address} is not leased: {host} declined it{left}"),
+        _ => format!("{mechanism}: {address} is not leased; {host} had it last"),
     })
 }
 
@@ -99,9 +99,9 @@ mod tests {
         let said = |address: &str| holder(&config, &rows, address.parse().unwrap());
         let named = "four_over_six: 2001:db8:b::1 has 198.51.100.17, 1,200 seconds more";
         assert_eq!(said("198.51.100.17").as_deref(), Some(named));
-        let last = "four_over_six: nobody has 198.51.100.18; 2001:db8:b::1 had it last";
+        let last = "four_over_six: 198.51.100.18 is not leased; 2001:db8:b::1 had it last";
         assert_eq!(said("198.51.100.18").as_deref(), Some(last));
-        assert_eq!(said("198.51.100.19").as_deref(), Some("four_over_six: nobody has 198.51.100.19"));
+        assert_eq!(said("198.51.100.19").as_deref(), Some("four_over_six: 198.51.100.19 is not leased"));
         assert_eq!(said("203.0.113.2"), None);
         let fate = offline.pass(&packet("203.0.113.2", "198.51.100.18"));
         assert_eq!(fate.dropped, Some(sixway_dataplane::DropReason::NoLease), "{fate:?}");
@@ -116,7 +116,7 @@ mod tests {
             said("192.0.2.7").as_deref(),
             Some("four_over_six: this host has 192.0.2.7, 1 second more")
         );
-        let fixed = "four_over_six: 2001:db8:b::1 has 192.0.2.16/29 for good";
+        let fixed = "four_over_six: 2001:db8:b::1 has 192.0.2.16/29 permanently";
         assert_eq!(said("192.0.2.23").as_deref(), Some(fixed));
         assert_eq!(said("192.0.2.24"), None);
         let mut now = Surroundings::default();

@@ -1,4 +1,4 @@
-//! An engine apart: made from a configuration, with sessions that are copied into it. It reads and sends nothing.
+//! A separate engine: made from a configuration, with copied sessions. It receives and sends nothing.
 
 use crate::config::{Config, Surroundings};
 use crate::inside_endpoint;
@@ -16,7 +16,7 @@ const OUTBOX: usize = 256;
 /// The time at which an engine apart begins: sessions of a day's age fit before it.
 const START: u32 = 1_000_000;
 
-/// What becomes of a packet.
+/// The handling of a packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
     /// Counters that grew, and by how much: `nat64.v6_to_v4`, `nat.sessions.made`.

@@ -1,4 +1,4 @@
-//! The packet that is asked about.
+//! The packet to trace.
 
 use sixway_wire::{IcmpHeader, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, icmpv4, icmpv6, protocol};
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! A capture through an engine apart.
+//! Processes a capture with a separate engine.
 
 use super::offline::Offline;
 use crate::config::{Config, Surroundings};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::time::Duration;
 
-/// What became of a capture's packets.
+/// The outcome of a capture's packets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Packets that were read.

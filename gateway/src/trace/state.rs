@@ -1,4 +1,4 @@
-//! What a running gateway has learnt other than sessions and leases, for an engine apart: ends of tunnels, and mappings of NAT46.
+//! State of a running gateway other than sessions and leases, for a separate engine: ends of tunnels, and mappings of NAT46.
 
 use super::offline::Offline;
 use crate::config::Surroundings;

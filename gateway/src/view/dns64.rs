@@ -33,7 +33,7 @@ const COUNTED: [Counted; 15] = [
     ("evicted", "Answers evicted from the cache before they expired.", |it| it.counters.evicted),
     ("validations", "DNSSEC validations started.", |it| it.counters.validations),
     ("prefetched", "Queries sent to refresh an answer before it expires.", |it| it.counters.prefetched),
-    ("waiting_refused", "Queries refused: the client has its share of waiting.", |it| {
+    ("waiting_refused", "Queries refused: the client has its share of waiting queries.", |it| {
         it.counters.waiting_refused
     }),
     (
@@ -46,7 +46,7 @@ const COUNTED: [Counted; 15] = [
         "Lookups refused: the zone does not answer, and the client has many queries under way.",
         |it| it.counters.silent_zone_refused,
     ),
-    ("validations_delayed", "DNSSEC validations that had to wait for a share of the client.", |it| {
+    ("validations_delayed", "DNSSEC validations that had to wait: the client had its share.", |it| {
         it.counters.validations_delayed
     }),
     ("overflowed", "Queries lost because a socket buffer was full.", |it| it.sockets.overflowed),

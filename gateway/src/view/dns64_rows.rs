@@ -48,7 +48,7 @@ pub struct OutcomeRow {
     pub count: u64,
     /// How often it came in a second, averaged over the last seconds.
     pub per_second: f64,
-    /// What it means.
+    /// Its meaning.
     pub help: String,
 }
 

@@ -17,7 +17,7 @@ macro_rules! problems {
                 match self { $(Self::$kind => $name,)+ }
             }
 
-            /// What it means.
+            /// Its meaning.
             pub const fn help(self) -> &'static str {
                 match self { $(Self::$kind => concat!($($doc,)+).trim_ascii(),)+ }
             }
@@ -26,7 +26,7 @@ macro_rules! problems {
 }
 
 problems! {
-    /// A router that packets go to does not answer ARP or neighbour discovery.
+    /// A router in use does not answer ARP or neighbour discovery.
     Neighbour = "neighbour",
     /// Most NAT64 sessions of the last minute have packets out and none back, or no packet came back for five seconds.
     NoAnswers = "no_answers",
@@ -46,7 +46,7 @@ problems! {
     FragmentShare = "fragment_share",
     /// A subscriber was at one of its limits, within the last minute.
     SubscriberLimit = "subscriber_limit",
-    /// A subscriber had most of a session table or of an address's ports, and the rest is kept for others, within the last minute.
+    /// A subscriber had most of a session table or of an address's ports, and the rest was reserved for others, within the last minute.
     SubscriberShare = "subscriber_share",
     /// The alarm of a pool's ports is raised (`pool.alarm_at`), or 95 % of one worker's are in use (a warning); 95 % of the pool (an error).
     PoolPorts = "pool_ports",
@@ -54,36 +54,38 @@ problems! {
     Sessions = "sessions",
     /// The alarm of a table of bindings is raised (`pool.alarm_at`), or it or a dynamic pool is 95 % full (a warning), or full (an error).
     Bindings = "bindings",
-    /// Of the addresses of a NAT46's pool that all clients share, 80 % are used or rest (a warning), or all (an error).
+    /// Of the addresses of a NAT46's pool that all clients share, 80 % are in use or resting (a warning), or all (an error).
     PoolAddresses = "pool_addresses",
-    /// Rules of this host drop the gateway's packets (an error) or give them another source (a warning), as the trial in a network namespace of its own shows. It is repeated when the rules have changed, at most every 30 s; `sixway doctor` tries them immediately.
+    /// Rules of this host drop the gateway's packets (an error) or give them another source (a warning), as a test in a separate network namespace shows. The test is repeated when the rules have changed, at most every 30 s; `sixway doctor` runs it immediately.
     PacketFilter = "packet_filter",
     /// The last reload was rolled back to the configuration before it.
     Reload = "reload",
     /// The VRF of a realm does not exist, is down or cannot be used.
     Vrf = "vrf",
-    /// Other programs change a part of the host again and again, and the gateway left it as it is.
+    /// Other programs repeatedly change a setting of the host, and the gateway no longer restores it.
     LeftAlone = "left_alone",
     /// A tunnel, or a pool that follows an interface, waits for an address on an interface.
     AwaitedAddress = "awaited_address",
-    /// The AFTR of a B4 does not answer, and there is no other one that does.
+    /// The AFTR of a B4 does not answer, and no other AFTR does.
     SilentAftr = "silent_aftr",
     /// An upstream of the DNS64 does not answer; an error if none does.
     UpstreamDown = "upstream_down",
     /// A warning of the DNS64, such as a trust anchor that cannot be updated.
     Dns64 = "dns64",
-    /// The socket of a Teredo relay or client cannot be opened, its address is not on this host, or the client has no address, other than because of native IPv6.
+    /// The socket of a Teredo relay or client cannot be opened, its address is not on this host, or the client has no address, except because of native IPv6.
     Teredo = "teredo",
     /// An address of the Teredo server is not on this host, or another program has its port (errors), it is over its total rate, or discards most of many datagrams, within the last minute.
     TeredoServer = "teredo_server",
-    /// A socket of the PCP server is not open, or the server had a fault and begins again.
+    /// A socket of the PCP server is not open, or the server failed and restarts.
     Pcp = "pcp",
-    /// The fast path could not be started, is suspended, was removed, or is not on an interface where it was to be.
+    /// The fast path could not be started, is suspended, was removed, or is not on an interface where it should be.
     FastPath = "fast_path",
     /// The lease file of a concentrator or host of 4over6 cannot be written, or Kea's cannot be read.
     LeaseFile = "lease_file",
-    /// A host of 4over6 has no lease because no server is known or answers, or its lease is bound to another address than `local` (errors); it is not renewed, or a concentrator refused queries of others than its clients within two minutes (warnings).
+    /// A host of 4over6 has no lease because no server is known or answers, or its lease is bound to another address than `local` (errors); it is not renewed, or a concentrator refused queries from senders other than its clients within two minutes
+    /// (warnings).
     Lease = "lease",
-    /// A server of the event log is away (a warning), its file is away, or events were lost within the last minute (errors).
+    /// A server of the event log cannot be reached (a warning), its file cannot be written, or events were lost within the last minute
+    /// (errors).
     EventLog = "event_log",
 }

@@ -1,4 +1,4 @@
-//! The rows about trouble: problems, and how full the pools are.
+//! The rows of problems, and of the use of pools.
 
 use super::problem_kind::ProblemKind;
 use serde::{Deserialize, Serialize};
@@ -88,7 +88,7 @@ pub struct AddressBlocksRow {
     pub free: u64,
 }
 
-/// What is left at addresses of a pool that are being drained.
+/// The remaining use of addresses of a pool that are being drained.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainingRow {
     /// The mechanism that has the pool.

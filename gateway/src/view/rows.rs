@@ -75,7 +75,7 @@ pub struct ReloadRow {
     pub sessions: u64,
     /// Those that continue.
     pub sessions_kept: u64,
-    /// Only the DNS64 is another one: the process, its sessions and its connections went on.
+    /// Only the DNS64 is another one: the process, its sessions and its connections continued.
     #[serde(default)]
     pub in_process: bool,
 }
@@ -85,7 +85,7 @@ pub struct ReloadRow {
 pub struct HostRow {
     /// What the gateway restored, and how often.
     pub restored: Vec<RestoredRow>,
-    /// What it left as it is, because it was changed again and again.
+    /// Settings that it no longer restores, because they were changed repeatedly.
     pub left_alone: Vec<String>,
 }
 
@@ -181,7 +181,7 @@ pub struct PassedRow {
     pub cause: String,
     /// Packets.
     pub packets: u64,
-    /// What it means.
+    /// Its meaning.
     pub help: String,
 }
 
@@ -259,7 +259,7 @@ pub struct DropRow {
     pub count: u64,
     /// Seconds since the count was last seen to grow; `None`: never.
     pub last_seconds: Option<f64>,
-    /// What it means.
+    /// Its meaning.
     pub help: String,
     /// The ICMP error that the sender gets.
     pub answer: String,
@@ -276,7 +276,7 @@ pub struct LiveRow {
     pub worker: usize,
     /// The packet as it arrived, in words.
     pub packet: String,
-    /// What became of it.
+    /// The outcome of it.
     pub fate: String,
     /// What left in its place, in words; `None`: nothing, or several packets.
     pub sent: Option<String>,
@@ -423,7 +423,7 @@ pub struct Page<T> {
 /// A 6rd domain, and this gateway's part in it (RFC 5969 §7.1.1).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SixRdRow {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// `customer_edge` or `border_relay`.
     pub role: String,
@@ -508,6 +508,6 @@ pub struct Leaving {
 /// What a request that cannot be answered gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// What is wrong and how to mend it.
+    /// What is wrong and how to fix it.
     pub error: String,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// A relay or a client, and its peers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TeredoRow {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// What it serves.
     pub serves: String,
@@ -32,12 +32,12 @@ pub struct TeredoRow {
     pub peers: Vec<TeredoPeerRow>,
     /// Whether there are more.
     pub has_more: bool,
-    /// What a client knows of itself; `None` of a relay.
+    /// The state of a client; `None` for a relay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<TeredoClientRow>,
 }
 
-/// What a client knows of itself.
+/// The state of a client.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TeredoClientRow {
     /// `qualified`, or what it does.

@@ -3,7 +3,7 @@
 use super::dns64_rows::CountedRow;
 use serde::{Deserialize, Serialize};
 
-/// The Teredo server: what it exposes, and what became of datagrams.
+/// The Teredo server: what it exposes, and datagrams by outcome.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TeredoServerRow {
     /// Its addresses, to whom it answers and what it forwards.

@@ -57,7 +57,7 @@ pub struct BlockExchange {
     board: Option<Arc<Board>>,
     /// The blocks as the kernel knows them, of the mechanisms that packets are steered by ([`Translator::steers_by`]).
     map: Option<BlockMap>,
-    /// Moves to announce, and to whom.
+    /// Moves to announce, and their recipients.
     untold: VecDeque<(usize, u16, Arc<[BlockMove]>)>,
     /// The earliest time of the next request.
     pause: Instant,

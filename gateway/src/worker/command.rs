@@ -26,9 +26,9 @@ pub(super) const RING: usize = 64;
 /// Port blocks of some addresses, and where to continue.
 pub type AddressBlocksPage = (Vec<(u16, AddressBlocks)>, Option<Position>);
 
-/// What is left at addresses that are drained, each with its mechanism, and where to continue.
+/// The remaining use of addresses that are drained, each with its mechanism, and where to continue.
 pub type DrainingPage = (Vec<(u16, DrainingRow)>, Option<Position>);
-/// What becomes of bindings of a concentrator: a host has the address or prefix, or none.
+/// Changes of bindings of a concentrator: a host has the address or prefix, or none.
 pub type LeaseChanges = Arc<[(Prefix4, Option<Binding>)]>;
 
 /// A command to a worker.
@@ -46,7 +46,7 @@ pub enum Command {
     PoolChanges(u16, Answer<Changes>),
     /// Hosts of a mechanism's dynamic pool from a position, and where to continue.
     PoolHosts(u16, u32, Answer<(Vec<Record>, Option<u32>)>),
-    /// What is left at addresses that stateful mechanisms drain from a position, each with its mechanism, and where to continue.
+    /// The remaining use of addresses that stateful mechanisms drain from a position, each with its mechanism, and where to continue.
     Draining(Position, Answer<DrainingPage>),
     /// Port blocks of addresses from a position, each with its mechanism, and where to continue.
     AddressBlocks(Position, Answer<AddressBlocksPage>),
@@ -158,7 +158,7 @@ impl Mailbox {
         self.commands.try_recv().ok()
     }
 
-    /// What wakes this worker.
+    /// The wake-up of this worker.
     pub fn wake(&self) -> &Wake {
         &self.wake
     }

@@ -17,11 +17,11 @@ const UNDER_WAY: usize = 32;
 pub struct Dump<E> {
     /// The filter of the request.
     pub filter: Filter,
-    /// Where to go on.
+    /// Where to continue.
     pub from: Position,
     /// The most rows.
     pub limit: usize,
-    /// The most parts of the tables, of 512 places each, that are looked at; `None`: as many as it takes.
+    /// The most parts of the tables, of 512 places each, that are examined; `None`: as many as it takes.
     pub parts: Option<u32>,
     /// The rows so far.
     pub rows: Vec<E>,

@@ -33,7 +33,7 @@ const ADDRESSES: u32 = 1_024;
 const PEERS: usize = 512;
 /// Hosts of a dynamic pool that are read at a time.
 const HOSTS: u32 = 512;
-/// Places of a table that are looked at in one call when a gateway is taken over; nothing else is done then.
+/// Places of a table that are examined in one call when a gateway is taken over; nothing else is done then.
 const EXPORTED_AT_ONCE: u32 = 65_536;
 /// Sessions of a binding that are ended at a time.
 const ENDED_AT_ONCE: usize = 256;
@@ -406,7 +406,7 @@ fn pool_table(pool: &DynamicPool) -> Table {
     }
 }
 
-/// What the NAT's own selection can ask for; the rest is looked at row by row.
+/// What the NAT's own selection can ask for; the rest is examined row by row.
 fn selection(filter: &Filter) -> Selection {
     Selection {
         protocol: filter.protocol.and_then(NatProtocol::of),

@@ -1,4 +1,4 @@
-//! What a PCP server wants of a worker's translators (RFC 6887).
+//! The PCP server's interface to a worker's translators (RFC 6887).
 
 use sixway_dataplane::nat::{
     BoundEndpoint, ExplicitBinding, Named, NatProtocol, NotBound, Outside, WantedOutside,
@@ -8,7 +8,7 @@ use sixway_dataplane::{Counters, Instant};
 use sixway_wire::Endpoint4;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// What is wanted.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplicitRequest {
     /// Keep a binding until it is released.
@@ -23,7 +23,7 @@ pub enum ExplicitRequest {
     Address(Ipv6Addr),
 }
 
-/// What became of it.
+/// The outcome of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExplicitAnswer {
     /// The binding.

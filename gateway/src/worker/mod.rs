@@ -1,4 +1,4 @@
-//! Workers: threads with an engine each, which share nothing on the packets' path.
+//! Workers: threads with an engine each, which share nothing on the packet path.
 //!
 //! ```text
 //!     queue ─▶ receive ─▶ engine ─▶ send            commands ─▶ (a few each batch) ─▶ answers

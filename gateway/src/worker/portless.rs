@@ -7,7 +7,7 @@ use sixway_dataplane::direction::Direction;
 use sixway_dataplane::stateful::WithoutPorts;
 use sixway_wire::{Endpoint4, Endpoint6};
 
-/// Adds the sessions of `slots` places from `slot` on. Returns where to go on; `None` at the end.
+/// Adds the sessions of `slots` places from `slot` on. Returns where to continue; `None` at the end.
 pub(super) fn sessions(
     of: &dyn WithoutPorts,
     (mechanism, filter): (u16, &Filter),

@@ -36,7 +36,7 @@ pub struct Worker<L, T> {
     blocks: BlockExchange,
     dumps: Dumps,
     inlets: Inlets,
-    /// Turns until the inlets are looked at.
+    /// Turns until the inlets are examined.
     until_inlets: u8,
     /// What inlets counted that are closed.
     closed: LinkCounters,
@@ -112,7 +112,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.turns()
     }
 
-    /// The same for a gateway whose sessions are to go on elsewhere when a link failed: tells of that, and waits until it is to leave or to
+    /// The same for a gateway whose sessions should continue elsewhere when a link failed: reports that, and waits until it should leave or
     /// stop.
     pub fn run_to_the_end(mut self, failed: impl FnOnce(io::Error)) {
         let Err(error) = self.turns() else { return };
@@ -199,7 +199,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Ok(true)
     }
 
-    /// Receives one batch from each inlet, and sends by the first link. One that fails is closed: the others go on. Whether there
+    /// Receives one batch from each inlet, and sends by the first link. One that fails is closed: the others continue. Whether there
     /// was any.
     fn take_in(&mut self) -> io::Result<bool> {
         let mut busy = false;
@@ -249,7 +249,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         self.received(1)
     }
 
-    /// Tells the other workers of path errors that came here as packets. A worker that is behind misses some: there will be more.
+    /// Tells the other workers of path errors that came here as packets. A slow worker misses some: more will come.
     fn pass_on_path_errors(&mut self) {
         for error in self.translator.take_path_errors() {
             let error: Arc<[u8]> = error.into();
@@ -342,7 +342,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
                     return Ok(LoopState::Stop);
                 }
                 Err(TryRecvError::Empty) => return Ok(LoopState::Idle),
-                // All senders are gone: no one can stop it otherwise.
+                // All senders were dropped: nothing else can stop it.
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(LoopState::Stop),
             }
         }
@@ -383,7 +383,7 @@ fn give<T>(to: Answer<T>, answer: T) {
     let _ = to.send(answer);
 }
 
-/// Where frames go that are not sent, and who hears of them.
+/// Frames that are not sent, and who is notified of them.
 struct Ways<'a> {
     control: Option<&'a ControlSender>,
     onward: Onward<'a>,

@@ -1,5 +1,5 @@
-//! What a worker tells of single packets: a last sample of each drop, and packets as they pass while somebody watches. Nobody
-//! watching, a forwarded packet costs nothing more, and a dropped one a comparison of times.
+//! A worker's reports of single packets: the last sample of each drop reason, and all packets during a live trace. Without a live trace, a
+//! forwarded packet costs nothing more, and a dropped one a comparison of times.
 
 use crate::admin::LiveFilter;
 use crate::trace::{Detail, described, in_words};
@@ -26,7 +26,7 @@ pub struct DropSample {
     pub at: Instant,
 }
 
-/// A watch: it ends with its time, or when nobody receives any more.
+/// A live trace: it ends with its time, or when its receiver is gone.
 #[derive(Debug)]
 pub struct Watch {
     /// Which packets.
@@ -43,17 +43,17 @@ pub struct Watch {
 struct Watching {
     watch: Watch,
     until: Instant,
-    /// The second that is counted in, and what may be told in it.
+    /// The second that is counted, and the number of packets that may be shown in it.
     second: Instant,
     left: u32,
-    /// Packets that were not told of.
+    /// Packets that were not reported.
     skipped: u64,
     /// Packets of the batch that match: their places, and how they arrived; `None` where only drops are watched, since those are as they
     /// arrived, and most packets are not dropped.
     arrived: Vec<(usize, Option<String>)>,
 }
 
-/// What a worker tells of single packets.
+/// A worker's reports of single packets.
 #[derive(Debug)]
 pub(super) struct Tap {
     samples: [Option<DropSample>; DropReason::COUNT],
@@ -170,7 +170,7 @@ impl Tap {
     }
 }
 
-/// What became of a frame, and what leaves in its place.
+/// The outcome of a frame, and what leaves in its place.
 fn fate(frame: &Frame) -> (String, Option<String>) {
     let sent = || Some(described(frame.bytes()));
     match frame.verdict {

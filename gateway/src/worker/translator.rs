@@ -1,4 +1,4 @@
-//! What a worker drives: the engine, or a simple stand-in in a test.
+//! The interface of a worker to the engine, or to a simple substitute in a test.
 
 use super::explicit::{ExplicitAnswer, ExplicitRequest};
 use super::tunnels::TunnelSet;
@@ -50,7 +50,7 @@ pub trait Translator: Send + 'static {
     fn end_fast_path(&mut self);
     /// The sessions for the next process with their mechanisms, except those in the fast path.
     fn export(&mut self, now: Instant) -> Vec<(Identity, SavedSession)>;
-    /// What was counted.
+    /// The counters.
     fn counters(&self) -> Counters;
     /// How full each mechanism's tables are, in the order of the configuration.
     fn tables(&mut self) -> Vec<Table>;
@@ -62,10 +62,10 @@ pub trait Translator: Send + 'static {
     fn subscribers(&mut self, scan: Scan<'_>, rows: &mut Vec<SubscriberEntry>) -> Option<Position>;
     /// What has changed in a mechanism's dynamic pool since the last call.
     fn pool_changes(&mut self, mechanism: u16, wall: WallClock) -> Changes;
-    /// Hosts of a mechanism's dynamic pool, from a place on, and where to go on; `None` at the end.
+    /// Hosts of a mechanism's dynamic pool, from a place on, and where to continue; `None` at the end.
     fn pool_hosts(&mut self, mechanism: u16, from: u32, wall: WallClock) -> (Vec<Record>, Option<u32>);
-    /// What is left at addresses that stateful mechanisms drain, each with its mechanism: a part of it from a position on, and where to
-    /// continue.
+    /// The remaining use of addresses that stateful mechanisms drain, each with its mechanism: a part of it from a position on, and where
+    /// to continue.
     fn draining(&mut self, _from: Position, _now: Instant) -> (Vec<(u16, DrainingRow)>, Option<Position>) {
         (Vec::new(), None)
     }
@@ -110,7 +110,7 @@ pub trait Translator: Send + 'static {
     fn restore_pool(&mut self, mechanism: u16, records: &[Record], wall: WallClock) -> Restored;
 }
 
-/// What is known of a Teredo relay or client, some of its peers, and where to continue.
+/// The known data about a Teredo relay or client, some of its peers, and where to continue.
 pub type TeredoPage = (TeredoRow, Vec<PeerRow>, Option<u32>);
 
 /// The outcome of a change.
@@ -234,11 +234,11 @@ pub struct BindingEntry {
 pub struct SubscriberEntry {
     /// The mechanism, by its place in the configuration.
     pub mechanism: u16,
-    /// What it has.
+    /// Its data.
     pub row: SubscriberRow,
 }
 
-/// What a worker reports.
+/// A worker's report.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Its engine's counters.

@@ -58,7 +58,7 @@ impl Inlet {
         Self { at, link, life: Arc::default() }
     }
 
-    /// Closes the socket; while what is returned lives, it is not told to be closed, so that nobody opens another one.
+    /// Closes the socket; while the returned value lives, it does not count as closed, so that no other one is opened.
     pub(super) fn retire(self) -> Arc<()> {
         self.life
     }

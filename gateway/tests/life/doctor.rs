@@ -210,7 +210,7 @@ fn rules_next_to_a_gateway_without_a_device_are_tried_out_when_they_change() {
     until("a rule that drops", &|| network.show(&[]).contains(problem));
     rules(&network, "delete table inet filter");
     until("it is removed", &|| !network.show(&[]).contains(problem));
-    assert!(gateway.said().contains("lets the gateway's packets pass again"));
+    assert!(gateway.said().contains("accepts the gateway's packets again"));
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn rules_that_are_in_the_way_are_a_warning_of_the_gateway() {
     }
     // Other rules are tried out again, after a while.
     rules(&network, "delete table inet filter");
-    while !gateway.said().contains("lets the gateway's packets pass again") {
+    while !gateway.said().contains("accepts the gateway's packets again") {
         assert!(start.elapsed() < std::time::Duration::from_secs(60), "{}", gateway.said());
         std::thread::sleep(std::time::Duration::from_millis(200));
     }

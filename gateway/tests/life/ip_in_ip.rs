@@ -87,7 +87,7 @@ fn an_end_that_an_interface_gets_is_told_when_it_happens_and_at_the_next_start()
     let mut again = network.start(NEAR);
     assert_ne!(again.end(), 0);
     assert!(
-        again.said().contains("is this host's own address on out0; the kernel would take"),
+        again.said().contains("is this host's own address on out0; the kernel would receive"),
         "{}",
         again.said()
     );

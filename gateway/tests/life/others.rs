@@ -57,7 +57,7 @@ fn a_device_that_is_taken_down_and_routes_that_are_removed_are_restored() {
 
     // The third time within a minute is a fight, and the other program wins it.
     network.ip(&["-n", &host, "route", "del", "192.0.2.0/28"]);
-    until("it is left alone", || network.show(&[]).contains("again and again: routes into sixway0 → "));
+    until("it is left alone", || network.show(&[]).contains("repeatedly: routes into sixway0 → "));
     std::thread::sleep(Duration::from_millis(1_500));
     assert!(!network.routes().iter().any(|line| line.starts_with("192.0.2.0/28")), "{}", gateway.said());
     assert_eq!(restored(&network, "route"), 2);
@@ -76,7 +76,7 @@ fn a_device_that_is_taken_down_and_routes_that_are_removed_are_restored() {
         "link",
     ]);
     network.ip(&["-n", &host, "link", "set", "sixway0", "txqueuelen", "9999"]);
-    until("it is as configured", || !network.show(&[]).contains("left alone"));
+    until("it is as configured", || !network.show(&[]).contains("not restored"));
 
     gateway.signal("TERM");
     assert_eq!(gateway.end(), 0, "{}", gateway.said());

@@ -43,7 +43,7 @@ fn sessions_without_answers_are_named_first_and_nothing_is_said_when_all_is_well
     network.ip(&["-n", &network.host("server"), "route", "del", "default"]);
     send(&network, 20, "64:ff9b::cb00:7102");
     // The session of the ping had its answers.
-    let what = "sessions looked at have packets out and none back → no route back to 192.0.2.";
+    let what = "examined sessions have packets out and none back → no route back to 192.0.2.";
     until("it is seen", &network, |shown| shown.starts_with("WARNING  nat64: ") && shown.contains(what));
     let found = problems(&network);
     assert_eq!((found.len(), &found[0]["kind"]), (1, &"no_answers".into()), "{found:?}");
@@ -137,7 +137,7 @@ fn a_pool_that_one_subscriber_fills_is_a_problem_and_the_rest_is_kept_for_others
     until("many ports are in use", &network, warning);
     send(&network, 400, "64:ff9b::cb00:7102");
     let what =
-        "a subscriber has most of a session table, or of an address's ports: the rest is kept for others";
+        "a subscriber has most of a session table, or of an address's ports: the rest is reserved for others";
     until("it has its share", &network, |shown| {
         shown.contains(&format!("WARNING  {what} → sixway show subscribers --by refused"))
     });

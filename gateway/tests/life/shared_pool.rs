@@ -22,7 +22,7 @@ pub(crate) const ECHO: &str = "import socket, threading\n\
       octets, whom = udp.recvfrom(65536)\n  \
       udp.sendto(octets, whom)\n";
 
-/// Asks port 7 of a host by TCP or UDP for what it sends; says what happened. It hears while it speaks: who spoke to the end first
+/// Asks port 7 of a host by TCP or UDP for what it sends; says what happened. It receives while it sends: who sent all data first
 /// would wait for ever where the answers fill both hosts' buffers.
 const ASK: &str = "import socket, sys, threading\n\
     kind, host, size = sys.argv[1], sys.argv[2], int(sys.argv[3])\n\

@@ -1,4 +1,4 @@
-//! What an experiment asks, and in which tables its answer is shown.
+//! The question of an experiment, and the tables with its answer.
 
 use super::published::Published;
 

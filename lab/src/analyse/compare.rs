@@ -1,4 +1,4 @@
-//! Two runs compared: the same cells, by their repetitions.
+//! Comparison of two runs: the same cells, by their repetitions.
 
 use super::ratio::{Bearing, Ratio};
 use super::series::Group;
@@ -41,14 +41,14 @@ pub enum Direction {
     Better,
     /// To the worse.
     Worse,
-    /// There is no difference that the noise bears.
+    /// There is no difference larger than the noise.
     Same,
     /// It cannot be said.
     Unknown,
 }
 
 impl Change {
-    /// By which factor it became worse, if that is borne.
+    /// By which factor it became worse, if that exceeds the noise.
     pub fn worse_by(&self) -> Option<f64> {
         let worse = |ratio: &Ratio| if ratio.value > 1.0 { ratio.value } else { 1.0 / ratio.value };
         match (&self.bearing, self.direction) {

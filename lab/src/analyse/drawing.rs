@@ -1,4 +1,4 @@
-//! A network as it is drawn: hosts in a grid, and links between them.
+//! The drawing of a network: hosts in a grid, and links between them.
 
 /// A network. It is drawn from left to right, and from top to bottom on a narrow screen.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +12,7 @@ pub struct Drawing {
 /// A host.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
-    /// What is written in its box, such as `host1 … host10`.
+    /// The text in its box, such as `host1 … host10`.
     pub name: &'static str,
     /// Addresses and remarks below it, each in a line of about 24 characters.
     pub lines: &'static [&'static str],
@@ -42,7 +42,7 @@ pub enum Part {
 pub struct Wire {
     /// The places of its two hosts in the list.
     pub ends: (usize, usize),
-    /// What is carried, such as `IPv6 in IPv4` or `100 Mbit/s`.
+    /// Its label, such as `IPv6 in IPv4` or `100 Mbit/s`.
     pub label: &'static str,
     /// Whether it is drawn dashed, as a tunnel.
     pub is_tunnel: bool,

@@ -37,7 +37,7 @@ pub struct Figure {
 /// The most figures that a table gets by itself.
 const BY_ITSELF: usize = 6;
 
-/// The figures of tables whose experiment draws none: each column along the first axis.
+/// The figures of tables for which the experiment draws none: each column along the first axis.
 pub fn figures_of(tables: &[Table]) -> Vec<Figure> {
     let of_column = |table: &Table, column: &Column| Figure {
         group: if tables.len() > 1 { table.title } else { "" },

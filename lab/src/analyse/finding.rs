@@ -1,4 +1,4 @@
-//! Whether a paper's statement holds in what was measured.
+//! Whether the measurement confirms a paper's statement.
 
 /// The outcome for one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 /// A ratio that a paper printed, or that follows from its tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Headline {
-    /// What it says, such as "PF over TAYGA, packets a second with 8 clients".
+    /// Its text, such as "PF over TAYGA, packets a second with 8 clients".
     pub statement: &'static str,
     /// The paper's ratio.
     pub published: f64,
-    /// What is divided today, or why there is nothing to divide.
+    /// The values to be divided, or why there are none.
     pub today: Today,
 }
 

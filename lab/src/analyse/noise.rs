@@ -1,4 +1,4 @@
-//! How much the machine itself varied while a run was measured.
+//! The variation of the machine itself during a run.
 
 use crate::results::Sample;
 use crate::terminal::median;

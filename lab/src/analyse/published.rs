@@ -1,4 +1,4 @@
-//! What a paper printed: it is shown next to what was measured, and marked.
+//! Figures of a paper, shown next to the measured ones and marked.
 
 /// A table of a paper for one device.
 #[derive(Clone, Copy, Debug)]

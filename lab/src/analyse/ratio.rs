@@ -1,10 +1,10 @@
-//! Ratios of two devices in the same rounds, and whether the noise bears them. No other code divides a measured figure by another one.
+//! Ratios of two devices in the same rounds, and whether they exceed the noise. No other code divides a measured figure by another one.
 
 use super::statistics::estimate;
 
-/// Rounds without which there is no ratio.
+/// Minimum number of rounds for a ratio.
 const ROUNDS: usize = 3;
-/// The high end of an interval by its low end, above which the number in between says nothing.
+/// Maximum ratio of an interval's ends: with a wider interval the value has no meaning.
 const WIDEST: f64 = 1.5;
 /// A difference counts from this multiple of the noise.
 const NOISES: f64 = 2.0;
@@ -27,7 +27,7 @@ pub enum Bearing {
     Number(Ratio),
     /// It is above 1, or below; by how much is not borne.
     Direction(Ratio),
-    /// There is no difference that the noise bears.
+    /// There is no difference larger than the noise.
     Equal(Ratio),
     /// There is no ratio, with the reason.
     Nothing(String),

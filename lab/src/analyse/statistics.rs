@@ -1,4 +1,4 @@
-//! Means of repetitions, with how far they can be trusted.
+//! Means of repetitions, with confidence intervals.
 
 /// Student's t for a two-sided interval of 95 %, by degrees of freedom from 1 to 30; beyond, the normal distribution's is used.
 const T95: [f64; 30] = [

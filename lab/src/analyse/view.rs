@@ -1,4 +1,4 @@
-//! Results as experiments and reports look at them: repetitions grouped, with the realm of each device and the noise of the run.
+//! Results for experiments and reports: repetitions grouped, with the realm of each device and the noise of the run.
 
 use super::noise::noise;
 use super::ratio::{Bearing, Ratio};
@@ -45,7 +45,7 @@ impl<'a> View<'a> {
         plain.filter_map(|entry| self.group(&group.cell.series, &entry.name, &group.cell.point)).next()
     }
 
-    /// What may be said of a value of one group over that of another. Those of two realms never meet but as ratios, each to plain forwarding in its own.
+    /// The ratio of two groups' values, if it is valid. Values of two realms are compared only as ratios, each to plain forwarding in its own realm.
     pub fn ratio(&self, over: &Group<'_>, under: &Group<'_>, value: &str) -> Bearing {
         if let Some(why) = not_comparable(over, value).or_else(|| not_comparable(under, value)) {
             return Bearing::Nothing(why);
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Why a value says nothing about the device, by the verdict of its group.
+/// Why a value does not describe the device, by the verdict of its group.
 pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
     let Some((_, unit)) = group.value(value) else {
         return Some(format!("{} has no {value}", group.cell.device));

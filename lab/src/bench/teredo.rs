@@ -33,13 +33,13 @@ enum Side {
     Miredo,
 }
 
-/// Who takes part, in this order in every round.
+/// The devices, in this order in every round.
 const SIDES: [(&str, Side); 2] = [("sixway", Side::Sixway), ("miredo", Side::Miredo)];
 
 struct Ready {
     network: Network,
     relay: u32,
-    /// From the start of the client to the first answer.
+    /// The time from the start of the client to the first answer.
     first_answer: Duration,
 }
 

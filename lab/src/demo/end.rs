@@ -8,7 +8,7 @@ use crate::site::{HOSTS, SERVER4, Site};
 use crate::terminal::bold;
 use crate::topology::left_over;
 
-/// Ends the site by `sixway down`, then its network, and says what is left. `before`: the box, and this machine.
+/// Ends the site by `sixway down`, then its network, and reports what is left. `before`: the box, and this machine.
 pub(super) fn show(site: Site, before: (&HostState, &HostState), faults: &mut Faults) -> Result<()> {
     let ended = site.down().and_then(|said| said.succeeded()).map(|_| "it has ended".to_owned());
     faults.tell("ended", "sixway down", ended)?;
@@ -52,7 +52,7 @@ fn judged(left: &[String]) -> Result<String> {
     }
 }
 
-/// What to do in a network that is kept.
+/// Commands for a network that is kept.
 pub(super) fn how_to_look_around(site: &Site) {
     let name = |role| site.network.host(role).map_or("", namespace::Namespace::name);
     let lab = std::env::current_exe().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What was tried, and what failed.
+//! The steps of the demonstration, and those that failed.
 
 use crate::failure::{Failure, Result};
 use crate::terminal;

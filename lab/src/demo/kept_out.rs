@@ -1,4 +1,4 @@
-//! Nobody outside reaches a host of the LAN unasked.
+//! Hosts outside cannot open connections to a host of the LAN.
 
 use super::faults::Faults;
 use crate::failure::{Asking as _, Failure, Result};
@@ -9,9 +9,9 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// A service of each host, to which nobody outside was told to come.
+/// A service of each host, without a mapping from outside.
 const SERVICE: u16 = 8_080;
-/// How long is waited for an answer that is not to come.
+/// How long to wait for an answer that should not come.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Shows for each host who tried, where, and that nothing came of it.
@@ -46,7 +46,7 @@ fn tried(site: &Site, host: &LanHost) -> Result<String> {
         inside.push(own);
         attempts.extend([(SERVER6.role, own, false), ("server", own, false)]);
     }
-    // Who was not contacted does not come in by ports that hosts have outside either.
+    // A remote host that was not contacted cannot use the hosts' outside ports either.
     let ports = outside_ports(site, &inside)?;
     attempts.extend(ports.iter().map(|port| ("server", *port, true)));
     let listen = |own: &SocketAddr| {

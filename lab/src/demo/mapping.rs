@@ -1,4 +1,4 @@
-//! A host asks for a mapping, by which it is reached from outside.
+//! A host requests a mapping, and is reached from outside through it.
 
 use super::faults::Faults;
 use super::kept_out::connects;
@@ -47,7 +47,7 @@ fn reached(site: &Site, at: SocketAddr) -> Result<String> {
     }
 }
 
-/// Sessions that exist go on (RFC 6887 §15.1); who comes after the end of the mapping does not get in.
+/// Sessions that exist continue (RFC 6887 §15.1); new ones after the end of the mapping are refused.
 fn deleted(site: &Site, request: MappingRequest, at: SocketAddr) -> Result<String> {
     let (host, stranger) = (site.network.host(HOSTS[0].role)?, site.network.host("server")?);
     MappingRequest { lifetime: 0, ..request }.send(host, parsed(INSIDE4)?)?;

@@ -1,5 +1,5 @@
-//! `make demo`: a site behind `sixway up`. Hosts of each kind reach servers of each kind, nobody outside reaches them unasked, and nothing is left.
-//! After it, further ways in networks of their own.
+//! `make demo`: a site behind `sixway up`. Hosts of each kind reach servers of each kind, hosts outside cannot open connections to them, and the
+//! host is as before at the end. Then other mechanisms follow, in separate networks.
 
 mod demonstration;
 mod end;

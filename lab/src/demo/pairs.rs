@@ -1,4 +1,4 @@
-//! Which host reaches which server, and how well.
+//! Which host reaches which server, and the rates.
 
 use super::faults::Faults;
 use crate::failure::{Failure, Result};

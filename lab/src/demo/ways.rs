@@ -1,4 +1,4 @@
-//! Further ways between IPv4 and IPv6, each in a network of its own, and another program to compare with.
+//! Other mechanisms between IPv4 and IPv6, each in a separate network, and another program for comparison.
 
 use super::faults::Faults;
 use super::pairs::all_answered;

@@ -1,4 +1,4 @@
-//! What a device says about itself before it runs.
+//! The description of a device before it runs.
 
 use super::needs::Needs;
 

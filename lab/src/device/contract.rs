@@ -1,4 +1,4 @@
-//! What every device under test offers.
+//! The interface of a device under test.
 
 use super::card::Card;
 use super::place::Place;
@@ -25,7 +25,7 @@ pub trait Device: Send + Sync {
         self.tasks().contains(&TaskKind::Forward)
     }
 
-    /// Whether it shares out the addresses of a pool; else it has that of its outside link, as masquerade has.
+    /// Whether it uses the addresses of a pool; else that of its outside link, as masquerade does.
     fn has_pool(&self) -> bool {
         true
     }

@@ -45,7 +45,7 @@ const KNOWN: &[&dyn Device] = &[
 /// Those that were named on the command line, on other machines.
 static REMOTE: OnceLock<Vec<Remote>> = OnceLock::new();
 
-/// Adds devices on other machines to the list, before it is looked at; see [`Request`] for how they are written.
+/// Adds devices on other machines to the list, before it is examined; see [`Request`] for how they are written.
 ///
 /// # Errors
 /// One is not written as it should be, its recipe fails, or this was called before.

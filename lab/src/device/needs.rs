@@ -1,4 +1,4 @@
-//! What must be there for a device or an experiment.
+//! The requirements of a device or an experiment.
 
 use crate::programs;
 use crate::results::Machine;
@@ -22,7 +22,7 @@ impl Needs {
     /// Nothing but a namespace.
     pub const NAMESPACE: Self = Self { programs: &["ip"], root: true, bpf: false, cpus: 1, memory_mb: 256 };
 
-    /// What this machine lacks, as a sentence.
+    /// What is missing on this machine, as a sentence.
     pub fn lacking(&self, here: &Machine) -> Option<String> {
         if self.root && !here.root {
             return Some("needs root".to_owned());

@@ -7,7 +7,7 @@ use crate::failure::Result;
 /// Settings of devices.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct DeviceOptions {
-    /// The kind of guest that devices with a kernel of their own run in: uml, qemu or kvm
+    /// The kind of guest for devices that need another kernel: uml, qemu or kvm
     #[arg(long, value_name = "KIND")]
     pub guest: Option<String>,
     /// A device on another machine (see docs/lab.md); may be repeated
@@ -16,7 +16,7 @@ pub struct DeviceOptions {
 }
 
 impl DeviceOptions {
-    /// Makes them the process' own, before any device is looked at.
+    /// Makes them the process' own, before any device is examined.
     ///
     /// # Errors
     /// One is not written as it should be.

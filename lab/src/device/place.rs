@@ -1,4 +1,4 @@
-//! Where a device is put.
+//! The place of a device.
 
 use crate::topology::Network;
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::probe::cpu::{family_cpu, pin_process};
 use crate::process::Process;
 
-/// What starts the process and waits until it is at work; its process id.
+/// Starts the process and waits until it is ready; returns its process ID.
 pub type Launch = Box<dyn Fn(&Place) -> Result<u32>>;
 
 /// A process, and how it was started.
@@ -20,7 +20,7 @@ pub struct Program {
     forget: Option<Forget>,
 }
 
-/// What deletes the connections of what works next to it.
+/// Deletes the connections of the program next to it.
 pub type Forget = fn(&Place) -> Result<()>;
 
 /// What reads counters of the host.

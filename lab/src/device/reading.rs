@@ -1,4 +1,4 @@
-//! What a running device uses, and what may be changed while it runs.
+//! The resources of a running device, and its changes at run time.
 
 use std::time::Duration;
 

@@ -64,7 +64,7 @@ fn version_four(sample: &Sample) -> bool {
     !sample.four.is_empty() && sample.six.is_empty()
 }
 
-/// Whether what is said of AAAA records is signed, and well; the zone that CNAMEs lead across to is.
+/// Whether the answer for AAAA records is signed, and valid; that of the zone of a CNAME's target is.
 fn signed(sample: &Sample) -> bool {
     sample.trust[1] == Trust::Secure || sample.kind == Kind::AliasAcross
 }

@@ -43,7 +43,7 @@ remote-control:
   control-enable: no
 "#;
 
-/// Its views of private networks are switched off, for the zones are ours.
+/// Its views of private networks are switched off, because the zones are ours.
 pub const BIND: &str = r#"options {
   directory "FOLDER";
   pid-file none;

@@ -24,7 +24,7 @@ const SUBNET: &str = "2001:db8:1:a";
 /// Queries are sent this often.
 const TICK: Duration = Duration::from_millis(1);
 
-/// What became of the second client's queries.
+/// The outcome of the second client's queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Queries.
@@ -143,7 +143,7 @@ impl Crowding {
         let mut sent = 0_u32;
         while !ended.load(Ordering::Relaxed) {
             while sent < due(begun, DEAD_NAMES) {
-                // What does not leave is lost, as on any network.
+                // Packets that cannot be sent are lost, as on any network.
                 let _ = socket.send(&query(sent as u16, &dead_name(self.number())));
                 sent += 1;
             }

@@ -1,4 +1,4 @@
-//! What two answers to the same question are compared by.
+//! The properties by which two answers to the same question are compared.
 
 use super::expected::Expected;
 use super::query::Reply;
@@ -37,7 +37,7 @@ impl Facet {
         }
     }
 
-    /// What the answer says there, in words that are the same where it is.
+    /// This part of the answer as text, equal for equal answers.
     pub fn of(self, reply: &Reply) -> String {
         let rows = |kinds: &[&str]| {
             let rows = reply.answer.iter().filter(|row| kinds.contains(&row.kind.as_str()));

@@ -15,7 +15,7 @@ impl Flags {
     /// None of them.
     pub const NONE: Self = Self { checking_disabled: false, dnssec_ok: false, authentic: false };
 
-    /// The four settings that RFC 6147 §5.5 tells apart.
+    /// The four settings that RFC 6147 §5.5 distinguishes.
     pub const OF_A_VALIDATOR: [Self; 4] = [
         Self::NONE,
         Self { dnssec_ok: true, ..Self::NONE },

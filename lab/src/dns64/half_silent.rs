@@ -44,7 +44,7 @@ impl HalfSilent {
     /// Listens at port 53 over UDP.
     ///
     /// # Errors
-    /// The port is taken, or what else the kernel said.
+    /// The port is in use, or another error of the kernel.
     pub(super) fn start(network: &Network, address: &str) -> Result<Self> {
         let asking = || format!("listening at {address}");
         let socket = network.host("server")?.enter(|| UdpSocket::bind((address, 53)))?.asking(asking)?;
@@ -76,7 +76,7 @@ fn serve(socket: &UdpSocket, ended: &AtomicBool, unanswered: &AtomicU64) {
     while !ended.load(Ordering::Relaxed) {
         let Ok((length, client)) = socket.recv_from(&mut room) else { continue };
         match answer(&room[..length], &mut reply) {
-            // What cannot be sent is lost, as on any network.
+            // Packets that cannot be sent are lost, as on any network.
             Some(Zone::Answers) => drop(socket.send_to(&reply, client)),
             Some(Zone::Silent) => drop(unanswered.fetch_add(1, Ordering::Relaxed)),
             None => {}

@@ -1,5 +1,5 @@
-//! Clients of private DNS that have asked once and are idle, over TLS (RFC 7858) or HTTPS (RFC 8484): what do they cost the gateway, and does the next
-//! one still get an answer? Each is a subscriber of its own.
+//! Clients of private DNS that have asked once and are idle, over TLS (RFC 7858) or HTTPS (RFC 8484): their cost for the gateway, and
+//! whether the next one still gets an answer. Each is a separate subscriber.
 
 use super::crowding::query;
 use super::half_silent::{HalfSilent, good_name};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Clients that are there before the memory is looked at: what is needed for any number of them.
+/// Clients that are there before the memory is examined: what is needed for any number of them.
 const FIRST: u32 = 100;
 /// Files that this process and the gateway have open in addition to the connections.
 const OTHER_FILES: u64 = 200;
@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LISTEN: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
 /// The name in its certificate.
 const NAME: &str = "dns.example";
-/// RFC 9113 §3.4: what a client says first.
+/// RFC 9113 §3.4: the client's connection preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// By what clients ask.
@@ -101,7 +101,8 @@ struct Crowd {
     _upstream: HalfSilent,
 }
 
-/// Lets this number of clients ask once each, or as many as there are file descriptors for, and says what they cost when they are idle. One more client must be
+/// Lets this number of clients send one query each, or as many as there are file descriptors for, and returns what they cost when they are idle. One more
+/// client must be
 /// answered.
 ///
 /// # Errors
@@ -203,7 +204,7 @@ impl Crowd {
         })
     }
 
-    /// Agrees on TLS, asks, hears the answer, and keeps the socket alone.
+    /// Makes a TLS handshake, sends a query, receives the answer, and keeps only the socket.
     fn connect(&self, host: &Namespace, number: u32) -> Result<TcpStream> {
         let asking = || format!("client {number} over {}", self.privacy.name());
         let own = Ipv6Addr::new(0x2001, 0xdb8, 2, number as u16, 0, 0, 0, 1);

@@ -25,7 +25,7 @@ pub const PREFIX: &str = "64:ff9b::/96";
 /// Where they listen.
 const LISTEN: &str = "2001:db8:1::1";
 
-/// Where a resolver listens, whom it asks, and what it synthesises.
+/// The address of a resolver, its upstream, and what it synthesises.
 pub struct Position {
     /// Its IPv6 address.
     pub listen: String,

@@ -1,4 +1,4 @@
-//! Zones are signed by BIND's `dnssec-signzone`, and spoilt afterwards where a resolver is to find them out.
+//! Zones are signed by BIND's `dnssec-signzone`. Some signatures are then damaged, which resolvers must detect.
 
 use crate::failure::{Asking as _, Result};
 use crate::namespace::command;

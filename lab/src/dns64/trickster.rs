@@ -33,7 +33,7 @@ pub enum Trick {
     Truncating,
     /// SERVFAIL.
     Failing,
-    /// A referral to itself (RFC 2308 §2.2 has it told from an empty answer).
+    /// A referral to itself (RFC 2308 §2.2 distinguishes it from an empty answer).
     Referring,
     /// Octets that are not a DNS message.
     Garbage,
@@ -122,7 +122,7 @@ fn datagrams(ended: &AtomicBool, socket: &Arc<UdpSocket>, stranger: &Arc<UdpSock
 
 fn trick(question: &Question, client: SocketAddr, socket: &UdpSocket, stranger: &UdpSocket) {
     let Some(name) = asked(question) else { return };
-    // What cannot be sent is lost, as on any network.
+    // Packets that cannot be sent are lost, as on any network.
     let say = |octets: &[u8]| socket.send_to(octets, client).map(drop).unwrap_or_default();
     let truth = answer(question, TRUTH);
     let lie = answer(question, LIE);

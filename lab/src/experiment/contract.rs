@@ -15,13 +15,13 @@ pub trait Experiment: Send + Sync {
     /// What it needs here, whatever the device.
     fn needs(&self) -> Needs;
 
-    /// What devices are asked to do in it. A device takes part as the first entry that it can do.
+    /// The tasks for devices. A device takes part with the first task that it can do.
     fn lineup(&self) -> &[Entry];
 
     /// What is to be measured with these devices, in any order; repetitions are added by the plan. It is pure.
     ///
     /// # Errors
-    /// What was asked for makes no sense, with the reason.
+    /// The request is invalid, with the reason.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String>;
 
     /// About how many seconds a cell takes.
@@ -68,7 +68,7 @@ pub struct Line<'a> {
     pub device: &'a dyn Device,
     /// The CPUs of device and tester.
     pub cores: Cores,
-    /// What was asked for.
+    /// The request.
     pub asked: &'a Asked,
 }
 

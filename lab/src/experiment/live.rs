@@ -1,6 +1,7 @@
 //! Frames that the kernel makes, through a device: above the rate that sockets reach, so that it is the device that is measured.
 //!
-//! What the device's links receive is worked on by threads on the device's core, and what the tester's links receive by threads on the tester's:
+//! Packets received on the device's links are processed by threads on the device's core, and those on the tester's links by threads on the
+//! tester's core:
 //! else the kernel lets the CPU that sends a frame do all that follows.
 
 use crate::affinity::pin_thread;
@@ -53,7 +54,7 @@ impl Live {
             ));
         }
         let object = compile_stamped(network.folder())?;
-        // The kernel's own forwarding has nobody to share its core with; others would only make it wait.
+        // The kernel's own forwarding has its core for itself; other processes would only delay it.
         let start = if is_process { ReceivingThreads::start_as_equals } else { ReceivingThreads::start };
         let threads = start(network, host, &[inside, outside], cores.device)?;
         let of_tester = |(host, link): End| ReceivingThreads::start(network, host, &[link], cores.tester);

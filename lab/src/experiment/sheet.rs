@@ -1,4 +1,4 @@
-//! Where a stage writes down what it measures.
+//! The sheet on which a stage records its measurements.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::Histogram;

@@ -1,5 +1,5 @@
-//! A computer that boots an image: its firmware, its boot loader and its whole system are the image's. The lab sees what a user sees, the
-//! serial line, and what the network sees.
+//! A computer that boots an image: its firmware, its boot loader and its whole system come from the image. The lab sees what a user sees,
+//! the serial line, and what the network sees.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
@@ -29,7 +29,7 @@ pub struct Computer<'n> {
     network: &'n Network,
     process: u32,
     orders: PathBuf,
-    /// How much of what it said was waited for.
+    /// How much of its output was examined.
     heard: usize,
 }
 
@@ -86,7 +86,7 @@ impl<'n> Computer<'n> {
         Ok(Self { network, process, orders: folder.join("orders"), heard: 0 })
     }
 
-    /// Waits until it says this, after all that was waited for before; what it said until there.
+    /// Waits for this text, after the output examined so far; returns the output up to it.
     ///
     /// # Errors
     /// It does not say so, or is off.

@@ -88,7 +88,7 @@ impl DelayLine {
         Some(self.leave(waiting, now))
     }
 
-    /// When to look again, if there is anything to wait for.
+    /// When to check again, if there is anything to wait for.
     pub fn next_time(&self) -> Option<u64> {
         let held = self.held.iter().map(|held| match held.behind {
             0 => held.waiting.leaves,

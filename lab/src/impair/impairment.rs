@@ -1,21 +1,21 @@
-//! What befalls packets.
+//! The impairments of packets.
 
 use clap::Args;
 use std::time::Duration;
 
-/// What befalls packets, in both directions. Probabilities are from 0 to 1.
+/// Impairments of packets, in both directions. Probabilities are from 0 to 1.
 #[derive(Args, Clone, Copy, Debug, Default, PartialEq)]
 pub struct Impairment {
-    /// How probably a packet is lost
+    /// Probability that a packet is lost
     #[arg(long, default_value_t = 0.0)]
     pub loss: f64,
-    /// How probably a packet comes twice
+    /// Probability that a packet is duplicated
     #[arg(long, default_value_t = 0.0)]
     pub duplicate: f64,
-    /// How probably a bit of a packet is turned
+    /// Probability that a bit of a packet is inverted
     #[arg(long, default_value_t = 0.0)]
     pub corrupt: f64,
-    /// How probably a packet waits until three later ones have passed
+    /// Probability that a packet waits until three later ones have passed
     #[arg(long, default_value_t = 0.0)]
     pub reorder: f64,
     /// Mean time that packets are delayed, in milliseconds
@@ -24,7 +24,7 @@ pub struct Impairment {
     /// Standard deviation of that time (normally distributed, but not below zero), in milliseconds
     #[arg(long, default_value_t = 0.0)]
     pub jitter: f64,
-    /// What chance begins with
+    /// Seed of the random numbers
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }

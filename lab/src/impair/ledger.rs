@@ -1,11 +1,11 @@
-//! What was done to packets.
+//! The counts of impaired packets.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::{Histogram, histogram};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What was done to packets, of both directions.
+/// The impairments of packets, in both directions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// Packets that came.

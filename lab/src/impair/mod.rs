@@ -1,5 +1,5 @@
-//! A link that is bad in a known way: a process between two hosts that loses, doubles, delays and reorders packets, and keeps a ledger of what it did. The
-//! lab measures it to measure itself.
+//! A link with known impairments: a process between two hosts that loses, duplicates, delays and reorders packets, and counts them in a
+//! ledger. The lab uses it to test its own measurements.
 
 mod delay_line;
 mod impairment;

@@ -1,4 +1,4 @@
-//! The process: a TUN device whose packets come back after what befell them.
+//! The process: a TUN device that returns the impaired packets.
 
 use super::delay_line::DelayLine;
 use super::impairment::Impairment;
@@ -25,10 +25,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The process's command line.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// The TUN device that is made
+    /// The TUN device to create
     #[arg(long)]
     pub device: String,
-    /// The file that the ledger is written to at the end
+    /// The file for the ledger, written at the end
     #[arg(long)]
     pub ledger: PathBuf,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
     let link = Faulty::new(queue, faults, Faults::default(), seed);
     let lines = [1, 2].map(|side| DelayLine::new(options.impairment, seed.wrapping_mul(side)));
     clock::sleep_exactly();
-    // As the kernel's own queues: what else the machine does is not to befall packets. Without the right to it, it may.
+    // As the kernel's own queues: other work of the machine should not affect packets. Without the privilege it may.
     before_all_others(0).ok();
     pass(link, lines)?.write(&options.ledger)
 }

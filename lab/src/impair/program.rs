@@ -1,4 +1,4 @@
-//! Where the program is whose sub-command the process is.
+//! The path of the program with the process's subcommand.
 
 use crate::failure::{Asking as _, Failure, Result};
 use std::path::PathBuf;

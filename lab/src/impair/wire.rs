@@ -1,4 +1,4 @@
-//! A host whose packets between two devices pass the process.
+//! A host with a process through which packets between two devices pass.
 
 use super::impairment::Impairment;
 use super::ledger::Ledger;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DEVICE: &str = "impair0";
-/// The routing table that leads what comes from the host's links to the process. What comes from there is routed as always.
+/// The routing table that sends packets from the host's links to the process. Packets from the process are routed as usual.
 const TABLE: u32 = 7_018;
 
 /// A host that forwards between its links, through the process. It ends when it is dropped.
@@ -57,7 +57,7 @@ impl ImpairedWire {
             namespace.ip(&format!("{family} route add default dev {DEVICE} table {TABLE}"))?;
             for device in devices {
                 let rule = format!("iif {device} lookup {TABLE} priority {TABLE}");
-                // An earlier one left it: without the device it leads nowhere, and other rules follow.
+                // An earlier run left it: without the device it has no effect, and other rules follow.
                 namespace.ip(&format!("{family} rule del {rule}")).ok();
                 namespace.ip(&format!("{family} rule add {rule}"))?;
             }

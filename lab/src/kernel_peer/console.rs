@@ -1,4 +1,4 @@
-//! Orders to a guest: a script in a folder that both see, and a line with its number on the guest's console; what comes of it are files.
+//! Commands to a guest: a script in a shared folder, and a line with its number on the guest's console; its results are files.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
@@ -48,7 +48,7 @@ impl Console {
         &self.control
     }
 
-    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` goes on.
+    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` continues.
     ///
     /// # Errors
     /// The guest is gone, or the script does not end.

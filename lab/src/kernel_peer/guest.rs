@@ -73,7 +73,7 @@ impl<'a> KernelPeer<'a> {
         Ok(self.run_script(script, SHORT)?.succeeded()?.stdout)
     }
 
-    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` goes on.
+    /// Runs a shell script in the guest to its end, `limit` at most. What it starts with `&` continues.
     pub fn run_script(&self, script: &str, limit: Duration) -> Result<Finished> {
         self.console.run_script(self.network, script, limit)
     }

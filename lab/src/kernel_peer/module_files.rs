@@ -1,5 +1,5 @@
 //! Which module files a guest loads: Debian's for its User-Mode Linux, by `modules.dep`, and the tunnel modules with 6rd that
-//! `make peer` builds, for Debian leaves 6rd out.
+//! `make peer` builds, because Debian's lack 6rd.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::command;

@@ -1,4 +1,4 @@
-//! How a guest's devices take the place of those of its host.
+//! How a guest's devices replace those of its host.
 
 use crate::failure::Result;
 use crate::topology::Network;

@@ -1,4 +1,4 @@
-//! What an open loop's sender and receiver tell each other, and the receiver's account: loss, order, latency and jitter from the stamps.
+//! The messages between sender and receiver of an open loop, and the receiver's account: loss, order, latency and jitter from the stamps.
 
 use super::arrivals::{Arrival, Arrivals};
 use super::clock;

@@ -75,7 +75,7 @@ impl Batch {
         }
         let mut done = 0;
         while let Some(rest) = self.messages.get_mut(done..count).filter(|rest| !rest.is_empty()) {
-            // SAFETY: these messages were filled by `receive`; what they point to lives in `self`, which nobody has moved or changed.
+            // SAFETY: these messages were filled by `receive`; they point into `self`, which was not moved or changed.
             let sent = unsafe {
                 libc::sendmmsg(
                     socket.as_fd().as_raw_fd(),

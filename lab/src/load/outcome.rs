@@ -1,4 +1,4 @@
-//! What a load is ordered to do, and what it brings back: the same for all loads.
+//! The parameters and results of a load: the same for all loads.
 
 pub use super::histogram::{Histogram, histogram};
 use super::variation::Variation;

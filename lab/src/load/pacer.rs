@@ -1,5 +1,5 @@
-//! Sends what is due: each packet at its time, or immediately if that has passed. A sender that was held up makes good for all that it has missed,
-//! and the wait is part of their latency, which counts from the due time.
+//! Sends what is due: each packet at its time, or immediately if that has passed. A delayed sender sends all packets that it has missed,
+//! and the delay is part of their latency, which counts from the due time.
 
 use super::clock;
 use super::outcome::{Histogram, Pace, Until, histogram};

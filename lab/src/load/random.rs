@@ -1,4 +1,4 @@
-//! Numbers that look random, the same ones for the same seed (SplitMix64).
+//! Pseudo-random numbers, the same ones for the same seed (SplitMix64).
 
 /// A source of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

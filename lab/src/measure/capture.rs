@@ -1,4 +1,4 @@
-//! Packets as a link carries them, with their times: from which set-up times follow that no program's clock is in.
+//! Packets as a link carries them, with their times: from which set-up times follow independently of a program's clock.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;

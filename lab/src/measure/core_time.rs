@@ -4,7 +4,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::probe::cpu::cpus;
 use std::time::Duration;
 
-/// Which CPU does what. With one CPU there is none of its own for either.
+/// Which CPU does what. With one CPU, both share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
     /// The device's.
@@ -28,7 +28,7 @@ impl Cores {
 pub struct CoreTime {
     /// Spent on anything but waiting.
     pub busy: Duration,
-    /// The part of it that was spent on interrupts and received packets, for whichever program.
+    /// The part of it that was spent on interrupts and received packets, for any program.
     pub interrupts: Duration,
     /// Taken by the hypervisor.
     pub stolen: Duration,

@@ -1,4 +1,4 @@
-//! What else the machine does, and how its CPUs are governed.
+//! Other load of the machine, and its CPU frequency governors.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::measure::core_time::{CoreTime, core_time};

@@ -1,5 +1,6 @@
-//! How busy a core is, whatever keeps it busy: a loop on it runs only when nothing else does, and reads the clock all the time. What it misses is what
-//! others took: programs, interrupts and the kernel's work on received packets, which ticks see only by chance, and the hypervisor.
+//! How busy a core is, whatever keeps it busy: a loop on it runs only when nothing else does, and reads the clock all the time. The missing
+//! time was used by others: programs, interrupts and the kernel's work on received packets, which ticks see only by chance, and the
+//! hypervisor.
 //!
 //! It needs no calibration: most steps of the loop are not interrupted, and so the median step is the length of one. The core does not sleep meanwhile,
 //! which makes response times shorter; so it is not used where they are measured.

@@ -1,4 +1,4 @@
-//! What a measurement costs, from which its verdict follows: the same for all experiments.
+//! The cost of a measurement, which determines its verdict: the same for all experiments.
 
 use super::core_time::{CoreTime, Cores, core_time};
 use super::idle::Soak;

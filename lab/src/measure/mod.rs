@@ -1,4 +1,4 @@
-//! What a measurement costs, and what disturbs it.
+//! The cost of a measurement, and disturbances.
 
 mod capture;
 mod control;

@@ -1,4 +1,4 @@
-//! CPU time: whose, and how much; and on which CPU.
+//! CPU time by process, and by CPU.
 
 use crate::affinity::threads;
 pub use crate::affinity::{cpus, pin_process, pin_thread, unpin_process};

@@ -15,7 +15,7 @@ pub enum Questions {
     Once,
 }
 
-/// What came of it.
+/// The outcome of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answers {
     /// Answers.

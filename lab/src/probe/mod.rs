@@ -1,4 +1,4 @@
-//! What is measured from one host to another, with the tools that operators use.
+//! Measurements from one host to another, with the tools that operators use.
 
 pub mod cpu;
 mod ditg;

@@ -1,4 +1,4 @@
-//! Numbered UDP packets of many flows at a steady rate, and their answers: what was lost, what came twice and what came out of its order.
+//! Numbered UDP packets of many flows at a steady rate, and their answers: lost, duplicated and reordered packets.
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::Namespace;

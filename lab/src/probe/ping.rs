@@ -38,7 +38,7 @@ pub fn ping(
     // On a busy machine ping sends less often than it should. It ends as soon as it has all answers.
     let deadline = Duration::from_secs(2) + interval * count * 5;
     let mut ping = command("ping")?;
-    // Without a deadline ping waits but two round trips for the last answer, which on a busy machine is too short; with one it goes on
+    // Without a deadline ping waits but two round trips for the last answer, which on a busy machine is too short; with one it continues
     // sending until it has `count` answers, and those to later requests are not ours.
     ping.args(["-n", "-w", &deadline.as_secs_f64().ceil().to_string()]);
     ping.args(["-c", &count.to_string(), "-s", &octets.to_string()]);

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The callee's port.
 pub const SIPP_PORT: u16 = 5_060;
 
-/// What became of the calls.
+/// The outcome of the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SippReport {
     /// Calls that were made and ended.

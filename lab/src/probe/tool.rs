@@ -1,4 +1,4 @@
-//! The papers' own tools, and why one cannot run here.
+//! The papers' own tools, and the reason if one cannot run here.
 
 use crate::programs;
 

@@ -1,4 +1,4 @@
-//! What a report has of each experiment, next to the results.
+//! The parts of a report for each experiment, next to the results.
 
 use crate::analyse::{About, Drawing, Figure, Finding, Headline};
 

@@ -1,4 +1,4 @@
-//! What holds for a whole run: the machine, the devices, the noise, and how to repeat it.
+//! Facts about a whole run: the machine, the devices, the noise, and how to repeat it.
 
 use super::figure::figure;
 use crate::results::{Asked, Header, Results, Sample, Unit};

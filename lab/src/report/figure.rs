@@ -1,4 +1,4 @@
-//! How figures are written: three digits, their unit in the head of the column.
+//! The format of figures: three digits, with the unit in the head of the column.
 
 use crate::analyse::Estimate;
 use crate::results::Unit;

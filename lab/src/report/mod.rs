@@ -1,4 +1,4 @@
-//! What a run has measured, for people. It is pure: results in, text out.
+//! The report of a run. It is pure: results in, text out.
 
 mod chapter;
 mod data;

@@ -1,4 +1,4 @@
-//! What is to be measured, before it is.
+//! A cell: the description of a measurement.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

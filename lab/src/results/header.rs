@@ -1,4 +1,4 @@
-//! What a run was asked to do, where and with which devices: `run.json`.
+//! The request, machine and devices of a run: `run.json`.
 
 use super::cell::Name;
 use super::machine::Machine;
@@ -24,7 +24,7 @@ pub struct Asked {
     pub quick: bool,
     /// Settings of experiments, such as `hosts` = `1,4`.
     pub set: BTreeMap<Name, String>,
-    /// Whatever is drawn by lot follows from it.
+    /// Seed of all random choices.
     pub seed: u64,
     /// Whether device and tester have a core each.
     pub pin: bool,
@@ -83,7 +83,7 @@ pub struct Header {
     pub lab: String,
     /// The commit of the working tree in which the lab was started, if it was one.
     pub commit: Option<String>,
-    /// What was asked for.
+    /// The request.
     pub asked: Asked,
     /// The licence of the data.
     pub licence: String,

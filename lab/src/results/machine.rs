@@ -1,4 +1,4 @@
-//! The machine that measures, as far as figures depend on it.
+//! The properties of the measuring machine that figures depend on.
 
 use serde::{Deserialize, Serialize};
 use std::fs::read_to_string;

@@ -1,4 +1,4 @@
-//! What a run leaves in its folder: a header (`run.json`), one line for each measured cell (`samples.jsonl`), and raw files. It knows no
+//! The contents of a run's folder: a header (`run.json`), one line for each measured cell (`samples.jsonl`), and raw files. It knows no
 //! namespace, device or experiment.
 
 mod cell;

@@ -1,4 +1,4 @@
-//! Time as people read it.
+//! Time in readable form.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -90,7 +90,7 @@ impl Unit {
         }
     }
 
-    /// Whether it is what a packet or a file costs: that may be compared whoever was at the limit.
+    /// Whether it is what a packet or a file costs: that may be compared whichever part was at the limit.
     pub const fn is_cost(self) -> bool {
         matches!(self, Self::NanosecondsPerPacket | Self::CpuMilliseconds | Self::PerCpuSecond)
     }

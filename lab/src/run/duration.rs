@@ -1,6 +1,6 @@
-//! Durations as people say them.
+//! Durations in readable form.
 
-/// Seconds, minutes or hours; what is less than nothing is nothing.
+/// Seconds, minutes or hours; negative values count as zero.
 pub(super) fn duration(seconds: f64) -> String {
     // No minus before what rounds to nothing.
     let seconds = seconds.max(0.0);

@@ -1,4 +1,4 @@
-//! What is kept of a cell that failed: how its hosts stand, and, in the second attempt, what their links carried.
+//! Data stored about a failed cell: the state of its hosts and, in the second attempt, captures of their links.
 
 use crate::namespace::command;
 use crate::process::Process;

@@ -24,7 +24,7 @@ pub struct Options {
     /// Fewer points and a scale of a tenth, to see that everything runs
     #[arg(long)]
     pub quick: bool,
-    /// Devices, separated by commas; without it those that each experiment has by default
+    /// Devices, separated by commas [default: those of each experiment]
     #[arg(long, value_delimiter = ',')]
     pub devices: Vec<Name>,
     /// A setting of an experiment, such as hosts=1,4,10; may be repeated
@@ -33,7 +33,7 @@ pub struct Options {
     /// The folder for results; a run that was interrupted there is resumed
     #[arg(long, default_value = "results")]
     pub out: PathBuf,
-    /// Whatever is drawn by lot follows from it
+    /// Seed of all random choices
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Run in a user namespace also as root: no BPF, and packets are received on the CPU that sends them

@@ -1,4 +1,4 @@
-//! Time: how much is left, and what fits into a budget. It is pure: whoever measures says how long it took.
+//! Time: how much is left, and what fits into a budget. It is pure: the caller passes the time that a measurement took.
 
 use crate::failure::Result;
 use crate::results::{Asked, Cell};

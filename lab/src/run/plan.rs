@@ -1,4 +1,4 @@
-//! The order of cells. Repetitions are outermost and devices innermost, so that whatever the machine does meanwhile meets all devices alike.
+//! The order of cells. Repetitions are outermost and devices innermost, so that other load of the machine affects all devices alike.
 
 use crate::device::Device;
 use crate::experiment::Experiment;

@@ -1,4 +1,4 @@
-//! What is being measured, and how long it will take, for people who wait.
+//! Progress: the present measurement and the remaining time.
 
 use super::duration::duration;
 use crate::results::Cell;

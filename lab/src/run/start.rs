@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<String> {
         })
     };
     let before = Environment::read()?;
-    // What else runs takes part in figures: those of the papers' whole counts are not worth hours then.
+    // Other load affects figures: full-scale runs, which take hours, are then useless.
     if asked.scale >= 1.0 && !options.noisy && !before.is_quiet() {
         return Err(Failure::Unexpected(format!(
             "a run at scale 1 needs a machine that does nothing else, and its load is {}: wait, or use --noisy",

@@ -1,4 +1,4 @@
-//! A run from the plan to the report, with an experiment and devices that are made up: no root, no network.
+//! A run from the plan to the report, with a fictitious experiment and devices: no root, no network.
 
 use super::{Laboratory, chapter, execute, plan};
 use crate::analyse::{About, Column, Finding, Outcome, Published, Table};

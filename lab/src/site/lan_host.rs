@@ -7,7 +7,7 @@ use crate::programs;
 use crate::topology::Network;
 use std::time::Duration;
 
-/// A lease takes dnsmasq three seconds, for it looks first whether somebody answers at the address.
+/// A lease takes dnsmasq three seconds, because it first checks whether a host answers at the address.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Between two looks.
@@ -126,7 +126,7 @@ pub fn join(network: &Network) -> Result<()> {
         network.host(host.role)?.ip("link set up0 down")?;
         network.host(host.role)?.ip("link set up0 up")?;
     }
-    // One after the other: dnsmasq does nothing else while it looks whether somebody answers at an address.
+    // One after the other: dnsmasq does nothing else while it checks whether a host answers at an address.
     for host in HOSTS.iter().filter(|host| host.kind.has_ipv4()) {
         let told = network.folder().join(format!("lease-{}", host.role));
         let text = LEASE.replace("LEASE", &told.display().to_string());

@@ -1,4 +1,4 @@
-//! Networks of namespaces: hosts, links, links of limited rate, and whose they are.
+//! Networks of namespaces: hosts, links, links of limited rate, and their owners.
 
 mod network;
 mod owner;

@@ -1,4 +1,4 @@
-//! Whose network it is: the process that made it, so that what a killed one left can be found.
+//! The owner of a network: the process that created it, so that networks of killed processes can be found.
 
 use crate::failure::{Asking as _, Result};
 use std::path::{Path, PathBuf};

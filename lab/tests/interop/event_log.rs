@@ -301,7 +301,10 @@ fn away() -> Result<()> {
     };
     interrupt::wait_until(PATIENCE, "the spool in `sixway show`", || Ok(status()?.contains("in the spool")))?;
     let said = status()?;
-    assert!(said.contains("WARNING  event log: syslog tcp 203.0.113.2:514 is away for"), "{said}");
+    assert!(
+        said.contains("WARNING  event log: syslog tcp 203.0.113.2:514 has not been available for"),
+        "{said}"
+    );
     // Another process sends what this one could not.
     take_over(&network, &configuration(&section))?;
     let out = start_rsyslog(&network, "rsyslog")?;
@@ -336,7 +339,11 @@ fn unwritable() -> Result<()> {
     for port in [4_711, 4_712] {
         line(&log, &["binding_continues", &format!("192.168.1.2:{port}")])?;
     }
-    interrupt::wait_until(PATIENCE, "the end of the problem", || Ok(!status()?.contains("is away")))
+    interrupt::wait_until(
+        PATIENCE,
+        "the end of the problem",
+        || Ok(!status()?.contains("not been available")),
+    )
 }
 
 /// What `make syslog-ng` unpacks.

@@ -240,7 +240,7 @@ fn pages(network: &Network, peer: &KernelPeer<'_>, mode: &Mode) -> Result<()> {
     }
 }
 
-/// Pings of these sizes, from each end. Those above 1,400 octets may be told of the path first.
+/// Pings of these sizes, from each end. Those above 1,400 octets may first get an error with the path MTU.
 fn pings(network: &Network, peer: &KernelPeer<'_>, mode: &Mode) -> Result<()> {
     for octets in [56, 1_401, 4_000] {
         pings_come_back(peer, &mode.host(false), octets)?;

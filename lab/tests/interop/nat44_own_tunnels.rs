@@ -105,7 +105,7 @@ fn pages(network: &Network, far: &KernelPeer<'_>, addresses: (&str, &str)) -> Re
     }
 }
 
-/// tcpdump on the way: the outer header has the outside address, a lifetime of 64 less two hops, and the class of what is inside.
+/// tcpdump on the way: the outer header has the outside address, a lifetime of 64 less two hops, and the traffic class of the inner packet.
 fn outer_headers(said: &str, protocol: &str) -> Result<()> {
     let headers: Vec<&str> =
         said.lines().filter(|line| line.contains(&format!("proto {protocol}"))).collect();

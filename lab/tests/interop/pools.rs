@@ -75,7 +75,7 @@ fn routing(network: &Network) -> Result<Vec<String>> {
         .collect()
 }
 
-/// The router has a route to the pool, and the gateway's host a default route to the router: without the gateway, packets would circle.
+/// The router has a route to the pool, and the gateway's host a default route to the router: without the gateway, packets would loop.
 fn leads_nowhere() -> Result<()> {
     let network = network()?;
     let pings = |network: &Network| {

@@ -1,4 +1,4 @@
-//! What changes under a Teredo client: its server dies, its NAT or its host has another address, a process gives way to the next one.
+//! What changes under a Teredo client: its server fails, its NAT or its host gets another address, the process is replaced.
 
 use crate::Interop;
 use crate::teredo_client::{answers, client_says, has_address, passes};

@@ -49,7 +49,7 @@ fn learns() -> Result<()> {
     Ok(())
 }
 
-/// A relay that nobody has heard of sends one bubble through the server, and is answered.
+/// A relay that no client knows sends one bubble through the server, and is answered.
 fn is_reachable(network: &Network, client: Ipv6Addr) -> Result<()> {
     let relay = Peer::on(network, "gateway", "198.51.100.34:0")?;
     let own = Ipv6Addr::new(0x2001, 0xdb8, 0x1, 0, 0, 0, 0, 0x77);

@@ -179,7 +179,7 @@ pub fn results() -> Results {
 }
 
 fn load(device: &str, slow: f64, hosts: f64, repeat: u32) -> Sample {
-    // Rounds differ by some percent, each device in its own way.
+    // Rounds differ by some percent, differently for each device.
     let wobble = 1.0 + 0.03 * f64::from((repeat * 7 + hosts as u32 * 3 + slow as u32) % 5) / 2.0;
     let time = 0.2 * slow * (1.0 + hosts / 4.0) * wobble;
     let rate = 8.0 * hosts / time * 1e3;

@@ -41,7 +41,7 @@ impl Inbox {
     /// Discards packets that arrived before the socket was bound and its filters were attached: they may be for any address.
     pub(crate) fn discard_early(&mut self) -> io::Result<()> {
         let mut frames = [Frame::with_capacity(0)];
-        // Bounded, because a flood could go on for ever.
+        // Bounded, because a flood could continue for ever.
         for _ in 0..100_000 {
             if self.receive(&mut frames, &mut LinkCounters::default())? == 0 {
                 break;

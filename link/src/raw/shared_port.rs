@@ -1,4 +1,4 @@
-//! A UDP port of one address that another program has, too: a DHCPv6 client's. Both get what comes there, and neither takes it from the other.
+//! A UDP port of one address that another program also uses: that of a DHCPv6 client. Both receive the datagrams to it.
 //!
 //! The kernel gives a datagram to one UDP socket only, but a copy of it to each raw socket that a filter does not keep it from.
 

@@ -1,4 +1,4 @@
-//! The raw socket of one local address: what arrives there with protocol 41 (RFC 4213), and control messages the other way.
+//! The raw socket of one local address: receives packets with protocol 41 (RFC 4213), and sends control messages.
 
 use super::gso::{Reading, reading};
 use super::receive::Inbox;
@@ -96,7 +96,7 @@ fn keep_nothing(fd: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn bind(fd: BorrowedFd<'_>, address: Ipv4Addr) -> io::Result<()> {
-    // Errors about tunnel packets are the engine's to believe or not: without this, a forged one that names a tiny MTU
+    // The engine decides whether to accept errors about tunnel packets: without this, a forged one with a tiny MTU
     // would make the kernel cut what it forwards to that peer, for ten minutes. DF stays clear (RFC 4213 §3.2.1).
     let discover = libc::IP_PMTUDISC_OMIT;
     set_number(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, discover, "IP_MTU_DISCOVER")?;

@@ -1,4 +1,4 @@
-//! Offloads of the kernel and a TUN device: which GSO packets pass whole.
+//! Offloads of the kernel and a TUN device: which GSO packets are passed unsegmented.
 
 use std::fmt;
 

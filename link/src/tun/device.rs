@@ -144,7 +144,7 @@ fn open_clone() -> io::Result<File> {
         })
 }
 
-/// Attaches the first queue: the device's name, and whether it can have several. The device may be one that somebody else made with a
+/// Attaches the first queue: the device's name, and whether it can have several. The device may be one that another program created with a
 /// single queue.
 fn attach_first(file: &File, name: &str, vnet: bool) -> io::Result<(String, bool)> {
     match attach(file, name, vnet, libc::IFF_MULTI_QUEUE) {

@@ -1,7 +1,6 @@
 //! TUN devices: the gateway's own link to the host's network stack.
 //!
-//! Every packet has a virtio_net header in front of it, so that GSO packets pass whole in both directions: neither the kernel nor
-//! the gateway segments them.
+//! Every packet has a virtio_net header in front of it, so that GSO packets are passed unsegmented in both directions.
 
 mod abilities;
 mod device;

@@ -1,4 +1,4 @@
-//! Datagrams that came together, and those that leave together. Their room is had once.
+//! Datagrams that are received together, and those that are sent together. Their buffers are allocated once.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 

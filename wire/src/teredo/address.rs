@@ -33,7 +33,7 @@ impl TeredoInterface {
     /// Bits of the flags that may be random (RFC 5991 §2).
     pub const RANDOM: u16 = 0x3cff;
 
-    /// Whether the node believes that it is behind a cone NAT.
+    /// Whether the node assumes that it is behind a cone NAT.
     #[inline]
     pub const fn is_cone(self) -> bool {
         self.flags & CONE != 0

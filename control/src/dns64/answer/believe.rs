@@ -1,4 +1,4 @@
-//! Which records of a reply are believed: the chain from the question's name, the records that it ends at, what signs them, and, of the
+//! Which records of a reply are accepted: the chain from the question's name, the records that it ends at, their signatures, and, of the
 //! authority section, what belongs to the names of the chain. Everything else is out of bailiwick and ignored (RFC 5452 §6).
 
 use super::bounds::Bounds;
@@ -12,7 +12,7 @@ use super::reply::Reply;
 use crate::dns64::key::Key;
 use crate::dns64::name::{LONGEST_NAME, is_within, same};
 
-/// More links than this, and a chain of CNAME records is not believed to end.
+/// Maximum length of a chain of CNAME records; longer ones count as endless.
 pub const LONGEST_CHAIN: usize = 16;
 
 /// Maximum signatures of a section that are considered: each is compared with each record, and an attacker could send 64 KiB of them.
@@ -28,7 +28,7 @@ pub(super) struct Believed {
     zone: Box<[u8]>,
     /// There are NS records: without other records the reply is a referral.
     refers: bool,
-    /// How long, in seconds, a signed SOA record above the zone lets "no" be believed; the record itself is not kept.
+    /// How long, in seconds, a negative answer is cached because of a signed SOA record above the zone; the record itself is not stored.
     above: Option<u32>,
 }
 
@@ -108,7 +108,7 @@ impl Believed {
         }
     }
 
-    /// Signatures of what is kept of the answer section.
+    /// Signatures of the stored records of the answer section.
     fn keep_signatures(&mut self, answer: &[Record]) {
         let kept = |signature: &Record, part: Part| {
             let covers = |record: &Record| covers(signature, record);
@@ -120,8 +120,8 @@ impl Believed {
         self.parts[Part::Signatures as usize] = wanted;
     }
 
-    /// Of "no", the SOA record of the zone that the chain ends in; with DNSSEC, proofs and signatures. NS records are of no use to a client, which
-    /// asks this server, and would be believed beyond the answer (RFC 2181 §5.4.1): none is kept.
+    /// For a negative answer, the SOA record of the zone that the chain ends in; with DNSSEC, proofs and signatures. NS records are of no
+    /// use to a client of this server, and would be used beyond the answer (RFC 2181 §5.4.1): they are not stored.
     fn keep_authority(&mut self, authority: &[Record], dnssec_ok: bool) {
         self.refers = authority.iter().any(|record| record.rtype == rtype::NS);
         let soa = authority.iter().find(|record| self.part(Part::Data).is_empty() && self.is_soa(record));
@@ -144,8 +144,8 @@ impl Believed {
         record.rtype == rtype::SOA && is_within(&self.target, &record.owner)
     }
 
-    /// Above the zone that it was asked for, an upstream knows nothing (RFC 5452 §6), unless the chain leads there. It may say how long its "no" lasts
-    /// all the same, since it says "no" itself: its SOA record is kept as if it were the zone's. Where that would break a signature, only the time is.
+    /// An upstream is not trusted above the zone that it is used for (RFC 5452 §6), unless the chain leads there. But it may set the TTL of
+    /// its own negative answer: its SOA record is stored as if it were the zone's. Where that would break a signature, only the time is.
     fn within_its_zone(&mut self, soa: &Record, authority: &[Record]) -> Option<Record> {
         let is_above = is_within(&self.target, &self.zone) && soa.owner.len() < self.zone.len();
         if !is_above {
@@ -214,7 +214,7 @@ impl Believed {
         }
     }
 
-    /// RFC 2308 §3: the SOA record's own TTL and its MINIMUM field both bound how long "no" is believed; proofs live no longer.
+    /// RFC 2308 §3: the SOA record's own TTL and its MINIMUM field both limit the TTL of a negative answer; proofs live no longer.
     fn bound_negative(&mut self, bounds: &Bounds) -> Option<u32> {
         let soa = self.part(Part::Authority).first().filter(|record| record.rtype == rtype::SOA);
         let negative = soa.and_then(minimum).or(self.above)?.min(bounds.longest_negative_ttl);
@@ -268,8 +268,8 @@ fn under_dname(dname: &Record, name: &[u8]) -> Option<Record> {
     fits.then(|| Record { owner: name.into(), rtype: rtype::CNAME, ttl: dname.ttl, data: target.into() })
 }
 
-/// Records of one set get the least of their TTLs (RFC 2181 §5.2), and so do its signatures (RFC 4034 §3); a record that is there twice is there
-/// once (RFC 2181 §5). The order stays.
+/// Records of one set get the least of their TTLs (RFC 2181 §5.2), and so do its signatures (RFC 4034 §3); duplicate records are removed (RFC
+/// 2181 §5). The order is kept.
 fn equalise(records: &mut Vec<Record>) {
     let set = |record: &Record| (record.owner.to_ascii_lowercase(), record.covered().unwrap_or(record.rtype));
     let mut order: Vec<(_, usize)> = records.iter().map(set).zip(0..).collect();

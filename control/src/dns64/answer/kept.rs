@@ -1,4 +1,4 @@
-//! An answer as it is kept for the next process of a gateway.
+//! The stored form of an answer, for the next process of a gateway.
 //!
 //! ```text
 //!     stored 8  lifetime 4  longest 4  upstream 2  flags 1  kind 1  security 1  code of the extended error 2  its text 1 + n  message

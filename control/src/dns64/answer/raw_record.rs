@@ -1,10 +1,10 @@
-//! A record as it is written in a body.
+//! A record in the form of a body.
 
 use super::record::rtype;
 use crate::dns64::name::skip;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A record as it is written in a body.
+/// A record in the form of a body.
 pub(crate) struct RawRecord<'a> {
     /// Where it begins.
     pub(crate) at: usize,

@@ -2,7 +2,7 @@
 
 use crate::dns64::name::{Name, expand_within, measure};
 
-/// Types that are looked at (IANA's registry of DNS parameters).
+/// Types that are examined (IANA's registry of DNS parameters).
 pub mod rtype {
     #![allow(missing_docs, reason = "the names are the registry's")]
     pub const A: u16 = 1;
@@ -24,7 +24,7 @@ pub mod rtype {
 /// A record of the question's class; its names are written out, in the case that the upstream gave them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Whose it is.
+    /// Its owner.
     pub owner: Box<[u8]>,
     /// TYPE.
     pub rtype: u16,

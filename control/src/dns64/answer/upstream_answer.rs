@@ -106,7 +106,7 @@ impl Answer {
     }
 
     /// This answer, [unfinished](Kind::Unfinished), with what was said about its [target](Self::target) appended; a failure there is one
-    /// of the whole. `None`: the chain leads in a circle, is too long, or no message would hold it.
+    /// of the whole. `None`: the chain is a loop, is too long, or does not fit into a message.
     #[must_use]
     pub fn joined(&self, rest: &Self) -> Option<Self> {
         let stored = self.stored.max(rest.stored);

@@ -1,7 +1,7 @@
-//! Names that are known not to exist, so that nobody is asked about names below them (RFC 8020).
+//! Names that are known not to exist, so that names below them are not queried (RFC 8020).
 //!
-//! An answer is kept by name and type. Here is noted with which type a name was denied, so that its answer is found from below. A full set of the
-//! table forgets its notes in turn; that costs a question.
+//! An answer is kept by name and type. This table has the type with which a name was denied, so that its answer is found for names below. A
+//! full set of the table forgets its notes in turn; that costs a question.
 
 use crate::dns64::key::Key;
 use crate::dns64::name::labels;
@@ -60,7 +60,7 @@ impl NameErrors {
         set[place.unwrap_or(self.turn)] = note;
     }
 
-    /// Under which questions the names above this question's may have been denied, the nearest first. The answers are to be looked at.
+    /// Under which questions the names above this question's may have been denied, the nearest first. The answers are to be examined.
     pub fn above<'k>(&'k self, key: &'k Key) -> impl Iterator<Item = Key> + 'k {
         let is_of_interest = !self.notes.is_empty() && key.qclass() == IN && !key.checking_disabled();
         let above = labels(key.name()).skip(1).filter(move |_| is_of_interest);

@@ -9,7 +9,7 @@ use crate::dns64::query::Query;
 /// An owner's name, the fields behind it, and two names written out: no type's data hold more that could have been compressed.
 const LONGEST_BESIDE_DATA: usize = 3 * LONGEST_NAME + 10;
 
-/// What becomes of TTLs.
+/// The handling of TTLs.
 #[derive(Clone, Copy)]
 pub(super) enum Ageing {
     Left { age: u32, longest: u32 },

@@ -15,13 +15,13 @@ const BLOCK: usize = 468;
 /// RFC 8914 §2: the option's code.
 const EXTENDED_ERROR: u16 = 15;
 
-/// What is withheld here may be given out as soon as the rules change, so "no" is believed no longer, in seconds.
+/// Maximum TTL in seconds of negative answers that follow from rules: the rules may change.
 const OWN_NO: u32 = 60;
 
-/// The mailbox of zones that nobody looks after (RFC 6303 §3).
+/// The mailbox of locally served zones (RFC 6303 §3).
 const NOBODY_INVALID: &[u8] = b"\x06nobody\x07invalid\x00";
 
-/// RFC 8914 §4.1: the code for what has none.
+/// RFC 8914 §4.1: the code for errors without a specific code.
 const OTHER: u16 = 0;
 
 /// RFC 1035 §4.1.4: a pointer to the question's name.
@@ -38,7 +38,7 @@ pub(super) struct MessageWriter<'a> {
     authorities: u16,
     /// Records are missing.
     cut: bool,
-    /// How many.
+    /// The number.
     said: ArrayString<40>,
 }
 
@@ -83,8 +83,8 @@ impl<'a> MessageWriter<'a> {
         self.options.limit.is_some_and(|limit| self.out.len() > usize::from(limit))
     }
 
-    /// A SOA record that makes "no" one that can be kept (RFC 2308 §5), for a short time. The name that has nothing is its owner, and so
-    /// above itself.
+    /// A SOA record with which a negative answer can be cached (RFC 2308 §5), for a short time. The name that has nothing is its owner, and
+    /// so above itself.
     pub(super) fn own_soa(&mut self, owner: &[u8]) {
         let timers = [1, 3_600, 1_200, 604_800, OWN_NO].map(u32::to_be_bytes);
         let length = owner.len() + NOBODY_INVALID.len() + timers.as_flattened().len();

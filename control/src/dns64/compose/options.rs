@@ -38,7 +38,7 @@ pub struct ResponseOptions<'a> {
 /// A record that is known here. Names in its data are written out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalRecord<'a> {
-    /// Whose it is; `None`: the question's name.
+    /// Its owner; `None`: the question's name.
     pub owner: Option<&'a [u8]>,
     /// TYPE.
     pub rtype: u16,

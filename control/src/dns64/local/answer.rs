@@ -1,4 +1,4 @@
-//! Answers that are made here, with the records that they may have.
+//! Local answers, and the records that they may have.
 
 use super::super::answer::rtype;
 use super::super::compose::{self, LocalRecord, ResponseOptions};
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A name in wire form that is made here.
 pub(super) type DnsName = Vec<u8>;
 
-/// The mailbox of zones that nobody looks after (RFC 6303 §3).
+/// The mailbox of locally served zones (RFC 6303 §3).
 const NOBODY_INVALID: &[u8] = b"\x06nobody\x07invalid\x00";
 
 /// RFC 1035 §4.1.1: no error.
@@ -138,7 +138,7 @@ impl<'a> LocalAnswer<'a> {
         Self::nothing_for(rcode, zone, NEGATIVE)
     }
 
-    /// The same, to be believed for this number of seconds.
+    /// The same, with this TTL in seconds.
     pub(in crate::dns64) fn nothing_for(rcode: u8, zone: u8, seconds: u32) -> Self {
         let authority = Some(soa(zone, seconds.min(NEGATIVE)));
         Self { rcode, authoritative: true, answer: ArrayVec::new(), authority }

@@ -1,4 +1,4 @@
-//! What is answered here, and in which order it is looked for.
+//! The local answers, and the order in which they are tried.
 
 use super::super::answer::rtype;
 use super::super::compose::Embedded;
@@ -93,7 +93,7 @@ impl Local {
         answer.map(|answer| self.unless_there_are_names_below(asked, answer)).or_else(|| self.any(asked))
     }
 
-    /// A name above one of the hosts file exists, whatever zone it is in: nothing is there, instead of no such name (RFC 8020 §2).
+    /// A name above one of the hosts file exists, whatever its zone: NODATA instead of NXDOMAIN (RFC 8020 §2).
     fn unless_there_are_names_below<'a>(
         &self,
         asked: LocalQuestion<'_>,

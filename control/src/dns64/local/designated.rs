@@ -1,4 +1,4 @@
-//! Designated resolvers (RFC 9462 §4): a host that asks by UDP finds where the same DNS64 is asked by TLS or HTTPS.
+//! Designated resolvers (RFC 9462 §4): a host that queries over UDP finds out where the same DNS64 is available over TLS or HTTPS.
 
 use super::super::settings::{Designated, DesignatedTransport};
 

@@ -1,5 +1,5 @@
-//! Zones that are answered here and asked of nobody: names of special use, and reverse zones of addresses that are not global. Nobody
-//! on the Internet can answer for them; queries for them tell strangers of the network here (RFC 6303 §2).
+//! Zones that are answered locally and not forwarded: names of special use, and reverse zones of non-global addresses. No server on the
+//! Internet can answer for them, and queries for them would reveal details of the network (RFC 6303 §2).
 
 use super::super::answer::rtype;
 use super::super::policy::Names;
@@ -66,7 +66,7 @@ fn wire(name: &str) -> DnsName {
     labels.chain([0]).collect()
 }
 
-/// Whose name is in such a zone, and is not an upstream's.
+/// Names in such zones, except those of an upstream.
 #[derive(Clone, Debug)]
 pub(super) struct Zones {
     /// Octets of a zone's name.

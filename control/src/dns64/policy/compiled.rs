@@ -1,4 +1,4 @@
-//! The settings, compiled so that each query is judged without allocating.
+//! The settings, compiled so that each query is evaluated without allocating.
 
 use super::not_synthesised::NotSynthesised;
 use super::ranges::Addresses;
@@ -81,7 +81,7 @@ impl Policy {
         self.makes_none
     }
 
-    /// Whether nothing is excluded, so that no AAAA record needs to be looked at.
+    /// Whether nothing is excluded, so that no AAAA record needs to be examined.
     pub(in crate::dns64) fn excludes_nothing(&self) -> bool {
         self.exclude.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What holds for one query.
+//! The policy for one query.
 
 use super::not_synthesised::NotSynthesised;
 use super::rules::{Rule, Rules};
@@ -65,8 +65,9 @@ impl<'p> Ruling<'p> {
         Self { rules, prefixes, not_synthesised, named, client, whole: rules.first(named, client) }
     }
 
-    /// Whether AAAA records are synthesised. [`Synthesis::Never`] only if no A record may be synthesised from. [`Synthesis::Always`], with which
-    /// AAAA records that are there are not looked at, is for rules without addresses to say; in a rule with addresses it is as `Normal`.
+    /// Whether AAAA records are synthesised. [`Synthesis::Never`] only if no A record may be synthesised from. [`Synthesis::Always`], with
+    /// which AAAA records that are there are not examined, is for rules without addresses to say; in a rule with addresses it is as
+    /// `Normal`.
     pub(in crate::dns64) fn synthesis(&self) -> Synthesis {
         let whole = self.whole.map_or(Synthesis::Normal, |(_, rule)| rule.synthesis);
         match whole {

@@ -1,4 +1,4 @@
-//! Looking at a query: what is known here, what may not be asked, and what the upstream said, as far as it may be given.
+//! The look at a query: known data, refused queries, and the permitted part of the upstream's answer.
 
 use super::super::answer::{Answer, Kind, Part, rtype};
 use super::super::ask::Security;
@@ -98,7 +98,7 @@ impl Responder {
         }
     }
 
-    /// An entry as it is, without what counts as absent.
+    /// An entry without records that count as absent.
     pub(super) fn pass_on(
         &self,
         case: &QueryContext<'_>,
@@ -183,7 +183,8 @@ impl Responder {
         self.validates(case) && entry.security() == Security::Insecure
     }
 
-    /// What is to be queried though no one waits for it: what has expired, or is in the last tenth of its time, of the entries that were used.
+    /// Entries to refresh although no client waits for them: those that were used and have expired, or are in the last tenth of their
+    /// lifetime.
     pub(super) fn refresh(&self, case: &QueryContext<'_>, used: [Option<&Answer>; 2], stale: bool) -> Types {
         let mut types = Types::new();
         if !stale && !self.settings.prefetch {

@@ -1,4 +1,4 @@
-//! Questions that lately had no usable answer, so that they are not asked again immediately (RFC 9520 §3.2: at least 1 s, at most 5 min).
+//! Questions that recently had no usable answer, so that they are not repeated immediately (RFC 9520 §3.2: at least 1 s, at most 5 min).
 
 use super::super::key::Key;
 use super::super::shares::{Payer, Place, Shares};
@@ -29,7 +29,7 @@ pub(super) struct Failed {
     pub why: &'static str,
 }
 
-/// The failures of late. Their places are shared out: who has its share notes no further ones, and nobody's are displaced.
+/// Recent failures. Their places are shared: a client with its share stores no more, and no entries of others are displaced.
 #[derive(Debug)]
 pub(super) struct Failures {
     by_key: HashMap<Key, (Failed, Place), FixedState>,

@@ -46,7 +46,7 @@ pub struct Resolver<T, V = Validator> {
     pub(super) answers: VecDeque<(Asker<T>, Box<[u8]>, Outcome)>,
     /// Where they are written.
     pub(super) sheet: Vec<u8>,
-    /// Queries that are to be looked at again.
+    /// Queries that are to be examined again.
     pub(super) woken: VecDeque<Waiter>,
     pub(super) counters: Counters,
     pub(super) wall: WallClock,
@@ -55,7 +55,7 @@ pub struct Resolver<T, V = Validator> {
     pub(super) own_secrets: OwnSecrets,
 }
 
-/// The wall clock, as it was told last.
+/// The wall clock, as last given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WallClock {
     at: Instant,
@@ -69,7 +69,7 @@ impl WallClock {
 }
 
 impl<T: Copy> Resolver<T> {
-    /// A resolver with an empty cache. The same seed gives the same run; no one else may know it.
+    /// A resolver with an empty cache. The same seed gives the same run; it must be secret.
     #[must_use]
     pub fn new(settings: Settings, seed: [u8; 32], now: Instant) -> Self {
         Self::with_validator(settings, Validator::default(), seed, now)
@@ -118,7 +118,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Makes its own secrets for cookies from another seed, which all threads of a server have, and the next process; nobody else may know it.
+    /// Makes its own secrets for cookies from another seed, which all threads of a server have, and the next process. It must be secret.
     #[must_use]
     pub fn with_cookie_seed(mut self, seed: CookieSecret) -> Self {
         self.own_secrets = OwnSecrets::new(seed);
@@ -244,7 +244,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         met
     }
 
-    /// When a query that waits is looked at again at the latest, after its arrival.
+    /// When a query that waits is examined again at the latest, after its arrival.
     fn alarms(&self) -> [Duration; 3] {
         let settings = &self.responder.settings;
         let patience = settings.stale.map_or(AAAA_PATIENCE, |stale| stale.patience);
@@ -266,24 +266,25 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.upstreams.poll_transmit().inspect(|_| self.counters.asked += 1)
     }
 
-    /// An exchange that no one waits for any more: its socket may be closed.
+    /// An exchange that no query waits for any more: its socket may be closed.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.upstreams.poll_cancel()
     }
 
-    /// What came of an exchange. A reply that is not to its question is counted and otherwise ignored: the exchange goes on.
+    /// The outcome of an exchange. A reply that does not match its question is counted and ignored: the exchange continues.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         self.upstreams.handle_reply(now, exchange, reply);
         self.work(now);
     }
 
-    /// The wall clock, in seconds since 1970 (Unix time): signatures are valid by it. To be told at the start and each second or so.
+    /// The wall clock, in seconds since 1970 (Unix time): signatures are checked against it. To be set at the start and about once a
+    /// second.
     pub fn set_wall_clock(&mut self, now: Instant, seconds: u64) {
         self.wall = WallClock { at: now, seconds };
         self.cookie_secrets = secrets_of(&self.responder.settings, self.own_secrets, seconds);
     }
 
-    /// Other keys are believed in from now on (RFC 5011): what was found with the old ones is to be found again.
+    /// Changes the trust anchors (RFC 5011): results of the old ones must be validated again.
     pub fn set_anchors(&mut self, anchors: Vec<Anchor>) {
         self.responder.settings.dnssec.anchors.clone_from(&anchors);
         self.woken.extend(self.validations.give_up_all());
@@ -312,7 +313,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         alarm.into_iter().chain(self.upstreams.poll_timeout()).chain(self.validations.poll_timeout()).min()
     }
 
-    /// What happened to an upstream, for the log.
+    /// Events of an upstream, for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.upstreams.poll_event()
     }
@@ -325,7 +326,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.responder.cache.remove_below(&name.to_ascii_lowercase(), false)
     }
 
-    /// What has been counted.
+    /// The counters.
     #[must_use]
     pub fn counters(&self) -> Counters {
         let total = self.upstreams.total();
@@ -373,7 +374,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// A query that waits is looked at again.
+    /// A query that waits is examined again.
     fn look_again(&mut self, now: Instant, waiter: Waiter) {
         let Some(waiting) = self.waiting.look(waiter) else { return };
         waiting.looks += 1;
@@ -428,7 +429,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
     fn find_out(&mut self, now: Instant, waiter: Waiter, needs: &[Need]) {
         let payer = self.waiting.payer(waiter);
         for (at, need) in needs.iter().enumerate() {
-            // What is only likely to be needed does not fail the query for want of a share, and does not double what a dead name costs.
+            // What is only likely to be needed does not fail the query for lack of a share, and does not double what a dead name costs.
             let name = need.key.name();
             if at > 0 && (self.upstreams.is_slow(now, name) || self.refusal(now, need, payer).is_some()) {
                 return;
@@ -440,7 +441,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Why what is needed may not be asked for by this payer now; `None`: it may, or somebody else has asked already.
+    /// Why the missing data may not be queried for this payer now; `None`: it may, or it is being queried already.
     fn refusal(&mut self, now: Instant, need: &Need, payer: Payer) -> Option<Exhausted> {
         if need.validate || self.lookups.under_way(&need.key, need.dnssec_ok).is_some() {
             return None;

@@ -78,7 +78,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             lookup.so_far.as_ref().and_then(|so_far| so_far.target().map(|to| lookup.key.with_name(&to.0)));
         let about = about.unwrap_or(lookup.key);
         let read = outcome.as_ref().ok().and_then(|reply| {
-            // An upstream without EDNS has no DNSSEC records: asked for with them once more, it would have none again.
+            // An upstream without EDNS has no DNSSEC records: the query is not repeated with them.
             let zone = self.responder.settings.zone(reply.upstream, about.name());
             let bounds = self.bounds(lookup.dnssec_ok, zone);
             let mut answer = Answer::read(&about, &reply.message, now, &bounds).ok()?;
@@ -174,7 +174,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.wake(now, lookup);
     }
 
-    /// Counts a lookup that was refused for this reason, if it was for want of a share.
+    /// Counts a lookup that was refused for this reason, if it was for lack of a share.
     pub(super) fn count_refused(&mut self, why: Exhausted) {
         match why {
             Exhausted::NoShare => self.counters.upstream_queries_refused += 1,
@@ -191,8 +191,8 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Those of a payer have no share; the others are looked at again. Another host of the same subscriber, and the same host with a proven address,
-    /// may have a share where this payer has none: each is refused by its own.
+    /// Those of a payer have no share; the others are examined again. Another host of the same subscriber, and the same host with a proven
+    /// address, may have a share where this payer has none: each is refused by its own.
     pub(super) fn turn_away_those_of(
         &mut self,
         now: Instant,
@@ -215,12 +215,12 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Asks for types at the name of a query, though no one waits for them.
+    /// Queries types at the name of a query, although no query waits for them.
     pub(super) fn refresh(&mut self, now: Instant, query: &Query<'_>, asker: &Asker<T>, types: &Types) {
         if types.is_empty() {
             return;
         }
-        // Nobody waits for it: it has no use of what is kept for proven addresses.
+        // Nobody waits for it: it needs nothing of what is reserved for proven addresses.
         let payer = asker.payer(self.responder.settings.limits.client_prefix_length, false);
         for qtype in types.iter().filter(|_| query.recursion_desired) {
             let key = self.responder.key(query.name, *qtype, query);

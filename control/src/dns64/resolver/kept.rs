@@ -1,4 +1,4 @@
-//! The cache from one process of a gateway to the next: what leaves, and what of it is believed again.
+//! Transfer of the cache from one process of a gateway to the next: what is written, and what of it is used again.
 //!
 //! ```text
 //!     ┌ version ┬ DNSSEC settings ┬ upstreams ┬ answers, each behind its length …
@@ -6,8 +6,8 @@
 //!     upstream: its label 1 + n, the number of its names 2, each name 1 + n
 //! ```
 //!
-//! What leaves is bounded, since nobody is answered while it is written and read: what was used most comes first, and what is beyond the bound is asked
-//! again.
+//! The handover is bounded, since no query is answered while it is written and read: answers that were used most come first; others are
+//! queried again.
 //!
 //! Numbers have their lowest octet first. An answer stays if the upstream that gave it is still asked about its name, or, if that upstream is
 //! gone and was there for all names, if an upstream for all names is. A DNSSEC status stays if the anchors are the same.
@@ -44,7 +44,7 @@ pub struct KeptAnswers {
 }
 
 impl<T: Copy, V: Validate> Resolver<T, V> {
-    /// What the next process may go on with, in `most` octets of answers; `labels`: what the upstreams are called, in the order of the settings.
+    /// What the next process may continue with, in `most` octets of answers; `labels`: what the upstreams are called, in the order of the settings.
     #[must_use]
     pub fn keep_answers(&self, now: Instant, labels: &[String], most: usize) -> Vec<u8> {
         let settings = &self.responder.settings;

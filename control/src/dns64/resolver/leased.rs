@@ -13,7 +13,7 @@ const LONGEST_TTL: u32 = 30;
 const OF_QUESTION: [u8; 2] = [0xc0, 0x0c];
 
 impl Responder {
-    /// The answer, if the name is such a host's. Who validates by itself gets what the upstream said.
+    /// The answer, if the name is such a host's. Validating clients get the upstream's answer.
     pub(super) fn leased(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Option<Evaluation> {
         let names = self.leased.as_ref().filter(|_| !case.is_untouched())?;
         let outcome = match names.address(key.name(), (case.client, !case.is_datagram()), case.now) {

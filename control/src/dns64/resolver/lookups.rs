@@ -1,4 +1,4 @@
-//! Questions to upstreams that are under way: each is asked once, however many wait for it.
+//! Questions to upstreams in progress: each is sent once, however many queries wait for it.
 
 use super::super::answer::Answer;
 use super::super::key::Key;
@@ -18,7 +18,7 @@ pub(super) struct Lookup {
     pub key: Key,
     /// Whether DNSSEC records are asked for.
     pub dnssec_ok: bool,
-    /// Who is woken by the answer.
+    /// The queries that wait for the answer.
     pub waiters: Vec<Waiter>,
     /// Whether a validation needs it.
     pub for_validator: bool,
@@ -28,7 +28,7 @@ pub(super) struct Lookup {
     pub unlike: Option<usize>,
     /// Ends that were asked for.
     pub links: u8,
-    /// Who pays for the questions: who began it.
+    /// The payer of the questions: who began it.
     pub payer: Payer,
 }
 
@@ -45,7 +45,7 @@ impl Lookups {
         Self { by_number: HashMap::with_hasher(hasher.clone()), by_key: HashMap::with_hasher(hasher) }
     }
 
-    /// The question, if it is under way. Who needs DNSSEC records does not wait for an answer without them.
+    /// The question, if it is in progress. A query that needs DNSSEC records does not wait for an answer without them.
     pub(super) fn under_way(&mut self, key: &Key, dnssec_ok: bool) -> Option<&mut Lookup> {
         let with = self.by_key.get(&(*key, true));
         let number = match dnssec_ok {

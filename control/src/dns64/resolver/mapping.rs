@@ -1,4 +1,4 @@
-//! Queries for A records of a NAT46's clients, as RFC 6147 §5.1 has it for AAAA the other way round: those that are there, or else
+//! Queries for A records of a NAT46's clients, like RFC 6147 §5.1 for AAAA, in the other direction: existing ones, or else
 //! addresses of the pool for the servers that AAAA records name.
 
 use super::super::answer::{Answer, Kind, Part, rtype};
@@ -33,7 +33,7 @@ impl Responder {
         (ruling.synthesis() != Synthesis::Never).then_some((names, client))
     }
 
-    /// A records that are there, or else addresses that represent the servers of AAAA records.
+    /// Existing A records, or else addresses that represent the servers of AAAA records.
     pub(super) fn a_or_mapped(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         let Some((names, client)) = self.maps(case, key) else {
             return self.plain(case, key, None, out);
@@ -57,7 +57,7 @@ impl Responder {
         };
         match aaaa.answer.kind() {
             Kind::Data => self.map_servers(case, key, (names, client), (a, aaaa), out),
-            // There may be a server: what says that there is none would be believed for longer.
+            // There may be a server: a negative answer would be cached for longer.
             Kind::Failure(_) => self.pass_on(case, &key.with_type(rtype::AAAA), aaaa, None, out),
             Kind::NoData | Kind::NameError | Kind::Unfinished => self.pass_on(case, key, a, None, out),
         }

@@ -7,8 +7,8 @@
 //!            lookup, validation        each under way once
 //! ```
 //!
-//! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is looked at again when a lookup or a
-//! validation it waits for has ended, or when it times out: for fresh data, for AAAA records, or altogether.
+//! A [look](responder) decides from what is known at the moment. If something is missing the query waits, and is examined again when a
+//! lookup or a validation it waits for has ended, or when it times out: for fresh data, for AAAA records, or altogether.
 
 mod as_reply;
 mod evaluation;

@@ -1,4 +1,4 @@
-//! Queries whose validation cannot begin yet: a queue for each subscriber, and another one for what it asks with a proven address. They take turns.
+//! Queries whose validation cannot begin yet: a queue for each subscriber, and another one for its proven addresses. The queues are served in turn.
 
 use super::super::shares::{Payer, Subscriber};
 use super::waiting::Waiter;
@@ -8,11 +8,11 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// A queue: of a subscriber, and whether of proven addresses.
 type Queue = (Subscriber, bool);
 
-/// Who waits outside. A waiter may be in it more than once, and may be gone.
+/// The queries without a place that wait for one. A waiter may be in it more than once, and may no longer exist.
 #[derive(Debug)]
 pub(super) struct Outside {
     queues: HashMap<Queue, VecDeque<(Waiter, Payer)>, FixedState>,
-    /// Whose turn it is, and then.
+    /// The subscribers in the order of their turns.
     ring: VecDeque<Queue>,
     waiters: usize,
 }
@@ -44,7 +44,7 @@ impl Outside {
         self.waiters += 1;
     }
 
-    /// Who is first of the queue whose turn it is.
+    /// The first waiter of the queue that is next.
     pub(super) fn first(&self) -> Option<(Waiter, Payer)> {
         self.queues.get(self.ring.front()?)?.front().copied()
     }

@@ -16,7 +16,7 @@ use std::net::Ipv6Addr;
 const NO_ERROR: u8 = 0;
 /// RFC 1035 §4.1.1: the name does not exist.
 const NAME_ERROR: u8 = 3;
-/// RFC 6303 §3: a local "no" is believed no longer, in seconds.
+/// RFC 6303 §3: maximum TTL of a local negative answer, in seconds.
 const LONGEST_NO: u32 = 10_800;
 
 /// An address that represents one of the other family.

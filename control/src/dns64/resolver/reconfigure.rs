@@ -1,4 +1,4 @@
-//! Other settings from now on, with the cache, the queries that wait and what is known of upstreams kept.
+//! Changes the settings, and keeps the cache, the waiting queries and the state of upstreams.
 
 use super::super::answer::{Answer, Origin};
 use super::super::ask::Security;
@@ -10,7 +10,7 @@ use super::forwarder::{Resolver, secrets_of};
 use crate::Instant;
 use sixway_dnssec::Validate;
 
-/// The upstream of an answer that is gone: no upstream has this place.
+/// The upstream of an answer, if it was removed: no upstream has this place.
 pub(super) const GONE: u16 = u16::MAX;
 
 impl<T: Copy, V: Validate> Resolver<T, V> {
@@ -75,7 +75,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         forgotten
     }
 
-    /// Lookups that would be others now are given up, and who waits for them is looked at again.
+    /// Lookups that would be others now are given up, and who waits for them is examined again.
     fn begin_lookups_again(&mut self, moves: &Moves, all: bool) {
         let mut others: Vec<Number> = Vec::new();
         for (number, lookup) in self.lookups.iter_mut() {

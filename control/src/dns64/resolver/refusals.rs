@@ -1,4 +1,4 @@
-//! Answers without data: what may not be asked, what failed, what does not validate.
+//! Answers without data: refused queries, failures, and bogus answers.
 
 use super::super::answer::Answer;
 use super::super::compose::{self, ResponseOptions};
@@ -39,7 +39,8 @@ impl Responder {
         Self::say(case, REFUSED, (PROHIBITED, "not a client of this resolver"), Outcome::Refused, out)
     }
 
-    /// The client asks too often; or somebody else does in its name: then it can show that with a cookie, or over TCP, and has a rate of its own.
+    /// The client is over its rate, or forged queries with its address are: it can prove its address by a cookie, or over TCP, and then has
+    /// a separate rate.
     pub(super) fn forbid_for_now(case: &QueryContext<'_>, out: &mut Vec<u8>) -> Outcome {
         if case.proven {
             return Self::say(case, REFUSED, (PROHIBITED, "too many queries"), Outcome::RateLimited, out);

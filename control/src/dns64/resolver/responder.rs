@@ -1,4 +1,4 @@
-//! Where a query is looked at: from what is known at the moment to an answer, or to what must be found out first.
+//! The look at a query: from the known data to an answer, or to the data that is missing.
 //!
 //! A look changes nothing but marks of use in the cache, and mappings of a NAT46 are made once for a server, so it can be repeated whenever something more is known; a query that waits is
 //! looked at again and again until it is answered.
@@ -37,7 +37,7 @@ pub(super) struct Need {
     pub dnssec_ok: bool,
     /// An upstream that is better not asked again.
     pub unlike: Option<usize>,
-    /// The answer is there, and is to be validated.
+    /// The answer is known, and must be validated.
     pub validate: bool,
 }
 
@@ -59,7 +59,7 @@ pub(super) enum Evaluation {
     Answered {
         /// What it is.
         outcome: Outcome,
-        /// Types that are to be queried at the name of the query, though no one waits for them.
+        /// Types to be queried at the name of the query, although no query waits for them.
         refresh: Types,
     },
     /// First, this must be found out.
@@ -76,14 +76,14 @@ impl Evaluation {
     }
 }
 
-/// A query that is looked at.
+/// A query that is examined.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueryContext<'q> {
-    /// What is asked.
+    /// The question.
     pub query: &'q Query<'q>,
     /// By whom.
     pub client: IpAddr,
-    /// When it is looked at.
+    /// When it is examined.
     pub now: Instant,
     /// When it came.
     pub since: Instant,
@@ -147,7 +147,7 @@ impl<'q> QueryContext<'q> {
         self.cookie.is_some() && !self.proven
     }
 
-    /// CD=1 and DO=1: the client validates by itself and gets what the upstream said, nothing made and nothing left out (RFC 6147 §5.5 case 3).
+    /// CD=1 and DO=1: the client validates itself and gets the upstream's answer unchanged (RFC 6147 §5.5 case 3).
     pub(super) fn is_untouched(&self) -> bool {
         self.query.checking_disabled && self.query.dnssec_ok()
     }
@@ -190,7 +190,7 @@ impl<'q> QueryContext<'q> {
     }
 }
 
-/// What is known of a question.
+/// The known data about a question.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CacheState<'c> {
     /// There is an entry that may be used.
@@ -217,7 +217,7 @@ pub(super) enum Usability<'c> {
     Ready(Entry<'c>),
     /// First it must be fetched or validated.
     Needs(Box<Need>),
-    /// There is none, and none will be had at the moment.
+    /// There is none, and none can be got at the moment.
     Failed(Failed),
     /// It does not validate.
     Bogus(&'c Answer),
@@ -240,7 +240,7 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    /// The answer that can be given without asking anybody: something stale, or SERVFAIL.
+    /// The answer that needs no upstream: a stale one, or SERVFAIL.
     pub(super) fn evaluate_without_asking(
         &self,
         case: &QueryContext<'_>,
@@ -256,7 +256,7 @@ impl Responder {
         Self::overloaded(case, why, out)
     }
 
-    /// What is known of a question, for this query.
+    /// The known data about a question, for this query.
     pub(super) fn known(&self, case: &QueryContext<'_>, key: &Key, dnssec_ok: bool) -> CacheState<'_> {
         let mut expired = None;
         if let Some(answer) =

@@ -1,4 +1,4 @@
-//! Queries for AAAA records, in the order in which RFC 6147 §5.1 has it: those that are there, or else such as are made of A records.
+//! Queries for AAAA records, in the order of RFC 6147 §5.1: existing ones, or else those synthesised from A records.
 
 use super::super::answer::{Answer, Kind, rtype};
 use super::super::ask::Security;
@@ -27,7 +27,7 @@ enum Basis<'c> {
     Excluded,
     /// It failed (§5.1.2), or there was no answer in time (§5.1.3).
     Failed,
-    /// Those that are there are not looked at.
+    /// Existing records are ignored.
     Rule,
 }
 
@@ -46,7 +46,7 @@ const WITHOUT_SOA: u32 = 600;
 pub(super) const PROOF_INSTEAD: &str = "signed data is not synthesised from with DO=1, as configured";
 
 impl Responder {
-    /// RFC 6147 §5.1: AAAA records that are there, or else such as are made of A records.
+    /// RFC 6147 §5.1: existing AAAA records, or else those synthesised from A records.
     pub(super) fn aaaa(&self, case: &QueryContext<'_>, key: &Key, out: &mut Vec<u8>) -> Evaluation {
         if self.policy.makes_none() {
             return self.plain(case, key, None, out);
@@ -67,7 +67,7 @@ impl Responder {
         }
     }
 
-    /// Why nothing is made for such a client, whatever is there.
+    /// Why nothing is synthesised for such a client, whatever records exist.
     fn leaves_alone(&self, case: &QueryContext<'_>) -> Option<&'static str> {
         let passes_on = self.settings.dnssec.checking_disabled == CheckingDisabled::PassOn;
         match case.query.checking_disabled {
@@ -153,7 +153,7 @@ impl Responder {
         self.synthesise(case, key, (basis, ruling), out)
     }
 
-    /// Whether a client that wants proofs gets those, and nothing that is made.
+    /// Whether a client with DO gets proofs instead of synthesised records.
     pub(super) fn passes_proofs_on(&self, case: &QueryContext<'_>, security: Security) -> bool {
         let wants = case.query.dnssec_ok() && !case.query.checking_disabled;
         wants && self.settings.dnssec.dnssec_ok == DnssecOk::PassOn && security == Security::Secure
@@ -206,7 +206,7 @@ impl Responder {
         }
     }
 
-    /// Makes AAAA records of the A records that are there.
+    /// Synthesises AAAA records from the existing A records.
     fn make(
         &self,
         case: &QueryContext<'_>,
@@ -220,7 +220,7 @@ impl Responder {
             Basis::NoData { aaaa, .. } => (stale || aaaa.stale, Some(aaaa.answer.security())),
             Basis::Excluded | Basis::Failed | Basis::Rule => (stale, None),
         };
-        // What is stale has a TTL of its own (RFC 8767 §4).
+        // Stale records have a separate TTL (RFC 8767 §4).
         let bound = self.bound(basis).filter(|_| !stale);
         let shown = self.shows_authenticity(case);
         let is_secure = other == Some(Security::Secure) && answer.security() == Security::Secure;

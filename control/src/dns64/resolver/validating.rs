@@ -18,7 +18,7 @@ use sixway_dnssec::{Lookup, Moment, Validate, Validation, Verdict};
 
 /// What does not validate is kept so long, in seconds, whatever its TTL (RFC 4035 §4.7, RFC 9520 §3.2).
 const BOGUS_TTL: std::ops::RangeInclusive<u32> = 5..=30;
-/// So long, in seconds, is kept what could not be validated for want of an answer: as long as that is not asked for again.
+/// How long, in seconds, an answer is cached that could not be validated for lack of data: as long as that data is not queried again.
 const INDETERMINATE_TTL: u32 = HOLD.as_secs() as u32;
 impl<T: Copy, V: Validate> Resolver<T, V> {
     /// Validates an entry, unless it is being validated; the waiter, if there is one, is woken by the verdict.
@@ -51,7 +51,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Validations for which nobody waits any more make room.
+    /// Validations that no query waits for any more free their places.
     fn give_up_old_validations(&mut self, now: Instant) {
         let longest = self.responder.settings.limits.deadline;
         while let Some(given_up) = self.validations.give_up_one(now, longest) {
@@ -59,7 +59,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Meets the validator's needs, and hears its verdicts.
+    /// Does the validator's lookups, and takes its verdicts.
     pub(super) fn validate(&mut self, now: Instant) {
         while let Some((validation, lookup)) = self.validations.validator.poll_lookup() {
             let key = Key::of(&lookup.name.0, lookup.qtype, IN, false);
@@ -81,13 +81,13 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             }
         }
         self.validations.refused.clear();
-        // One who is answered meanwhile does not take the room, and the next is let in after it was looked at.
+        // A query that is answered meanwhile does not take the place; the next one is admitted after it was examined.
         if self.woken.is_empty() {
             self.woken.extend(self.validations.let_in(now));
         }
     }
 
-    /// What the validator wants to know may not be asked now: whoever waits for it has no verdict, and none is kept.
+    /// The validator's lookup may not be sent now: the waiting queries get no verdict, and none is cached.
     pub(super) fn refuse_validator(&mut self, now: Instant, key: &Key, payer: Payer) {
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
         let moment = self.moment(now);
@@ -151,7 +151,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
         let unlike = Some(origin.upstream.into());
         let need = Need { unlike, ..fetch(under_way.key, true) };
-        // Until then, what is there must not be looked at again.
+        // Until then, the known data must not be examined again.
         self.responder.cache.remove(&under_way.key);
         self.look_up_for(now, &need, None, under_way.payer, false);
         for waiter in &under_way.waiters {

@@ -1,6 +1,6 @@
-//! Validations under way: each entry is validated once, however many wait for it.
+//! Validations in progress: each entry is validated once, however many queries wait for it.
 //!
-//! Their places are shared out among subscribers, and so are the signatures that are checked for each. Who has its share waits
+//! Their places are divided among subscribers, and so are the signatures that are checked for each. A subscriber with its share waits
 //! [outside](super::outside).
 
 use super::super::key::Key;
@@ -22,10 +22,10 @@ const MOST: usize = 1_024;
 /// about 0.1 ms.
 const CHECKS: (u32, u32) = (2_000, 2_000);
 
-/// Subscribers that are looked at when one is to be let in.
+/// Maximum number of subscribers that are examined to admit one.
 const MOST_ASKED: usize = 8;
 
-/// Who waits outside is looked at again after this time: tokens come with it.
+/// Waiting queries are examined again after this time: by then there are new tokens.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// An entry that is being validated.
@@ -35,7 +35,7 @@ pub(super) struct UnderWay {
     /// When the entry was stored: another one may take its place.
     pub(super) stored: Instant,
     pub(super) waiters: Vec<Waiter>,
-    /// Who pays for its lookups: who began it.
+    /// The payer of its lookups: who began it.
     pub(super) payer: Payer,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Validations<V> {
     checks: Rates,
     /// Who came when there was no room.
     outside: Outside,
-    /// When to look again whether somebody may be let in.
+    /// When to check again whether a waiting validation may start.
     look_at: Option<Instant>,
     /// Lookups that could not be made since their payers have no share; until their verdicts are heard.
     pub(super) refused: Vec<(Lookup, Payer)>,
@@ -86,7 +86,7 @@ impl<V: Validate> Validations<V> {
         self.validator.forget();
     }
 
-    /// Whose want of a share a verdict comes from, if it does.
+    /// The payer without a share that caused a verdict, if one did.
     pub(super) fn refused_for(&self, verdict: &Verdict) -> Option<Payer> {
         let blamed = verdict.blamed.as_ref().filter(|_| verdict.security == Security::Indeterminate)?;
         self.refused.iter().find(|(lookup, _)| lookup == blamed).map(|(_, payer)| *payer)
@@ -98,7 +98,7 @@ impl<V: Validate> Validations<V> {
         self.by_number.get_mut(number).map(|(under_way, _)| under_way)
     }
 
-    /// Who pays for a validation.
+    /// The payer of a validation.
     pub(super) fn payer(&self, number: Validation) -> Payer {
         self.by_number.get(&number).map_or(Payer::OWN, |(under_way, _)| under_way.payer)
     }
@@ -181,19 +181,19 @@ impl<V: Validate> Validations<V> {
         None
     }
 
-    /// When somebody may be let in, if nothing happens before.
+    /// When a waiting validation may start, if nothing happens before.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         self.look_at
     }
 
-    /// Gives up one that has gone on for so long that who asked for it has been answered. A zone whose servers are slow on purpose would keep others out.
+    /// Abandons one that has taken so long that its query has been answered. A zone with deliberately slow servers would otherwise keep others out.
     pub(super) fn give_up_one(&mut self, now: Instant, longest: Duration) -> Option<UnderWay> {
         let (_, number) = self.begun.front().filter(|(began, _)| now >= *began + longest).copied()?;
         self.validator.abandon(number);
         self.end(number)
     }
 
-    /// Gives up all. Who waited is to be looked at again.
+    /// Abandons all. Waiting queries must be examined again.
     pub(super) fn give_up_all(&mut self) -> Vec<Waiter> {
         let mut waiters = self.outside.drain();
         self.look_at = None;

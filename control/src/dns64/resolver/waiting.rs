@@ -1,4 +1,4 @@
-//! Clients' queries that wait for something, each with the times at which it is looked at again.
+//! Clients' queries that wait for something, each with the times at which it is examined again.
 
 use super::super::ask::Asker;
 use super::super::shares::{Payer, Place, Shares};
@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-/// A waiting query's place. It is given out once only, so that who is gone cannot be mistaken for another.
+/// A waiting query's place. It is never reused, so that a query that ended cannot be mistaken for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Waiter {
     place: u32,
@@ -17,13 +17,13 @@ pub(super) struct Waiter {
 /// A query that waits.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<T> {
-    /// Who asked.
+    /// The client.
     pub asker: Asker<T>,
     /// What.
     pub query: Box<[u8]>,
     /// When.
     pub since: Instant,
-    /// How often it was looked at; a bound against going round in a circle.
+    /// How often it was examined; a limit against endless loops.
     pub looks: u8,
 }
 
@@ -58,7 +58,7 @@ impl<T> WaitingRoom<T> {
         self.places.len() - self.free.len()
     }
 
-    /// Lets a query in, to be looked at again after each of the times at the latest; `None`: its payer has no share left.
+    /// Admits a query, to be examined again after each of the times at the latest; `None`: its payer has its share.
     pub(super) fn admit(&mut self, waiting: Waiting<T>, payer: Payer, alarms: &[Duration]) -> Option<Waiter> {
         let paid = self.shares.admit(payer).ok()?;
         let place = self.free.pop().unwrap_or_else(|| {
@@ -74,7 +74,7 @@ impl<T> WaitingRoom<T> {
         Some(waiter)
     }
 
-    /// Drops the alarms of those who are gone, when there are more of them than of those who wait.
+    /// Drops the alarms of queries that have ended, when they are more than those of waiting queries.
     fn tidy(&mut self, each: usize) {
         const FEW: usize = 1_024;
         if self.alarms.len() > FEW + 2 * each * self.len() {
@@ -94,7 +94,7 @@ impl<T> WaitingRoom<T> {
         self.places.get(waiter.place as usize).is_some_and(|place| place.turn == waiter.turn)
     }
 
-    /// Who pays for a query that waits.
+    /// The payer of a query that waits.
     pub(super) fn payer(&self, waiter: Waiter) -> Payer {
         let place = self.places.get(waiter.place as usize).filter(|place| place.turn == waiter.turn);
         place.and_then(|place| place.waiting.as_ref()).map_or(Payer::OWN, |(_, paid)| paid.payer())
@@ -110,7 +110,7 @@ impl<T> WaitingRoom<T> {
         Some(waiting)
     }
 
-    /// When the next is to be looked at.
+    /// When the next is to be examined.
     pub(super) fn next_alarm(&mut self) -> Option<Instant> {
         while let Some(Reverse((at, waiter))) = self.alarms.peek().copied() {
             if self.look(waiter).is_some() {
@@ -121,7 +121,7 @@ impl<T> WaitingRoom<T> {
         None
     }
 
-    /// The next that is to be looked at, the time having come.
+    /// The next that is to be examined, the time having come.
     pub(super) fn alarmed(&mut self, now: Instant) -> Option<Waiter> {
         self.next_alarm().filter(|at| *at <= now)?;
         self.alarms.pop().map(|Reverse((_, waiter))| waiter)

@@ -1,12 +1,12 @@
-//! What an upstream can and cannot do, as its replies show: EDNS, and names that come back in their case.
+//! The abilities of an upstream, as its replies show: EDNS, and the case of names in replies.
 
 use crate::Instant;
 use core::time::Duration;
 
-/// What was found out is believed for so long, then looked at again: servers are replaced.
+/// How long a detected ability is assumed before it is tested again: servers are replaced.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
 
-/// That an upstream does not know EDNS is believed for less: there is no DNSSEC without it.
+/// The same for missing EDNS support, shorter: there is no DNSSEC without it.
 const EDNS_REMEMBERED: Duration = Duration::from_secs(900);
 
 /// The number of questions in a row that must be refused with EDNS and answered without.
@@ -26,7 +26,7 @@ const NO_STREAM: u8 = 2;
 pub(super) enum Case {
     /// In random case, which must come back.
     Random,
-    /// It does not come back: by stream, which no one can forge from afar.
+    /// It does not repeat the case: query over a stream, which cannot be forged off path.
     ByStream(Instant),
     /// It does not come back, and there is no stream: the ID and the port must do.
     Plain(Instant),

@@ -1,10 +1,10 @@
-//! When something is due: a heap whose entries are not taken out when they no longer matter.
+//! Timers: a heap whose entries are not removed when they become obsolete.
 
 use crate::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is due.
+/// The due actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     /// The next try of a question, by its number.
@@ -16,7 +16,7 @@ pub(super) enum Due {
 }
 
 /// Entries that no longer matter lie in the heap until they come to its top, or until they are more than the others: the heap is swept then.
-/// So an alarm costs O(1) on average to set and nothing to take back, and the heap stays bounded by what is alive.
+/// So setting an alarm costs O(1) on average and cancelling it nothing, and the heap is bounded by the alarms that are set.
 #[derive(Debug, Default)]
 pub(super) struct Alarms {
     heap: BinaryHeap<Reverse<(Instant, Due)>>,

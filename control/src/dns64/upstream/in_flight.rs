@@ -1,4 +1,4 @@
-//! Questions and exchanges that are under way.
+//! Questions and exchanges in progress.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Place;
@@ -12,7 +12,7 @@ use core::time::Duration;
 /// A question has its outcome within this time.
 pub const DEADLINE: Duration = Duration::from_millis(4_500);
 
-/// How many times a question is asked, to whichever upstreams.
+/// How many times a question is sent, to any upstreams.
 pub const MAX_TRIES: usize = 6;
 
 /// How a try ended, or whether it has.
@@ -22,7 +22,7 @@ pub(super) enum End {
     Waiting,
     /// Its time has passed; a late reply is still welcome.
     Silent,
-    /// It could not be sent for want of room here.
+    /// It could not be sent for lack of room here.
     NoRoom,
     /// It said something that is not an answer.
     Failed,
@@ -70,11 +70,11 @@ pub(super) struct OpenQuestion {
     pub(super) place: Option<Place>,
     /// When it was asked.
     pub(super) since: Instant,
-    /// What stands for the zone of its name.
+    /// The key of the zone of its name.
     pub(super) zone: ZoneKeys,
     /// The zones in which it counts as open.
     pub(super) counted: ZoneKeys,
-    /// Its zone was told of its silence.
+    /// Its timeout has been counted for its zone.
     pub(super) is_silent: bool,
 }
 
@@ -157,7 +157,7 @@ impl OpenQuestion {
     }
 }
 
-/// For whom an exchange is.
+/// What an exchange is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A question's try.

@@ -1,4 +1,4 @@
-//! How long an upstream takes, and so how long to wait for it (RFC 6298).
+//! The latency of an upstream, and the timeout that follows from it (RFC 6298).
 
 use core::time::Duration;
 

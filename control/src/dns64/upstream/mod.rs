@@ -1,4 +1,4 @@
-//! Questions to upstreams: whom to ask, when to ask again, which reply to believe.
+//! Questions to upstreams: which upstream to query, when to query again, which reply to accept.
 //!
 //! [`Upstreams`] has no sockets and no clock. Every question that is [asked](Upstreams::ask) gets exactly one [outcome](Upstreams::poll_outcome),
 //! within [`DEADLINE`], unless it is [abandoned](Upstreams::abandon):

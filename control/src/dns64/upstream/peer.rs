@@ -1,4 +1,4 @@
-//! What is known of one upstream.
+//! The state of one upstream.
 
 use super::super::ask::QueryTransport;
 use super::super::settings::Upstream;

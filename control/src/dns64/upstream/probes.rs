@@ -1,5 +1,5 @@
-//! Exchanges for which no question waits: probes of upstreams that may be dead, and copies of questions that measure those that are not asked
-//! otherwise.
+//! Exchanges for which no question waits: probes of upstreams that may be dead, and copies of questions that measure upstreams that are not
+//! queried otherwise.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Payer;
@@ -21,7 +21,7 @@ const EXPLORED: u32 = 32;
 /// A copy of a question is waited for so long.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
-/// TYPE NS (RFC 1035 §3.2.2), which every server has at hand for its zone.
+/// TYPE NS (RFC 1035 §3.2.2), which every server has for its zone.
 const NS: u16 = 2;
 
 impl Upstreams {

@@ -1,4 +1,4 @@
-//! The query as an upstream gets it.
+//! The query message to an upstream.
 
 use super::question::Question;
 use rand::Rng;

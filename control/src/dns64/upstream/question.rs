@@ -1,4 +1,4 @@
-//! A question for upstreams, and what comes of it.
+//! A question for upstreams, and its outcome.
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Payer;
@@ -7,7 +7,7 @@ use super::super::shares::Payer;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Number(pub u64);
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'n> {
     /// The name in wire form, uncompressed, its root label included, in whatever case.
@@ -26,7 +26,7 @@ pub struct Question<'n> {
     pub authentic_data: bool,
     /// An upstream whose reply was of no use: another one is asked, or if there is no other, this one by stream.
     pub unlike: Option<usize>,
-    /// Who pays for it.
+    /// The payer of it.
     pub payer: Payer,
 }
 
@@ -48,13 +48,13 @@ impl<'n> Question<'n> {
     }
 }
 
-/// A reply that is believed: it is of the upstream that was asked, to the question that was asked, and its records can be read to the end.
+/// An accepted reply: it came from the queried upstream, answers the question, and its records can be parsed to the end.
 /// Its RCODE is a failure's (SERVFAIL, REFUSED …) only if no upstream said anything better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// The message, whole. The case of its question's name is random.
     pub message: Vec<u8>,
-    /// Whose it is: the place in the settings.
+    /// Its owner: the place in the settings.
     pub upstream: usize,
     /// How it came.
     pub way: QueryTransport,
@@ -69,7 +69,7 @@ pub enum Exhausted {
     NoShare,
     /// Names of its zone had no reply lately, and its payer has as many of them open as it may.
     SilentZone,
-    /// No upstream is there for this name.
+    /// There is no upstream for this name.
     NoUpstream,
     /// No upstream answered in time (RFC 8914 §4.23: code 22).
     NoReply,

@@ -1,4 +1,4 @@
-//! Other upstreams from now on: those that stay keep what is known of them, and questions that were put to one that goes are put to another.
+//! Changes the upstreams: unchanged ones keep their state, and questions to a removed one are sent to another.
 
 use super::super::settings::Upstream;
 use super::alarms::Due;
@@ -9,10 +9,10 @@ use super::zones::Zones;
 use crate::Instant;
 use rand::Rng;
 
-/// The place of an upstream that is gone; no upstream has it.
+/// The place of an upstream that was removed; no upstream has it.
 const GONE: usize = usize::MAX;
 
-/// Where each upstream of before is now.
+/// The new place of each previous upstream.
 #[derive(Debug)]
 pub(in super::super) struct Moves {
     to: Vec<Option<usize>>,
@@ -21,7 +21,7 @@ pub(in super::super) struct Moves {
 }
 
 impl Moves {
-    /// The place now of an upstream that had this one; `None`: it is gone.
+    /// The new place of the upstream that had this one; `None`: it was removed.
     pub(in super::super) fn place(&self, before: usize) -> Option<usize> {
         self.to.get(before).copied().flatten()
     }
@@ -60,7 +60,7 @@ impl Upstreams {
         moves
     }
 
-    /// Questions that waited for an upstream that is gone.
+    /// Questions that waited for an upstream that was removed.
     fn end_exchanges_with_the_gone(&mut self, moves: &Moves) -> Vec<u64> {
         let gone = self.exchanges.iter_mut().filter(|(_, open)| moves.place(open.upstream).is_none());
         let gone: Vec<(u64, Owner)> = gone.map(|(exchange, open)| (exchange, open.owner)).collect();

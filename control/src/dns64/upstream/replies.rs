@@ -1,4 +1,4 @@
-//! What becomes of a reply, and of a failure.
+//! The handling of replies and of failures.
 
 use super::super::ask::{Failure, QueryTransport};
 use super::alarms::Due;
@@ -58,8 +58,8 @@ impl Upstreams {
         );
     }
 
-    /// The right reply but for the case of the name: either a forgery, or the upstream does not keep the case. A stream tells, and the datagram
-    /// with the right case may still come.
+    /// The right reply except for the case of the name: either a forgery, or the upstream does not keep the case. A query over a stream
+    /// shows which, and the datagram with the right case may still come.
     fn other_case(&mut self, now: Instant, exchange: u64) {
         let Some(open) = self.exchanges.find(exchange) else { return };
         let (owner, upstream) = (open.owner, open.upstream);
@@ -76,7 +76,7 @@ impl Upstreams {
         }
     }
 
-    /// What a reply that is believed says of its upstream.
+    /// What an accepted reply shows about its upstream.
     fn believed(&mut self, now: Instant, open: &Open, verdict: Verdict) {
         let upstream = open.upstream;
         let peer = &mut self.peers[upstream];
@@ -126,7 +126,7 @@ impl Upstreams {
         }
     }
 
-    /// A zone's names are replied to, or an upstream gave up on one after it had asked in vain itself.
+    /// The upstreams reply for names of the zone, or an upstream reported failure after its own timeout.
     fn learn_of_zone(&mut self, now: Instant, open: &Open, verdict: Verdict, number: u64) {
         if self.zone_health.is_empty() && verdict != Verdict::Failed {
             return;
@@ -142,7 +142,7 @@ impl Upstreams {
         }
     }
 
-    /// What a reply that is believed says of its question.
+    /// What an accepted reply says about its question.
     fn conclude(&mut self, now: Instant, open: &Open, verdict: Verdict, message: &[u8], of: (u64, usize)) {
         let (number, at) = of;
         let Some(asked) = self.asked.find_mut(number) else { return };
@@ -173,7 +173,7 @@ impl Upstreams {
                 asked.useless = true;
                 End::Failed
             }
-            // Never in here: the exchange goes on, or its try is over by other means.
+            // Does not occur here: the exchange continues, or its try has ended otherwise.
             Verdict::Disbelieved | Verdict::OtherCase => return,
         };
         self.ended(now, of, end);
@@ -207,7 +207,8 @@ impl Upstreams {
         }
     }
 
-    /// There was no room to send it: that says nothing about an upstream. The question goes on when the time of the try has passed, since there may be room then.
+    /// There was no room to send it: this is not a failure of the upstream. The question continues when the time of the try has passed,
+    /// since there may be room then.
     fn not_sent(&mut self, now: Instant, exchange: u64) {
         let Some(open) = self.exchanges.remove(exchange) else { return };
         let row = &mut self.peers[open.upstream].row;
@@ -227,7 +228,7 @@ impl Upstreams {
         }
     }
 
-    /// A try is over; the question goes on, if this is what it waited for.
+    /// A try has ended; the question continues, if it waited for this try.
     fn ended(&mut self, now: Instant, (number, at): (u64, usize), end: End) {
         let Some(asked) = self.asked.find_mut(number) else { return };
         let first_closed = !asked.tries_at(asked.tries[at].upstream).any(|tried| tried.end == End::Closed);

@@ -1,4 +1,4 @@
-//! Whether a reply is believed, and what it says as far as it matters here.
+//! Whether a reply is accepted, and the fields of it that matter here.
 
 /// Where a message's counts and flags are (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
@@ -26,7 +26,7 @@ pub(super) struct Sent<'q> {
     pub(super) cased: bool,
 }
 
-/// What a reply is worth.
+/// The quality of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is not to our question.

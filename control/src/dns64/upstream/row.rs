@@ -1,4 +1,4 @@
-//! What is shown of an upstream, and what is logged once.
+//! The displayed state of an upstream, and its log messages.
 
 use core::time::Duration;
 
@@ -10,7 +10,7 @@ pub enum Health {
     Up,
     /// It has been silent or unreachable for some questions in a row, and is probed.
     Suspected,
-    /// The probes were not answered either. It is probed in the background, and asked only if no other is there.
+    /// The probes were not answered either. It is probed in the background, and queried only if there is no other.
     Down,
 }
 
@@ -25,7 +25,7 @@ pub struct Row {
     pub open: usize,
     /// Questions put to it, probes included.
     pub asked: u64,
-    /// Replies that were believed, whatever they said.
+    /// Accepted replies, whatever their contents.
     pub replies: u64,
     /// Of these, such as were of no use: SERVFAIL, REFUSED, FORMERR, NOTIMP, referrals, malformed ones.
     pub failed: u64,
@@ -50,7 +50,7 @@ impl Row {
     }
 }
 
-/// What happened to an upstream. Each is reported once.
+/// Events of an upstream. Each is reported once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It no longer answers.

@@ -1,4 +1,4 @@
-//! From try to try: whom to put a question to, and when to give it up.
+//! The tries of a question: which upstream is queried next, and when the question fails.
 
 use super::super::ask::{Exchange, QueryTransport, Transmit};
 use super::super::shares::Payer;
@@ -44,7 +44,7 @@ impl Upstreams {
         }
     }
 
-    /// After this number of tries without a reply a question is not put again: dead names cost an upstream less so.
+    /// After this number of tries without a reply a question is not sent again, so that unanswered names cost an upstream less.
     fn most_silences(&self, now: Instant, asked: &OpenQuestion) -> usize {
         let question = asked.question();
         // Each upstream is asked: the silence of one says nothing of what another would answer.
@@ -57,7 +57,7 @@ impl Upstreams {
         }
     }
 
-    /// A question is put to nobody, and waits for a late reply.
+    /// A question is not sent to another upstream, and waits for a late reply.
     fn wait(&mut self, now: Instant, number: u64) {
         let Some(asked) = self.asked.find_mut(number) else { return };
         let is_silent = asked.since + SILENT;
@@ -183,7 +183,8 @@ impl Upstreams {
         }
     }
 
-    /// A zone learns of a question that had no reply of any upstream, those that answer nobody aside; how it is then.
+    /// Counts a question that no upstream replied to for its zone, except upstreams that do not reply at all. Returns the state of the
+    /// zone.
     fn tell_zone(&mut self, now: Instant, number: u64) -> ZoneState {
         let Some(asked) = self.asked.find_mut(number) else { return ZoneState::Healthy };
         let question = asked.question();
@@ -204,7 +205,7 @@ impl Upstreams {
         self.zone_health.state(now, &asked.zone)
     }
 
-    /// An answer has come: the question is over, and who let it wait is asked less.
+    /// An answer has come: the question is finished, and upstreams that did not answer it are queried less.
     pub(super) fn settle(&mut self, number: u64, reply: Reply) {
         let Some(asked) = self.end(number) else { return };
         let missed = |tried: &&Try| tried.upstream != reply.upstream && tried.end != End::Waiting;

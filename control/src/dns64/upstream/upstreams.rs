@@ -1,4 +1,4 @@
-//! The state machine: what comes in and goes out.
+//! The state machine: inputs and outputs.
 
 use super::super::ask::{Exchange, Failure, Transmit};
 use super::super::settings::Upstream;
@@ -24,7 +24,7 @@ pub const MAX_QUESTIONS: usize = 8_192;
 pub struct Upstreams {
     pub(super) peers: Vec<Peer>,
     pub(super) zones: Zones,
-    /// What an upstream is probed with: a zone that it is there for.
+    /// The name that an upstream is probed with: a zone that it serves.
     pub(super) probes: Vec<Box<[u8]>>,
     pub(super) random: StdRng,
     /// Questions that may be open, and half of the exchanges.
@@ -39,7 +39,7 @@ pub struct Upstreams {
     pub(super) outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
     pub(super) events: VecDeque<Event>,
     pub(super) disbelieved: u64,
-    /// What upstreams that are gone did.
+    /// The counts of upstreams that were removed.
     pub(super) gone: Row,
 }
 
@@ -69,8 +69,8 @@ impl Upstreams {
         }
     }
 
-    /// Why a question of this payer would not be put to an upstream; `None`: it would be. In a failing zone, who holds more than a few places
-    /// has few of the open questions; for others there is no limit, so that nobody loses names to those who ask for dead ones next to them.
+    /// Why a question of this payer would not be put to an upstream; `None`: it would be. In a failing zone, who holds more than a few
+    /// places has few of the open questions; for others there is no limit, so that they are not affected by clients that query dead names.
     #[must_use]
     pub fn refusal(&self, now: Instant, name: &[u8], payer: Payer) -> Option<Exhausted> {
         if !self.shares.has_room(payer) {
@@ -147,7 +147,7 @@ impl Upstreams {
         self.tidy();
     }
 
-    /// What came of an exchange. What is not the reply to its question is counted, and the exchange goes on; after a failure it is over.
+    /// The outcome of an exchange. A reply that does not match its question is counted, and the exchange continues; a failure ends it.
     pub fn handle_reply(&mut self, now: Instant, exchange: Exchange, reply: Result<&[u8], Failure>) {
         match reply {
             Ok(message) => self.replied(now, exchange.0, message),
@@ -188,7 +188,7 @@ impl Upstreams {
         }
     }
 
-    /// The next exchange that is over: it was answered, or no one waits for it any more.
+    /// The next exchange that has ended: it was answered, or no query waits for it any more.
     pub fn poll_cancel(&mut self) -> Option<Exchange> {
         self.cancels.pop_front()
     }
@@ -198,7 +198,7 @@ impl Upstreams {
         self.outcomes.pop_front()
     }
 
-    /// What happened to an upstream, for the log.
+    /// Events of an upstream, for the log.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
@@ -252,7 +252,7 @@ impl Upstreams {
         let _ = self.take(exchange);
     }
 
-    /// A question is over, and so are its exchanges.
+    /// A question is finished, and so are its exchanges.
     pub(super) fn end(&mut self, number: u64) -> Option<OpenQuestion> {
         let mut asked = self.asked.remove(number)?;
         for exchange in asked.tries.iter().filter_map(|tried| tried.exchange) {

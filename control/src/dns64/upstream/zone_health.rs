@@ -1,8 +1,8 @@
 //! Zones whose servers do not answer, as far as a forwarder can see: names in them that no upstream replied to, one after the other.
 //!
-//! Such a name holds its question open for seconds and is asked again and again, so a client that asks for many of them costs more than one that asks
-//! for others. A forwarder does not know where zones begin. Two ancestors of a name stand for its zone, with two and with three labels; below
-//! in-addr.arpa and ip6.arpa those of the prefixes that are delegated.
+//! Such a name keeps its question open for seconds and is queried repeatedly, so a client that asks for many of them costs more than one
+//! that asks for others. A forwarder does not know where zones begin. Two ancestors of a name stand for its zone, with two and with three
+//! labels; below in-addr.arpa and ip6.arpa those of the prefixes that are delegated.
 //!
 //! ```text
 //!              2 names in a row are silent           8 in a row
@@ -33,7 +33,7 @@ const FAILING: u16 = 8 * WHOLE;
 const MOST_OPEN: u16 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Silences are believed for so long (RFC 9520 §3.2: at most 5 min).
+/// How long timeouts are remembered (RFC 9520 §3.2: at most 5 min).
 const REMEMBERED: Duration = Duration::from_secs(300);
 
 /// Room for 8,192 zones, 32 octets each.
@@ -54,7 +54,7 @@ pub(super) enum ZoneState {
     Failing,
 }
 
-/// What stands for the zone of a name, the longer ancestor first.
+/// The keys of the zone of a name, the longer ancestor first.
 pub(super) type ZoneKeys = ArrayVec<u64, 2>;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,7 +100,7 @@ impl ZoneHealth {
         self.entries.is_empty()
     }
 
-    /// What stands for the zone of a name in wire form; nothing for names of few labels.
+    /// The keys of the zone of a name in wire form; none for names of few labels.
     pub(super) fn keys(&self, name: &[u8]) -> ZoneKeys {
         let mut lower = ArrayVec::<u8, LONGEST_NAME>::new();
         let mut keys = ZoneKeys::new();
@@ -164,7 +164,7 @@ impl ZoneHealth {
         counted
     }
 
-    /// A question is over.
+    /// A question is finished.
     pub(super) fn end(&mut self, counted: &ZoneKeys) {
         for zone in counted {
             if let Some(entry) = self.find_mut(*zone) {

@@ -19,7 +19,7 @@ const SOFTWIRE_ADDRESSES: u32 = 0xc000_0000;
 /// What its answers follow from.
 #[derive(Clone, Debug)]
 pub struct AddressRules {
-    /// Who it is.
+    /// Its identity.
     pub(super) identity: Identity,
     /// Its IPv6 addresses.
     pub(super) addresses: Vec<Ipv6Addr>,
@@ -35,7 +35,7 @@ pub struct AddressRules {
     pub(super) policy: PolicyId,
 }
 
-/// What a packet becomes. The header of its softwire is looked up when the outcome is known.
+/// The translation of a packet. The header of its softwire is looked up when the outcome is known.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// It goes out.

@@ -27,7 +27,7 @@ pub struct DsLiteConfig {
     pub clients: Vec<Prefix6>,
     /// Sources that hosts behind softwires may have (RFC 6333 §11).
     pub inside: Vec<Prefix4>,
-    /// Remote addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that hosts behind softwires may create sessions to.
     pub allow_own: Vec<Prefix4>,
@@ -51,7 +51,7 @@ pub struct DsLiteConfig {
     pub tunnel: TunnelPolicy,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
-    /// What the workers share about the addresses of the pool.
+    /// State of the pool's addresses that the workers share.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
 
@@ -102,7 +102,7 @@ impl DsLiteConfig {
         TunnelPolicy { mtu, encapsulation_limit, copies_dscp_out: true, ..TunnelPolicy::default() }
     }
 
-    /// What its NAT is built from. Static bindings are made later, when their softwires have numbers.
+    /// The configuration of its NAT. Static bindings are made later, when their softwires have numbers.
     pub(super) fn nat(&self) -> Config<crate::nat::Softwire> {
         Config {
             pool: self.pool.clone(),

@@ -1,4 +1,4 @@
-//! An AFTR as the engine drives it.
+//! The engine's interface to an AFTR.
 
 use super::{DsLite, DsLiteConfig, Probe};
 use crate::classify::Ports4;

@@ -13,7 +13,7 @@ use sixway_wire::checksum::Sum;
 use sixway_wire::protocol::ICMPV6;
 use sixway_wire::{Endpoint4, icmpv4};
 
-/// What an error is about.
+/// The subject of an error.
 struct About {
     source: Endpoint4,
     destination: Endpoint4,

@@ -1,4 +1,4 @@
-//! DS-Lite's AFTR (RFC 6333): a NAT44 for IPv4 hosts that are behind softwires of IPv4 in IPv6.
+//! DS-Lite's AFTR (RFC 6333): a NAT44 for IPv4 hosts behind softwires of IPv4 in IPv6.
 //!
 //! ```text
 //!     inside, IPv4 in IPv6                            outside, IPv4

@@ -1,4 +1,4 @@
-//! The AFTR itself: how a packet is looked up and decided on.
+//! The AFTR itself: lookup and decision for a packet.
 
 use super::DsLiteConfig;
 use super::address_rules::{AddressRules, Outcome, is_of_softwires, usual_inside};
@@ -25,7 +25,7 @@ use sixway_wire::protocol::ICMPV6;
 pub struct Probe {
     /// The session's.
     nat: crate::nat::Probe<Softwire>,
-    /// What a packet from a softwire is looked up by.
+    /// The lookup key of a packet from a softwire.
     from: Option<FromSoftwire>,
 }
 
@@ -344,7 +344,7 @@ pub(super) fn refusal(packet: &Packet) -> DropReason {
     }
     match packet.transport {
         Transport::Opaque => DropReason::BadFragment,
-        // What it quotes cannot be read.
+        // Its quote cannot be parsed.
         Transport::IcmpError { .. } => DropReason::QuoteUnusable,
         Transport::Ports { .. } | Transport::IcmpQuery { .. } => DropReason::IcmpUntranslatable,
     }

@@ -1,4 +1,4 @@
-//! Both ends as the engine knows them.
+//! The engine's interface to both ends.
 
 use super::binding_table::{Binding, BindingFault, BindingProbe, BindingTable};
 use super::concentrator::{Concentrator, ConcentratorConfig};
@@ -65,7 +65,7 @@ impl FourOverSix {
         }
     }
 
-    /// Ends a binding of a concentrator. Whether there was one.
+    /// Ends a binding of a concentrator. Returns whether there was one.
     pub fn unbind(&mut self, ipv4: Prefix4) -> bool {
         match &mut self.state {
             State::Concentrator(concentrator) => concentrator.bindings.remove(ipv4).is_some(),

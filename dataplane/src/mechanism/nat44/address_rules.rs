@@ -1,4 +1,4 @@
-//! What is NAT44's own: who is inside, which addresses may pass, and the new addresses (RFC 3022 §4.1).
+//! The address rules of NAT44: inside hosts, permitted addresses, and the new addresses (RFC 3022 §4.1).
 
 use super::own_tunnels::OwnTunnels;
 use super::portless::PortlessSessions;
@@ -20,7 +20,7 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub struct AddressRules {
     /// The device that inside hosts are behind.
     pub(super) realm: Realm,
-    /// Who it is.
+    /// Its identity.
     pub(super) identity: Identity,
     /// Prefixes of the inside hosts.
     pub(super) inside: Vec<Prefix4>,

@@ -17,13 +17,13 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub struct Nat44Config {
     /// The device that inside hosts are behind.
     pub realm: Realm,
-    /// Who it is, for sessions that outlive this process.
+    /// Its identity, for sessions that outlive this process.
     pub identity: Identity,
     /// Prefixes of the inside hosts.
     pub inside: Vec<Prefix4>,
     /// Destinations that the inside hosts reach with their own addresses, in addition to `inside`: nothing is translated on the way there.
     pub except: Vec<Prefix4>,
-    /// Remote addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
     pub allow_own: Vec<Prefix4>,
@@ -39,7 +39,7 @@ pub struct Nat44Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv4 address.
     pub limits: StateLimits,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// The prefix length of a subscriber, and the subscribers without limits.
     pub subscribers: SubscriberPolicy<Prefix4>,
     /// Options of the translation; of them, NAT44 uses `clamp_mss`.
     pub policy: Policy,
@@ -49,7 +49,7 @@ pub struct Nat44Config {
     pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
-    /// What the workers share about the addresses of the pool.
+    /// State of the pool's addresses that the workers share.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
 
@@ -78,7 +78,7 @@ impl Nat44Config {
         }
     }
 
-    /// What its NAT is built from.
+    /// The configuration of its NAT.
     pub fn nat(&self) -> Config<Endpoint4> {
         Config {
             pool: self.pool.clone(),

@@ -1,4 +1,4 @@
-//! NAT44 as the engine drives it.
+//! The engine's interface to NAT44.
 
 use super::{Nat44, Nat44Config, Probe, ownership};
 use crate::classify::Ports4;

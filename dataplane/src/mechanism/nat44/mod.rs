@@ -7,7 +7,7 @@
 //!          binding: (X,x) ⇄ (T,t)      session: binding and (Z,z)
 //! ```
 //!
-//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]). What is here is NAT44's own: who is inside, which addresses may pass,
+//! Bindings and sessions are the NAT's ([`crate::nat::Engine`]). This module has the rest: who is inside, which addresses may pass,
 //! and the new addresses. A packet whose source is inside goes out; any other comes in. To an address of the pool, a packet
 //! from inside goes out and comes in again: a hairpin.
 

@@ -1,4 +1,5 @@
-//! The tunnels of this gateway whose packets a NAT44 translates: what they send gets an outside address, and what comes back goes into them.
+//! The tunnels of this gateway whose packets a NAT44 translates: sent packets get an outside address, and packets to it are passed to the
+//! tunnel.
 
 use super::portless::PortlessProtocol;
 use crate::tunnel::ends::Ends4;

@@ -154,7 +154,7 @@ impl Nat44 {
     }
 }
 
-/// What an ICMP error quotes behind the IP header.
+/// The quote of an ICMP error after the IP header.
 fn quoted_octets<'a>(arrival: &Arrival<'a>) -> Result<&'a [u8], DropReason> {
     let from = usize::from(arrival.packet.transport_at) + ICMP_HEADER;
     let quote = arrival.octets().get(from..arrival.packet.length as usize).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The translator itself: how a packet is looked up and decided on.
+//! The translator itself: lookup and decision for a packet.
 
 use super::Nat44Config;
 use super::address_rules::AddressRules;
@@ -139,7 +139,7 @@ pub(super) fn refusal(packet: &Packet) -> DropReason {
     }
     match packet.transport {
         Transport::Opaque => DropReason::BadFragment,
-        // What it quotes cannot be read.
+        // Its quote cannot be parsed.
         Transport::IcmpError { .. } => DropReason::QuoteUnusable,
         Transport::Ports { .. } | Transport::IcmpQuery { .. } => DropReason::IcmpUntranslatable,
     }

@@ -1,4 +1,4 @@
-//! The writers' side of the mappings: which records, addresses and shares are free. One thread at a time has it.
+//! The writers' side of the mappings: free records, addresses and shares. One thread at a time uses it.
 
 use super::lists::{Lists, MappingKey};
 use super::records::{Mapping, NONE, Records};
@@ -364,8 +364,8 @@ impl Control {
         slot.is_some()
     }
 
-    /// The address of a mapping of an earlier process, which cannot go on, represents no server until it is free. The record says so to the
-    /// processes to come, of whatever pool they are.
+    /// The address of a mapping of an earlier process, which cannot continue, represents no server until it is free. The record says so to
+    /// the processes to come, of whatever pool they are.
     pub(super) fn let_rest(&mut self, mapping: &Mapping, now: u32, table: &Table<'_>) {
         let number = table.number(mapping.address).filter(|number| table.settings.gives(*number));
         if let Some(number) = number {
@@ -383,7 +383,7 @@ impl Control {
     }
 }
 
-/// What the control works on.
+/// The data of the control side.
 pub(super) struct Table<'t> {
     pub(super) settings: &'t MappingSettings,
     pub(super) records: &'t Records,
@@ -401,7 +401,7 @@ impl Table<'_> {
         Ipv4Addr::from_bits(self.settings.pool.address().to_bits() + number)
     }
 
-    /// Mappings that there may be in addition.
+    /// The number of mappings that still fit.
     fn left(&self) -> u32 {
         self.settings.max_mappings.saturating_sub(self.records.in_use.load(Relaxed))
     }

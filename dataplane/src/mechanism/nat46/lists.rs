@@ -61,7 +61,7 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Lists for this many records; without the seed nobody can make them long.
+    /// Lists for this many records. The seed is secret, so that an attacker cannot make lists long.
     pub(super) fn new(records: u32, seed: [u64; 2]) -> Self {
         let buckets = (u64::from(records) * 2).next_power_of_two().max(4);
         let heads = || (0..buckets).map(|_| AtomicU32::new(NONE)).collect();

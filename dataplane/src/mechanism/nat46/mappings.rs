@@ -25,7 +25,7 @@ use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Entries that are looked at before a mapping is made.
+/// Entries that are examined before a mapping is made.
 const EXPIRED_FIRST: usize = 8;
 /// Use is written only if it prolongs the mapping by this much, in seconds: otherwise each packet would write.
 const USE_STEP: u32 = 16;
@@ -341,7 +341,7 @@ impl Mappings {
     /// The address that represents a server for a client, which may use the answer for `ttl` seconds.
     ///
     /// # Errors
-    /// It gets none: why.
+    /// No mapping, with the reason.
     pub fn map(
         &self,
         client: Ipv4Addr,
@@ -355,7 +355,7 @@ impl Mappings {
     /// The same for a client whose address may be forged, unless it is `proven`: forged queries must not use up the client's limit.
     ///
     /// # Errors
-    /// It gets none: why.
+    /// No mapping, with the reason.
     pub fn map_for(
         &self,
         client: Ipv4Addr,
@@ -490,7 +490,7 @@ impl Mappings {
         self.control().addresses_left()
     }
 
-    /// Adds the mappings at `places` places from `from` on, static ones first. Returns where to go on; `None` at the end.
+    /// Adds the mappings at `places` places from `from` on, static ones first. Returns where to continue; `None` at the end.
     pub fn rows(&self, from: u32, places: u32, now: Instant, rows: &mut Vec<MappingRow>) -> Option<u32> {
         let (now, statics) = (seconds(now), self.settings.statics.len() as u32);
         let end = statics.saturating_add(self.records.count());

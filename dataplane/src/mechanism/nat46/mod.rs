@@ -1,4 +1,5 @@
-//! NAT46: IPv4 hosts reach IPv6-only servers by name, the other half of NAT-PT (RFC 2766), without most of the faults for which RFC 4966 retired it.
+//! NAT46: IPv4 hosts reach IPv6-only servers by name: the IPv4-to-IPv6 direction of NAT-PT (RFC 2766), without most of the faults for which
+//! RFC 4966 deprecated it.
 //!
 //! A server's name leads an IPv4 client to an address of a pool, which represents the server's IPv6 address for as long as anyone may use it.
 

@@ -45,7 +45,7 @@ impl Words for Box<[AtomicU32]> {
     }
 }
 
-/// Whom a mapping is for and when it ends; times in seconds of the caller's clock.
+/// The client of a mapping, and its end; times in seconds of the caller's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// The client; 0.0.0.0 of one that all clients share.
@@ -102,7 +102,7 @@ impl Records {
         Self { count, store, in_use: AtomicU32::new(0) }
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) const fn count(&self) -> u32 {
         self.count
     }
@@ -143,7 +143,7 @@ impl Records {
         record[VERSION].store(version.wrapping_add(1).max(2), Release);
     }
 
-    /// Empties a record: who reads it finds nothing. Returns its version, which is odd.
+    /// Empties a record, so that readers find nothing. Returns its version, which is odd.
     pub(super) fn clear(&self, slot: u32) -> u32 {
         let Some(record) = self.record(slot) else { return 1 };
         let version = record[VERSION].load(Relaxed) | 1;

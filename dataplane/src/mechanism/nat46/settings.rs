@@ -1,4 +1,4 @@
-//! What mappings a NAT46 makes: for whom, to which servers, and how many.
+//! The settings of mappings: for which clients and servers, and how many.
 
 use crate::source_check::is_martian6;
 use core::fmt;
@@ -21,7 +21,7 @@ pub const ICMP_IDLE: u32 = 60;
 /// The shortest pool, in bits.
 pub const SHORTEST_POOL: u8 = 8;
 
-/// Who uses a mapping.
+/// The clients of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     /// The client that queried: another client's server may have the same address.
@@ -46,7 +46,7 @@ pub struct MappingSettings {
     pub servers: Vec<Prefix6>,
     /// Prefixes without servers: those of this gateway's translators.
     pub not_servers: Vec<Prefix6>,
-    /// Who uses a mapping.
+    /// The clients of a mapping.
     pub sharing: Sharing,
     /// Maximum number of mappings, resting ones included.
     pub max_mappings: u32,

@@ -465,7 +465,7 @@ fn a_client_that_lengthens_what_others_made_is_charged_for_it() {
     let resting = (0..100).find(rests).unwrap();
     assert_eq!(send(&table, client(200), made[resting], at(end + 1)), None);
     assert!(send(&table, client(50), made[resting], at(end + 1)).is_some(), "who has room resumes it");
-    // Who uses what it made itself is not concerned.
+    // A client that uses its own mappings is not concerned.
     send(&table, client(50), made[50], at(20));
     assert!(table.address_of(client(50), server(50), at(20 + UDP_IDLE)).is_some());
 }
@@ -490,7 +490,7 @@ struct Promises {
     told: BTreeMap<(Ipv4Addr, Ipv4Addr), (Ipv6Addr, u32)>,
     /// Until when packets must be forwarded.
     valid: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
-    /// The longest TTL that was told of a server at an address.
+    /// The longest TTL that was announced for a server at an address.
     longest: BTreeMap<(Ipv4Addr, Ipv4Addr), u32>,
 }
 
@@ -565,7 +565,7 @@ proptest! {
                     let told = promises.told.get(&place).copied();
                     if let Some(sent) = sent {
                         prop_assert_eq!(Some(sent), told.map(|(server, _)| server));
-                        // In shared use, who has too many already lengthens nothing.
+                        // In shared use, a client with too many mappings extends none.
                         if shared && table.address_of(client(number), sent, at(now + UDP_IDLE - 1)).is_none() {
                             continue;
                         }

@@ -1,4 +1,4 @@
-//! What is NAT64's own: the prefix, which addresses may pass (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
+//! The address rules of NAT64: the prefix, permitted addresses (RFC 6146 §3.5, RFC 6052 §3.1), and the translation (RFC 6146 §3.6).
 
 use crate::drop_reason::DropReason;
 use crate::identity::Identity;

@@ -16,7 +16,7 @@ pub struct Nat64Config {
     pub prefix: Rfc6052,
     /// Prefixes whose hosts may create bindings; empty: any.
     pub inside: Vec<Prefix6>,
-    /// IPv4 addresses to and from which there are no sessions (RFC 6888 REQ-6).
+    /// Remote IPv4 addresses with which sessions are not allowed (RFC 6888 REQ-6).
     pub excluded: Vec<Prefix4>,
     /// This host's IPv4 addresses that inside hosts may create sessions to.
     pub allow_own: Vec<Prefix4>,
@@ -30,7 +30,7 @@ pub struct Nat64Config {
     pub timeouts: Timeouts,
     /// How large the tables of a worker may become. A subscriber is an IPv6 /64.
     pub limits: StateLimits,
-    /// Who is a subscriber, and whom limits do not hold for.
+    /// The prefix length of a subscriber, and the subscribers without limits.
     pub subscribers: SubscriberPolicy<Prefix6>,
     /// Translation options.
     pub policy: Policy,
@@ -38,7 +38,7 @@ pub struct Nat64Config {
     pub ftp_alg: bool,
     /// Addresses of the pool that no further host gets.
     pub draining: Vec<Prefix4>,
-    /// What the workers share about the addresses of the pool.
+    /// State of the pool's addresses that the workers share.
     pub in_use: Option<Arc<AddressesInUse>>,
 }
 
@@ -63,7 +63,7 @@ impl Nat64Config {
         }
     }
 
-    /// What its NAT is built from.
+    /// The configuration of its NAT.
     pub fn nat(&self) -> Config {
         Config {
             pool: self.pool.clone(),

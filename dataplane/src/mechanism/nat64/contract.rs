@@ -1,4 +1,4 @@
-//! NAT64 as the engine drives it.
+//! The engine's interface to NAT64.
 
 use super::{Nat64, Nat64Config, Probe};
 use crate::classify::Ports4;

@@ -1,4 +1,4 @@
-//! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and what becomes of their quotes.
+//! ICMP errors (RFC 6146 §3.4, §3.6.1): which packets they are about, and the translation of their quotes.
 
 use super::Nat64;
 use crate::drop_reason::DropReason;

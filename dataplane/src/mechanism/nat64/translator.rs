@@ -1,4 +1,4 @@
-//! The translator itself: how a packet is looked up and decided on.
+//! The translator itself: lookup and decision for a packet.
 
 use super::Nat64Config;
 use super::address_rules::AddressRules;
@@ -174,7 +174,7 @@ impl Nat64 {
         }
         match packet.transport {
             Transport::Opaque => DropReason::BadFragment,
-            // What it quotes cannot be read.
+            // Its quote cannot be parsed.
             Transport::IcmpError { .. } => DropReason::QuoteUnusable,
             Transport::Ports { .. } | Transport::IcmpQuery { .. } => {
                 let unreachable = destination.and_then(|address| self.rules.prefix.extract(address).err());

@@ -1,4 +1,4 @@
-//! NPTv6 (RFC 6296): the prefix of a site's addresses becomes another one outbound, and the site's own again inbound.
+//! NPTv6 (RFC 6296): outbound, the prefix of a site's addresses is replaced by another one; inbound, the reverse.
 //!
 //! ```text
 //!     fd01:203:405:1::1234 ─── site ─── [npt66] ─── Internet ─── 2001:db8:1:d550::1234

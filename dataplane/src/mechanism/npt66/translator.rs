@@ -1,4 +1,4 @@
-//! The prefix translator: outward and inward.
+//! The prefix translator: outbound and inbound.
 
 use super::prefixes::{Prefixes, Unmapped};
 use crate::drop_reason::DropReason;

@@ -190,7 +190,7 @@ impl fmt::Display for RestoreFault {
     }
 }
 
-/// What became of records from disk.
+/// The outcome of records from disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// How many hosts this worker took over.
@@ -411,7 +411,7 @@ impl DynamicPool {
         })
     }
 
-    /// Some hosts: those in the `limit` places from `cursor` on, and where to go on; begin at 0, end at `None`. Between
+    /// Some hosts: those in the `limit` places from `cursor` on, and where to continue; begin at 0, end at `None`. Between
     /// calls hosts may come and go.
     pub fn hosts_from(&self, cursor: u32, limit: u32, wall: WallClock) -> (Vec<HostRow>, Option<u32>) {
         let end = cursor.saturating_add(limit).min(self.hosts.len());
@@ -539,7 +539,7 @@ impl DynamicPool {
         }
     }
 
-    /// Seconds on a clock that began early enough for every host that may be remembered.
+    /// Seconds on a clock that started before any host that may be remembered.
     #[inline]
     fn second(&self, now: Instant) -> u32 {
         u32::try_from(now.as_secs()).unwrap_or(u32::MAX).saturating_add(self.remembered)

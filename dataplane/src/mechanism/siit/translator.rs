@@ -225,7 +225,7 @@ impl Siit {
             self.map4_to_bits(destination4, true, now)?.ok_or(DropReason::DestinationUnmapped)?;
         // An illegal source of an ICMP error is translated too (RFC 7915 §4.1), but not under the well-known prefix (RFC 6052 §3.1).
         let mapped = match self.map4_to_bits(source4, ask_table, now) {
-            // An error says where a path ends, or that a packet is too big, whoever sends it.
+            // An error reports where a path ends, or that a packet is too big, independently of its sender.
             Err(DropReason::ExcludedIpv4) if is_error => {
                 self.prefix.map(|it| it.embed_any(source4).to_bits())
             }

@@ -1,4 +1,4 @@
-//! Bubbles with their trailers, and connectivity tests: those that ask peers to answer, and answers to those of peers.
+//! Bubbles with their trailers, and connectivity tests: requests to peers, and answers to requests of peers.
 
 use super::contacts::Contacts;
 use super::peers::{Peer, Place};

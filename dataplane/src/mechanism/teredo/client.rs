@@ -112,7 +112,7 @@ impl Client {
     ) -> Result<Next, DropReason> {
         let Datagram { from, source, destination, .. } = datagram;
         let is_local = LINK_LOCAL.contains(source);
-        // Solicited advertisements; control knows whom it has asked.
+        // Solicited advertisements; control knows which routers it has solicited.
         if is_local && !datagram.is_bubble() {
             if contacts.is_spare(local) {
                 return self.tested(contacts, &datagram, now, effects);
@@ -386,7 +386,7 @@ impl Client {
         let Datagram { from, source, .. } = datagram;
         let server = self.server().ok_or(DropReason::TeredoUnexpected)?;
         let is_due = contacts.find(source).is_none_or(|place| contacts.may_test_again(place, now));
-        // A trusted peer has one test in two seconds, which does not count for strangers.
+        // A trusted peer has one test in two seconds, which does not count for unknown peers.
         let is_trusted = contacts.find(source).is_some_and(|place| contacts.get(place).is_trusted);
         if is_due && contacts.find(source).is_none() {
             contacts.may_enter(from)?;

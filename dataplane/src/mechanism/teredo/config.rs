@@ -8,7 +8,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use sixway_wire::teredo::{TEREDO_PREFIX, TeredoAddress};
 use sixway_wire::{Endpoint4, IPV6_MIN_MTU, Prefix4, Prefix6};
 
-/// What a relay serves.
+/// The networks that a relay serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayConfig {
     /// The source of its bubbles: an IPv6 address that is routed to this host.

@@ -308,8 +308,8 @@ impl Contacts {
         self.entry_of(address, endpoint, creator, now, effects)
     }
 
-    /// The same for a native peer in a datagram of a stranger: it counts for the IPv4 address that the datagram came from, the only one that the
-    /// stranger cannot choose freely.
+    /// The same for a native peer in a datagram of an unknown sender: it counts for the IPv4 address that the datagram came from, the only
+    /// one that the sender cannot choose freely.
     pub(super) fn entry_of_stranger(
         &mut self,
         address: Ipv6Addr,
@@ -321,7 +321,7 @@ impl Contacts {
         self.entry_of(address, server, creator, now, effects)
     }
 
-    /// Whether a stranger's datagram may create an entry; checked before its test is counted.
+    /// Whether an unknown sender's datagram may create an entry; checked before its test is counted.
     pub(super) fn may_enter(&self, from: Endpoint4) -> Result<(), DropReason> {
         self.shares.check(self.shares.creator4(from.address), None)?;
         match self.peers.is_full() && self.peers.displaced().is_none() {
@@ -361,7 +361,7 @@ impl Contacts {
         self.peers.remove(place);
     }
 
-    /// The spare ports are these. A peer whose port is gone is asked again when it is sent to.
+    /// The spare ports are these. A peer that has lost its port is contacted again with the next packet to it.
     pub(super) fn set_spares(&mut self, prediction: &Prediction, effects: &mut Effects) {
         for place in self.spares.set(prediction) {
             self.forget(place, effects);
@@ -437,7 +437,7 @@ impl Contacts {
             PeerState::Contacting if peer.bubbles == 0 && now.since(asked_at(peer)) >= ASKED => {
                 self.forget(place, effects);
             }
-            // Only a stranger needs the answer: the stranger's own retransmissions repeat the test.
+            // Only an unknown sender needs the answer: its own retransmissions repeat the test.
             PeerState::Contacting if !peer.is_wanted && now.since(asked_at(peer)) < ASKED => {
                 self.peers.put(place, PeerState::Contacting, now);
             }

@@ -28,7 +28,7 @@ const LOOKED_AT: Duration = Duration::from_secs(30);
 /// A new peer may take the place of one of the first few in a queue.
 const EXAMINED: usize = 8;
 
-/// What is known of a peer.
+/// The known data about a peer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     /// Its IPv6 address.
@@ -63,7 +63,7 @@ pub(super) struct Peer {
     pub(super) bubbles: u8,
     /// Packets that wait for it.
     pub(super) waiting: u8,
-    /// Whether this host's own traffic needs it, and not only a stranger's datagram.
+    /// Whether this host's own traffic needs it, and not only an unknown sender's datagram.
     pub(super) is_wanted: bool,
 }
 
@@ -319,7 +319,7 @@ mod tests {
         assert_eq!(peers.find(at(0)), Some(places[0]));
     }
 
-    /// Those that nobody waits for, then those that are idle, and then those that somebody waits for.
+    /// First those without waiting packets, then idle ones, then those with waiting packets.
     #[test]
     fn a_peer_that_packets_wait_for_gives_way_after_the_idle_ones_and_one_of_this_host_never() {
         let mut peers = Peers::new(4, 1);

@@ -1,5 +1,5 @@
-//! How a client behind a symmetric NAT reaches peers behind port-restricted NATs: it uses a port of its own for each, predicts to which port its NAT maps
-//! that, and sends this number to the peer through the peer's server (RFC 6081 §5.4, §5.5).
+//! How a client behind a symmetric NAT reaches peers behind port-restricted NATs: it uses a separate port for each, predicts the port that
+//! its NAT maps it to, and sends this number to the peer through the peer's server (RFC 6081 §5.4, §5.5).
 //!
 //! ```text
 //!     port-preserving: bubble through the server, port P ─▶ ... ◀─ the peer's answer ─ bubble from P to the peer

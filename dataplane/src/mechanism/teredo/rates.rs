@@ -1,4 +1,4 @@
-//! Rates of bubbles and tests: to an IPv4 address, because of a sender's packets, and of all.
+//! Rate limits of bubbles and tests: to an IPv4 address, for a sender's packets, and in total.
 
 use crate::instant::Instant;
 use crate::rates::{Rate, Rates};
@@ -11,7 +11,7 @@ const TO_ADDRESS: Rate = Rate { rate: 500, burst: 1_000 };
 const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
 /// The same because of the packets of one sender: less, so that one sender does not use up the rate of a server.
 const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
-/// Bubbles that a client sends only because of strangers' datagrams: answers to their bubbles.
+/// Bubbles that a client sends only because of unknown senders' datagrams: answers to their bubbles.
 const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
 /// Tests of native hosts because of a stranger's datagrams, by the stranger's IPv4 address, and of all strangers. Servers have a rate for each client, ours of
 /// 20/s by default: most of it is left for this host's own tests and its qualification.
@@ -58,12 +58,12 @@ impl BubbleRates {
             + self.control.memory_used()
     }
 
-    /// Takes a token for a bubble to an address. Whether there was one.
+    /// Takes a token for a bubble to an address. Returns whether there was one.
     pub(super) fn admit(&mut self, address: Ipv4Addr, now: Instant) -> bool {
         both((&mut self.addresses, address.to_bits()), &mut self.all, now)
     }
 
-    /// Takes a token for a bubble because of a sender's packet. Whether there was one.
+    /// Takes a token for a bubble because of a sender's packet. Returns whether there was one.
     pub(super) fn admit_sender(&mut self, creator: u16, now: Instant) -> bool {
         self.senders.admit(creator, now)
     }
@@ -73,12 +73,12 @@ impl BubbleRates {
         both((&mut self.answered, creator.into()), &mut self.answers, now)
     }
 
-    /// Takes a token for a test because of a stranger's datagram. Whether there was one.
+    /// Takes a token for a test because of an unknown sender's datagram. Returns whether there was one.
     pub(super) fn admit_stranger(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         both((&mut self.strangers, from.to_bits()), &mut self.all_strangers, now)
     }
 
-    /// Takes a token for an advertisement from an address. Whether there was one.
+    /// Takes a token for an advertisement from an address. Returns whether there was one.
     pub(super) fn admit_control(&mut self, from: Ipv4Addr, now: Instant) -> bool {
         self.control.admit(from.to_bits(), now)
     }

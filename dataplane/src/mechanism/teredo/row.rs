@@ -1,4 +1,4 @@
-//! The data that `show` has of a relay or a client, and of its peers.
+//! The data that `show` displays of a relay or a client, and of its peers.
 
 use core::net::Ipv6Addr;
 use core::time::Duration;
@@ -36,7 +36,7 @@ pub struct PeerRow {
     pub address: Ipv6Addr,
     /// Where its packets come from and go to.
     pub endpoint: Endpoint4,
-    /// What is known of it.
+    /// The known data about it.
     pub state: PeerState,
     /// Whether it is on the same link.
     pub is_local: bool,
@@ -55,7 +55,7 @@ pub struct PeerRow {
 /// The spare ports of a client (RFC 6081 §5.4, §5.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpareRow {
-    /// How many there are.
+    /// Their number.
     pub open: u32,
     /// Those that a peer has.
     pub in_use: u32,

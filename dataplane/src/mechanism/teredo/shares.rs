@@ -1,4 +1,4 @@
-//! How many peers in the list each sender may cause. Addresses with the same hash share a counter.
+//! The number of peers in the list that each sender may cause. Addresses with the same hash share a counter.
 
 use crate::drop_reason::DropReason;
 use alloc::vec;
@@ -57,7 +57,7 @@ impl Shares {
         (self.hash.hash_one(site) as u16).max(OWN + 1)
     }
 
-    /// The counter of whoever sends from an IPv4 address.
+    /// The counter of an IPv4 sender.
     pub(super) fn creator4(&self, address: Ipv4Addr) -> u16 {
         (self.hash.hash_one(u64::from(address.to_bits())) as u16).max(OWN + 1)
     }

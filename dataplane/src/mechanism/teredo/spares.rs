@@ -52,7 +52,7 @@ struct Spare {
     refreshes: u8,
 }
 
-/// What a test asks next.
+/// The next step of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TestStep {
     /// Send its packets.
@@ -116,11 +116,11 @@ impl Spares {
     pub(super) fn assign(&mut self, place: Place, creator: u16) -> bool {
         let Some(rule) = self.rule else { return false };
         if let Some(spare) = self.of(place) {
-            // A contact of this host itself does not count for a stranger.
+            // A contact of this host itself does not count for an unknown sender.
             spare.creator = if creator == OWN { OWN } else { spare.creator };
             return true;
         }
-        // Spent ones count, too: a stranger that used them up waits until they are replaced.
+        // Used ones count, too: an unknown sender that used them up waits until they are replaced.
         let of_strangers = |spare: &&Spare| spare.creator != OWN;
         if creator != OWN {
             let taken = self.all.iter().filter(of_strangers).count();

@@ -1,4 +1,4 @@
-//! A relay or a client as the engine knows it.
+//! The engine's interface to a relay or a client.
 
 use super::client::Client;
 use super::config::{TeredoChange, TeredoConfig, TeredoRole};
@@ -85,7 +85,7 @@ impl Teredo {
         }
     }
 
-    /// What is known of a peer.
+    /// The known data about a peer.
     pub fn peer(&self, address: Ipv6Addr, now: Instant) -> Option<PeerRow> {
         self.contacts.row_of(address, now)
     }

@@ -152,8 +152,8 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// Adds the sessions that another process is to carry on to `saved`, looking at `slots` slots from the cursor on. Returns the cursor to
-    /// go on from; `None`: the end. Sessions in the fast path are not among them, nor those that wait with a stored SYN, nor
-    /// those on their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
+    /// continue from; `None`: the end. Sessions in the fast path are not among them, nor those that wait with a stored SYN, nor those on
+    /// their way to the fast path: [`crate::engine::Engine::take_back_under_way`] comes first.
     pub fn export(
         &mut self,
         cursor: u32,

@@ -1,4 +1,4 @@
-//! Port blocks that move between workers, so that the ports are where the hosts are.
+//! Port blocks that move between workers, so that workers with many hosts have enough ports.
 //!
 //! ```text
 //!     worker A runs out ──▶ asks B, who has most spare blocks ──▶ B gives: its own table first, its ports are gone
@@ -63,7 +63,7 @@ impl<I: InsideKey> Engine<I> {
             return Blocks { owned: pool.owned(), spare: pool.spare(), offered: 0 };
         }
         Blocks {
-            // Whose subscribers get none at all may have reserved ones.
+            // A worker whose subscribers get no block at all may use reserved ones.
             owned: if self.tables.bindings.is_out_of_blocks() { 0 } else { pool.owned() },
             spare: pool.spare(),
             offered: pool.spare().saturating_sub(self.reserve()),
@@ -75,7 +75,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.block_counts()
     }
 
-    /// The port blocks of addresses from a place on, at most `most` addresses, and where to go on.
+    /// The port blocks of addresses from a place on, at most `most` addresses, and where to continue.
     pub(crate) fn address_blocks(&self, from: u32, most: u32) -> (Vec<AddressBlocks>, Option<u32>) {
         self.tables.bindings.address_blocks(from, most)
     }

@@ -1,4 +1,4 @@
-//! What a NAT needs from packets, and from the mechanism that it works for.
+//! The interface of a NAT to packets and to its mechanism.
 
 use crate::drop_reason::DropReason;
 use crate::nat::sides::{Inside, Outside};

@@ -16,7 +16,7 @@ impl<I: InsideKey> Engine<I> {
     /// Keeps the binding of an inside endpoint until it is released; makes one if it has no binding.
     ///
     /// # Errors
-    /// Why there is none as wanted; then nothing has changed.
+    /// Why the requested binding cannot be made; then nothing has changed.
     pub fn keep_explicit(
         &mut self,
         binding: &ExplicitBinding<I>,
@@ -119,7 +119,7 @@ impl<I: InsideKey> Engine<I> {
     /// packet comes. A binding that exists keeps its outside endpoint; else a wanted one is given or none.
     ///
     /// # Errors
-    /// Why there is none; then nothing has changed.
+    /// Why the session cannot be made; then nothing has changed.
     pub fn open_by_request<M: Mechanism<I>>(
         &mut self,
         (protocol, inside, remote): (NatProtocol, Inside<I>, Endpoint4),

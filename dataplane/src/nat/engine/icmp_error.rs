@@ -10,8 +10,8 @@ use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
 impl<I: InsideKey> Engine<I> {
-    /// The outside endpoint of whom a host inside sends an error about: a packet that went from `remote` to `inside`. A binding alone is
-    /// not enough: another host inside knows its endpoint easily, and could end flows of its owner with any remote.
+    /// The outside endpoint of the session that a host inside reports an error about: the quoted packet went from `remote` to `inside`. A
+    /// binding alone is not enough: another host inside knows its endpoint easily, and could end flows of its owner with any remote.
     ///
     /// # Errors
     /// No session has these endpoints.
@@ -31,7 +31,7 @@ impl<I: InsideKey> Engine<I> {
         Ok(session.outside)
     }
 
-    /// The inside endpoint of whom an error from outside is for: it is about a packet that went from `outside` to `remote`.
+    /// The inside endpoint that an error from outside is for: the quoted packet went from `outside` to `remote`.
     ///
     /// # Errors
     /// No binding has this outside endpoint, or it does not admit this remote endpoint.

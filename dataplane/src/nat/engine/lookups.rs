@@ -1,4 +1,4 @@
-//! What a gateway for an application asks of a NAT.
+//! The lookups of an application-level gateway in a NAT.
 
 use super::{Engine, Probe};
 use crate::nat::inside_key::InsideKey;

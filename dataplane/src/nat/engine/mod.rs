@@ -1,4 +1,4 @@
-//! The NAT itself: which session and which binding a packet belongs to, for whatever kind of inside endpoint.
+//! The NAT itself: the session and the binding of a packet, for any kind of inside endpoint.
 //!
 //! ```text
 //!     inside                                 outside, IPv4

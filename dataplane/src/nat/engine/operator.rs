@@ -1,4 +1,4 @@
-//! What an operator sees and does: rows of bindings and sessions, ending them, static bindings at run time.
+//! The operator's interface: rows of bindings and sessions, ending them, static bindings at run time.
 
 use super::Engine;
 use crate::counters::Counters;
@@ -18,7 +18,7 @@ use core::time::Duration;
 use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 
 impl<I: InsideKey> Engine<I> {
-    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to go on from;
+    /// Adds the selected sessions to `rows`, looking at `slots` slots from the cursor on. Returns the cursor to continue from;
     /// `None`: the end. Sessions created or ended meanwhile may be missing.
     pub fn sessions(
         &self,
@@ -150,8 +150,8 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().draining()
     }
 
-    /// What is left at addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each prefix
-    /// there is a row.
+    /// The remaining use of addresses that are being drained, of this worker: a part of it from a place on, and where to continue. Of each
+    /// prefix there is a row.
     pub fn draining_rows(&self, from: u32) -> (Vec<DrainingRow>, Option<u32>) {
         self.tables.bindings.draining_rows(from, |address, protocol| {
             // Their owners count them.

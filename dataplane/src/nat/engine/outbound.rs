@@ -11,7 +11,7 @@ use crate::nat::session_state::{Segment, SessionState};
 use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
-/// What a packet is translated by.
+/// The translation of a packet.
 enum Found {
     /// Its session.
     Session(u32),

@@ -71,7 +71,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.bindings.pool().contains(address)
     }
 
-    /// Whether it is a port that the pool gives, at whichever worker.
+    /// Whether it is a port of the pool, of any worker.
     pub fn gives_port(&self, port: u16) -> bool {
         self.tables.bindings.pool().may_give(port)
     }
@@ -96,7 +96,7 @@ impl<I: InsideKey> Engine<I> {
         &self.ownership
     }
 
-    /// What inside hosts are called.
+    /// The names of inside hosts.
     #[inline(always)]
     pub const fn names(&self) -> &I::Names {
         &self.tables.bindings.names

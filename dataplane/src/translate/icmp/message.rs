@@ -1,4 +1,4 @@
-//! What the two directions have in common: the error that arrives, and the frame that gets its translation.
+//! Common to both directions: the received error, and the frame for its translation.
 
 use crate::drop_reason::DropReason;
 use crate::frame::{Frame, Offload};

@@ -16,7 +16,7 @@ use core::net::Ipv6Addr;
 use sixway_wire::checksum::Sum;
 use sixway_wire::{IcmpHeader, icmpv6, protocol};
 
-/// RFC 4443 §2.4 c: an ICMPv6 error quotes as much as keeps it within the least IPv6 MTU.
+/// RFC 4443 §2.4 c: an ICMPv6 error quotes as much as fits into the minimum IPv6 MTU.
 const LONGEST: usize = 1_280;
 /// IPv6 header and the eight octets before the quote.
 const QUOTE_AT: usize = IPV6_HEADER + ICMP_HEADER;

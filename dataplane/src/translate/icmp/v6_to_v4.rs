@@ -16,7 +16,7 @@ use core::net::Ipv4Addr;
 use sixway_wire::checksum::pseudo6;
 use sixway_wire::{FragmentHeader, IcmpHeader, protocol};
 
-/// RFC 1812 §4.3.2.3: an ICMPv4 error quotes as much as keeps it within 576 octets.
+/// RFC 1812 §4.3.2.3: an ICMPv4 error quotes as much as fits into 576 octets.
 const LONGEST: usize = 576;
 /// IPv4 header and the eight octets before the quote.
 const QUOTE_AT: usize = IPV4_HEADER + ICMP_HEADER;

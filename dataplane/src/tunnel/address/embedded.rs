@@ -1,7 +1,7 @@
 //! Which IPv4 addresses may be a tunnel's remote end, when an IPv6 address is all that names them.
 //!
 //! The author of that IPv6 address chose where the gateway sends: to a broadcast address, to itself, into a network that is
-//! not meant (RFC 3964 §4.1.4, §5.3.1). Addresses for documentation (RFC 5737) belong to no one, and so do no harm.
+//! not meant (RFC 3964 §4.1.4, §5.3.1). Documentation addresses (RFC 5737) are not used by any host, and so do no harm.
 
 use crate::drop_reason::DropReason;
 use crate::source_check::is_martian4;

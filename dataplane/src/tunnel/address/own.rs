@@ -7,7 +7,7 @@
 use super::{Domain, embedded, isatap, six_to_four};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// What the gateway is called in the formats of all automatic tunnels.
+/// The gateway's address in the formats of all automatic tunnels.
 #[derive(Clone, Debug, Default)]
 pub struct OwnAddresses {
     all: Vec<Ipv4Addr>,
@@ -42,7 +42,7 @@ impl OwnAddresses {
     }
 
     /// The same for the source of a packet that is to be encapsulated. What this host says itself, the kernel's ICMPv6 errors
-    /// above all, runs in no circle, since what is sent to an address that it really has ends here.
+    /// above all, does not loop, since packets to an address that this host really has end here.
     #[inline(always)]
     pub fn stand_in_source(&self, source: Ipv6Addr) -> bool {
         self.stand_in(source) && !self.host6.contains(&source)

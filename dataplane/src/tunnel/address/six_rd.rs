@@ -60,7 +60,7 @@ pub struct Domain {
 impl Domain {
     /// The domain with this 6rd prefix, all of whose IPv4 addresses lie in `shared`: IPv4MaskLen is its length.
     ///
-    /// Delegated prefixes should be of 64 bits or fewer, for the sake of address autoconfiguration (RFC 5969 §4); longer ones
+    /// Delegated prefixes should be of 64 bits or fewer, because of address autoconfiguration (RFC 5969 §4); longer ones
     /// are possible.
     pub fn new(prefix: Prefix6, shared: Prefix4) -> Result<Self, DomainFault> {
         let within = |whole: Prefix6| whole.contains(prefix.address()) && prefix.length() >= whole.length();

@@ -1,4 +1,4 @@
-//! While a client takes all connections and handshakes that it can get, what do the others lose?
+//! The losses of other clients while one client takes all connections and handshakes that it can get.
 
 use super::secured::{Secured, connect_from, exchange, tcp_from};
 use super::upstreams::upstream_query;
@@ -103,7 +103,7 @@ async fn tls_without_a_query_ages() {
     until_there_are(&secured.streams, 0).await;
 }
 
-/// A thread that shakes hands from one address as often as it can, until told to stop.
+/// A thread that makes handshakes from one address as often as it can, until it is stopped.
 fn flood(secured: &Secured, stop: &Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     let (address, config, stop) = (secured.tls(), secured.config(false), Arc::clone(stop));
     std::thread::spawn(move || {
@@ -137,7 +137,7 @@ async fn a_flood_of_handshakes_of_one_client_delays_anothers_query_by_no_more_th
     let stop = Arc::default();
     let flooding = flood(&secured, &stop);
     let during = median(&mut stream).await;
-    // Who comes again is served as well.
+    // A client that connects again is served as well.
     let mut other = connect_from(host(3), secured.tls(), &secured.config(false)).await.unwrap();
     exchange(&mut other, 1, "prompt").await;
     stop.store(true, Ordering::Relaxed);

@@ -96,7 +96,7 @@ pub async fn ask(stream: &mut (impl AsyncWrite + Unpin), id: u16, label: &str) {
     stream.write_all(&framed).await.unwrap();
 }
 
-/// Puts a question and hears its answer.
+/// Sends a query and receives its answer.
 pub async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), id: u16, label: &str) {
     ask(stream, id, label).await;
     let mut reply = vec![0; stream.read_u16().await.unwrap().into()];

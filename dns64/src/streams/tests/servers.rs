@@ -1,4 +1,4 @@
-//! Clients over TCP: good ones, and such as want to be a burden.
+//! Clients over TCP: good ones, and hostile ones.
 
 use super::{Resolver, answer, around, bounds, everybody, loopback, query, serve};
 use crate::streams::framing::append;

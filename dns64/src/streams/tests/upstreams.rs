@@ -1,4 +1,4 @@
-//! Upstreams over TCP: good ones, gone ones, and such as are not DNS servers.
+//! Upstreams over TCP: good ones, ones that end, and others that are not DNS servers.
 
 use super::{Resolver, answer, bounds, loopback, query, serve};
 use crate::streams::framing::{Inbound, append};

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 const ROOM: usize = 4_096;
 /// How often a question is sent again after its connection was closed.
 const REPEATS: u8 = 4;
-/// Hosts of a subscriber that are looked at for one that has room.
+/// Hosts of a subscriber that are examined for one that has room.
 const HOSTS: usize = 8;
 
 /// A question, how often it was sent, and its slot while it is on its way.
@@ -179,7 +179,7 @@ impl Backlog {
             .collect()
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.queues().room.used()
     }
@@ -230,7 +230,7 @@ impl Queues {
         Ok(())
     }
 
-    /// Questions of a host that nobody waits for any more make room.
+    /// Questions of a host that no query waits for any more free their places.
     fn forget_cancelled(&mut self, payer: Payer) {
         let Some(subscriber) = self.subscribers.get_mut(&payer.subscriber_bits()) else { return };
         let Some(queue) = subscriber.hosts.get_mut(&payer) else { return };

@@ -12,7 +12,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, CertificateError, ClientConfig, OtherError};
 
-/// A connection is there within this time, TLS included.
+/// A connection is established within this time, TLS included.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A connection that could not be made, or that ended; and what is said of it in the log.

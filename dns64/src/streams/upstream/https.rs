@@ -112,14 +112,14 @@ async fn converse(
             }
         }
     }
-    // The connection is gone: none of them can succeed.
+    // The connection is closed: none of them can succeed.
     while let Some((waiting, _)) = flying.next().await {
         unanswered.push(waiting);
     }
     ConnectionEnd { unanswered, answered, fault, was_open: true, was_silent: false }
 }
 
-/// Puts one question until nobody waits for its reply any more: its HTTP/2 stream is reset then, and the reply is `None`.
+/// Sends one question. When no query waits for its reply any more, its HTTP/2 stream is reset, and the reply is `None`.
 async fn ask(
     sender: SendRequest<Full<Bytes>>,
     mut waiting: Waiting,

@@ -79,7 +79,8 @@ impl Keeper {
         }
     }
 
-    /// One connection for whatever waits; a further one while those that are there cannot take what waits. Those that take nothing more do not count.
+    /// One connection for the waiting queries; another one while the existing ones cannot take them all. Connections that take no more
+    /// queries do not count.
     fn open_if_needed(&mut self) {
         let opening = self.opening.load(Ordering::Relaxed);
         let retired = self.backlog.retired().min(CONNECTIONS);
@@ -98,8 +99,8 @@ impl Keeper {
         self.connections.spawn(async move { converse(&upstream, &backlog, &counters, opening).await });
     }
 
-    /// What becomes of the questions of a connection that ended: of one that was of use they go to another, since servers close connections whenever
-    /// they like (RFC 7766 §6.2.4).
+    /// The handling of the questions of a connection that ended: of one that was of use they go to another, since servers close connections
+    /// whenever they like (RFC 7766 §6.2.4).
     fn account(&mut self, ended: ConnectionEnd) {
         let failure = ended.fault.as_ref().map_or(Failure::Closed, |fault| fault.failure);
         if !ended.was_open {
@@ -143,7 +144,7 @@ impl Keeper {
     }
 }
 
-/// A connection that is being made, until it is there or not.
+/// A connection that is being established, until it succeeds or fails.
 struct Opening(Arc<AtomicUsize>);
 
 impl Drop for Opening {

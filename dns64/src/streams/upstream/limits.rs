@@ -8,7 +8,7 @@ pub(super) const IN_FLIGHT: usize = 100;
 /// Connections to one upstream that take questions.
 pub(super) const CONNECTIONS: usize = 8;
 
-/// Questions under way to one upstream: half of what its connections could carry, since some of these have questions that nobody waits for any more.
+/// Questions under way to one upstream: half of what its connections could carry, since some of these have abandoned questions.
 pub(super) const SLOTS: usize = CONNECTIONS / 2 * IN_FLIGHT;
 
 /// A connection without queries is closed after this time (RFC 7766 §6.2.3).

@@ -1,5 +1,5 @@
-//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each under an ID of the connection's own, and
-//! replies in any order. A question that nobody waits for any more makes room immediately; its ID does not for a while.
+//! DNS over one TCP or TLS connection to an upstream (RFC 7766 §6.2.1.1): many queries at a time, each with an ID of this connection, and
+//! replies in any order. A question that no client waits for any more frees its place immediately; its ID is not reused for a while.
 
 use super::backlog::{Backlog, Retired, Waiting};
 use super::connect::Fault;
@@ -30,7 +30,7 @@ struct Flying {
     number: u64,
 }
 
-/// Says when nobody waits for a question any more.
+/// Signals that no query waits for a question any more.
 struct Watch {
     cancelled: Cancelled,
     id: u16,
@@ -195,7 +195,7 @@ impl Pipeline {
         }
     }
 
-    /// A reply goes to whom it is for. An unsolicited one is ignored.
+    /// A reply is passed to its query. An unsolicited one is ignored.
     fn give(&mut self, mut reply: Vec<u8>) -> Result<(), Fault> {
         let Some(id) = reply.first_chunk_mut::<2>() else {
             return Err(Fault::new(Failure::Malformed, "it does not speak DNS"));

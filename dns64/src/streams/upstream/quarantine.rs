@@ -1,4 +1,4 @@
-//! IDs of questions that nobody waits for any more. Replies to them may still come, so they are not used again for a while.
+//! IDs of questions that no client waits for any more. Replies to them may still arrive, so they are not reused for a while.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Quarantine {
         self.ids.contains_key(&id)
     }
 
-    /// Forgets those whose time is over.
+    /// Removes those that have expired.
     pub(super) fn pass(&mut self, now: Instant) {
         while let Some((end, id, number)) = self.ends.front().copied()
             && end <= now
@@ -51,7 +51,7 @@ impl Quarantine {
         self.ends.front().map(|(end, ..)| *end)
     }
 
-    /// How many there are.
+    /// Their number.
     pub(super) fn len(&self) -> usize {
         self.ids.len()
     }

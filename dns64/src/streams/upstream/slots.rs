@@ -1,4 +1,4 @@
-//! Questions under way to one upstream, by all its connections: fair shares of a fixed number.
+//! Questions in progress to one upstream, on all its connections: fair shares of a fixed number.
 
 use super::limits::SLOTS;
 use crate::seed::unpredictable;

@@ -67,7 +67,7 @@ fn on(point: &mut TrustPoint, day: u64, text: &str) -> Vec<(char, Change)> {
     events.into_iter().map(|event| (letter(event.tag), event.change)).collect()
 }
 
-/// The letters of the keys that are believed in.
+/// The letters of the trusted keys.
 fn believed(point: &TrustPoint) -> String {
     let letters = point.keys.iter().filter(|known| known.state.is_believed());
     let mut letters: Vec<_> = letters.map(|known| letter(known.key.tag())).collect();

@@ -7,7 +7,7 @@ pub(in crate::validator) enum Denied {
     Surely,
     /// Except a delegation that is not signed: opt-out says nothing of it (RFC 5155 §9.2).
     OptOut,
-    /// By NSEC3 records with more iterations than are computed: as good as not signed (RFC 9276 §3.2).
+    /// By NSEC3 records with more iterations than are computed: the same as unsigned (RFC 9276 §3.2).
     Iterations,
 }
 
@@ -22,6 +22,6 @@ pub(in crate::validator) enum NoDs {
     Iterations,
     /// A name within the zone.
     Name,
-    /// No name of the zone: neither is there anything below it.
+    /// Not a name of the zone; no name below it exists either.
     Nothing,
 }

@@ -31,7 +31,7 @@ fn wire(text: &str) -> Vec<u8> {
     name
 }
 
-/// Who answers the validator's lookups.
+/// The source of answers to the validator's lookups.
 trait Upstream {
     fn answer(&mut self, lookup: &Lookup) -> Option<Reply>;
 }

@@ -15,7 +15,7 @@ pub struct Input {
     pub frame: Vec<u8>,
     /// The device, and what is below it; of a frame with a tag the device below.
     pub port: Port,
-    /// The counter of what is to forward it.
+    /// The counter of the program that is to forward it.
     pub counter: u32,
     /// There is no trouble in it: if the engine forwards it, so must the program.
     pub is_plain: bool,

@@ -30,7 +30,7 @@ pub(in crate::daemon) struct LeaseBook {
 }
 
 impl LeaseBook {
-    /// The leases of the time before, which the engines get. `None`: there is no concentrator.
+    /// The leases of the previous process, for the engines. `None`: there is no concentrator.
     ///
     /// # Errors
     /// A lease file cannot be read, or is not one.
@@ -63,7 +63,7 @@ impl LeaseBook {
         self.disks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time passes: leases end, and files are looked at.
+    /// Time passes: leases end, and files are examined.
     pub(in crate::daemon) fn tick(&self) {
         let wall = self.clock.wall();
         self.all().iter_mut().for_each(|one| one.tick(wall));
@@ -78,7 +78,7 @@ impl LeaseBook {
         }
     }
 
-    /// Writes down what has changed, before anybody knows of it.
+    /// Stores changes before they are used.
     pub(in crate::daemon) fn write_down(&self) {
         let wall = self.clock.wall();
         for (place, disk) in self.disks().iter_mut().enumerate() {
@@ -87,7 +87,7 @@ impl LeaseBook {
         }
     }
 
-    /// Takes note of what a disk refused, for those who must not wait for it.
+    /// Records errors of the disk, for threads that must not wait for it.
     fn note_state(&self, place: usize, disk: &Disk) {
         if let Some(one) = self.all().get_mut(place)
             && one.files != *disk.state()
@@ -101,12 +101,12 @@ impl LeaseBook {
         self.all().iter().map(|one| one.files.clone()).collect()
     }
 
-    /// What the operator must be told.
+    /// Problems for the operator.
     pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
         self.all().iter().filter_map(Concentrator::trouble).collect()
     }
 
-    /// What became of queries, by concentrator.
+    /// The outcome of queries, by concentrator.
     pub(in crate::daemon) fn queries(&self) -> Vec<(String, ServerCounters)> {
         self.all().iter().filter_map(Concentrator::queries).collect()
     }
@@ -151,7 +151,7 @@ impl LeaseBook {
         replies
     }
 
-    /// What the workers do not know yet: of each concentrator its place, its index among the engines' ends, and the changes.
+    /// Changes that the workers do not have yet: of each concentrator its place, its index among the engines' ends, and the changes.
     pub(in crate::daemon) fn take_pending(&self) -> Vec<(usize, u16, Pending)> {
         let mut all = self.all();
         let with = all.iter_mut().enumerate().filter(|(_, one)| !one.pending.is_empty());
@@ -168,7 +168,7 @@ impl LeaseBook {
         self.untold.remove(known.map(|prefix| prefix.address()));
     }
 
-    /// Until somebody waits for the workers to know of a lease.
+    /// Returns when a DNS thread waits for a lease to reach the workers.
     pub(in crate::daemon) async fn hurried(&self) {
         self.untold.hurried().await;
     }
@@ -208,7 +208,7 @@ impl LeaseBook {
         }
     }
 
-    /// What the event log does not know yet.
+    /// Events that are not in the log yet.
     pub(in crate::daemon) fn take_notices(&self) -> Vec<LeaseNotice> {
         self.all().iter_mut().flat_map(|one| std::mem::take(&mut one.notices)).collect()
     }
@@ -238,7 +238,7 @@ impl LeaseBook {
         self.all().iter().flat_map(|one| one.rows(wall, room)).take(room).collect()
     }
 
-    /// Ends the lease of an address. Whether there was one.
+    /// Ends the lease of an address. Returns whether there was one.
     pub(in crate::daemon) fn end(&self, ipv4: Ipv4Addr) -> bool {
         let wall = self.clock.wall();
         self.all().iter_mut().any(|one| one.end(ipv4, wall))

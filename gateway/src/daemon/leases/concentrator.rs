@@ -20,13 +20,13 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The server identifier, which nothing is sent to: the address of the concentrator by RFC 6333 §5.7.
+/// The server identifier, to which nothing is sent: the address of the concentrator by RFC 6333 §5.7.
 const SERVER_ID: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 
-/// Leases that are read together to be written: nobody else reads or changes leases meanwhile.
+/// Leases that are read together to be written: leases are not read or changed otherwise meanwhile.
 const PAGE: usize = 4_096;
 
-/// What is to become of the binding of an address: a host has it, or none.
+/// The new binding of an address: a host has it, or none.
 pub(in crate::daemon) type Pending = BTreeMap<Prefix4, Option<Binding>>;
 
 /// A concentrator's leases.
@@ -40,17 +40,17 @@ pub(super) struct Concentrator {
     most: u32,
     fixed: Vec<(Ipv6Addr, Prefix4)>,
     pub(super) server: Server,
-    /// What Kea has leased; `None`: the leases are those of the own server.
+    /// Kea's leases; `None`: the leases are those of the own server.
     kea: Option<KeaBindings>,
-    /// What the workers do not know yet.
+    /// Updates that the workers do not have yet.
     pub(super) pending: Pending,
-    /// What they are being told.
+    /// Updates that are being sent to them.
     telling: BTreeSet<Prefix4>,
-    /// What is not in the file yet.
+    /// Changes that are not in the file yet.
     unwritten: Vec<Line>,
     /// What each host has, as the event log knows it.
     known: BTreeMap<Prefix4, Ipv6Addr>,
-    /// What the event log does not know yet.
+    /// Events that are not in the log yet.
     pub(super) notices: Vec<LeaseNotice>,
     /// How its files are.
     pub(super) files: LeaseFiles,
@@ -117,7 +117,7 @@ impl Concentrator {
         }
     }
 
-    /// Notes what has changed, for the disk and for the workers: nothing is written here.
+    /// Collects changes for the disk and for the workers: nothing is written here.
     pub(super) fn take_changes(&mut self, wall: WallClock) {
         while let Some(change) = self.server.poll_change() {
             match change {
@@ -135,7 +135,7 @@ impl Concentrator {
         }
     }
 
-    /// What is not in the file yet.
+    /// Changes that are not in the file yet.
     pub(super) fn take_unwritten(&mut self) -> Vec<Line> {
         std::mem::take(&mut self.unwritten)
     }
@@ -150,24 +150,24 @@ impl Concentrator {
         leases.into_iter().flatten().map(|lease| (*lease, self.server.waits_for(lease))).collect()
     }
 
-    /// What the workers are to be told.
+    /// Updates for the workers.
     pub(super) fn take_pending(&mut self) -> Pending {
         let pending = std::mem::take(&mut self.pending);
         self.telling.extend(pending.keys());
         pending
     }
 
-    /// The workers know of these, or do not: what was told meanwhile they still do not know.
+    /// The workers have these, or could not get them: later updates are still pending.
     pub(super) fn end_telling(&mut self, pending: &Pending) {
         self.telling.retain(|ipv4| !pending.contains_key(ipv4));
     }
 
-    /// Whether the workers may not know of an address what is known here.
+    /// Whether the workers may lack a change of an address.
     pub(super) fn is_untold(&self, ipv4: Prefix4) -> bool {
         self.pending.contains_key(&ipv4) || self.telling.contains(&ipv4)
     }
 
-    /// Notes what becomes of an address, for the workers and the event log. A renewal is nothing new to the latter.
+    /// Collects changes of an address for the workers and the event log. The latter does not record renewals.
     fn change(&mut self, ipv4: Prefix4, binding: Option<Binding>) {
         self.pending.insert(ipv4, binding);
         let host = binding.map(|binding| binding.host);
@@ -190,12 +190,12 @@ impl Concentrator {
         self.strangers.note(&self.name, wall.now, &self.server.counters);
     }
 
-    /// What the operator must be told of its queries.
+    /// Problems with its queries, for the operator.
     pub(super) fn trouble(&self) -> Option<LeaseTrouble> {
         self.strangers.trouble(&self.name, &self.server.counters, self.server.bound())
     }
 
-    /// Its name, and what became of queries; `None`: Kea has them.
+    /// Its name, and the outcome of queries; `None`: Kea answers them.
     pub(super) fn queries(&self) -> Option<(String, ServerCounters)> {
         (!self.listen.is_empty()).then(|| (self.name.clone(), self.server.counters))
     }
@@ -216,7 +216,7 @@ impl Concentrator {
         let now = wall.unix_seconds;
         let found = match found {
             Some(found) => found,
-            // What is over is over though nobody writes it.
+            // Expired leases end, although no record is written.
             None if known.values().any(|(_, until)| *until <= now) => {
                 known.iter().filter(|(_, (_, until))| *until > now).map(|(ipv4, one)| (*ipv4, *one)).collect()
             }
@@ -236,7 +236,7 @@ impl Concentrator {
         changes.into_iter().for_each(|(ipv4, binding)| self.change(ipv4, binding));
     }
 
-    /// Ends the lease of an address. Whether there was one.
+    /// Ends the lease of an address. Returns whether there was one.
     pub(super) fn end(&mut self, ipv4: Ipv4Addr, wall: WallClock) -> bool {
         let ended = self.server.end(ipv4, wall.now);
         self.take_changes(wall);
@@ -279,7 +279,7 @@ impl Concentrator {
     }
 }
 
-/// What the pool can give, static bindings included; at most `max_leases`.
+/// The number of addresses of the pool, static bindings included; at most `max_leases`.
 fn most(section: &FourOverSix, concentrator: &Section) -> u32 {
     let size = |prefix: &Prefix4| 1_u64 << (32 - prefix.length());
     let is_other = |place: usize, prefix: &Prefix4| {
@@ -290,7 +290,7 @@ fn most(section: &FourOverSix, concentrator: &Section) -> u32 {
     let pool = concentrator.pool.iter().enumerate();
     let pool: u64 =
         pool.filter(|(place, prefix)| is_other(*place, prefix)).map(|(_, prefix)| size(prefix)).sum();
-    // A static prefix is one binding, of addresses that no one else gets.
+    // A static prefix is one binding, of addresses that are not leased to others.
     let fixed = section.fixed.iter().map(|fixed| fixed.ipv4);
     let within = fixed.filter(|ipv4| concentrator.pool.iter().any(|prefix| prefix.overlaps(*ipv4)));
     let taken: u64 = within.map(|ipv4| size(&ipv4)).sum();

@@ -1,4 +1,4 @@
-//! What a concentrator has on disk: its own leases, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
+//! A concentrator's leases on disk: its own, and Kea's. Only the control thread reads and writes it, and never while others wait for the leases.
 
 use super::file::{LeaseFile, Line};
 use super::file_state::LeaseFiles;
@@ -52,7 +52,7 @@ impl Disk {
         }
     }
 
-    /// Writes the whole again, if the file has grown long or lacks something.
+    /// Rewrites the whole file if it has become long or lacks lines.
     pub(super) fn tidy(&mut self, page: impl FnMut(Option<Ipv4Addr>) -> Vec<Line>, wall: WallClock) {
         if self.file.is_to_be_rewritten(wall.now) {
             let outcome = self.file.rewrite(page, wall);
@@ -79,7 +79,7 @@ impl Disk {
         self.state.unwritten = trouble;
     }
 
-    /// What cannot be written or read.
+    /// The file that cannot be written or read.
     pub(super) const fn state(&self) -> &LeaseFiles {
         &self.state
     }

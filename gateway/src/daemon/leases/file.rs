@@ -1,4 +1,4 @@
-//! The leases on disk: each change is appended before its answer leaves, and the whole is written again, atomically, when the file has grown long.
+//! The leases on disk: each change is appended before its answer is sent, and the file is rewritten atomically when it is long.
 //!
 //! ```text
 //! bound 192.0.2.17 2001:db8:a::1 1764100000
@@ -18,10 +18,10 @@ use std::time::Duration;
 
 /// Minimum number of appended lines before the file is written again.
 const FEW_LINES: usize = 1_024;
-/// How long after a failure the whole is tried to be written again: a full disk is not filled by trying.
+/// Time from a failure to the next attempt to rewrite the file: attempts must not fill a full disk.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
 
-/// A lease, and who looked up its host's name, if it waits for its host.
+/// A lease, and the client that looked up its host's name, if the lease waits for the host.
 pub(super) type Line = (Lease, Option<Asker>);
 
 /// The file.
@@ -70,7 +70,7 @@ impl LeaseFile {
     /// Appends lines.
     ///
     /// # Errors
-    /// The kernel's: they will be in the file when it is written again.
+    /// The kernel's: the lines are added when the file is rewritten.
     pub(super) fn append(&mut self, lines: &[Line], wall: WallClock) -> io::Result<()> {
         if lines.is_empty() || self.lacks {
             return Ok(());
@@ -90,7 +90,7 @@ impl LeaseFile {
         Ok(())
     }
 
-    /// Whether so much was appended that it should be written again, or something is missing; not immediately after it failed.
+    /// Whether the file should be rewritten: much was appended, or lines are missing; not immediately after a failure.
     pub(super) fn is_to_be_rewritten(&self, now: Instant) -> bool {
         let is_long = self.appended > FEW_LINES.max(2 * self.whole);
         let has_rested = self.failed.is_none_or(|failed| now.since(failed) >= AFTER_FAILURE);

@@ -1,4 +1,4 @@
-//! How the files of leases are: what of it needs the operator's attention.
+//! The state of the lease files, as far as it needs the operator's attention.
 
 /// The files of a concentrator, or of this host's lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
-//! Addresses that this host leases over IPv6: taken at the first IPv4 packet, returned after silence (RFC 7040, as DSTM did it).
+//! Addresses that this host leases over IPv6: taken at the first IPv4 packet, released after a time without packets (RFC 7040, as in DSTM).
 //!
-//! A packet that finds no lease comes to control. It waits here until there is one, and is sent again then. The address of the last lease stays on
-//! the device, so that programs have a source address; it is requested again, which takes one round trip.
+//! A packet without a lease is passed to control. It waits here until there is a lease, and is then sent again. The address of the last
+//! lease stays on the device, so that programs have a source address; it is requested again, which takes one round trip.
 
 use super::file::{instant, unix};
 use super::file_state::LeaseFiles;
@@ -28,10 +28,10 @@ use std::time::Duration;
 const WAITING: usize = 64;
 /// How long they wait.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the socket is looked at while an answer is awaited.
+/// How often the socket is examined while an answer is awaited.
 const AWAITING: Duration = Duration::from_millis(5);
 
-/// From when on a server that was asked is silent: two queries are lost by then.
+/// After this time a queried server counts as silent: two queries are lost by then.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// Leases of a previous process, by tunnel: their addresses stay on the device while this one starts, and with them the kernel keeps its routes.
@@ -98,7 +98,7 @@ impl LeaseHosts {
         })
     }
 
-    /// Answers are read, what is due is sent. Returns the leases.
+    /// Reads answers and sends due queries. Returns the leases.
     pub(in crate::daemon) fn work(&mut self) -> &BTreeMap<String, HostLease> {
         let now = self.clock.now();
         if self.open().is_none() {
@@ -107,7 +107,7 @@ impl LeaseHosts {
         self.hear(now);
         for host in &mut self.hosts {
             let servers = host.servers.now();
-            // RFC 7341 §9: without the option nothing is asked. It is tried again when the option is there.
+            // RFC 7341 §9: without the option, no server is queried. It is tried again when the option appears.
             while !servers.is_empty()
                 && let Some(message) = host.client.poll_transmit(now)
             {
@@ -173,7 +173,7 @@ impl LeaseHosts {
     pub(in crate::daemon) fn receive(&mut self, mut packet: Vec<u8>) {
         let now = self.clock.now();
         let Some((source, _)) = finished(&mut packet) else { return };
-        // Of several hosts on one machine, the one that had the source.
+        // With several 4over6 hosts on one machine, the one that had the source address.
         let several = self.hosts.len() > 1;
         let host = self.hosts.iter_mut().find(|host| !several || host.client.remembered() == Some(source));
         let Some(host) = host else { return };
@@ -184,7 +184,7 @@ impl LeaseHosts {
         }
     }
 
-    /// A packet that came through the tunnel without a lease: somebody looked up this host's name. Its sender repeats it.
+    /// A packet came through the tunnel without a lease: a client looked up this host's name. Its sender repeats the packet.
     pub(in crate::daemon) fn wake(&mut self, packet: &[u8]) {
         let Some(Addresses::V6 { destination, .. }) = parse::parse(packet).ok().map(|it| it.addresses) else {
             return;
@@ -196,7 +196,7 @@ impl LeaseHosts {
         }
     }
 
-    /// The engines know of the leases: the packets that waited for them go on.
+    /// The engines have the leases: the packets that waited for them are sent.
     pub(in crate::daemon) fn send_waiting(&mut self) {
         let Some(sender) = &self.sender else { return };
         for host in &mut self.hosts {
@@ -213,7 +213,7 @@ impl LeaseHosts {
         }
     }
 
-    /// Each second: whether packets passed. A lease that nobody needs is returned.
+    /// Each second: whether packets passed. An unused lease is released.
     pub(in crate::daemon) fn each_second(&mut self, is_used: bool) {
         let now = self.clock.now();
         self.sockets.each_second();
@@ -273,7 +273,7 @@ impl LeaseHosts {
         self.hosts.iter().filter_map(row).collect()
     }
 
-    /// What keeps them from their leases.
+    /// The problems of their leases.
     pub(in crate::daemon) fn troubles(&self) -> Vec<LeaseTrouble> {
         let now = self.clock.now();
         self.hosts.iter().filter_map(|host| host.trouble(now)).collect()
@@ -311,7 +311,7 @@ impl Host {
         let mut client = Client::new(settings, known.map(|held| held.ipv4), seed);
         match known {
             Some(held) => client.restore(held, now),
-            // One lease shows which address this host may ask for again.
+            // The lease has the address that this host may request again.
             None => client.want(now),
         }
         Self {
@@ -350,10 +350,10 @@ impl Host {
         }
     }
 
-    /// Logs once that nobody answers.
+    /// Logs once that no server answers.
     fn note_silence(&mut self, now: Instant) {
         if !self.awaits() {
-            // Nothing is wanted: what was asked before is no longer awaited.
+            // No lease is needed: earlier queries are no longer awaited.
             (self.asked, self.told_silence) = (None, false);
         }
         if let (false, Some(trouble)) = (self.told_silence, self.trouble(now))
@@ -364,7 +364,7 @@ impl Host {
         }
     }
 
-    /// What keeps it from its lease, or its packets from passing.
+    /// The problem of its lease, or why its packets do not pass.
     fn trouble(&self, now: Instant) -> Option<LeaseTrouble> {
         let held = self.client.held().map(|held| held.ipv4);
         let why = match (self.client.bound_elsewhere(), held, self.asked) {
@@ -427,7 +427,7 @@ fn replace(path: &FilePath, text: &str) -> io::Result<()> {
     let fresh = PathBuf::from(name);
     // Only root may know which address this host had.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    // One that was left by a process that was killed has the mode that it was created with.
+    // A file left by a killed process has the mode with which it was created.
     file.set_permissions(fs::Permissions::from_mode(0o600))?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;

@@ -1,7 +1,7 @@
 //! The lease files of a Kea DHCPv4 server (memfile, CSV): its leases become bindings. The host of a lease is its hardware address, if that is an IPv6
 //! address of one of the clients: our own hosts write the end of their tunnel there.
 //!
-//! Kea tidies up each hour: what was written until then moves to other files, and only what is written afterwards is in the file of that name.
+//! Each hour Kea cleans up its lease file: older rows move to other files, and only later ones are in the file of that name.
 //!
 //! ```text
 //! leases.csv ──rename──▶ leases.csv.1 ──┬─kea-lfc─▶ leases.csv.completed ──rename──▶ leases.csv.2
@@ -41,7 +41,7 @@ impl KeaFile {
         Self { path: path.into(), seen: [None; 4] }
     }
 
-    /// Their texts, the oldest first, if they have changed. Without the file of this name they are as before.
+    /// Their texts, the oldest first, if they have changed. Without the file of this name they count as unchanged.
     ///
     /// # Errors
     /// One of them cannot be read, or they are too large.
@@ -51,7 +51,7 @@ impl KeaFile {
         if newest.is_none() || seen == self.seen {
             return Ok(None);
         }
-        // What is completed has what the two others had, which are removed only afterwards.
+        // The completed file has the rows of the two others, which are removed only afterwards.
         let skipped = if completed.is_some() { 1..3 } else { 0..1 };
         let (mut texts, mut left) = (Vec::new(), LARGEST);
         let there = self.paths().into_iter().zip(seen).enumerate();
@@ -120,7 +120,7 @@ pub(super) fn bindings(texts: &[String], clients: &[Prefix6], now: u64) -> KeaBi
 
 /// Takes up the rows of a file.
 fn take_up(text: &str, clients: &[Prefix6], now: u64, all: &mut KeaBindings) {
-    // What follows the last end of a line was not written to its end.
+    // Text after the last end of a line was not written completely.
     let mut lines = text.rfind('\n').map_or("", |end| &text[..end]).lines();
     let columns: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
     let place = |name: &str| columns.iter().position(|column| *column == name);

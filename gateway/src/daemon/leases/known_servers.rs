@@ -1,4 +1,4 @@
-//! The DHCP 4o6 servers of a host: those of the configuration, or of what the DHCPv6 client wrote of its lease (RFC 7341 §7.2).
+//! The DHCP 4o6 servers of a host: those of the configuration, or of the DHCPv6 client's lease file (RFC 7341 §7.2).
 
 use crate::config::HostEnd;
 use crate::lease_text;
@@ -17,7 +17,7 @@ pub(super) struct KnownServers {
     seen: Option<Version>,
     /// The same of a file without the option, which may be half written.
     lacks: Option<Version>,
-    /// What was told of it last.
+    /// What was last reported of it.
     told: Option<String>,
 }
 
@@ -33,17 +33,18 @@ impl KnownServers {
         made
     }
 
-    /// Whom to ask: nobody while the lease lacks the option.
+    /// The servers to query: none while the lease lacks the option.
     pub(super) fn now(&self) -> &[Ipv6Addr] {
         &self.now
     }
 
-    /// Whether the option was withdrawn, or never there: the lease was read, and has none.
+    /// Whether the option was withdrawn, or never existed: the lease was read, and has none.
     pub(super) const fn are_withdrawn(&self) -> bool {
         self.now.is_empty() && self.seen.is_some()
     }
 
-    /// Reads the file if it has changed. Whether the servers are others. A file that is missing or cannot be read leaves those that are known, and one
+    /// Reads the file if it has changed. Returns whether the servers have changed. A file that is missing or cannot be read leaves those that are
+    /// known, and one
     /// without the option until it is the same at the next look: it may be half written, and without servers a lease is given up.
     pub(super) fn look(&mut self, host: &str) -> bool {
         let Some(path) = &self.file else { return false };

@@ -1,4 +1,4 @@
-//! Leases of IPv4 addresses over IPv6 (RFC 7040, RFC 7341): what concentrators lend, and what this host takes.
+//! Leases of IPv4 addresses over IPv6 (RFC 7040, RFC 7341): those of concentrators, and those of this host.
 
 mod book;
 mod concentrator;

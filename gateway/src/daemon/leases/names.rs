@@ -1,4 +1,4 @@
-//! Names of hosts, as the DNS threads ask for them.
+//! Names of hosts, for lookups by the DNS threads.
 
 use super::book::LeaseBook;
 use crate::config::Config;

@@ -1,5 +1,5 @@
 //! The sockets by which a host asks for leases: port 546 of the address from which a server is reached, and only while an answer may come. The
-//! system's DHCPv6 client keeps the port: where it has it, what comes is read by a raw socket, of which the client notices nothing.
+//! system's DHCPv6 client keeps the port: if it has it, answers are read by a raw socket, which does not affect the client.
 
 use crate::host::hop;
 use sixway_control::dhcp4o6::{CLIENT_PORT, SERVER_PORT, is_on_link};
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
-/// Addresses of this host from which servers are asked at a time.
+/// Maximum number of local addresses from which servers are queried.
 const MOST: usize = 8;
 /// Batches that are read from a socket in one turn.
 const BATCHES: usize = 4;
-/// Datagrams that are read from a socket in one turn, where each is read alone.
+/// Datagrams that are read from a socket in one turn, one by one.
 const DATAGRAMS: usize = 64;
 
 /// The sockets.
@@ -27,7 +27,7 @@ pub(super) struct QuerySockets {
 }
 
 enum Socket {
-    /// Nobody else hears at this address.
+    /// Nobody else listens at this address.
     Own(UdpServer),
     /// Another program may.
     Shared(SharedPort),
@@ -101,7 +101,7 @@ impl QuerySockets {
     pub(super) fn hear(&mut self, mut heard: impl FnMut(Ipv6Addr, &[u8])) {
         let arrivals = self.arrivals.get_or_insert_with(Arrivals::new);
         for socket in self.open.values_mut() {
-            // Whoever sends faster than it is read does not keep control here.
+            // A sender that is faster than the reads does not block control.
             match socket {
                 Socket::Own(socket) => {
                     for _ in 0..BATCHES {
@@ -135,7 +135,7 @@ impl QuerySockets {
     }
 }
 
-/// From which address this host sends to another one: an address of appropriate scope (RFC 7341 §9).
+/// The address from which this host sends to another one: an address of appropriate scope (RFC 7341 §9).
 fn source_to(server: Ipv6Addr) -> io::Result<SocketAddrV6> {
     let probe = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?;
     probe.connect((server, SERVER_PORT))?;
@@ -145,7 +145,7 @@ fn source_to(server: Ipv6Addr) -> io::Result<SocketAddrV6> {
     }
 }
 
-/// The link-local address of the interface by which another one is reached.
+/// The link-local address of the interface towards another one.
 fn source_towards(other_end: Ipv6Addr) -> io::Result<SocketAddrV6> {
     let no_route = || io::Error::new(io::ErrorKind::NetworkUnreachable, format!("no route to {other_end}"));
     let link = hop(IpAddr::V6(other_end)).ok_or_else(no_route)?.interface;

@@ -1,4 +1,4 @@
-//! What became of the queries to a concentrator, and how many were refused lately.
+//! Queries to a concentrator by outcome, and those refused recently.
 
 use super::trouble::{LeaseTrouble, NoLease};
 use sixway_control::Instant;
@@ -6,9 +6,9 @@ use sixway_control::dhcp4o6::ServerCounters;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A host that nobody answers asks again after 64 s.
+/// A host without answers queries again after 64 s.
 const LATELY: Duration = Duration::from_secs(120);
-/// As many refused queries of others are a scan or a mistake, although hosts have leases.
+/// This number of refused queries indicates a scan or a mistake, although hosts have leases.
 const SEVERAL: u64 = 3;
 
 /// Queries by what became of them.
@@ -43,7 +43,7 @@ pub(in crate::daemon) fn outcomes(counters: &ServerCounters) -> [(&'static str, 
     ]
 }
 
-/// All queries that got no answer because of what they are, or whose they are.
+/// All queries without an answer because of their contents or their sender.
 pub(super) const fn refused(counters: &ServerCounters) -> u64 {
     counters.malformed
         + counters.not_clients
@@ -53,7 +53,7 @@ pub(super) const fn refused(counters: &ServerCounters) -> u64 {
         + counters.refused_empty
 }
 
-/// Queries of strangers, as they were each second.
+/// Queries of unknown senders in each second.
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     seen: VecDeque<(Instant, u64, u64)>,
@@ -73,7 +73,7 @@ impl Strangers {
         let is_some = not_clients + not_relays > 0;
         if is_some && !self.told {
             tracing::warn!(
-                "{name}: queries are refused whose senders are not within clients, or relay agents not within relays; log = \"debug\" names them"
+                "{name}: queries are refused: the senders are not within clients, or the relay agents not within relays; log = \"debug\" shows them"
             );
         }
         self.told = is_some;
@@ -84,7 +84,7 @@ impl Strangers {
         (counters.not_clients.saturating_sub(*clients), counters.not_relays.saturating_sub(*relays))
     }
 
-    /// What the operator must know: several of them, or any while nobody has a lease.
+    /// Refused queries to report: several of them, or any while no host has a lease.
     pub(super) fn trouble(&self, name: &str, counters: &ServerCounters, bound: u32) -> Option<LeaseTrouble> {
         let (not_clients, not_relays) = self.lately(counters);
         let all = not_clients + not_relays;

@@ -1,4 +1,4 @@
-//! Why a host has no lease, or a lease carries nothing; and what a concentrator refuses: what the operator must be told.
+//! Problems with leases for the operator: why a host has no lease, or no packets pass with it, and what a concentrator refuses.
 
 use crate::show::{count, plural};
 use crate::view::{ProblemKind, ProblemRow};
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Trouble of one end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::daemon) struct LeaseTrouble {
-    /// Whose it is.
+    /// Its owner.
     pub(super) mechanism: String,
     /// What it is.
     pub(super) why: NoLease,
@@ -18,16 +18,16 @@ pub(in crate::daemon) struct LeaseTrouble {
 pub(super) enum NoLease {
     /// No server is known.
     NoServer,
-    /// Servers were asked, and none has answered for this time; the lease that is held ends if that goes on.
+    /// Servers were queried, and none has answered for this time; the current lease ends if this continues.
     NoAnswer {
         /// What is held.
         held: Option<Ipv4Addr>,
-        /// Who was asked.
+        /// The servers that were queried.
         servers: Vec<Ipv6Addr>,
         /// How long none has answered.
         seconds: u64,
     },
-    /// The server has bound the lease to another end than `local`.
+    /// The server has bound the lease to a tunnel end other than `local`.
     BoundElsewhere {
         /// The address.
         ipv4: Ipv4Addr,
@@ -36,7 +36,7 @@ pub(super) enum NoLease {
         /// This end.
         local: Ipv6Addr,
     },
-    /// A concentrator refuses queries of others than its clients.
+    /// A concentrator refuses queries of hosts that are not its clients.
     Strangers {
         /// Queries of senders outside `clients`, within the last two minutes.
         not_clients: u64,
@@ -51,7 +51,7 @@ pub(super) fn queries(number: u64) -> String {
 }
 
 impl NoLease {
-    /// Whether somebody is waited for who may come.
+    /// Whether an answer is still expected.
     pub(super) const fn is_silence(&self) -> bool {
         matches!(self, Self::NoAnswer { .. })
     }
@@ -102,7 +102,7 @@ impl LeaseTrouble {
             NoLease::NoServer => ProblemRow::error(
                 KIND,
                 text,
-                "let the DHCPv6 client request option 88 and write its lease to four_over_six.server_lease_file",
+                "configure the DHCPv6 client to request option 88 and write its lease to four_over_six.server_lease_file",
             ),
             NoLease::NoAnswer { held: None, .. } => ProblemRow::error(
                 KIND,

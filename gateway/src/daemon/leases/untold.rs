@@ -1,4 +1,4 @@
-//! Leases that a DNS thread waits for: its answer leaves when the workers know of them.
+//! Leases that a DNS thread waits for: its answer is sent when the workers have them.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 struct Addresses {
     all: BTreeSet<Ipv4Addr>,
-    /// Nobody was told of anything since somebody waited in vain: no other query of this thread waits as well.
+    /// Nothing was passed to the workers since a query waited without success: no other query of this thread waits as well.
     is_stuck: bool,
 }
 
@@ -45,7 +45,7 @@ impl Untold {
         self.told.notify_all();
     }
 
-    /// Waits until the workers know of an address. Whether they do. While control is slow, one query waits and the others do not.
+    /// Waits until the workers know an address; returns whether they do. While control is slow, one query waits and the others do not.
     pub(super) fn wait(&self, address: Ipv4Addr) -> bool {
         let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unknown = |them: &mut Addresses| them.all.contains(&address) && !them.is_stuck;

@@ -26,7 +26,7 @@ pub(super) struct ProgramChoice<'c> {
 #[derive(Clone)]
 pub(super) struct ChosenPrograms {
     pub offer: Arc<Offer>,
-    /// Judges ICMP errors about the paths of these tunnels.
+    /// Checks ICMP errors about the paths of these tunnels.
     pub judge: Rc<PathErrorJudge>,
     pub interfaces: Vec<String>,
 }
@@ -78,7 +78,7 @@ impl<'c> ProgramChoice<'c> {
         self.wanted.flows(self.config.sessions())
     }
 
-    /// What the programs are loaded with.
+    /// The arguments for loading the programs.
     pub fn settings(&self, chosen: &ChosenPrograms) -> Settings {
         Settings {
             pin_path: self.wanted.pin_path.clone(),
@@ -96,7 +96,7 @@ impl<'c> ProgramChoice<'c> {
     }
 }
 
-/// Whether an interface is one of those that are meant.
+/// Whether an interface is one of those configured.
 pub(super) fn wants(wanted: &Wanted, interface: &Interface) -> bool {
     wanted.interfaces.is_empty() || wanted.interfaces.contains(&interface.name)
 }
@@ -130,7 +130,7 @@ pub(super) mod tests {
         Interface { ifindex: 1, name: name.into(), refused: refused.map(Into::into) }
     }
 
-    /// What a section `[fastpath]` with these keys wants.
+    /// The wanted state for a section `[fastpath]` with these keys.
     pub(in super::super) fn wanted(keys: &str) -> Wanted {
         let text = format!("[siit]\nprefix = \"2001:db8:64::/96\"\n[fastpath]\n{keys}\n");
         let parsed =

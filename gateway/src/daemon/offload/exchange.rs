@@ -25,13 +25,13 @@ pub(super) struct ProgramExchange<'c> {
     pub facts: Facts,
     /// The programs that should be attached.
     pub chosen: ChosenPrograms,
-    /// The rules in force; `None`: a replacement failed halfway, and interfaces may differ.
+    /// The current rules; `None`: a replacement failed halfway, and interfaces may differ.
     in_force: Option<Arc<Offer>>,
-    /// What the kernel is going through.
+    /// The programs that the kernel is verifying.
     loading: Option<ChosenPrograms>,
     turn: RetryTimer,
     carried: Arc<FastPathHandle>,
-    /// The programs pass everything on, for what they would do is wrong by now.
+    /// The programs pass every packet to the engine, because their rules have become wrong.
     halted: bool,
     narrow: NarrowPaths,
     /// The last failure to set path MTUs, so that it is logged once.
@@ -77,7 +77,7 @@ impl<'c> ProgramExchange<'c> {
             || facts.sources4.iter().any(|source| !self.facts.sources4.contains(source))
             || facts.sources6.iter().any(|source| !self.facts.sources6.contains(source))
             || facts.ports.iter().any(is_stricter)
-            // Frames of a VLAN come in by what is below it.
+            // Frames of a VLAN arrive on the interface below it.
             || self.facts.ports.iter().any(|port| port.vlan != 0 && is_refused(port.ifindex));
         let before = std::mem::replace(&mut self.facts, facts).ipsec;
         if before != self.facts.ipsec {
@@ -104,7 +104,8 @@ impl<'c> ProgramExchange<'c> {
         if is_wrong && !self.is_all_there_will_be() {
             self.halt(true);
         }
-        // Whatever comes of the programs: results must not leave by a device that is gone. What is refused is tried again with them.
+        // Independently of the programs: packets must not be sent through a removed device. Refused changes are tried again with the
+        // programs.
         let _ = self.carried.with(|fast_path| fast_path.set_devices(&self.facts.devices));
         self.turn.want(Instant::now());
     }
@@ -217,7 +218,7 @@ impl<'c> ProgramExchange<'c> {
     fn halt(&mut self, halted: bool) {
         self.halted = halted;
         let enabled = !halted && self.facts.ipsec.is_none();
-        // It was ended if it is not there.
+        // If it does not exist, it was ended.
         let _ = self.carried.with(|fast_path| {
             fast_path.control().enable(enabled);
             Ok(())
@@ -234,7 +235,7 @@ impl<'c> ProgramExchange<'c> {
         }
     }
 
-    /// Warns about what is forwarded and should not be, or the reverse.
+    /// Warns about packets that are forwarded and should not be, or the reverse.
     fn warn(&self) {
         self.carried.warnings().iter().for_each(|line| tracing::warn!("fast path: {line}"));
         self.facts.ipsec.iter().for_each(|why| tracing::warn!("fast path: {}", rests(why)));

@@ -1,4 +1,5 @@
-//! What the fast path forwards of a configuration, and what it passes to the engine: printed at start and by `sixway check`.
+//! The parts of a configuration that the fast path forwards, and those that it passes to the engine: printed at start and by `sixway
+//! check`.
 
 use super::choice::{ProgramChoice, usable, wants};
 use crate::config::{Config, FAST_PATH_INTERFACES, FastPath as Wanted, Surroundings};
@@ -49,7 +50,7 @@ pub(super) fn not_carried(config: &Config, now: &Surroundings, offer: &Offer) ->
     let unoffered = offer.unoffered.iter();
     let mut lines: Vec<String> =
         unoffered.map(|it| format!("not {}: {}", name(config, now, it.mechanism), it.why)).collect();
-    // Of other kinds no names are known, and each of them may be there several times.
+    // Other kinds have no known names, and there may be several of each.
     lines.dedup();
     lines
 }

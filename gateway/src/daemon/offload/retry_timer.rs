@@ -32,7 +32,7 @@ impl RetryTimer {
         self.due = None;
     }
 
-    /// It failed, and is tried again, unless it is already because others are wanted meanwhile. Whether it had worked the last time.
+    /// It failed, and is tried again, unless a new request is pending already. Returns whether it had worked the last time.
     pub fn failed(&mut self, now: Instant) -> bool {
         let pause = self.pause.unwrap_or(FIRST);
         self.pause = Some((pause * 2).min(LONGEST));

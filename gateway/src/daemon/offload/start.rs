@@ -55,7 +55,7 @@ impl Maps for Later {
 }
 
 /// Preloads programs while another process still runs the gateway. `None`: the configuration has no fast path that could be
-/// gone on with, or what is wrong will be told at the start.
+/// continued with, or errors are reported at the start.
 pub(in crate::daemon) async fn load_ahead(
     config: &Config,
     seed: [u64; 2],
@@ -80,7 +80,7 @@ pub(in crate::daemon) async fn leave_ahead(config: &Config, seed: [u64; 2]) {
     }
 }
 
-/// What a fast path is begun with.
+/// The arguments for starting a fast path.
 pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub config: &'c Config,
     pub seed: [u64; 2],
@@ -90,7 +90,7 @@ pub(in crate::daemon) struct FastPathStart<'a, 'c> {
     pub ahead: Option<Ahead>,
 }
 
-/// What became of the start of the fast path.
+/// The outcome of the start of the fast path.
 pub(in crate::daemon) enum Begun<'c> {
     /// It runs.
     Running(Box<Offload<'c>>, Keeper),
@@ -150,7 +150,7 @@ async fn start<'c>(
     let failed = |error: FastPathError| error.to_string();
     let mut flows = Flows { engines, clock: begin.clock, packets: choice.wanted.packets };
     let mut fast_path = load(&choice.settings(&chosen), begin.ahead, &mut flows).map_err(failed)?;
-    // It is there from here on.
+    // It exists from here on.
     let _ = maps.0.set((Arc::clone(fast_path.control()), Arc::clone(fast_path.next_hops())));
     attach(&mut fast_path, &facts, &chosen).map_err(failed)?;
     keeper.set_attached(hooked(&fast_path));
@@ -159,7 +159,7 @@ async fn start<'c>(
     Ok((Offload::new(exchange, carried), keeper))
 }
 
-/// Who keeps an eye on the host, and what it is like, with the ports of the interfaces that will be chosen.
+/// The keeper and the present state of the host, with the ports of the interfaces that will be chosen.
 async fn look(choice: &ProgramChoice<'_>, maps: Arc<dyn Maps>) -> Result<(Keeper, Facts), String> {
     let mut keeper = Keeper::start(choice.tun, maps).map_err(|error| format!("netlink: {error}"))?;
     let mut facts = next_facts(&mut keeper).await?;
@@ -185,7 +185,7 @@ async fn next_facts(keeper: &mut Keeper) -> Result<Facts, String> {
 fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Result<FastPath, FastPathError> {
     let opened = FastPath::open(settings)?.with(ahead);
     if let Some(table) = opened.table() {
-        // What the configuration does not have ends here, and not when the kernel has gone through the programs.
+        // Flows that the configuration does not have end here, and not after the kernel has verified the programs.
         flows.adopt(table);
     }
     let fast_path = opened.load(settings)?;
@@ -201,7 +201,7 @@ fn load(settings: &Settings, ahead: Option<Ahead>, flows: &mut Flows<'_>) -> Res
 /// Attaches the programs to the interfaces, and lets them forward.
 fn attach(fast_path: &mut FastPath, facts: &Facts, chosen: &ChosenPrograms) -> Result<(), FastPathError> {
     fast_path.set_devices(&facts.devices)?;
-    // Otherwise what the previous process had learnt would never expire.
+    // Otherwise path MTUs that the previous process had learnt would never expire.
     fast_path.set_narrow_paths(&[])?;
     fast_path.attach(&chosen.interfaces)?;
     fast_path.control().bump();
@@ -227,7 +227,7 @@ impl Flows<'_> {
         writer
     }
 
-    /// Flows that the programs carry without sessions are sessions again, of the engines that own them; others are taken out.
+    /// Flows that the programs carry without sessions become sessions of the engines that own them; others are removed.
     fn adopt(&mut self, table: &Arc<FlowTable>) {
         let (writer, mut refused) = (self.connect(table), Refused::default());
         let adopted = table.adopt(|handle, flow, halves| {

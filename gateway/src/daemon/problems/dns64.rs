@@ -2,7 +2,7 @@
 
 use crate::view::{Dns64Row, ProblemKind, ProblemRow};
 
-/// From this many queries a second on, those that are refused for want of room are not a coincidence.
+/// From this many queries a second on, those that are refused for lack of room are not a coincidence.
 const OVERLOADED: f64 = 1.0;
 
 /// Upstreams of the DNS64 that do not answer.
@@ -26,7 +26,7 @@ pub(in crate::daemon) fn dns64(row: &Dns64Row) -> Vec<ProblemRow> {
     let overload = row.outcomes.iter().find(|it| it.outcome == "overload" && it.per_second >= OVERLOADED);
     let overloaded = overload.map(|it| {
         let text = format!(
-            "dns64: {:.0} queries a second get SERVFAIL, since their clients, or all together, have too many waiting",
+            "dns64: {:.0} queries a second get SERVFAIL: their clients, or all clients together, have too many waiting queries",
             it.per_second
         );
         let advice = "find the clients: dns64.query_log; see \"When something is full\" in the page of the DNS64";
@@ -63,7 +63,7 @@ mod tests {
         row.outcomes = vec![overload(0.4)];
         assert_eq!(dns64(&row), [], "one query a few seconds ago");
         row.outcomes = vec![overload(81.2)];
-        let text = "dns64: 81 queries a second get SERVFAIL, since their clients, or all together, have too many waiting";
+        let text = "dns64: 81 queries a second get SERVFAIL: their clients, or all clients together, have too many waiting queries";
         assert_eq!(said(&dns64(&row)), [(Severity::Warning, text)]);
     }
 }

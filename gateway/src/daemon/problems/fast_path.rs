@@ -22,7 +22,7 @@ pub(in crate::daemon) fn fast_path(
         ProblemRow::warning(
             KIND,
             format!("the fast path is suspended: {why}"),
-            format!("{slow} it continues when this is no longer so"),
+            format!("{slow} it resumes when this has changed"),
         )
     });
     let ended = is_ended.then(|| {

@@ -1,23 +1,23 @@
-//! What the host withholds: addresses, routers, VRFs and rules that let packets pass; and what other programs change.
+//! Problems of the host: missing addresses, routers and VRFs, rules that drop packets, and changes by other programs.
 
 use crate::daemon::tunnel_view::ANY_INTERFACE;
 use crate::doctor::Verdict;
 use crate::host::{SilentRouter, VrfTrouble};
 use crate::view::{HostRow, ProblemKind, ProblemRow};
 
-/// What other programs changed again and again.
+/// Settings that other programs change repeatedly.
 pub(in crate::daemon) fn host(row: &HostRow) -> Vec<ProblemRow> {
     let left = row.left_alone.iter().map(|what| {
         ProblemRow::error(
             ProblemKind::LeftAlone,
-            format!("left alone, because another program changes it again and again: {what}"),
+            format!("not restored, because another program changes it repeatedly: {what}"),
             "end that program, or configure it to ignore the gateway's device and routes",
         )
     });
     left.collect()
 }
 
-/// Rules that drop the gateway's packets: what was found and, behind an arrow, what mends it.
+/// Rules that drop the gateway's packets: the finding and, after an arrow, the remedy.
 pub(in crate::daemon) fn packet_filter(findings: &[(Verdict, String)]) -> Vec<ProblemRow> {
     let row = |(verdict, finding): &(Verdict, String)| {
         let (text, advice) = finding.split_once(" → ").unwrap_or((finding, "`sixway doctor` has the rule"));
@@ -48,10 +48,10 @@ pub(in crate::daemon) fn awaited(tunnels: &[(String, String)]) -> Vec<ProblemRow
             format!("{name}: waiting for an IPv4 address on {interface}"),
             match &**interface {
                 ANY_INTERFACE => {
-                    "configure it on an interface (ip -4 address); it begins by itself then".into()
+                    "configure it on an interface (ip -4 address); it then starts by itself".into()
                 }
                 _ => format!(
-                    "check that {interface} is up and gets one (ip -4 address); it begins by itself then"
+                    "check that {interface} is up and gets one (ip -4 address); it then starts by itself"
                 ),
             },
         )
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_others_changed_what_is_awaited_and_who_is_silent_is_named() {
         let row = HostRow { left_alone: vec!["routes into sixway0".into()], ..HostRow::default() };
-        assert!(host(&row)[0].text.ends_with("again and again: routes into sixway0"));
+        assert!(host(&row)[0].text.ends_with("repeatedly: routes into sixway0"));
         let waits = awaited(&[("six_rd".into(), "ppp0".into())]);
         assert_eq!(waits[0].text, "six_rd: waiting for an IPv4 address on ppp0");
         let waits = awaited(&[("pool main, 192.0.2.1".into(), ANY_INTERFACE.into())]);

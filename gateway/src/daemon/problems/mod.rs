@@ -1,5 +1,5 @@
-//! What needs the operator's attention, in plain words and with what to do: from what the gateway knows already, so that asking costs little.
-//! Each check is a function of what was seen.
+//! Problems that need the operator's attention, each with a remedy. They follow from data that the gateway already has, so that a request
+//! costs little. Each check is a pure function.
 
 mod dns64;
 mod event_log;

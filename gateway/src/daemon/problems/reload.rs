@@ -6,7 +6,7 @@ use crate::view::{ProblemKind, ProblemRow, ReloadRow};
 pub(in crate::daemon) fn reload(row: &ReloadRow) -> Option<ProblemRow> {
     let why = row.reason.as_deref().filter(|_| row.state == "rolled back")?;
     let text = format!("the reload was rolled back, and the previous configuration is in force: {why}");
-    let advice = "mend the configuration file, then `sixway reload`";
+    let advice = "correct the configuration file, then run `sixway reload`";
     Some(ProblemRow::error(ProblemKind::Reload, text, advice))
 }
 

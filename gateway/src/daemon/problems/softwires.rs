@@ -7,7 +7,7 @@ use crate::view::{ProblemKind, ProblemRow};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-/// B4s whose AFTR does not answer, and that have no other one.
+/// B4s with an AFTR that does not answer, and without another one.
 pub(in crate::daemon) fn silent_aftrs(all: &[SilentAftr]) -> Vec<ProblemRow> {
     let row = |silent: &SilentAftr| {
         ProblemRow::error(
@@ -19,7 +19,7 @@ pub(in crate::daemon) fn silent_aftrs(all: &[SilentAftr]) -> Vec<ProblemRow> {
     all.iter().map(row).collect()
 }
 
-/// B4s that have no prefix or no AFTR. `faults`: why a B4's name leads nowhere.
+/// B4s that have no prefix or no AFTR. `faults`: why a B4's name has no usable address.
 pub(in crate::daemon) fn waiting_b4s(
     b4s: &[(String, MissingEnd)],
     faults: &BTreeMap<String, String>,
@@ -28,7 +28,7 @@ pub(in crate::daemon) fn waiting_b4s(
         let (what, mend) = match missing {
             MissingEnd::Local(interface) => (
                 format!("{name}: waiting for an IPv6 prefix on {interface}"),
-                format!("check that {interface} gets a global IPv6 address (ip -6 address); it begins by itself then"),
+                format!("check that {interface} gets a global IPv6 address (ip -6 address); it then starts by itself"),
             ),
             MissingEnd::Name(aftr) => (
                 match faults.get(name) {
@@ -36,7 +36,7 @@ pub(in crate::daemon) fn waiting_b4s(
                     Some(why) => format!("{name}: the AFTR has no address yet: {why}"),
                     None => format!("{name}: the AFTR {aftr} has no address yet"),
                 },
-                "check that a name server is reachable over IPv6 and knows AAAA records of that name: `sixway doctor` asks them"
+                "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` asks them"
                     .into(),
             ),
             MissingEnd::Lease(file) => (
@@ -49,7 +49,7 @@ pub(in crate::daemon) fn waiting_b4s(
     b4s.iter().map(row).collect()
 }
 
-/// B4s whose name leads nowhere, and that use the address of before. `in_use`: the AFTRs' addresses.
+/// B4s with a name that has no usable address; they keep the previous address. `in_use`: the AFTRs' addresses.
 pub(in crate::daemon) fn unresolved_aftrs(
     faults: &BTreeMap<String, String>,
     in_use: &BTreeMap<String, Ipv6Addr>,
@@ -58,7 +58,7 @@ pub(in crate::daemon) fn unresolved_aftrs(
         // Without an address it waits for one, which is another problem.
         let aftr = in_use.get(name)?;
         let text = format!("{name}: {why}; the AFTR {aftr} stays in use");
-        let advice = "check that a name server is reachable over IPv6 and knows AAAA records of that name: `sixway doctor` asks them";
+        let advice = "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` asks them";
         Some(ProblemRow::warning(ProblemKind::AwaitedAddress, text, advice))
     };
     faults.iter().filter_map(row).collect()
@@ -71,11 +71,11 @@ pub(in crate::daemon) fn lease_files(all: &[LeaseFiles]) -> Vec<ProblemRow> {
         let name = &files.mechanism;
         let unwritten = files.unwritten.as_ref().map(|what| {
             let text = format!("{name}: leases would not survive a restart: {what}");
-            let advice = "make room there, or correct four_over_six.lease_file and its directory's permissions; it is written again by itself then";
+            let advice = "free space there, or correct four_over_six.lease_file and its directory's permissions; it is then written again by itself";
             ProblemRow::error(KIND, text, advice)
         });
         let unread = files.unread.as_ref().map(|what| {
-            let text = format!("{name}: new leases of Kea are unknown: {what}");
+            let text = format!("{name}: new leases of Kea are not known: {what}");
             let advice = "check that Kea runs and writes four_over_six.kea_leases";
             ProblemRow::error(KIND, text, advice)
         });
@@ -129,7 +129,7 @@ mod tests {
             lease_files(&[LeaseFiles { unwritten: full, unread: Some("/k.csv: gone".into()), ..files }]);
         let texts = [
             "four_over_six: leases would not survive a restart: /var/a.leases: No space left on device",
-            "four_over_six: new leases of Kea are unknown: /k.csv: gone",
+            "four_over_six: new leases of Kea are not known: /k.csv: gone",
         ];
         assert_eq!(said(&rows), texts.map(|text| (Severity::Error, text)));
     }

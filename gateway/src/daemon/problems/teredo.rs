@@ -1,4 +1,4 @@
-//! What keeps servers, relays and clients of Teredo from their peers.
+//! Problems of servers, relays and clients of Teredo.
 
 use crate::show::{count, plural};
 use crate::view::{ProblemKind, ProblemRow, TeredoClientRow, TeredoServerRow};
@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 /// From this many datagrams of the last minute on, those that are discarded are an attack or a mistake.
 const MANY_DATAGRAMS: u64 = 1_000;
 
-/// What keeps the Teredo server from its clients.
+/// Problems of the Teredo server.
 pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::TeredoServer;
     let details = "`sixway show teredo-server` has the reasons";
@@ -21,7 +21,7 @@ pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow>
     });
     let over = (row.over_total_rate_last_minute > 0).then(|| {
         let text = format!(
-            "teredo_server: {} discarded, since all together were over teredo_server.total_rate",
+            "teredo_server: {} discarded: all sources together exceeded teredo_server.total_rate",
             plural(row.over_total_rate_last_minute, "datagram")
         );
         ProblemRow::warning(
@@ -38,8 +38,8 @@ pub(in crate::daemon) fn teredo_server(row: &TeredoServerRow) -> Vec<ProblemRow>
     waits.chain(failed).chain(over).chain(refuses).collect()
 }
 
-/// What keeps relays and clients of Teredo from their peers: a socket that cannot be opened, and a client without an address.
-/// `missing`: those whose address this host does not have.
+/// Problems of relays and clients of Teredo: a socket that cannot be opened, and a client without an address.
+/// `missing`: those with an address that this host does not have.
 pub(in crate::daemon) fn teredo(
     sockets: &[(String, String)],
     missing: &[(String, Ipv4Addr)],

@@ -9,10 +9,10 @@ use std::net::IpAddr;
 /// From this share on, it is full but for a rest.
 const ALMOST: f64 = 0.95;
 
-/// From this share on, the addresses that all clients of a NAT46 share need attention: what is used rests for minutes.
+/// From this share on, the addresses that all clients of a NAT46 share need attention: a used address rests for minutes.
 const ADDRESSES: f64 = 0.8;
 
-/// Fewer sessions than this may have reasons of their own to get no answer.
+/// Fewer sessions than this may be without answers for other reasons.
 const FEW: u64 = 10;
 
 /// Sessions with packets in one direction only: more of them than others. `outward`: whether the mechanism forwarded packets out, and none in,
@@ -36,7 +36,7 @@ pub(in crate::daemon) fn one_direction(
         }
         (true, answered) if unanswered > answered => {
             let text = format!(
-                "{name}: {} of {} sessions looked at have packets out and none back",
+                "{name}: {} of {} examined sessions have packets out and none back",
                 count(*unanswered),
                 count(seen)
             );
@@ -53,7 +53,7 @@ pub(in crate::daemon) fn one_direction(
 /// Pools whose ports are nearly all in use; the fullest worker, where the pool as a whole has enough.
 pub(in crate::daemon) fn pools(rows: &[PoolRow], is_raised: impl Fn(&PoolRow) -> bool) -> Vec<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::PoolPorts;
-    const ADVICE: &str = "add addresses to the pool, or set max_bindings_per_subscriber; sixway show subscribers lists who has the ports";
+    const ADVICE: &str = "add addresses to the pool, or set max_bindings_per_subscriber; sixway show subscribers lists the subscribers with most ports";
     let problem = |row: &PoolRow| {
         let share = row.share();
         let (worker, fullest) = row.fullest()?;
@@ -75,12 +75,12 @@ pub(in crate::daemon) fn pools(rows: &[PoolRow], is_raised: impl Fn(&PoolRow) ->
 fn pool_addresses(mechanism: &MechanismRow) -> Option<ProblemRow> {
     const KIND: ProblemKind = ProblemKind::PoolAddresses;
     const CURE: &str =
-        "enlarge nat46.pool, or lower nat46.max_mappings_per_client; sixway show bindings lists who has them";
+        "enlarge nat46.pool, or lower nat46.max_mappings_per_client; sixway show bindings lists their users";
     let mappings = mechanism.mappings.as_ref()?;
     let (used, all) = (u64::from(mappings.addresses_used), u64::from(mappings.addresses));
     let text = || {
         let (used, all) = (count(used), count(all));
-        format!("{}: {used} of {all} addresses of the pool are used, or rest", mechanism.name)
+        format!("{}: {used} of {all} addresses of the pool are in use or resting", mechanism.name)
     };
     match used {
         _ if all == 0 => None,
@@ -157,7 +157,7 @@ mod tests {
         let most = of(5, 20).unwrap();
         assert_eq!(
             (most.severity, &*most.text),
-            (Severity::Warning, "nat64: 20 of 25 sessions looked at have packets out and none back")
+            (Severity::Warning, "nat64: 20 of 25 examined sessions have packets out and none back")
         );
         assert_eq!((of(0, 9), of(20, 20)), (None, None));
         let gone = one_direction("nat64", &SampleCount { answered: 50, ..SampleCount::default() }, true);
@@ -241,7 +241,7 @@ mod tests {
             tables(&[mechanism], &[Table::default()], |_, _| false)
         };
         assert_eq!(of(203), []);
-        let text = "nat46: 204 of 254 addresses of the pool are used, or rest";
+        let text = "nat46: 204 of 254 addresses of the pool are in use or resting";
         assert_eq!(said(&of(204)), [(Severity::Warning, text)]);
         assert_eq!(of(254)[0].severity, Severity::Error);
         let own = MechanismRow { mappings: Some(MappingsRow::default()), ..MechanismRow::default() };

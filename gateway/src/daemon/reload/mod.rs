@@ -1,4 +1,4 @@
-//! A reload, its trial, and the way back to the previous configuration.
+//! A reload, its trial, and the rollback to the previous configuration.
 //!
 //! ```text
 //!     request.rs   what the admin API asks for: reload, keep, roll back

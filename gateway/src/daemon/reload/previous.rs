@@ -1,5 +1,5 @@
 //! The file with the previous configuration. It exists while a new configuration is on trial. The new process learns of it by an
-//! environment variable, so that a start of the gateway by hand never takes an old file for its own.
+//! environment variable, so that a manual start of the gateway never uses an old file.
 
 use crate::config::{Config, Faults, Sources, Warning};
 use crate::host;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The environment variable with the path of the file; set when a process executes itself again.
 pub(in crate::daemon) const PREVIOUS: &str = "SIXWAY_PREVIOUS";
 
-/// The previous configuration, and what is to become of the new one.
+/// The previous configuration, and the conditions of the new one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Previous {
     /// Its text.
@@ -46,7 +46,7 @@ impl Previous {
         directory.join(format!("{name}.previous"))
     }
 
-    /// The file that this process was told of; `None`: it is a start.
+    /// The file that was passed to this process; `None`: it is a start.
     pub fn of_this_process() -> Option<(PathBuf, Self)> {
         let path = PathBuf::from(std::env::var_os(PREVIOUS)?);
         Self::read(&path).map(|previous| (path, previous))
@@ -55,7 +55,7 @@ impl Previous {
     /// The previous configuration.
     ///
     /// # Errors
-    /// The host is another one by now, and the configuration does not fit it.
+    /// The host has changed, and the configuration does not fit it.
     pub fn config(&self) -> Result<(Config, Vec<Warning>), Faults> {
         self.sources.config(&host::host_facts())
     }
@@ -91,7 +91,7 @@ impl Previous {
         serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
     }
 
-    /// Writes the file: whole, or not at all. Only its owner may read it.
+    /// Writes the file atomically. Only its owner may read it.
     ///
     /// # Errors
     /// The kernel's.
@@ -107,7 +107,7 @@ impl Previous {
         outcome
     }
 
-    /// Goes back: the file says why, for the next process of the gateway. It is written again as a whole: another program may have
+    /// Rolls back: the file has the reason, for the next process of the gateway. It is rewritten as a whole: another program may have
     /// removed it.
     ///
     /// # Errors

@@ -14,12 +14,12 @@ pub(in crate::daemon) struct ReloadRequest {
     pub answer: oneshot::Sender<Result<(), AdminError>>,
 }
 
-/// What is wanted.
+/// The request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::daemon) enum Wanted {
-    /// To read the configuration again; with a time, to return to the previous one unless it is confirmed within that.
+    /// To read the configuration again; with a time, to return to the previous one unless the new one is confirmed within it.
     Reload(Option<Duration>),
-    /// The configuration in force, with further addresses in a pool.
+    /// The current configuration, with further addresses in a pool.
     PoolWith(PoolPart),
     /// The same without some addresses of a pool.
     PoolWithout(PoolPart),
@@ -29,7 +29,7 @@ pub(in crate::daemon) enum Wanted {
     RollBack,
 }
 
-/// The way from the admin API to what waits for signals.
+/// The channel from the admin API to the task that waits for signals.
 #[derive(Debug)]
 pub(in crate::daemon) struct ReloadRequests {
     sender: mpsc::Sender<ReloadRequest>,

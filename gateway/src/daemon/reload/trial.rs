@@ -1,12 +1,12 @@
-//! The trial of a new configuration. It is kept if the gateway still works: what passed before the reload still passes, and the
-//! DNS64 still has an upstream that answers. If it is to be confirmed, that has to come in time.
+//! The trial of a new configuration. It is kept if the gateway still works: packets are still forwarded, and the DNS64 still has an
+//! upstream that answers. If it must be confirmed, the confirmation must come in time.
 
 use super::previous::{Before, Previous};
 use std::time::{Duration, Instant};
 
 /// How long a new configuration is observed.
 const OBSERVED: Duration = Duration::from_secs(30);
-/// With fewer packets a second, none may come for a while, and what is dropped may be a scan.
+/// With fewer packets a second, there may be none for a while, and the dropped ones may be a scan.
 const BUSY: f64 = 10.0;
 /// This number of drops is not a coincidence then.
 const DROPS: u64 = 100;
@@ -19,7 +19,7 @@ pub(in crate::daemon) struct Trial {
     began: Instant,
     before: Before,
     confirm: Option<Duration>,
-    /// What the fast path had carried when the trial began: it counts on from one process to the next.
+    /// The packets that the fast path had carried when the trial began: its counters continue from one process to the next.
     carried: u64,
 }
 
@@ -54,12 +54,12 @@ impl Trial {
         previous.is_on_trial().then_some(Self { began, before, confirm, carried })
     }
 
-    /// Whether somebody has to confirm it.
+    /// Whether it must be confirmed.
     pub fn awaits_confirmation(&self) -> bool {
         self.confirm.is_some()
     }
 
-    /// The seconds that are left to confirm it, one at least; `None`: nobody has to.
+    /// The seconds that are left to confirm it, at least one; `None`: no confirmation is needed.
     pub fn seconds_to_confirm(&self, now: Instant) -> Option<u64> {
         self.confirm.map(|_| self.until().saturating_duration_since(now).as_secs().max(1))
     }
@@ -115,7 +115,7 @@ mod tests {
         // At night, what arrives may be a scan alone.
         let idle = Before { packets_per_second: 9.0, ..well };
         assert_eq!(judged(idle, health(0, 9_999, true), None), TrialEnd::Kept);
-        // What did not work before proves nothing.
+        // Functions that did not work before prove nothing.
         assert_eq!(judged(Before::default(), health(0, 999, false), None), TrialEnd::Kept);
         assert!(matches!(judged(well, health(1, 0, true), Some(60)), TrialEnd::RolledBack(_)));
         let previous = |confirm_seconds| Previous { confirm_seconds, ..Previous::default() };

@@ -8,7 +8,7 @@ use sixway_wire::Prefix4;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Hosts that are looked at for one that no other realm's host has the address of.
+/// Hosts that are examined for one that no other realm's host has the address of.
 const NEIGHBOURS: u32 = 64;
 
 /// Whether an interface is one of those that Docker, Podman, libvirt and LXC make for their guests.

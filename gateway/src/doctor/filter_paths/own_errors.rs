@@ -1,5 +1,5 @@
 //! The paths of the ICMP errors that the gateway sends itself: their source is its own address, which a rule for the pool or for the hosts'
-//! addresses does not name. Without these errors, path MTU discovery through the gateway fails.
+//! addresses does not include. Without these errors, path MTU discovery through the gateway fails.
 
 use super::super::trial_packets::{fragmentation_needed, packet_too_big};
 use super::{PathRule, Paths, path};

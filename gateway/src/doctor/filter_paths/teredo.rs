@@ -38,7 +38,7 @@ impl Paths<'_> {
         }
     }
 
-    /// What clients send to the networks that are served, and what comes back.
+    /// Packets of clients to the networks that are served, and the replies.
     fn inside_of_teredo(&mut self) {
         self.plan.routes.push((format!("{CLIENT}/128"), self.device.clone()));
         let facts = self.facts;

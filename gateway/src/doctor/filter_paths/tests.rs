@@ -1,4 +1,4 @@
-//! Which paths are tried, and the rules that open them.
+//! Which paths are tried, and the rules that accept them.
 
 use super::*;
 use crate::config::HostAddress;

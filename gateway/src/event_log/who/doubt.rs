@@ -5,7 +5,7 @@ use crate::event_log::record::{Event, Record};
 use crate::event_log::search::Log;
 use std::io;
 
-/// Times at which the clock was set that are looked at, before a time and after it.
+/// Times at which the clock was set that are examined, before a time and after it.
 const MOST_STEPS: usize = 8;
 /// A clock that was set less than this before or after is a reason for doubt, in microseconds.
 const NEAR: u64 = 2_000_000;
@@ -16,7 +16,7 @@ pub(super) fn are_missing(log: &Log, since: u64, until: Option<u64>) -> io::Resu
     Ok(lost.is_some_and(|lost| until.is_none_or(|until| lost.micros <= until)))
 }
 
-/// Whether the clock was set at about this time: it is between what it was and what it became.
+/// Whether the clock was set at about this time: it is between the old and the new time.
 pub(super) fn was_set(log: &Log, time: u64) -> io::Result<bool> {
     let is_between = |micros: u64, by: i64| {
         let before = micros.saturating_add_signed(by.saturating_neg());

@@ -1,11 +1,11 @@
-//! Whom a record says an outside endpoint belongs to: a binding's inside endpoint, a port block's subscriber, or the host of
+//! The owner of an outside endpoint in a record: a binding's inside endpoint, a port block's subscriber, or the host of
 //! a lease.
 
 use crate::event_log::notice::Notice;
 use crate::event_log::record::{Event, Phase};
 use std::sync::Arc;
 
-/// Who has an endpoint.
+/// The holder of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Holder {
     /// An inside endpoint, a subscriber's prefix, or a host's address.

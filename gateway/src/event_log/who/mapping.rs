@@ -1,4 +1,4 @@
-//! How translators gave port blocks at a time, by the records of that.
+//! How translators allocated port blocks at a given time, from the records.
 
 use crate::event_log::index::{MAPPING, STARTED};
 use crate::event_log::port_block::PortMapping;
@@ -8,12 +8,12 @@ use sixway_wire::Endpoint4;
 use std::io;
 use std::ops::ControlFlow;
 
-/// Translators whose records of a time are looked at: more than there may be of NAT64s, NAT44s and realms together.
+/// Translators whose records of a time are examined: more than there may be of NAT64s, NAT44s and realms together.
 const MOST_TRANSLATORS: usize = 192;
 /// Processes through which the beginning of a mapping is followed back.
 const MOST_PROCESSES: usize = 64;
 
-/// How ports of an outside address were given at a time, and when the log said so last.
+/// How ports of an outside address were given at a time, and the time of the last record about it.
 pub(super) fn at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u64, PortMapping)>> {
     let began = log.last_until(STARTED, at)?.map_or(0, |record| record.micros);
     let mut found = None;
@@ -28,7 +28,7 @@ pub(super) fn at(log: &Log, outside: Endpoint4, at: u64) -> io::Result<Option<(u
     Ok(found)
 }
 
-/// Tells of the mappings of the log at this time, the latest first, that are not older than `began`.
+/// Passes on the mappings of the log at this time, the latest first, that are not older than `began`.
 fn each(
     log: &Log,
     at: u64,
@@ -72,7 +72,7 @@ pub(super) fn since(log: &Log, seen: u64, mapping: &PortMapping) -> io::Result<O
     Ok(since)
 }
 
-/// When the log says next how ports are given, or a process begins.
+/// When the next record about the assignment of ports follows, or a process begins.
 pub(super) fn next(log: &Log, at: u64) -> io::Result<Option<u64>> {
     let of = |key| log.first_after(key, at).map(|record| record.map(|record| record.micros));
     let (mapping, started) = (of(MAPPING)?, of(STARTED)?);

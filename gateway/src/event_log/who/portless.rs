@@ -1,8 +1,9 @@
-//! Who had sessions of a protocol without ports at an outside address at a time. Several inside hosts may, with different remote hosts.
+//! The inside hosts that had sessions of a protocol without ports at an outside address at a given time. Several inside hosts may, with
+//! different remote hosts.
 //!
-//! Such sessions end with their process, and are not listed again. So the events of the address and protocol are looked at: back to the
+//! Such sessions end with their process, and are not listed again. So the events of the address and protocol are examined: back to the
 //! beginning of the process, for sessions that had begun and not ended; and then forward, for their ends, and for ends of sessions whose
-//! beginning is not among those that were looked at.
+//! beginning is not among those that were examined.
 
 use super::doubt::{are_missing, was_set};
 use crate::event_log::index::{self, LOST, STARTED, STEPPED};
@@ -17,12 +18,12 @@ use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Events of the address and protocol that are looked at, before a time and after it.
+/// Events of the address and protocol that are examined, before a time and after it.
 const MOST_EVENTS: usize = 4_096;
 /// The same where only one remote host matters: a host with many short sessions does not hide those of another one with other remote hosts.
 const MOST_EVENTS_OF_REMOTE: usize = 65_536;
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Copy, Debug)]
 pub struct PortlessQuestion {
     outside: Ipv4Addr,
@@ -36,7 +37,7 @@ impl PortlessQuestion {
     /// Of texts as a person writes them; `None`: the protocol has ports.
     ///
     /// # Errors
-    /// What is wrong with which.
+    /// The error, with its file.
     pub fn read(
         outside: &str,
         protocol: &str,
@@ -72,7 +73,7 @@ pub struct PortlessAnswer {
     pub at: String,
     /// The sessions that there were, the latest first.
     pub sessions: Vec<PortlessSession>,
-    /// The log begins then: what was before is not known.
+    /// The log begins then: nothing earlier is known.
     pub log_begins: Option<String>,
     /// Events are missing in that time, so that the answer may be wrong.
     pub events_are_missing: bool,
@@ -97,7 +98,7 @@ pub struct PortlessSession {
     pub remote: Option<String>,
     /// ESP's SPI, GRE's key or PPTP's call ID of its first packet.
     pub id: Option<u32>,
-    /// When it began; `None`: before what was looked at.
+    /// When it began; `None`: before what was examined.
     pub since: Option<String>,
     /// When it ended, at the latest; `None`: the log does not say that it ended.
     pub until: Option<String>,
@@ -187,7 +188,7 @@ impl PortlessQuestion {
     }
 }
 
-/// Sessions that began in this process and had not ended; whether older ones were not looked at.
+/// Sessions that began in this process and had not ended; whether older ones were not examined.
 fn begun(log: &Log, question: &PortlessQuestion, began: u64) -> io::Result<(Vec<Seen>, bool)> {
     let key = index::key_of_portless(question.protocol, question.outside);
     let (mut ends, mut found, mut looked_at): (HashMap<String, u32>, Vec<Seen>, usize) = Default::default();

@@ -1,5 +1,5 @@
 //! The kernel's notifications of changes that may concern the gateway's configuration. They are read once in a second, so that a flood
-//! of routes costs little; if some were lost, everything is suspect. What is suspect is looked at before anything is restored.
+//! of routes costs little; if some were lost, everything is suspect. What is suspect is examined before anything is restored.
 
 use super::tc_filters::TcFilters;
 use nix::errno::Errno;
@@ -89,12 +89,12 @@ impl Events {
         suspects
     }
 
-    /// Forgets what was told of routes and filters at tc: it was the gateway's own change.
+    /// Discards notifications about routes and filters at tc: they were the gateway's own changes.
     pub fn ignore_routes(&mut self) {
         drain(&self.route, &mut self.buffer, |_| {});
     }
 
-    /// Forgets what was told of the packet filter: it was the gateway's own change.
+    /// Discards notifications about the packet filter: they were the gateway's own changes.
     pub fn ignore_packet_filter(&mut self) {
         self.filter_changed("");
     }
@@ -170,7 +170,7 @@ fn note(Message { kind, flags, body }: Message<'_>, own: Own<'_>, suspects: &mut
         libc::RTM_NEWLINK | libc::RTM_DELLINK | libc::RTM_DELADDR => suspects.routing |= is_ours,
         // The kernel flushes IPv4 routes of a device that goes down without telling; its link event does.
         libc::RTM_DELROUTE => suspects.routing |= is_own_route,
-        // The route that it replaces is not told of.
+        // There is no message about the route that it replaces.
         libc::RTM_NEWROUTE => suspects.routing |= flags & libc::NLM_F_REPLACE as u16 != 0,
         libc::RTM_DELRULE => suspects.routing = true,
         libc::RTM_DELQDISC | libc::RTM_DELTFILTER => suspects.steering |= is_filter(kind, body, own.filters),

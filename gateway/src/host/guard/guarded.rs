@@ -20,13 +20,13 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// Routes are compared at least this often, also if the kernel told of no change.
+/// Routes are compared at least this often, even if the kernel reported no change.
 const ROUTES: Duration = Duration::from_secs(30);
 
 /// RFC 8200 §5.
 const MIN_IPV6_MTU: u32 = 1_280;
 
-/// What the gateway configured.
+/// The gateway's configuration of the host.
 pub(in crate::host) struct HostParts<'h> {
     /// The device's name.
     pub name: &'h str,
@@ -176,7 +176,7 @@ impl Guard {
             }
             Reaction::GiveUp => {
                 tracing::error!(
-                    "{what}: changed three times within a minute by another program, left alone for ten minutes: {detail}"
+                    "{what}: changed three times within a minute by another program, not restored for ten minutes: {detail}"
                 );
                 self.restored.left_alone.insert(what.to_owned());
             }
@@ -221,7 +221,7 @@ impl Guard {
             let Ok(value) = std::fs::read_to_string(path) else { continue };
             let (what, value) = (setting_name(path), value.trim_end());
             let wanted = match reserved_ports::is_it(path) {
-                // What others reserve is theirs.
+                // Reservations of other programs are not changed.
                 true => reserved_ports::with(value, host.reserved_ports),
                 false => (value != wanted).then(|| wanted.to_owned()),
             };
@@ -253,7 +253,7 @@ impl Guard {
         true
     }
 
-    /// What became of a route that was to be restored.
+    /// The outcome of a route that was to be restored.
     fn settle(&mut self, prefix: String, outcome: Result<(), Refusal>, restored: &mut Vec<String>) {
         let Err(error) = outcome else { return };
         restored.retain(|one| *one != prefix);

@@ -52,7 +52,7 @@ impl Watched {
 pub struct Restored {
     /// How often.
     pub times: BTreeMap<Watched, u64>,
-    /// What other programs change again and again, and is left as it is.
+    /// Settings that other programs change repeatedly, and that are no longer restored.
     pub left_alone: BTreeSet<String>,
 }
 

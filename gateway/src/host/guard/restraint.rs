@@ -1,4 +1,4 @@
-//! Ends a fight with another program: what it changes three times within a minute is left to it.
+//! Ends a conflict with another program: what it changes three times within a minute is no longer restored.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// Then it is tried again: the other program may have ended.
 const LEFT_ALONE: Duration = Duration::from_secs(600);
 
-/// What to do about a change.
+/// The reaction to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
     /// Restore it.

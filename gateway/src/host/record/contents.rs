@@ -1,4 +1,4 @@
-//! What a state file holds.
+//! The contents of a state file.
 
 use super::error::RecordError;
 use super::found_device::FoundDevice;
@@ -17,7 +17,7 @@ use std::io::{self, Read, Seek};
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 
-/// What a state file holds.
+/// The contents of a state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Contents {
     /// The process that writes it; 0 once it has ended.
@@ -31,7 +31,7 @@ pub(super) struct Contents {
     /// Destinations made unreachable.
     #[serde(default)]
     pub(super) unreachable: Vec<String>,
-    /// IPv4 destinations that lead nowhere without the device.
+    /// IPv4 destinations that are unreachable without the device.
     #[serde(default)]
     pub(super) blackholes: Vec<String>,
     /// Addresses added on interfaces that are not ours.
@@ -40,7 +40,7 @@ pub(super) struct Contents {
     /// Interfaces with a steering program that stays behind the process.
     #[serde(default)]
     pub(super) steered: Vec<String>,
-    /// What outlives the process, so that the kernel goes on without it.
+    /// Objects that outlive the process, so that the kernel continues without it.
     #[serde(default)]
     #[serde(rename = "estate")]
     pub(super) persistent: Option<Persistent>,
@@ -62,7 +62,7 @@ pub(super) struct Contents {
     /// Whether there is a table of ours in the packet filter.
     #[serde(default)]
     pub(super) table: bool,
-    /// The device, if somebody else made it.
+    /// The device, if another program created it.
     #[serde(default)]
     pub(super) found_device: Option<FoundDevice>,
 }

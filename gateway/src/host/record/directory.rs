@@ -1,4 +1,4 @@
-//! The state files of a directory: which gateways run, and what those left that ended suddenly.
+//! The state files of a directory: running gateways, and the state of those that crashed.
 
 use super::contents::{read, read_of};
 use super::error::RecordError;
@@ -65,7 +65,7 @@ pub(super) fn leftovers_among(
     for path in states(directory) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
         if !path.exists() {
-            // It held settings alone, which were put back with those of one before.
+            // It held settings alone, which were restored with those of one before.
             continue;
         }
         done.push((name.to_owned(), clear(directory, &path, name, may_exist)));
@@ -96,7 +96,7 @@ fn clear(
     }
     let (record, left) = Record::take_in_turn(directory, name, None)?;
     let guards = record.end_in_turn();
-    // What a reload needs that goes on; it does not.
+    // Data for a reload that continues; this one does not.
     for extension in ["previous", "handover-kept"] {
         let _ = fs::remove_file(path.with_extension(extension));
     }

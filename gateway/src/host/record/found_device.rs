@@ -1,4 +1,4 @@
-//! A TUN device that somebody else made, as with `ip tuntap add`: it is used as it is, and left as it was found.
+//! A TUN device that another program created (`ip tuntap add`): it is used, and left as it was found.
 
 use crate::host::kernel::{self, Route6};
 use crate::host::links::tun_state;
@@ -25,7 +25,8 @@ pub(in crate::host) struct FoundDevice {
 }
 
 impl FoundDevice {
-    /// The persistent TUN device of this name; `None`: there is none, or what has the name is another device, which opening it will say.
+    /// The persistent TUN device of this name; `None`: there is none, or the name belongs to another kind of device, which is reported when
+    /// it is opened.
     ///
     /// # Errors
     /// `ResourceBusy`: a process has it open, or has just ended; or the kernel's.

@@ -1,4 +1,4 @@
-//! The lock of a state file, and the turn of those who take or give up theirs.
+//! The lock of a state file, and the lock that serialises start and end.
 
 use super::contents::read;
 use super::error::RecordError;
@@ -117,7 +117,7 @@ mod tests {
         let refused = lock_after_end(&path, "gw").map(drop).unwrap_err();
         assert!(matches!(refused, RecordError::Taken { process: Some(_), .. }), "{refused}");
         assert!(start.elapsed() < Duration::from_secs(5));
-        // A process that has ended cannot hold it; whoever inherited its descriptor closes it in time.
+        // A process that has ended cannot hold it; a process that inherited its descriptor closes it soon.
         let mut gone = Command::new("true").spawn().unwrap();
         gone.wait().unwrap();
         say(gone.id());

@@ -37,7 +37,7 @@ impl Persistent {
     }
 
     /// Removes the device; its name if it was there. It may have been renamed; a device of another kind with this index is
-    /// somebody else's, from after a reboot.
+    /// another program's, after a reboot.
     pub fn remove_device(&self) -> Option<String> {
         tun_of(self.index).filter(|_| kernel::remove_link(self.index).is_ok())
     }

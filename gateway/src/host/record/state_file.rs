@@ -43,7 +43,7 @@ pub struct Record {
 
 impl Record {
     /// Takes the state file of the gateway `name` in `directory`, which is made if need be. What a gateway of this name left
-    /// behind is put back first; kernel settings are taken over if another gateway of this network namespace runs.
+    /// behind is restored first; kernel settings are taken over if another gateway of this network namespace runs.
     ///
     /// # Errors
     /// Such a gateway runs, or a file operation failed.
@@ -171,13 +171,13 @@ impl Record {
         self.write()
     }
 
-    /// Notes how a device was found that somebody else made.
+    /// Records the state of a device that another program created.
     pub(in crate::host) fn found(&mut self, device: FoundDevice) -> Result<(), RecordError> {
         self.contents.found_device = Some(device);
         self.write()
     }
 
-    /// The device, if somebody else made it.
+    /// The device, if another program created it.
     pub(in crate::host) fn found_device(&self) -> Option<&FoundDevice> {
         self.contents.found_device.as_ref()
     }
@@ -338,7 +338,7 @@ impl Record {
         if gone.is_empty() { Ok(()) } else { self.write() }
     }
 
-    /// Notes IPv4 destinations that are about to lead nowhere without the device.
+    /// Records IPv4 destinations that are about to be made unreachable without the device.
     pub(in crate::host) fn blackholes(&mut self, prefixes: &[Prefix4]) -> Result<(), RecordError> {
         let noted: HashSet<String> = self.contents.blackholes.iter().cloned().collect();
         let new = prefixes.iter().map(ToString::to_string).filter(|text| !noted.contains(text));
@@ -525,7 +525,7 @@ impl Record {
             match lock(&path, "") {
                 Ok(file) => match read(&file) {
                     Ok(contents) => ended.push(Self { contents, path, file }),
-                    // What it changed is unknown; it stays for whoever repairs it.
+                    // Its changes are unknown; it stays, to be repaired.
                     Err(error) => tracing::warn!("{}", RecordError::Damaged(path, error)),
                 },
                 Err(RecordError::Taken { .. }) => {

@@ -1,4 +1,4 @@
-//! 20,000 clients of private DNS that have asked and are idle.
+//! 20,000 clients of private DNS that have sent a query and are idle.
 
 use super::super::{Figure, Options, Section, Target};
 use crate::dns64::private::{Privacy, idle_clients};

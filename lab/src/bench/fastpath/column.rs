@@ -1,4 +1,4 @@
-//! One row of the small packets' table: who sends what through which scene; and how it is measured.
+//! One row of the small packets' table: the sender, the packets, the scene, and the measurement.
 
 use super::content::Content;
 use super::scene::Scene;
@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Frames of one kind through a scene.
 pub struct Column {
-    /// What it is called in the tables.
+    /// Its name in the tables.
     pub name: &'static str,
     /// The network.
     pub scene: Rc<Scene>,
@@ -54,7 +54,7 @@ impl Column {
         Ok(Self { name, scene, from, frames, flows: pattern.flows, arrives })
     }
 
-    /// Tells a sender of replies where its packets go.
+    /// Sets the destination of a sender of replies.
     pub fn answer(&mut self, answers: &[Answer]) -> Result<()> {
         self.frames.answer(answers)
     }
@@ -82,7 +82,7 @@ impl Column {
         }
     }
 
-    /// Looks at some of the frames that arrived.
+    /// Checks some of the frames that arrived.
     pub fn verify(&self) -> Result<()> {
         let samples = self.sink().samples()?;
         if samples.is_empty() {

@@ -61,7 +61,7 @@ impl Goal {
         matches!(self, Self::Stateful | Self::Stateless)
     }
 
-    /// What does the same work: shares addresses among many, or does not.
+    /// Devices that do the same work: share addresses among many hosts, or do not.
     fn peer(self) -> &'static str {
         match self {
             Self::Stateful | Self::Many => SHARING_TAYGA,
@@ -73,7 +73,7 @@ impl Goal {
 
 /// A row as it was measured.
 pub struct Measured {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// What it must reach.
     pub goal: Goal,
@@ -112,7 +112,7 @@ fn find<'a>(rows: &'a [Measured], name: &str) -> Option<&'a [Rate]> {
     rows.iter().find(|row| row.name == name).map(|row| &*row.rates)
 }
 
-/// What a packet of any of very many flows costs more than one of a few: the lookup and the update of an entry that no cache has.
+/// The additional cost of a packet with very many flows: the lookup and the update of an entry that is in no CPU cache.
 fn look_up(rows: &[Measured]) -> Option<Figure> {
     let (cold, warm) = (find(rows, COLD)?, find(rows, WARM)?);
     let more = cold.iter().zip(warm).map(|(cold, warm)| cold.ns - warm.ns).collect();
@@ -120,7 +120,7 @@ fn look_up(rows: &[Measured]) -> Option<Figure> {
     Some(figure.to_reach(Target::AtMost(220.0)))
 }
 
-/// What rows are compared with; `None`: it could not run.
+/// The reference for rows; `None`: it could not run.
 struct Yardsticks<'a> {
     alone: Option<&'a [Rate]>,
     kernel: Option<&'a [Rate]>,

@@ -1,4 +1,4 @@
-//! What must arrive: packets that are counted are looked at, too, for a rate of wrong packets means nothing.
+//! The expected packets: counted packets are also checked, because a rate of wrong packets means nothing.
 
 use super::frame::{CLIENTS, PORT};
 use sixway_wire::checksum::{Sum, pseudo4, pseudo6};

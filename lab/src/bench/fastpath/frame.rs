@@ -1,4 +1,4 @@
-//! The small frames, whole, as the senders' patterns want them: what differs from flow to flow is zero.
+//! The small frames, complete, in the form of the senders' patterns: fields that differ from flow to flow are zero.
 
 use crate::packet;
 use sixway_wire::{Ipv4Header, UdpHeader, protocol};

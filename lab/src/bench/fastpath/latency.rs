@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Round trips of one round.
 const COUNT: usize = 20_000;
 const WAYS: [(&str, Mode); 3] = [("no fast path", Mode::Off), ("tc", Mode::Tc), ("xdp", Mode::Xdp)];
-/// Gateways look every two seconds whether a driver sends frames of XDP programs.
+/// Gateways check every two seconds whether a driver sends frames of XDP programs.
 const SEEN: Duration = Duration::from_secs(3);
 const KERNEL: &str = "kernel IPv6";
 const ALONE: &str = "XDP redirect alone";

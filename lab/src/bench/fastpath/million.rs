@@ -1,4 +1,4 @@
-//! One million flows in the fast path: what they take, and what keeping them costs, at rest and in use.
+//! One million flows in the fast path: their memory, and the CPU time for them, idle and in use.
 
 use super::column::Column;
 use super::content::Content;

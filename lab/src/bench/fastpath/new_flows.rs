@@ -1,4 +1,4 @@
-//! New flows: what a fast path must not make slower, for each of them is carried by the engine first.
+//! New flows: a fast path must not make them slower, because each of them is processed by the engine first.
 
 use super::column::Column;
 use super::content::Content;

@@ -1,4 +1,4 @@
-//! Small packets: as many as one core can make, receive, forward and count.
+//! Small packets: as many as one core can generate, receive, forward and count.
 
 use super::column::Column;
 use super::compared::{ALONE, COLD, Goal, KERNEL, MASQUERADE, Measured, SHARING_TAYGA, TAYGA, WARM, figures};
@@ -144,7 +144,7 @@ fn start((middle, rows): Plan) -> Result<Vec<Row>> {
     Ok(ready)
 }
 
-/// Measures all that can run here. The row with many flows is handed out, to be looked at further.
+/// Measures all that can run here. The row with many flows is handed out, to be examined further.
 pub fn run(options: &Options, time: Duration) -> Result<(Section, Option<Column>)> {
     let mut skipped = Vec::new();
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Which tables are measured, in which order.
+//! The measured tables and their order.
 
 use super::{bulk, latency, million, new_flows, small};
 use crate::bench::{FastPathTable, Options, Section};

@@ -1,10 +1,10 @@
-//! How long work takes, as far as this thread had the CPU.
+//! The CPU time of this thread for a piece of work.
 
 use crate::failure::{Asking as _, Result};
 use nix::sys::resource::{UsageWho, getrusage};
 use std::time::Duration;
 
-/// How long some work takes, and whether the kernel left the CPU to it all the while.
+/// How long some work takes, and whether it had the CPU all the time.
 pub fn undisturbed(work: impl FnOnce()) -> Result<(Duration, bool)> {
     let switches = involuntary_switches()?;
     let start = std::time::Instant::now();

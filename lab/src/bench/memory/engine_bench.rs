@@ -1,4 +1,4 @@
-//! An engine, with the frames that it is given and its clock.
+//! An engine, with its input frames and its clock.
 
 use super::cpu_time::undisturbed;
 use super::yardstick::{Round, Yardstick};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Frames that are filled before the clock runs: the largest batch.
 pub const RUN: usize = 256;
 
-/// Runs between two looks at the yardsticks.
+/// Runs between two measurements of the yardsticks.
 const RUNS: usize = 4;
 
 /// An engine under test.

@@ -65,7 +65,7 @@ pub fn fault(what: &str) -> Failure {
 pub struct Established<T> {
     /// The engine.
     pub machine: EngineBench,
-    /// How many there are.
+    /// Their number.
     pub sessions: u32,
     outside: Vec<Endpoint4>,
     translation: PhantomData<T>,

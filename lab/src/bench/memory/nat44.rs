@@ -32,7 +32,7 @@ const NEW: u32 = 5_120;
 const NEW_SESSION: f64 = 1.0;
 const NEW_SESSION_LOGGED: f64 = 1.3;
 const NEW_SESSION_IN_BLOCK: f64 = 1.15;
-/// What a packet to a port that nobody has may cost, in packets of established flows.
+/// The maximum cost of a packet to an unused port, in packets of established flows.
 const SCANNED: f64 = 0.9;
 /// Octets that a session may take.
 const OCTETS: f64 = 200.0;
@@ -205,7 +205,7 @@ impl Rounds {
         self.ratios.push(median(&slices.ratios));
     }
 
-    /// What both took, and the ratio, which is to be `most` at most.
+    /// The time of both, and the ratio, at most `most`.
     pub fn figures(self, name: &str, other: &str, unit: &'static str, most: f64) -> Vec<Figure> {
         vec![
             Figure::new(name, unit, self.this),
@@ -244,7 +244,7 @@ fn established(
     Ok(figures)
 }
 
-/// Packets from the servers to ports that nobody has, in turn with packets of established flows.
+/// Packets from the servers to unused ports, in turn with packets of established flows.
 fn scanned_ports(
     flows: &mut Established<FourToFour>,
     options: &Options,

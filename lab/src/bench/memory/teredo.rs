@@ -69,7 +69,7 @@ impl Relay {
         Ok(Self(machine))
     }
 
-    /// Sends each flow's packet both ways and looks at what they become.
+    /// Sends each flow's packet both ways and checks the results.
     pub fn verify(&mut self, order: &[u32]) -> Result<()> {
         let write = |number: u32, octets: &mut _| write6(&flow(number, false), octets);
         self.0.pass(order, write, |number, octets| match read6_in_udp(octets, LOCAL, mapped(number)) {

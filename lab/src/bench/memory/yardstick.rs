@@ -12,11 +12,11 @@ use std::time::Duration;
 
 /// Packets that are worked on in turn: few, so that the engine's data stay in the caches.
 const PACKETS: usize = 64;
-/// How often each is worked on between two looks at the clock.
+/// How often each is run between two reads of the clock.
 const TIMES: u32 = 16;
 /// Lines of the memory that is read: 512 MiB, more than any cache.
 const LINES: u32 = 1 << 23;
-/// Reads between two looks at the clock.
+/// Reads of memory between two reads of the clock.
 const LOADS: u32 = 128;
 
 /// The pieces of work.
@@ -264,7 +264,7 @@ const OUTSIDE: Flow<Ipv4Addr> = Flow {
     destination_port: 443,
 };
 
-/// All that is known of the flow before a packet comes.
+/// The data about the flow that are known before a packet comes.
 struct PrecomputedFlow {
     /// The IPv4 header without length, hop limit and checksum.
     header: [u8; 20],

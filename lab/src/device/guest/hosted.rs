@@ -1,4 +1,4 @@
-//! A guest that has taken the place of a host: its links, addresses and routes.
+//! A guest in the place of a host: its links, addresses and routes.
 
 use super::kind::Kind;
 use super::settings::settings;

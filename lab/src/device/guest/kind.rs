@@ -41,10 +41,10 @@ impl Kind {
         *CHOSEN.get_or_init(|| Self::Qemu)
     }
 
-    /// Lets devices run in this kind of guest, before any was looked at.
+    /// Lets devices run in this kind of guest, before any was examined.
     ///
     /// # Errors
-    /// There is no kind of this name, or devices were looked at before.
+    /// There is no kind of this name, or devices were examined before.
     pub fn choose(name: &str) -> Result<()> {
         let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| {

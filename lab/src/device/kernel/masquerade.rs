@@ -92,7 +92,7 @@ impl Masquerade {
     }
 }
 
-/// A prefix of IPv4, or an address, as its first and last address, for the kernel would translate prefix by prefix otherwise.
+/// A prefix of IPv4, or an address, as its first and last address: otherwise the kernel would translate prefix by prefix.
 fn range(prefix: &str) -> Result<String> {
     let strange = || Failure::Unexpected(format!("{prefix:?} is not a prefix of IPv4"));
     let (address, length) = prefix.split_once('/').unwrap_or((prefix, "32"));

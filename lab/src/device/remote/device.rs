@@ -133,7 +133,7 @@ impl Started {
             let number = |key: &str| said.get(key).and_then(|text| text.parse::<i64>().ok());
             is_silent |= number("ns").is_none();
             roughly = Duration::from_nanos(number("within_ns").unwrap_or(0).unsigned_abs());
-            // It tells one time for both: what lies between counts as time on the way.
+            // It returns one time for both: the difference counts as transit time.
             let there = number("ns").unwrap_or(0);
             Ok(Exchange { asked, heard: there, answered: there, came })
         })?;

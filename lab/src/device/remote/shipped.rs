@@ -43,7 +43,7 @@ fn every_recipe_says_what_it_is_and_which_tasks_it_can_do() {
     }
 }
 
-/// What a recipe calls at its start, with these programs, and what they are given.
+/// What a recipe calls at its start, with these programs, and their arguments.
 fn calls(name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
     let folder = std::env::temp_dir().join(format!("sixway-recipe-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,4 +1,4 @@
-//! What a device is to do. A task is a row of the list at the end; no device has a default arm for those that it does not know.
+//! The tasks of devices. A task is a row of the list at the end; no device has a default arm for unknown tasks.
 
 use super::softwires::{Aftr, B4, Concentrator, LeasingHost};
 use super::translators::{Dns64, Nat44, Nat46, Nat64, Siit};

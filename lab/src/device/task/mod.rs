@@ -1,4 +1,4 @@
-//! What a device is asked to do: a task is a row in [`list`], and its data a type.
+//! The tasks of devices: a task is a row in [`list`], and its data a type.
 
 mod list;
 mod softwires;

@@ -13,7 +13,7 @@ pub const NAT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 9);
 pub const LAN: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 /// The inner box towards the NAT.
 pub const BETWEEN: Ipv4Addr = Ipv4Addr::new(192, 168, 2, 1);
-/// A relay that nobody is: nothing leaves for native IPv6.
+/// A relay that does not exist: no packets are sent to native IPv6.
 const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 3);
 /// IPv4 hosts of the site, the inner box included.
 const INSIDE: &str = "192.168.0.0/16";
@@ -120,12 +120,12 @@ fn plays(device: &dyn Device, task: TaskKind) -> bool {
     device.tasks().contains(&task)
 }
 
-/// Who is a 6to4 router for this device: itself, or the tunnel that Linux' gateway has.
+/// The 6to4 router for this device: itself, or the tunnel of Linux' gateway.
 fn router_of(device: &'static dyn Device) -> Option<&'static dyn Device> {
     if plays(device, TaskKind::Router6to4) { Some(device) } else { linux(device, TaskKind::Router6to4) }
 }
 
-/// Who does it on Linux in the realm of this device: this kernel has NAT, but no 6to4.
+/// The router on Linux in the realm of this device: this kernel has NAT, but no 6to4.
 fn linux(device: &dyn Device, task: TaskKind) -> Option<&'static dyn Device> {
     let name = match (device.card().realm, task) {
         (Realm::Guest(_), TaskKind::Router6to4) => "linux-sit",

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The port of background traffic.
 const BACKGROUND: u16 = 9_000;
-/// How long the boxes may take until they carry packets.
+/// How long the boxes may take until they forward packets.
 const AT_WORK: Duration = Duration::from_secs(20);
 
 /// A rate of links in Mbit/s that means no limit.

@@ -72,7 +72,7 @@ pub fn bare(is_six: bool) -> Path {
     Path { client, server, link: BARE.0.1 }
 }
 
-/// By the gateway; IPv6 natively if nobody has a tunnel.
+/// By the gateway; IPv6 natively if there is no tunnel.
 pub fn through(form: Form, is_six: bool, has_tunnel: bool) -> Path {
     let (client, server) = match (is_six, has_tunnel) {
         (true, true) => (IpAddr::V6(host(form.seen(), 2)), IpAddr::V6(host(FAR, 2))),

@@ -80,8 +80,8 @@ const fn yes(it: bool) -> &'static str {
     if it { "yes" } else { "no" }
 }
 
-/// The paper's stateful translator was in the kernel, and its stateless one in user space with masquerade behind it; ours are both in user space. CPU
-/// time is compared whoever was at the limit.
+/// The paper's stateful translator was in the kernel, and its stateless one in user space with masquerade behind it; ours are both in user
+/// space. CPU time is compared whichever part was at the limit.
 fn stateful_is_ahead(samples: &[Sample]) -> Finding {
     let groups = groups(samples);
     let costs = points(&groups, "clients", "cpu-per-packet");

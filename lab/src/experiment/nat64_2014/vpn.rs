@@ -83,7 +83,7 @@ fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> Result<T> + Send
 }
 
 impl Stage for Vpn {
-    /// The device goes on from row to row: the tunnel's session is its own.
+    /// The device continues from row to row: the tunnel's session is its own.
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let octets = cell.at("octets") as usize;
         let Translator { running, network, cores, scale } = &self.translator;

@@ -1,6 +1,6 @@
 //! Fairness between subscribers: what each would have by max-min fairness, and Jain's index of what they got of it.
 
-/// Shares of a capacity by max-min fairness: nobody gets more than the demand, and what one leaves is for the others.
+/// Shares of a capacity by max-min fairness: no subscriber gets more than its demand, and unused parts are given to the others.
 pub fn max_min(capacity: f64, demands: &[f64]) -> Vec<f64> {
     let mut shares = vec![0.0; demands.len()];
     let mut order: Vec<usize> = (0..demands.len()).collect();

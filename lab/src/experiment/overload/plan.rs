@@ -1,4 +1,4 @@
-//! What is measured, and what it is about.
+//! The plan of measurements, and the description.
 
 use super::findings::findings;
 use super::stage::{Loaded, time};

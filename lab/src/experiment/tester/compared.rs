@@ -1,4 +1,4 @@
-//! What was injected, by the ledger of who did it, and what was measured.
+//! The injected impairments, by the injector's ledger, and the measured ones.
 
 use super::impairments::Kind;
 use crate::impair::Ledger;
@@ -29,7 +29,7 @@ impl Compared {
         (self.measured - self.injected).abs() <= self.allowed
     }
 
-    /// Whether it has, as far as a machine can tell that does other things meanwhile.
+    /// Whether it has, as far as this can be measured on a machine with other work.
     pub fn agrees_within_path(&self) -> bool {
         (self.measured - self.injected).abs() <= self.allowed + self.path
     }

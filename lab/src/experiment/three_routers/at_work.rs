@@ -179,7 +179,7 @@ impl AtWork {
         Transactions { ends, kind, target, listens, request, response, workers }.run(ONE, Until::Time(time))
     }
 
-    /// Does a load and says what it cost: the device's CPU time is that of both its ends.
+    /// Runs a load and returns its cost: the device's CPU time is that of both its ends.
     pub fn metered(&self, load: impl FnOnce() -> Result<Outcome>) -> Result<(Outcome, TesterCost, Duration)> {
         let before = self.spent()?;
         let meter = Meter::begin(self.cores, Reading::Ticks)?;

@@ -48,7 +48,7 @@ fn judge(tool: Tool, theirs: f64, ours: f64) -> (Outcome, String) {
     }
 }
 
-/// What makes a tool's figure another one than ours.
+/// Why a tool's figure differs from ours.
 const fn why_not(tool: Tool) -> &'static str {
     match tool {
         Tool::Ping => {

@@ -44,7 +44,7 @@ pub struct Seen {
 pub struct Paced {
     /// In a second.
     pub per_second: f64,
-    /// How many.
+    /// The number.
     pub count: u32,
 }
 
@@ -144,7 +144,7 @@ pub fn ours(tool: Tool, network: &Network, core: Option<usize>, paced: Paced) ->
             let sweep = EchoSweep { from: From::Native, flows: vec![vec![server]], each: 1_000, octets };
             ends.client.enter(|| sweep.run(pace, until))??
         }
-        // What is in the tunnel is what OpenVPN carries: the difference is its cost.
+        // OpenVPN carries the tunnel's packets: the difference is its cost.
         Tool::Ditg | Tool::Openvpn => {
             datagrams(SocketAddr::new(server, 9_501), Trip::Round).run(pace, until)?
         }

@@ -1,4 +1,4 @@
-//! What the tunnel's overhead is made of, and what its life costs: the authors left both for later.
+//! The parts of the tunnel's overhead, and the cost of its maintenance: the authors left both for later.
 
 use crate::device::find;
 use crate::experiment::sheet::Sheet;
@@ -46,7 +46,7 @@ pub fn breakdown(at_work: &AtWork, data: usize, count: u16, sheet: &mut Sheet) -
     Ok(())
 }
 
-/// How long the tunnel takes to be created, refreshed and deleted at both ends, and what it sends when nobody uses it.
+/// How long the tunnel takes to be created, refreshed and deleted at both ends, and its packets when it is unused.
 pub fn life(at_work: &mut AtWork, device: &str, idle: Duration, sheet: &mut Sheet) -> Result<()> {
     let device = find(device).ok_or_else(|| Failure::Unexpected(format!("no device is named {device}")))?;
     let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 5))?;

@@ -1,4 +1,4 @@
-//! What passes between routers b and c: a capture, as the paper's.
+//! The packets between routers b and c: a capture, like the paper's.
 
 use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::AtWork;
@@ -39,7 +39,7 @@ pub fn flow(at_work: &AtWork, data: usize, sheet: &mut Sheet) -> Result<()> {
     sheet.keep("flow.txt", &said)
 }
 
-/// Packets from one router to the other in what tcpdump said.
+/// Packets from one router to the other in tcpdump's output.
 fn packets(said: &str, from: &str, to: &str) -> usize {
     said.matches(&format!("{from} > {to}:")).count()
 }

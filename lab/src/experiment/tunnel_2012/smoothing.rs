@@ -5,7 +5,7 @@ pub fn smoothed(times: &[f64], a: f64) -> Option<f64> {
     times.iter().copied().reduce(|old, new| a * old + (1.0 - a) * new)
 }
 
-/// The times that `ping` says, in milliseconds and in their order.
+/// The times of `ping`, in milliseconds and in their order.
 pub fn times(said: &str) -> Vec<f64> {
     let time = |line: &str| line.split_once("time=")?.1.split_whitespace().next()?.parse().ok();
     said.lines().filter_map(time).collect()

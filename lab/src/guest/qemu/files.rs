@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 const FIRST: &str = include_str!("first.sh");
 
-/// What the first program needs before it sees the machine's files.
+/// The files that the first program needs before it has the machine's files.
 const FIRST_MODULES: [&str; 3] = ["virtio_pci", "virtiofs", "virtio_net"];
 
 /// A kernel that `make guest` unpacked.

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Shows files to the guest; a part of QEMU's package that is in nobody's path.
+/// Shows files to the guest; a part of QEMU's package that is not in PATH.
 pub const VIRTIOFSD: &str = "/usr/lib/qemu/virtiofsd";
 
 /// How its CPU is made.

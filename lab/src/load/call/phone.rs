@@ -36,7 +36,7 @@ pub struct Calls<'a> {
     pub talk: Duration,
 }
 
-/// What became of calls.
+/// The outcome of calls.
 #[derive(Clone, Debug)]
 pub struct CallReport {
     /// Calls that were set up.
@@ -78,7 +78,7 @@ struct Phones {
     core: Option<usize>,
 }
 
-/// Where the callee was told to send audio to, by the call's number.
+/// Where the callee was asked to send audio, by the call's number.
 type Heard = Mutex<Option<(u32, SocketAddr)>>;
 
 impl Phones {
@@ -147,7 +147,7 @@ impl Phones {
     }
 
     fn say(&self, message: &str) {
-        // What is not sent is as good as lost, and sent again.
+        // What is not sent counts as lost, and is sent again.
         self.caller.send_to(message.as_bytes(), self.target).ok();
     }
 

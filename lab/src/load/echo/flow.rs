@@ -49,8 +49,8 @@ impl<'a> Flow<'a> {
         self.at
     }
 
-    /// What is to be done now. A request that it wants to send counts as sent at `now`. All replies were read that had come by `read`: only by
-    /// that time may one be missing. With `ends` no other address is begun.
+    /// The actions to take now. A request that it wants to send counts as sent at `now`. All replies were read that had come by `read`:
+    /// only by that time may one be missing. With `ends` no other address is begun.
     pub(super) fn want(&mut self, now: Instant, read: Instant, ends: bool, outcome: &mut Outcome) -> Want {
         let Some(target) = self.targets.get(self.at).copied() else { return Want::Nothing };
         if self.requests.is_empty() {

@@ -1,4 +1,4 @@
-//! Octets over TCP, as many as go, in writes of a given size.
+//! Octets over TCP, as fast as possible, in writes of a given size.
 
 use super::server::{Peer, TcpServer};
 use super::turns::TRANSACTION_LIMIT;

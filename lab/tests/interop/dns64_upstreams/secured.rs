@@ -160,7 +160,7 @@ fn started_again() -> Result<()> {
     Ok(())
 }
 
-/// Another name, another authority, and nothing but TCP where TLS should be.
+/// Another name, another authority, and plain TCP where TLS should be.
 fn unproven() -> Result<()> {
     let (network, _) = network()?;
     let (own, other) = (network.folder().join("dns.example.pem"), certificate(&network, "other.example")?);

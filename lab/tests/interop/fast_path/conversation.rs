@@ -57,7 +57,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// One end has said all, and hears more of the other until that one has said all too.
+    /// One end has sent all its data, and receives more until the other end has, too.
     pub fn end(self, first: End) -> Result<()> {
         let (first, second) = match first {
             End::Client => (self.client, self.server),

@@ -1,4 +1,5 @@
-//! The gateway dies, or gives way to another one, under 1,000 flows: the kernel goes on, and the next gateway knows every session.
+//! The gateway is killed, or replaced by another one, under 1,000 flows: the kernel keeps forwarding, and the next gateway has every
+//! session.
 
 use super::load::Translator::{self, Nat44, Nat64};
 use super::load::{FLOWS, Gateway, PER_SECOND, all_is_well, endpoint, pause};

@@ -26,7 +26,7 @@ impl Kind {
         }
     }
 
-    /// What the file or folder of tests is called says their kind.
+    /// The name of the file or folder of tests says their kind.
     fn of(name: &str) -> Self {
         match name {
             "interop" => Self::Interop,

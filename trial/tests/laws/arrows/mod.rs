@@ -1,4 +1,4 @@
-//! Arrows between the files of a crate: which file names what another file defines. They point down, without a circle: neither of
+//! Arrows between the files of a crate: which file names what another file defines. They point down, without a cycle: neither of
 //! files, nor of the files and folders within one folder. A re-export is followed to the file that defines the item, so a door file
 //! (`mod.rs`, `lib.rs`) takes part only by what it defines itself.
 
@@ -36,7 +36,7 @@ fn child<'a>(folder: &str, file: &'a str) -> Option<&'a str> {
     Some(name.strip_suffix(".rs").unwrap_or(name))
 }
 
-/// The circles of one crate: a line for each arrow that takes part.
+/// The cycles of one crate: a line for each arrow in one.
 fn faults(files: &[File], crate_folder: &str) -> Vec<String> {
     let found: BTreeMap<Arrow, (usize, String)> = arrows(&module::modules(files, crate_folder));
     let mut faults = Vec::new();
@@ -73,7 +73,7 @@ fn arrows_between_files_point_down() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Prints the circles of the crate whose folder `ARROWS` names, for work on it: `ARROWS=lab cargo test … arrows_of -- --nocapture`.
+/// Prints the cycles of the crate in the folder `ARROWS`, for work on it: `ARROWS=lab cargo test … arrows_of -- --nocapture`.
 #[test]
 fn arrows_of_one_crate() {
     let Some(folder) = std::env::var("ARROWS").ok() else { return };

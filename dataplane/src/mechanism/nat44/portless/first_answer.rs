@@ -1,5 +1,5 @@
-//! Who waits for the first answer of a remote host. An ESP packet with an unknown SPI may be for any inside host that sends to the same
-//! remote host by the same outside address, so only one of them waits at a time:
+//! The inside host that waits for the first answer of a remote host. An ESP packet with an unknown SPI may be for any inside host that
+//! sends to the same remote host by the same outside address, so only one of them waits at a time:
 //!
 //! ```text
 //!     sends ──▶ waits, alone for FIRST_ANSWER ──▶ answered ──▶ confirmed: it no longer waits
@@ -7,7 +7,7 @@
 //!                        └── another one may follow ──┘        unanswered: it may not wait again for REST
 //! ```
 //!
-//! New packets of a host that waits do not prolong its time, so a host that nobody answers keeps others out for a part of the time only.
+//! New packets of a host that waits do not prolong its time, so a host without answers blocks others only for a part of the time.
 
 use super::tuple::Seen;
 use crate::instant::Instant;
@@ -22,7 +22,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// How long a host that got no answer, and had to make room for another one, may not wait again.
 const REST: Duration = Duration::from_secs(30);
 
-/// Hosts that are remembered as those that may not wait again: the one whose time is over first is replaced.
+/// Hosts that may not wait again: the one that expires first is replaced.
 const RESTING: usize = 8;
 
 /// The host that waits.
@@ -31,7 +31,7 @@ struct Waiting {
     inside: Ipv4Addr,
     slot: u32,
     since: Instant,
-    /// Whether another host may follow at any time: an answer came, or it only waits as long as nobody else does.
+    /// Whether another host may follow at any time: an answer came, or it only waits as long as no other host does.
     yields: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Protocols without ports: GRE, ESP, IPv6 in IPv4 and IPv4 in IPv4. A session is an inside host and a remote host, and what the packets
-//! have in place of ports:
+//! Protocols without ports: GRE, ESP, IPv6 in IPv4 and IPv4 in IPv4. A session is an inside host and a remote host, and the field that the
+//! packets have instead of ports:
 //!
 //! ```text
 //!     inside                        outside

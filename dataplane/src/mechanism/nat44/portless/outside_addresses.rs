@@ -91,7 +91,7 @@ struct Order<'a> {
     prefixes: &'a [Prefix4],
     /// A hash of it.
     host: u64,
-    /// What was not looked into yet, the earliest first.
+    /// What was not examined yet, the earliest first.
     branches: BinaryHeap<Reverse<Branch>>,
 }
 
@@ -155,7 +155,7 @@ impl Order<'_> {
             if from < to {
                 self.add(Branch { from, to, ..part });
             }
-            // One that goes on behind this part is in the next one, too.
+            // A range that continues beyond this part is also in the next one.
             from = if from < to && self.prefixes[to - 1].last().to_bits() > last { to - 1 } else { to };
         }
     }
@@ -282,7 +282,7 @@ mod tests {
         assert!(hosts.values().all(|count| (880..1_120).contains(count)), "{hosts:?}");
     }
 
-    /// The branches that are looked into before the first address is known.
+    /// The branches that are examined before the first address is known.
     #[test]
     fn a_scattered_pool_costs_a_few_steps_for_each_of_its_prefixes() {
         let scattered: Vec<Prefix4> = (0..1_024_u32)

@@ -1,4 +1,4 @@
-//! The protocols without ports that are translated, and what their packets have in place of ports.
+//! The translated protocols without ports, and the fields that their packets have instead of ports.
 
 use crate::drop_reason::DropReason;
 use core::fmt;
@@ -94,7 +94,7 @@ impl PortlessProtocol {
 }
 
 impl PortlessProtocol {
-    /// What a log shows of a packet in place of ports: its id, or the call ID of PPTP (RFC 2637 §4.1), which identifies no session.
+    /// The field of a packet that a log shows instead of ports: its id, or the call ID of PPTP (RFC 2637 §4.1), which identifies no session.
     pub(super) fn shown_id(self, octets: &[u8]) -> Option<u32> {
         match (self, octets) {
             (Self::Gre, [_, flags, _, _, _, _, high, low, ..]) if u16::from(*flags) & VERSION == 1 => {
@@ -111,7 +111,7 @@ impl fmt::Display for PortlessProtocol {
     }
 }
 
-/// What a packet has in place of ports: a key or an SPI, or nothing.
+/// The field of a packet instead of ports: a key or an SPI, or nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(Option<u32>);
 

@@ -1,13 +1,13 @@
-//! The ids (SPIs) of what comes in for a session. Nothing in a packet from outside says whose it is, and its source may be forged, so an id
-//! is learnt on trial: it is confirmed when a packet with it comes after the host has sent again. One that is not confirmed is given up
-//! to whoever waits after [`TRIAL`] without packets.
+//! The ids (SPIs) of inbound packets of a session. A packet from outside does not identify its inside host, and its source may be forged,
+//! so an id is learnt on trial: it is confirmed when a packet with it comes after the host has sent again. One that is not confirmed is
+//! given up to another waiting host after [`TRIAL`] without packets.
 
 use super::protocol::Id;
 use crate::instant::Instant;
 use arrayvec::ArrayVec;
 use core::time::Duration;
 
-/// Ids of a session: the remote host changes its own when it likes, and somebody may forge some.
+/// Ids of a session: the remote host may change its id at any time, and ids may be forged.
 const MOST: usize = 4;
 
 /// How long an id that is not confirmed is held without packets.

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use sixway_wire::Prefix4;
 
-/// Slots that are looked at in a step of counting what is left.
+/// Slots that are examined in a step of counting what is left.
 const LOOKED_AT: u32 = 4_096;
 
 /// A packet as it is decided on.
@@ -158,7 +158,7 @@ impl PortlessSessions {
             || self.table.has_seen(Seen { outside, remote, protocol })
     }
 
-    /// The outside address of whom a host inside sends an error about: a packet that came to `inside`.
+    /// The outside address of the session that a host inside reports an error about: the quoted packet came to `inside`.
     pub(crate) fn error_from_inside(
         &self,
         inside: Ipv4Addr,
@@ -169,7 +169,7 @@ impl PortlessSessions {
         bound.or_else(|| self.table.find_between(inside, remote, protocol, now).map(|(_, outside)| outside))
     }
 
-    /// The inside host of whom an error from outside is for: it is about a packet that went from `outside` to `remote`, which began with these
+    /// The inside host that an error from outside is for: the quoted packet went from `outside` to `remote`, which began with these
     /// octets behind its IP header.
     pub(crate) fn error_from_outside(
         &self,
@@ -195,7 +195,7 @@ impl PortlessSessions {
         self.table.has_events()
     }
 
-    /// What has begun and ended since the last call.
+    /// Events since the last call.
     #[cold]
     pub(crate) fn take_events(&mut self) -> Vec<NatEvent> {
         self.table.take_events()

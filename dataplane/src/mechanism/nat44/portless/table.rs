@@ -31,7 +31,7 @@ pub(super) struct Session {
     sent: Id,
     /// The ids of what comes in, as far as they are known.
     received: ReceivedIds,
-    /// What a log shows of its first packet in place of ports.
+    /// The field of its first packet that a log shows instead of ports.
     shown: Option<u32>,
     made: Instant,
     pub(super) last: Instant,
@@ -68,12 +68,12 @@ pub(super) struct Table {
     /// Sessions whose inbound ids are not known; of those that are seen alike only one.
     waiting: FirstAnswers,
     due: BTreeSet<(Instant, u32)>,
-    /// What has begun and ended, for a log; `None`: nobody keeps one.
+    /// Events, for a log; `None`: there is no log.
     events: Option<Vec<NatEvent>>,
 }
 
 impl Table {
-    /// For `most` sessions, `most_of_each` subscriber's, 0 for as many as there may be, who has a prefix of `bits`.
+    /// For `most` sessions, `most_of_each` for each subscriber (0: no limit), which has a prefix of `bits`.
     pub(super) fn new(
         (most, most_of_each): (u32, u32),
         bits: u8,
@@ -100,7 +100,7 @@ impl Table {
         self.events.get_or_insert_default();
     }
 
-    /// What has happened since the last call.
+    /// Events since the last call.
     pub(super) fn take_events(&mut self) -> Vec<NatEvent> {
         self.events.as_mut().map(core::mem::take).unwrap_or_default()
     }
@@ -132,7 +132,7 @@ impl Table {
         self.sessions.len() as u32
     }
 
-    /// The session in a slot, unless it is over.
+    /// The session in a slot, unless it has expired.
     pub(super) fn live(&self, slot: u32, now: Instant) -> Option<&Session> {
         let session = self.sessions.get(slot as usize)?.as_ref()?;
         (now.since(session.last) < self.lifetime).then_some(session)
@@ -214,7 +214,7 @@ impl Table {
         self.seen_so(seen).next().is_some()
     }
 
-    /// Whether a new session of a host may be seen so: its packets from outside can be told from those of the others.
+    /// Whether a new session of a host may have this outside address: its inbound packets can be distinguished from those of other hosts.
     pub(super) fn may_be_seen(&self, inside: Ipv4Addr, seen: Seen, id: Id, now: Instant) -> bool {
         if !seen.protocol.learns() {
             return self.by_received.get(&(seen, id)).is_none_or(|slot| self.live(*slot, now).is_none());
@@ -298,7 +298,7 @@ impl Table {
         session.octets[direction as usize] += u64::from(octets);
     }
 
-    /// A session sends whose inbound ids are not confirmed: it waits for the answers that nobody else waits for.
+    /// A session sends whose inbound ids are not confirmed: it waits for the answers that no other host waits for.
     pub(super) fn wait_again(&mut self, slot: u32, now: Instant) {
         let Some(Session { inside, seen, received, .. }) =
             self.sessions.get(slot as usize).and_then(Option::as_ref)

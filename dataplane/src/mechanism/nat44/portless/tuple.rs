@@ -1,4 +1,4 @@
-//! What a session of a protocol without ports is found by.
+//! The lookup key of a session of a protocol without ports.
 
 use super::protocol::{Id, PortlessProtocol};
 use core::net::Ipv4Addr;

@@ -1,4 +1,4 @@
-//! What comes in from outside (RFC 6146 §3.5.1, §3.5.3).
+//! Packets from outside (RFC 6146 §3.5.1, §3.5.3).
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Who is refused, and why.
+//! Which packets are refused, and why.
 
 use super::*;
 use crate::nat::StateLimits;

@@ -1,5 +1,5 @@
-//! What is kept on disk of a dynamic pool, and its text form: a line for each host, the newest line about an address or a
-//! host being the one that counts, so that a file may be written by appending.
+//! The stored form of a dynamic pool: a line of text for each host. The newest line about an address or a host is valid, so that a file may
+//! be written by appending.
 //!
 //! ```text
 //!     172.16.19.7 2001:db8::211:22ff:fe33:4455 1767225600

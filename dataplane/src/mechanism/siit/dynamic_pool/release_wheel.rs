@@ -1,5 +1,5 @@
-//! When live hosts may be due for release: a ring of buckets, each a chain of hosts that were due at its time when they
-//! were put in. Touching a host does not move it; it is put into its true bucket when its old one comes up.
+//! The times at which live hosts may be released: a ring of buckets, each a chain of hosts that were due at its time when they were
+//! inserted. Touching a host does not move it; it is put into its true bucket when its old one comes up.
 
 use super::hosts::{HostId, Hosts, NONE};
 

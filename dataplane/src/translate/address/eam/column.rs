@@ -57,7 +57,7 @@ impl Slot {
     }
 }
 
-/// What the two columns differ in.
+/// The differences of the two columns.
 pub(super) trait Side {
     /// An address of this family as a number.
     type Bits: Copy + Eq;

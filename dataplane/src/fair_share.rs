@@ -1,0 +1,229 @@
+//! Fair shares of an overloaded engine, by sender.
+//!
+//! The queue in front of an engine is shared by all senders. When more arrives than the engine can process, the queue becomes long: everybody's
+//! packets wait, and the kernel drops packets of everybody. So an engine whose queue has not been empty for [`STANDING`] drops packets itself, before it
+//! processes them, which takes a fraction of the time: only packets of senders that send more than their max-min fair share, and only as many as
+//! it takes to empty the queue. Other senders lose nothing and wait little. The method is approximate fair dropping (R. Pan, L. Breslau, B.
+//! Prabhakar, S. Shenker: Approximate fairness through differential dropping, 2003), with the target of CoDel (RFC 8289 §3.2): the queue is
+//! empty now and then.
+//!
+//! A sender is an IPv4 address or an IPv6 prefix. Senders are counted in buckets by a keyed hash, which changes: two senders share a bucket for
+//! at most [`ROTATION`] intervals.
+
+use crate::instant::Instant;
+use crate::parse::Addresses;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::hash::BuildHasher as _;
+use core::time::Duration;
+use foldhash::fast::FixedState;
+
+/// A queue that has not been empty for this long is a standing queue.
+const STANDING: Duration = Duration::from_millis(100);
+/// Shares are computed anew this often.
+const INTERVAL: Duration = Duration::from_millis(10);
+/// Buckets of senders.
+const BUCKETS: usize = 1_024;
+/// Intervals after which senders meet in other buckets.
+const ROTATION: u32 = 128;
+/// Intervals without a drop after which overload is over.
+const CALM: u32 = 20;
+/// Steps of water filling: each but the last finds a sender that is below its share.
+const STEPS: usize = 16;
+/// The whole, where a part of packets is admitted.
+const ALL: u32 = 1 << 16;
+/// At least four fifths of the packets that the engine could process before go on being processed: dropping must not use up the time.
+const LEAST: (u64, u64) = (4, 5);
+
+/// Who sends how much, and which part of it is processed. Times are the caller's.
+#[derive(Debug)]
+pub struct FairShares {
+    /// Octets' worth of bits of an IPv6 address that name a sender.
+    mask: u128,
+    seed: u64,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The queue is empty now and then.
+    Calm {
+        /// The first batch after the queue was empty, and the packets since.
+        busy: Option<(Instant, u64)>,
+    },
+    /// The queue stands.
+    Overloaded(Overload),
+}
+
+#[derive(Debug)]
+struct Overload {
+    hash: FixedState,
+    began: Instant,
+    /// Packets of each bucket in this interval.
+    seen: Vec<u32>,
+    /// The part of each bucket's packets that is admitted, of [`ALL`], and what is left over from the last packets.
+    admitted: Vec<(u32, u32)>,
+    /// Packets of this interval, and those of them that were dropped.
+    packets: u32,
+    dropped: u32,
+    /// The part of all packets to admit, of [`ALL`].
+    part: u32,
+    /// Packets that the engine can process in a second.
+    capacity: u64,
+    was_empty: bool,
+    /// Intervals since the last drop, and since the hash changed.
+    calm: u32,
+    age: u32,
+}
+
+impl FairShares {
+    /// Shares of senders that are IPv4 addresses or IPv6 prefixes of this many bits.
+    pub fn new(bits: u8, seed: u64) -> Self {
+        let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+        Self { mask, seed, state: State::Calm { busy: None } }
+    }
+
+    /// The queue is empty.
+    pub fn emptied(&mut self) {
+        match &mut self.state {
+            State::Calm { busy } => *busy = None,
+            State::Overloaded(overload) => overload.was_empty = true,
+        }
+    }
+
+    /// A batch of this many packets arrived. Whether each of them has to be admitted.
+    #[inline]
+    pub fn batch(&mut self, packets: usize, now: Instant) -> bool {
+        match &mut self.state {
+            State::Calm { busy } => {
+                let (since, count) = busy.get_or_insert((now, 0));
+                if now.since(*since) < STANDING {
+                    *count += packets as u64;
+                    return false;
+                }
+                let capacity = per_second(*count, now.since(*since));
+                self.seed = self.seed.wrapping_add(1);
+                self.state = State::Overloaded(Overload::new(self.seed, capacity, now));
+                true
+            }
+            State::Overloaded(overload) => {
+                if now.since(overload.began) < INTERVAL {
+                    return true;
+                }
+                let is_over = overload.end_interval(now, &mut self.seed);
+                if is_over {
+                    self.state = State::Calm { busy: None };
+                }
+                !is_over
+            }
+        }
+    }
+
+    /// Whether a packet is processed; if not, it is to be dropped.
+    pub fn admits(&mut self, addresses: &Addresses) -> bool {
+        let State::Overloaded(overload) = &mut self.state else { return true };
+        let sender = match addresses {
+            Addresses::V4 { source, .. } => u128::from(u32::from(*source)),
+            Addresses::V6 { source, .. } => u128::from(*source) & self.mask,
+        };
+        overload.admits(sender)
+    }
+}
+
+impl Overload {
+    fn new(seed: u64, capacity: u64, now: Instant) -> Self {
+        Self {
+            hash: FixedState::with_seed(seed),
+            began: now,
+            seen: vec![0; BUCKETS],
+            admitted: vec![(ALL, 0); BUCKETS],
+            packets: 0,
+            dropped: 0,
+            part: ALL,
+            capacity,
+            was_empty: false,
+            calm: 0,
+            age: 0,
+        }
+    }
+
+    fn admits(&mut self, sender: u128) -> bool {
+        let bucket = self.hash.hash_one(sender) as usize % BUCKETS;
+        let (Some(seen), Some((part, credit))) =
+            (self.seen.get_mut(bucket), self.admitted.get_mut(bucket))
+        else {
+            return true;
+        };
+        *seen += 1;
+        self.packets += 1;
+        *credit += *part;
+        if *credit >= ALL {
+            *credit -= ALL;
+            return true;
+        }
+        self.dropped += 1;
+        false
+    }
+
+    /// Computes the shares of the next interval from the packets of this one. Whether overload is over.
+    #[cold]
+    fn end_interval(&mut self, now: Instant, seed: &mut u64) -> bool {
+        let lasted = now.since(self.began);
+        self.calm = if self.dropped == 0 && self.was_empty { self.calm + 1 } else { 0 };
+        // Nothing came for a long time: the queue was empty.
+        if self.calm >= CALM || lasted >= STANDING && self.was_empty {
+            return true;
+        }
+        self.part = match self.was_empty {
+            true => (self.part + ALL / 64).min(ALL),
+            false => (self.part - self.part / 16).max(self.least(lasted)),
+        };
+        let admitted = (u64::from(self.packets) * u64::from(self.part) / u64::from(ALL)) as u32;
+        let share = share(&self.seen, admitted);
+        for (seen, (part, _)) in self.seen.iter_mut().zip(&mut self.admitted) {
+            *part = if *seen <= share { ALL } else { (u64::from(share) * u64::from(ALL) / u64::from(*seen)) as u32 };
+            *seen = 0;
+        }
+        self.age += 1;
+        if self.age >= ROTATION {
+            *seed = seed.wrapping_add(1);
+            (self.hash, self.age) = (FixedState::with_seed(*seed), 0);
+            self.admitted.fill((ALL, 0));
+        }
+        (self.began, self.packets, self.dropped, self.was_empty) = (now, 0, 0, false);
+        false
+    }
+
+    /// The least part of this interval's packets that goes on being admitted.
+    fn least(&self, lasted: Duration) -> u32 {
+        let could = u128::from(self.capacity) * lasted.as_nanos() / 1_000_000_000;
+        let least = could * u128::from(LEAST.0) / u128::from(LEAST.1);
+        let part = least * u128::from(ALL) / u128::from(self.packets.max(1));
+        u32::try_from(part).unwrap_or(ALL).min(ALL)
+    }
+}
+
+/// The max-min fair share: the most packets of a sender that may pass if `admitted` packets of all may.
+fn share(seen: &[u32], admitted: u32) -> u32 {
+    let mut share = 0;
+    for _ in 0..STEPS {
+        let (mut below, mut above) = (0_u32, 0_u32);
+        for count in seen.iter().filter(|count| **count > 0) {
+            if *count <= share { below += count } else { above += 1 }
+        }
+        let Some(next) = admitted.saturating_sub(below).checked_div(above) else { return u32::MAX };
+        if next <= share {
+            break;
+        }
+        share = next;
+    }
+    share
+}
+
+fn per_second(packets: u64, time: Duration) -> u64 {
+    let nanoseconds = time.as_nanos().max(1);
+    u64::try_from(u128::from(packets) * 1_000_000_000 / nanoseconds).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

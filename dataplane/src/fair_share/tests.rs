@@ -1,0 +1,238 @@
+//! A queue in front of an engine in simulated time: senders at constant rates, a bounded queue, and a server that needs less time to drop a packet
+//! than to process it.
+
+use super::*;
+use alloc::collections::{BTreeMap, VecDeque};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Nanoseconds that a packet takes, processed and dropped.
+const PROCESSED: u64 = 8_000;
+const DROPPED: u64 = 1_200;
+/// Packets that the queue has room for.
+const ROOM: usize = 10_000;
+
+fn packet(source: IpAddr) -> Addresses {
+    match source {
+        IpAddr::V4(source) => Addresses::V4 { source, destination: Ipv4Addr::new(192, 0, 2, 1) },
+        IpAddr::V6(source) => Addresses::V6 { source, destination: Ipv6Addr::LOCALHOST },
+    }
+}
+
+fn sender(number: u8) -> IpAddr {
+    Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(number) << 64 | 1).into()
+}
+
+/// What became of a sender's packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fate {
+    processed: u64,
+    lost: u64,
+    /// The longest wait in the queue, in milliseconds.
+    waited: u64,
+}
+
+impl Fate {
+    fn loss(self) -> f64 {
+        self.lost as f64 / (self.lost + self.processed).max(1) as f64
+    }
+}
+
+/// Senders with packets a second, from one time to another in milliseconds; what became of the packets that arrived after `from`.
+struct Simulation {
+    senders: Vec<(IpAddr, u64)>,
+    shares: Option<FairShares>,
+    /// Time and place in `senders`.
+    queue: VecDeque<(u64, usize)>,
+    arrivals: BTreeMap<(u64, usize), ()>,
+    now: u64,
+}
+
+impl Simulation {
+    fn new(senders: &[(IpAddr, u64)], shares: Option<FairShares>) -> Self {
+        let arrivals = (0..senders.len()).map(|place| ((place as u64 * 977, place), ())).collect();
+        Self { senders: senders.to_vec(), shares, queue: VecDeque::new(), arrivals, now: 0 }
+    }
+
+    /// Packets that have arrived by now enter the queue, or are lost.
+    fn arrive(&mut self, fates: &mut [Fate]) {
+        while let Some(((at, place), ())) = self.arrivals.first_key_value().map(|(key, ())| (*key, ())) {
+            if at > self.now {
+                break;
+            }
+            self.arrivals.remove(&(at, place));
+            if self.senders[place].1 > 0 {
+                self.arrivals.insert((at + 1_000_000_000 / self.senders[place].1, place), ());
+            }
+            match self.queue.len() < ROOM {
+                true => self.queue.push_back((at, place)),
+                false => fates[place].lost += 1,
+            }
+        }
+    }
+
+    /// Runs for this many milliseconds; the fates of packets that ended in them.
+    fn run(&mut self, milliseconds: u64) -> Vec<Fate> {
+        let mut fates = vec![Fate::default(); self.senders.len()];
+        let until = self.now + milliseconds * 1_000_000;
+        while self.now < until {
+            self.arrive(&mut fates);
+            let count = self.queue.len().min(64);
+            if count == 0 {
+                if let Some(shares) = &mut self.shares {
+                    shares.emptied();
+                }
+                self.now = self.arrivals.first_key_value().map_or(until, |((at, _), ())| *at).min(until);
+                continue;
+            }
+            let by_shares =
+                self.shares.as_mut().is_some_and(|shares| shares.batch(count, Instant(self.now)));
+            for _ in 0..count {
+                let Some((at, place)) = self.queue.pop_front() else { break };
+                let fate = &mut fates[place];
+                let admitted = match &mut self.shares {
+                    Some(shares) if by_shares => shares.admits(&packet(self.senders[place].0)),
+                    _ => true,
+                };
+                match admitted {
+                    true => {
+                        self.now += PROCESSED;
+                        fate.processed += 1;
+                        fate.waited = fate.waited.max((self.now - at) / 1_000_000);
+                    }
+                    false => {
+                        self.now += DROPPED;
+                        fate.lost += 1;
+                    }
+                }
+            }
+        }
+        fates
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.shares.as_ref().is_some_and(|shares| matches!(shares.state, State::Overloaded(_)))
+    }
+}
+
+fn shares() -> Option<FairShares> {
+    Some(FairShares::new(64, 7))
+}
+
+#[test]
+fn a_light_sender_loses_nothing_and_waits_little_while_a_heavy_one_overloads_the_engine() {
+    let senders = [(sender(1), 250_000), (sender(2), 500)];
+    let mut without = Simulation::new(&senders, None);
+    without.run(1_000);
+    let fates = without.run(2_000);
+    assert!(fates[1].loss() > 0.4 && fates[1].waited >= 75, "without shares: {fates:?}");
+    let best = fates[0].processed + fates[1].processed;
+
+    let mut with = Simulation::new(&senders, shares());
+    with.run(1_000);
+    let fates = with.run(2_000);
+    assert_eq!(fates[1].lost, 0, "{fates:?}");
+    assert!(fates[1].waited <= 30, "{fates:?}");
+    let goodput = fates[0].processed + fates[1].processed;
+    assert!(goodput * 5 >= best * 4, "{goodput} of {best}");
+}
+
+#[test]
+fn however_much_arrives_four_fifths_of_the_capacity_are_left() {
+    let mut with = Simulation::new(&[(sender(1), 2_000_000), (sender(2), 500)], shares());
+    with.run(1_000);
+    let fates = with.run(2_000);
+    let goodput = fates[0].processed + fates[1].processed;
+    assert!(goodput >= 2 * 125_000 * 78 / 100, "{fates:?}");
+}
+
+#[test]
+fn a_queue_that_is_empty_now_and_then_is_left_alone() {
+    let mut with = Simulation::new(&[(sender(1), 118_000), (sender(2), 500)], shares());
+    let fates = with.run(3_000);
+    assert_eq!((fates[0].lost, fates[1].lost), (0, 0));
+    assert!(!with.is_overloaded());
+}
+
+#[test]
+fn three_equal_senders_lose_the_same_and_a_smaller_one_nothing() {
+    let of = |number| (sender(number), 80_000);
+    let mut with = Simulation::new(&[of(1), of(2), of(3), (sender(4), 20_000)], shares());
+    with.run(1_000);
+    let fates = with.run(2_000);
+    let losses: Vec<f64> = fates.iter().map(|fate| fate.loss()).collect();
+    assert!(losses[..3].iter().all(|loss| (0.4..0.8).contains(loss)), "{losses:?}");
+    assert!(losses.iter().take(3).all(|loss| (loss - losses[0]).abs() < 0.02), "{losses:?}");
+    assert!(losses[3] < 0.005, "{losses:?}");
+}
+
+#[test]
+fn overload_ends_with_its_cause() {
+    let mut simulation = Simulation::new(&[(sender(1), 250_000), (sender(2), 500)], shares());
+    simulation.run(1_000);
+    assert!(simulation.is_overloaded());
+    simulation.senders[0].1 = 20_000;
+    simulation.run(1_500);
+    assert!(!simulation.is_overloaded());
+    let fates = simulation.run(1_000);
+    assert_eq!((fates[0].lost, fates[1].lost), (0, 0));
+}
+
+#[test]
+fn a_pause_of_the_process_costs_nobody_packets() {
+    // The engine had no CPU for 30 ms of each 60, twice as much as it needs: the queue becomes empty in between.
+    let mut simulation = Simulation::new(&[(sender(1), 40_000), (sender(2), 500)], shares());
+    let mut lost = 0;
+    for _ in 0..40 {
+        let fates = simulation.run(30);
+        lost += fates[0].lost + fates[1].lost;
+        simulation.now += 30_000_000;
+    }
+    assert_eq!(lost, 0);
+}
+
+#[test]
+fn a_sender_is_a_prefix_of_ipv6_and_an_address_of_ipv4() {
+    let key = |shares: &FairShares, source: IpAddr| match packet(source) {
+        Addresses::V4 { source, .. } => u128::from(u32::from(source)),
+        Addresses::V6 { source, .. } => u128::from(source) & shares.mask,
+    };
+    let of = |bits: u8, one: &str, other: &str| {
+        let shares = FairShares::new(bits, 0);
+        key(&shares, one.parse().unwrap()) == key(&shares, other.parse().unwrap())
+    };
+    assert!(of(64, "2001:db8::1", "2001:db8::2") && !of(64, "2001:db8::1", "2001:db8:0:1::1"));
+    assert!(of(56, "2001:db8::1", "2001:db8:0:1::1") && !of(128, "2001:db8::1", "2001:db8::2"));
+    assert!(!of(64, "192.0.2.1", "192.0.2.2") && of(0, "2001:db8::1", "2001:db9::1"));
+}
+
+#[test]
+fn a_heavy_sender_of_many_addresses_in_its_prefix_has_one_share() {
+    let mut shares = FairShares::new(64, 7);
+    let at = |milliseconds: u64| Instant(milliseconds * 1_000_000);
+    shares.batch(4_500, at(0));
+    assert!(!shares.batch(4_500, at(99)));
+    assert!(shares.batch(64, at(100)));
+    let address = |low: u64| IpAddr::from(Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(low)));
+    let mut admitted = [0; 2];
+    for interval in 0..40_u64 {
+        shares.batch(64, at(110 + interval * 10));
+        for number in 0..1_000 {
+            admitted[0] += u64::from(shares.admits(&packet(address(number))));
+            if number % 10 == 0 {
+                admitted[1] += u64::from(shares.admits(&packet(sender(9))));
+            }
+        }
+    }
+    assert_eq!(admitted[1], 40 * 100);
+    assert!(admitted[0] < 40 * 900, "{admitted:?}");
+}
+
+#[test]
+fn shares_are_max_min_fair() {
+    assert_eq!(share(&[100, 10, 0, 1], 61), 50);
+    assert_eq!(share(&[100, 100, 100], 90), 30);
+    assert_eq!(share(&[5, 5], 10), u32::MAX);
+    assert_eq!(share(&[5, 5], 100), u32::MAX);
+    assert_eq!(share(&[], 0), u32::MAX);
+    assert_eq!(share(&[7], 0), 0);
+}
