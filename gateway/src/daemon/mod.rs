@@ -26,6 +26,7 @@ mod gateway;
 mod handover_file;
 mod ingress;
 mod inheritance;
+mod kea_lease_file;
 mod kept_mappings;
 mod lease_keeper;
 mod leases;
