@@ -17,7 +17,7 @@ pub(crate) static PCP: Section = Section {
             "lease_file",
             Kind::Path,
             Absent::Means("leases are not followed"),
-            "The file in which dnsmasq (`dhcp-leasefile`) or Kea (`lease-database`, memfile) keeps the DHCP leases of inside hosts. When a lease ends, or another host has the address, its mappings end (RFC 6887 §15).",
+            "The file in which dnsmasq keeps the DHCP leases of inside hosts (`dhcp-leasefile`). When a lease ends, or another host has the address, its mappings end (RFC 6887 §15).",
         ),
         key(
             "map",

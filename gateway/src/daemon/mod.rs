@@ -26,7 +26,6 @@ mod gateway;
 mod handover_file;
 mod ingress;
 mod inheritance;
-mod kea_lease_file;
 mod kept_mappings;
 mod lease_keeper;
 mod leases;

@@ -1,4 +1,4 @@
-//! DHCP leases of inside hosts, in the file of dnsmasq or of Kea: whoever loses an address loses its mappings (RFC 6887 §15). The next host that
+//! DHCP leases of inside hosts, in the file of dnsmasq: whoever loses an address loses its mappings (RFC 6887 §15). The next host that
 //! has the address must not get what strangers send to the last one.
 //!
 //! ```text
@@ -8,7 +8,6 @@
 //! dnsmasq writes the file in place, so that a lease may be missing for a moment: it counts as ended at the second look without it.
 //! What is known is kept, for leases that end or move while the gateway does not run.
 
-use super::kea_lease_file;
 use crate::regular_file;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -104,39 +103,9 @@ impl InsideLeases {
 
 /// `None`: it cannot be read.
 fn read(path: &Path) -> Option<BTreeMap<Ipv4Addr, Row>> {
-    let newest = text(path)?;
-    if !kea_lease_file::is_keas(&newest) {
-        return Some(rows(&newest));
-    }
-    let older = kea_lease_file::older(path).filter_map(|path| text(&path));
-    Some(changed(older.chain([newest])))
-}
-
-fn text(path: &Path) -> Option<String> {
     let mut octets = Vec::new();
     regular_file::open(path).ok()?.take(LONGEST).read_to_end(&mut octets).ok()?;
-    Some(String::from_utf8_lossy(&octets).into_owned())
-}
-
-/// The leases after all changes in these files of Kea, the oldest first.
-fn changed(texts: impl Iterator<Item = String>) -> BTreeMap<Ipv4Addr, Row> {
-    let mut rows = BTreeMap::new();
-    for text in texts {
-        for change in kea_lease_file::changes(&text) {
-            match change.holder {
-                Some((hardware, until)) => drop(rows.insert(change.address, Row { hardware, until })),
-                None => drop(rows.remove(&change.address)),
-            }
-            bound(&mut rows);
-        }
-    }
-    rows
-}
-
-fn bound(rows: &mut BTreeMap<Ipv4Addr, Row>) {
-    while rows.len() > MOST {
-        rows.pop_last();
-    }
+    Some(rows(&String::from_utf8_lossy(&octets)))
 }
 
 /// Lines that are complete. Those of IPv6 leases and of the server's identifier have another form.
@@ -151,7 +120,9 @@ fn rows(text: &str) -> BTreeMap<Ipv4Addr, Row> {
         Some((words.next()?.parse().ok()?, Row { hardware, until }))
     };
     let mut rows: BTreeMap<Ipv4Addr, Row> = text.split_inclusive('\n').filter_map(row).collect();
-    bound(&mut rows);
+    while rows.len() > MOST {
+        rows.pop_last();
+    }
     rows
 }
 
@@ -246,28 +217,6 @@ mod tests {
         fs::write(&path, OTHER).unwrap();
         assert_eq!(again().look(NOW + 6), [ADDRESS]);
         assert_eq!(again().look(NOW + 7), NOBODY);
-        fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn the_files_of_kea_are_read_in_the_order_of_their_changes() {
-        let folder = std::env::temp_dir().join(format!("sixway-kea-leases-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("leases.csv");
-        let names = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context\n";
-        let line = |last: u8, hardware: &str, lifetime: u32| {
-            format!("192.168.1.{last},{hardware},,{lifetime},{},1,0,0,,0,\n", NOW + 3_600)
-        };
-        let add = |suffix: &str, text: &str| {
-            fs::write(folder.join(format!("leases.csv{suffix}")), format!("{names}{text}")).unwrap();
-        };
-        add(".2", &(line(77, "aa", 43_200) + &line(78, "aa", 43_200)));
-        add(".1", &(line(77, "bb", 43_200) + &line(79, "cc", 43_200)));
-        add("", &line(78, "aa", 0));
-        let found = read(&path).unwrap();
-        let found: Vec<_> =
-            found.iter().map(|(address, row)| (address.octets()[3], &*row.hardware)).collect();
-        assert_eq!(found, [(77, "bb"), (79, "cc")]);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -1,11 +1,11 @@
 //! The plan as a configuration file: `sixway up` runs what `sixway run` would make of it.
 
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
 use super::ipv6::Ipv6;
 use super::lan::Lan;
 use super::nat64::{Dns64, Nat64};
 use super::plan::{Site, device_mtu};
-use super::{dns64_bounds, kea, ports};
+use super::{dns64_bounds, ports};
 use crate::config::Sources;
 use crate::host;
 use sixway_wire::Prefix4;
@@ -51,15 +51,12 @@ impl Site {
         );
         if self.pcp {
             let _ = writeln!(text, "\n[pcp]\ninterfaces = [{}]", listed(interfaces));
-            match self.dhcp.as_ref().map(|dhcp| dhcp.program) {
-                Some(DhcpProgram::Dnsmasq) => {
-                    let _ = writeln!(text, "lease_file = \"{name}.leases\" # dnsmasq's");
-                }
-                Some(DhcpProgram::Kea) => {
-                    let file = kea::leases_file(name);
-                    let _ = writeln!(text, "lease_file = {:?} # Kea's", file.display().to_string());
-                }
-                None => {}
+            if let Some(dhcp) = &self.dhcp {
+                let whose = match dhcp.program {
+                    DhcpProgram::Dnsmasq => "dnsmasq's",
+                    DhcpProgram::Kea => "Kea's",
+                };
+                let _ = writeln!(text, "lease_file = \"{name}.leases\" # {whose}");
             }
         }
         self.nat64(&mut text);
@@ -331,7 +328,9 @@ mod tests {
             [(86_400, 5_400, 600), (5_399, 5_399, 600), (1_200, 1_200, 400), (30, 30, 10)]
         {
             let facts = leased(lease);
-            let text = Site::plan(&options(), &facts).unwrap().configuration();
+            // Its address is for documentation, and the well-known prefix must not represent it.
+            let without = SiteOptions { nat64: Nat64Option::No, ..options() };
+            let text = Site::plan(&without, &facts).unwrap().configuration();
             let config = parsed(&text, &facts);
             let told = &config.router_advertisements[0];
             assert_eq!(told.prefixes[0].valid_lifetime, Lifetime::For(seconds(valid)), "{text}");

@@ -1,6 +1,6 @@
 //! DHCPv4 for the LAN, by dnsmasq: its configuration.
 
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
 use super::plan::{DhcpDns, Site};
 use sixway_wire::Prefix4;
 use std::fmt::Write as _;

@@ -4,14 +4,13 @@
 //! It is known by what was recorded at its start: its number, and when the kernel began it. Anybody on the host may have a process with the
 //! same command line, and the kernel gives numbers again.
 
-use super::kea;
+use super::dhcp_program::DhcpProgram;
 use super::whole_file::write;
+use super::{kea_leases, kea_process};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use sixway_link::ProcessHandle;
-use std::env;
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -23,47 +22,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(20);
 
-/// A program that leases IPv4 addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DhcpProgram {
-    /// dnsmasq, which answers DNS queries as well.
-    Dnsmasq,
-    /// Kea's server for DHCPv4.
-    Kea,
-}
-
-impl DhcpProgram {
-    /// The preferred one first.
-    const ALL: [Self; 2] = [Self::Dnsmasq, Self::Kea];
-
-    /// The one to use, of those that are installed.
-    pub(super) fn installed() -> Option<Self> {
-        let folders = env::var_os("PATH").unwrap_or_default();
-        let is_in = |folder: PathBuf, program: Self| folder.join(program.name()).is_file();
-        let is_installed = |program: &Self| env::split_paths(&folders).any(|folder| is_in(folder, *program));
-        Self::ALL.into_iter().find(is_installed)
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Dnsmasq => "dnsmasq",
-            Self::Kea => "kea-dhcp4",
-        }
-    }
-
-    /// The arguments with which it reads this file, and stays in the foreground.
-    fn arguments(self, configuration: &Path) -> Vec<OsString> {
-        match self {
-            Self::Dnsmasq => {
-                let mut file = OsString::from("--conf-file=");
-                file.push(configuration);
-                vec!["--keep-in-foreground".into(), file]
-            }
-            Self::Kea => vec!["-c".into(), configuration.into()],
-        }
-    }
-}
-
 /// A program with a site's configuration of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
@@ -73,6 +31,8 @@ pub(super) struct Server {
     pub configuration: PathBuf,
     /// Where its process is recorded.
     record: PathBuf,
+    /// Its own file of leases, and where they are followed, if that is another file.
+    leases: Option<(PathBuf, PathBuf)>,
 }
 
 impl Server {
@@ -84,11 +44,13 @@ impl Server {
                 program: DhcpProgram::Dnsmasq,
                 configuration: directory.join(format!("{site}.dnsmasq")),
                 record: record("dnsmasq"),
+                leases: None,
             },
             Self {
                 program: DhcpProgram::Kea,
-                configuration: kea::configuration_file(site),
+                configuration: kea_process::configuration_file(site),
                 record: record("kea"),
+                leases: Some((kea_process::leases_file(site), directory.join(format!("{site}.leases")))),
             },
         ]
     }
@@ -116,7 +78,7 @@ impl Server {
     fn start(&self) -> io::Result<()> {
         let mut command = match self.program {
             DhcpProgram::Dnsmasq => Command::new(self.program.name()),
-            DhcpProgram::Kea => kea::command(self.program.name())?,
+            DhcpProgram::Kea => kea_process::command(self.program.name())?,
         };
         let mut child =
             command.args(self.program.arguments(&self.configuration)).stdin(Stdio::null()).spawn()?;
@@ -179,16 +141,36 @@ pub(super) struct DhcpServer {
     servers: [Server; 2],
     /// What was logged, so that it is logged once.
     trouble: Option<String>,
+    /// The leases as they were last written for others.
+    written: Option<String>,
 }
 
 impl DhcpServer {
     /// The one of these whose configuration exists, if any is to run; it may run already.
     pub(super) const fn of(servers: [Server; 2]) -> Self {
-        Self { servers, trouble: None }
+        Self { servers, trouble: None, written: None }
     }
 
-    /// Starts it, if it is to run and does not.
+    /// Starts it, if it is to run and does not, and lets others know its leases.
     pub(super) fn keep(&mut self) {
+        self.start();
+        self.show_leases();
+    }
+
+    fn show_leases(&mut self) {
+        let mut running = self.servers.iter().filter(|server| server.configuration.exists());
+        let Some((from, to)) = running.find_map(|server| server.leases.as_ref()) else { return };
+        let leases = kea_leases::as_dnsmasqs(from);
+        if leases.is_none() || leases == self.written {
+            return;
+        }
+        match write(to, leases.as_deref().unwrap_or_default()) {
+            Ok(()) => self.written = leases,
+            Err(error) => tracing::debug!("{}: {error}", to.display()),
+        }
+    }
+
+    fn start(&mut self) {
         let is_missing = |server: &&Server| server.configuration.exists() && !server.runs();
         let Some(server) = self.servers.iter().find(is_missing) else { return };
         let trouble = server.start().err().map(|error| error.to_string());

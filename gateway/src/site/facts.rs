@@ -1,6 +1,6 @@
 //! What the host is, as far as a site depends on it.
 
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
 use super::lease::{LeasedSixRd, offers};
 use super::options::DEVICE;
 use super::sockets::{DNS, Socket, tables, takes_ipv4};

@@ -37,7 +37,7 @@ impl Ipv6 {
         }
     }
 
-    /// The prefix that its tunnel gives the site at this public address; `None`: it is no tunnel, or has none there.
+    /// The prefix that its tunnel gives the site at this public address; `None`: it is not a tunnel, or it gives none there.
     fn delegated(&self, public: Ipv4Addr) -> Option<Prefix6> {
         let (prefix, mask_length) = match self {
             Self::Native | Self::None(_) => return None,

@@ -1,19 +1,10 @@
-//! DHCPv4 for the LAN, by Kea where dnsmasq is not installed: its configuration, and how it is started.
-//!
-//! Debian's AppArmor profiles let Kea read `/etc/kea`, and write the files in `/var/lib/kea` whose names begin as its usual one does. It names
-//! the file with its process after that of its configuration, and may write one name. It does so as its own user, as its service has it: the
-//! profiles leave it no capability to write the files of others.
+//! DHCPv4 for the LAN, by Kea where dnsmasq is not installed: its configuration.
 
 use super::dhcp::range;
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
+use super::kea_process::leases_file;
 use super::plan::{Dhcp, DhcpDns, Site};
-use nix::unistd::User;
 use serde_json::{Value, json};
-use std::fs::DirBuilder;
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, chown};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// As long as dnsmasq's, 12 h in seconds.
 const LEASE_TIME: u32 = 43_200;
@@ -21,51 +12,6 @@ const LEASE_TIME: u32 = 43_200;
 const CLEANED: u32 = 3_600;
 /// RFC 8925 §3.4: V6ONLY_WAIT, 1,800 s, in hexadecimal octets.
 const V6ONLY_WAIT: &str = "00000708";
-
-/// Its user in Debian.
-const USER: &str = "_kea";
-/// Where it writes leases and its process, and locks its log; the package and its service make them.
-const FOLDERS: [&str; 3] = ["/var/lib/kea", "/run/kea", "/run/lock/kea"];
-/// What it keeps as that user: its port is below 1024, and hosts without an address are heard by raw sockets.
-const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
-
-/// The command before Kea's arguments: as its user, if there is one.
-pub(super) fn command(program: &str) -> io::Result<Command> {
-    let user = User::from_name(USER)?;
-    for folder in FOLDERS.iter().filter(|folder| !Path::new(folder).exists()) {
-        DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
-        if let Some(user) = &user {
-            chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
-        }
-    }
-    if user.is_none() {
-        return Ok(Command::new(program));
-    }
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", USER, "--regid", USER, "--init-groups"]);
-    command.args(["--inh-caps", CAPABILITIES, "--ambient-caps", CAPABILITIES, program]);
-    Ok(command)
-}
-
-/// Where the configuration of a site's Kea is.
-pub(super) fn configuration_file(site: &str) -> PathBuf {
-    Path::new("/etc/kea").join(format!("sixway-{site}")).join("kea-dhcp4.conf")
-}
-
-/// Where its leases are.
-pub(super) fn leases_file(site: &str) -> PathBuf {
-    Path::new("/var/lib/kea").join(format!("kea-leases4.csv.sixway-{site}"))
-}
-
-/// It, and those that Kea's cleaner of leases makes next to it.
-pub(super) fn all_leases_files(site: &str) -> impl Iterator<Item = PathBuf> {
-    let file = leases_file(site);
-    ["", ".1", ".2", ".completed", ".output", ".pid"].into_iter().map(move |suffix| {
-        let mut name = file.clone().into_os_string();
-        name.push(suffix);
-        name.into()
-    })
-}
 
 impl Site {
     /// The configuration of Kea, if it is to run.
@@ -110,7 +56,7 @@ impl Site {
     }
 }
 
-/// What hosts of a network are told.
+/// What hosts of a network get to know.
 fn options(dhcp: &Dhcp, number: usize, router: String) -> Vec<Value> {
     let mut options = vec![json!({ "name": "routers", "data": router })];
     let servers = match &dhcp.dns {
@@ -134,6 +80,7 @@ mod tests {
     use super::super::options::SiteOptions;
     use super::super::plan::tests::{facts, options};
     use super::*;
+    use std::path::Path;
 
     fn with_kea() -> SiteFacts {
         let mut facts = SiteFacts { dhcp_program: Some(DhcpProgram::Kea), ..facts() };

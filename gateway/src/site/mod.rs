@@ -14,7 +14,10 @@
 //!     filter     the plan as a table of the packet filter
 //!     dhcp       the plan as a configuration of dnsmasq
 //!     kea        the plan as a configuration of Kea
-//!     dhcp_server    the process of either
+//!     kea_process    how it is started
+//!     kea_leases     its leases as dnsmasq would write them
+//!     dhcp_program   either program
+//!     dhcp_server    its process
 //!     standing   the files and the table that are there while the site runs, and how they are removed
 //!     watch      makes the table again if another program removes it
 //!     summary    the plan for a reader
@@ -23,12 +26,15 @@
 
 mod configuration;
 mod dhcp;
+mod dhcp_program;
 mod dhcp_server;
 mod dns64_bounds;
 mod facts;
 mod filter;
 mod ipv6;
 mod kea;
+mod kea_leases;
+mod kea_process;
 mod lan;
 mod lease;
 mod nat64;
@@ -42,7 +48,7 @@ mod summary;
 mod watch;
 mod whole_file;
 
-pub use dhcp_server::DhcpProgram;
+pub use dhcp_program::DhcpProgram;
 pub use facts::SiteFacts;
 pub use ipv6::Ipv6;
 pub use lan::Lan;

@@ -1,6 +1,6 @@
 //! What was asked for and what the host is, together: the plan of a site, or everything that is missing for it.
 
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
 use super::facts::{PCP, SiteFacts};
 use super::ipv6::{self, Ipv6};
 use super::lan::Lan;
@@ -32,7 +32,7 @@ pub struct Dhcp {
     pub ipv6_mostly: bool,
 }
 
-/// The DNS servers that hosts are told with their IPv4 addresses.
+/// The DNS servers that hosts get with their IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DhcpDns {
     /// dnsmasq itself, at this host's address in each network, by the servers of `/etc/resolv.conf`.

@@ -38,7 +38,7 @@ fn commented(text: &mut String, mark: &str, what: &str, use_of_it: &str, lines: 
 
 #[cfg(test)]
 mod tests {
-    use super::super::dhcp_server::DhcpProgram;
+    use super::super::dhcp_program::DhcpProgram;
     use super::super::facts::SiteFacts;
     use super::super::options::SiteOptions;
     use super::super::plan::tests::{facts, options};

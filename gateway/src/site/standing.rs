@@ -1,10 +1,11 @@
 //! What is there while a site runs, in addition to what the gateway records: its configuration file, and the table of the packet
 //! filter with the commands that make it. The table outlives a process that was killed.
 
-use super::dhcp_server::{DhcpProgram, Server};
+use super::dhcp_program::DhcpProgram;
+use super::dhcp_server::Server;
 use super::facts::{OwnSockets, SiteFacts};
 use super::filter::table_name;
-use super::kea;
+use super::kea_process;
 use super::plan::Site;
 use super::whole_file::write;
 use crate::host::{
@@ -247,7 +248,7 @@ impl Standing {
     fn forget(&self) {
         self.dhcp_servers().iter().for_each(Server::forget);
         let files = [self.configuration_file(), self.script_file(), self.leases_file()];
-        for file in files.into_iter().chain(kea::all_leases_files(&self.name)) {
+        for file in files.into_iter().chain(kea_process::all_leases_files(&self.name)) {
             // They are not always there.
             let _ = fs::remove_file(file);
         }

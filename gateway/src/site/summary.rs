@@ -1,6 +1,6 @@
 //! The plan for a reader: what was found, and what is done, in ten lines at most.
 
-use super::dhcp_server::DhcpProgram;
+use super::dhcp_program::DhcpProgram;
 use super::filter::table_name;
 use super::ipv6::Ipv6;
 use super::nat64::Dns64;

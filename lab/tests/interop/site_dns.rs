@@ -1,4 +1,4 @@
-//! `sixway up --dhcp` where another program listens for DNS queries already: hosts are told a server that answers them.
+//! `sixway up --dhcp` where another program listens for DNS queries already: hosts get a server that answers them.
 
 use crate::Interop;
 use crate::site_ipv6::lease;
@@ -65,9 +65,7 @@ fn resolves(network: &Network) -> Result<()> {
 fn elsewhere() -> Result<()> {
     let network = home()?;
     serve(&network, "")?;
-    let gateway = network.host("gateway")?;
-    gateway.ip("link add virbr0 type dummy")?;
-    gateway.ip("link set virbr0 up")?;
+    network.link(("gateway", "virbr0"), ("server", "guest0"))?;
     network.address("gateway", "virbr0", "192.168.122.1/24")?;
     other(&network, "bind-dynamic\nlisten-address=192.168.122.1\n")?;
     let _resolved = socket(&network, "gateway", "127.0.0.53", 53)?;
@@ -81,7 +79,7 @@ fn elsewhere() -> Result<()> {
     network.with_process(id, Process::must_run)?
 }
 
-/// A server at all addresses of the box is what hosts are told, and the summary says so.
+/// A server at all addresses of the box is what hosts get, and the summary says so.
 fn everywhere() -> Result<()> {
     let network = home()?;
     serve(&network, "")?;
