@@ -4,7 +4,7 @@ use super::dhcp_program::DhcpProgram;
 use super::filter::table_name;
 use super::ipv6::Ipv6;
 use super::nat64::Dns64;
-use super::plan::{DhcpDns, Site, device_mtu};
+use super::plan::{Dhcp, DhcpDns, Site, device_mtu};
 use super::ports;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -71,28 +71,7 @@ impl Site {
             line("hosts", advertised);
         }
         if let Some(dhcp) = &self.dhcp {
-            let by = match dhcp.program {
-                DhcpProgram::Dnsmasq => "dnsmasq",
-                DhcpProgram::Kea => "Kea",
-            };
-            let how = match &dhcp.dns {
-                DhcpDns::Dnsmasq => format!("IPv4 addresses and DNS by {by}"),
-                DhcpDns::DnsmasqLater => {
-                    format!("IPv4 addresses by {by}, and DNS as soon as /etc/resolv.conf has a server")
-                }
-                DhcpDns::Other(servers) => {
-                    let at = addresses(servers);
-                    format!("IPv4 addresses by {by}, and DNS by another program of this host, at {at}")
-                }
-                DhcpDns::Hosts(servers) => {
-                    format!("IPv4 addresses by {by}, and this host's DNS servers ({})", addresses(servers))
-                }
-                DhcpDns::None => {
-                    format!("IPv4 addresses by {by}, and no DNS server: hosts reach none of /etc/resolv.conf")
-                }
-            };
-            let mostly = if dhcp.ipv6_mostly { "; hosts may do without (RFC 8925)" } else { "" };
-            line("DHCP", format!("{how}{mostly}"));
+            line("DHCP", addressed(dhcp));
         }
         if let Some(mtu) = device_mtu(self) {
             line("MTU", format!("{mtu}, that of {}: TCP's MSS is lowered", self.wan));
@@ -116,6 +95,32 @@ impl Site {
         line("configuration", format!("{}; to end: {end}, or a signal", file.display()));
         lines.join("\n")
     }
+}
+
+/// Who gives hosts IPv4 addresses and DNS servers.
+fn addressed(dhcp: &Dhcp) -> String {
+    let by = match dhcp.program {
+        DhcpProgram::Dnsmasq => "dnsmasq",
+        DhcpProgram::Kea => "Kea",
+    };
+    let how = match &dhcp.dns {
+        DhcpDns::Dnsmasq => format!("IPv4 addresses and DNS by {by}"),
+        DhcpDns::DnsmasqLater => {
+            format!("IPv4 addresses by {by}, and DNS as soon as /etc/resolv.conf has a server")
+        }
+        DhcpDns::Other(servers) => {
+            let at = addresses(servers);
+            format!("IPv4 addresses by {by}, and DNS by another program of this host, at {at}")
+        }
+        DhcpDns::Hosts(servers) => {
+            format!("IPv4 addresses by {by}, and this host's DNS servers ({})", addresses(servers))
+        }
+        DhcpDns::None => {
+            format!("IPv4 addresses by {by}, and no DNS server: hosts reach none of /etc/resolv.conf")
+        }
+    };
+    let mostly = if dhcp.ipv6_mostly { "; hosts may do without (RFC 8925)" } else { "" };
+    format!("{how}{mostly}")
 }
 
 /// Each once.
