@@ -1,6 +1,6 @@
 //! The DNS64 compared with the other sections: who may query it, and what router advertisements say about it.
 
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use crate::config::Config;
 use crate::dns64::{Dns64, Transport};
@@ -23,6 +23,7 @@ impl Config {
     ) {
         let Some(dns64) = &self.dns64 else { return };
         let now = Surroundings::of(&host.addresses);
+        self.warn_of_foreign(section, host, &now, report);
         self.warn_of_few_clients(dns64, section, host, &now, report);
         dns64.warn_of_trust(section, report);
         dns64.warn_of_descriptors(section, host, report);
@@ -31,6 +32,39 @@ impl Config {
             dns64.warn_of_other_prefix(it, &self.hosts_of(it, &now), written, report);
             self.warn_of_other_servers(it, written, &now, report);
             self.warn_of_refused_hosts(dns64, it, written, &now, report);
+        }
+    }
+
+    /// Addresses to listen at that this host does not have, and is not given with what it advertises.
+    fn warn_of_foreign(&self, section: &Reader, host: &HostFacts, now: &Surroundings, report: &mut Report) {
+        if host.addresses.is_empty() {
+            return;
+        }
+        let given = self.reach(now).link_addresses;
+        let is_here = |address: IpAddr| {
+            host.addresses.iter().any(|own| own.address == address)
+                || given.iter().any(|own| IpAddr::V6(own.address) == address)
+        };
+        let own = [self.gateway.ipv4_address.map(IpAddr::V4), self.gateway.ipv6_address.map(IpAddr::V6)];
+        let mut known = Report::default();
+        for key in ["listen", "listen_tls", "listen_https"] {
+            let items = section.value(key, &mut known).map(|value| value.items()).unwrap_or_default();
+            for item in items {
+                let Some(address) = item.socket_at(DNS, &mut known).map(|socket| socket.ip()) else {
+                    continue;
+                };
+                if is_here(address) || address.is_unspecified() || address.is_loopback() {
+                    continue;
+                }
+                let length = if address.is_ipv4() { 32 } else { 128 };
+                let what = match own.contains(&Some(address)) {
+                    true => "is the gateway's own address, which this host does not have; write an address of this host".to_owned(),
+                    false => format!(
+                        "is not configured on this host; the DNS64 binds it when it appears: ip address add {address}/{length} dev INTERFACE"
+                    ),
+                };
+                report.warn(&item.place, format!("{address} {what}"));
+            }
         }
     }
 
@@ -111,6 +145,8 @@ impl Config {
     }
 }
 
+/// RFC 1035 §4.2.
+const DNS: u16 = 53;
 /// RFC 6177 §2: no site needs a prefix shorter than this one.
 const SITE: u8 = 48;
 

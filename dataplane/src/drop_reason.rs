@@ -180,7 +180,8 @@ drop_reasons! {
     /// The inner source is outside the tunnel's prefix, and the outer source is not one of its relays, border relays or routers (RFC 3964 §5.2, RFC
     /// 5969 §9.2, RFC 5214 §7.3).
     SourceNotRelay => silent,
-    /// The inner source is not behind the tunnel's remote end: spoofed, from this side, or the gateway's own address (RFC 4213 §3.6, RFC 5969 §9.2).
+    /// The inner source is not behind the tunnel's remote end: spoofed, from this side, the gateway's own address, or under the prefix of its NAT64
+    /// (RFC 4213 §3.6, RFC 5969 §9.2, RFC 6052 §5.1).
     SourceNotInTunnel => silent,
     /// The inner destination is outside the site at this end of the tunnel (RFC 3964 §3.1, RFC 5969 §9.2).
     DestinationNotInSite => silent,

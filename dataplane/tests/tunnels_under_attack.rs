@@ -224,3 +224,41 @@ fn the_gateways_own_address_comes_through_no_tunnel() {
         gateway.refuses(in_ipv4(outer, local, inner), DropReason::SourceNotInTunnel);
     }
 }
+
+/// RFC 6052 §5.1: inside hosts, and a packet filter that lets a translator's packets pass, would take it for translated.
+#[test]
+fn the_prefix_of_the_gateways_nat64_comes_through_no_tunnel() {
+    let forged = "64:ff9b::203.0.113.7";
+    for (tunnel, outer, local, to) in [
+        (
+            TunnelConfig::SixToFour(support::six_to_four(six_to_four::Role::Router, LOCAL)),
+            "192.88.99.1",
+            LOCAL,
+            "2002:c000:209::1",
+        ),
+        (
+            TunnelConfig::SixRd(support::six_rd(six_rd::Role::CustomerEdge, "10.1.1.1")),
+            "10.0.0.1",
+            "10.1.1.1",
+            "2001:db8:101:100::1",
+        ),
+        (
+            TunnelConfig::Configured(ConfiguredConfig { strict_sources: false, ..configured() }),
+            REMOTE,
+            LOCAL,
+            HOST,
+        ),
+    ] {
+        let came = |nat64| {
+            let mut gateway = gateway(|config| {
+                config.nat64.extend(nat64);
+                config.tunnels.push(tunnel.clone());
+            });
+            gateway.receives(in_ipv4(outer, local, v6(forged, to).udp(1, 2, b"data")));
+            gateway.last
+        };
+        assert_eq!(came(Some(support::nat64())), Verdict::Dropped(DropReason::SourceNotInTunnel));
+        // Another network's translator may have it.
+        assert!(!matches!(came(None), Verdict::Dropped(_)), "{to}");
+    }
+}

@@ -227,6 +227,9 @@ static __noinline int fill_inner_source(void *ctx, const struct path_key *key, s
 		return PASS_SOURCE;
 	if (key->address[0] == *(const volatile __u64 *)&config.own6[0] && key->address[1] == *(const volatile __u64 *)&config.own6[8])
 		return PASS_SOURCE;
+	// It would look as if the NAT64 had translated it.
+	if (rule_of(key->address[0], key->address[1]) >> 16 == KIND_NAT64)
+		return PASS_SOURCE;
 	if (!is_local(ctx, key->local, ingress_of(key)))
 		return PASS_KERNEL;
 	return is_fit_source(ctx, key->from, key->local, ingress_of(key)) ? 0 : PASS_SOURCE;

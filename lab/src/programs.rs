@@ -31,6 +31,7 @@ pub const PROGRAMS: &[(&str, &str)] = &[
     ("taskset", "util-linux"),
     ("unshare", "util-linux"),
     ("prlimit", "util-linux"),
+    ("setpriv", "util-linux"),
     ("getent", "libc-bin"),
     ("dig", "bind9-dnsutils"),
     ("kdig", "knot-dnsutils"),

@@ -121,7 +121,6 @@ fn read_socket(
             .fault(&item.place, format!("{socket} is already used by gateway.metrics; write another port"));
     }
     taken.push((socket, item.place.clone()));
-    warn_of_foreign(socket, &item.place, context);
     Some(socket)
 }
 
@@ -148,23 +147,6 @@ fn scope(socket: SocketAddr) -> u32 {
         SocketAddr::V4(_) => 0,
         SocketAddr::V6(socket) => socket.scope_id(),
     }
-}
-
-fn warn_of_foreign(socket: SocketAddr, place: &Place, context: &mut Dns64Context) {
-    let address = socket.ip();
-    let here = context.host.addresses.iter().any(|own| own.address == address);
-    if here || address.is_unspecified() || address.is_loopback() || context.host.addresses.is_empty() {
-        return;
-    }
-    let length = if address.is_ipv4() { 32 } else { 128 };
-    let what = match context.own.contains(&address) {
-        true => "is the gateway's own address, which this host does not have; write an address of this host"
-            .to_owned(),
-        false => format!(
-            "is not configured on this host; the DNS64 binds it when it appears: ip address add {address}/{length} dev INTERFACE"
-        ),
-    };
-    context.report.warn(place, format!("{address} {what}"));
 }
 
 /// A file in PEM. `Some(None)`: it is not written and not needed.

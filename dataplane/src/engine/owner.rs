@@ -168,7 +168,11 @@ impl Engine {
         decap::inner(frame, packet, inner)?;
         let is_own = match inner.addresses {
             Addresses::V4 { source, .. } => self.config.own4 == Some(source),
-            Addresses::V6 { source, .. } => self.own6 == Some(source),
+            // Inside hosts, and a packet filter that lets the translator's packets pass, would take it for translated.
+            Addresses::V6 { source, .. } => {
+                self.own6 == Some(source)
+                    || self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
+            }
         };
         if is_own {
             return Err(DropReason::SourceNotInTunnel);

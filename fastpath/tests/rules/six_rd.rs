@@ -4,7 +4,10 @@ use super::bench::{Harness, scene};
 use super::packets::{Body, Head, in_tunnel, ipv6};
 use super::{check, namespace};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
+use sixway_dataplane::mechanism::nat64::Nat64Config;
 use sixway_dataplane::mechanism::six_rd::{Domain, Role, SixRdConfig};
+use sixway_dataplane::nat::PoolConfig;
+use sixway_dataplane::translate::address::rfc6052::Rfc6052;
 use sixway_dataplane::tunnel::TunnelPolicy;
 
 fn outer() -> Head {
@@ -120,6 +123,29 @@ fn a_border_relay_stands_between_the_domain_and_native_hosts() {
                 ("own address in another format", came("10.9.8.7", OTHER, "2002:cb00:714d::1"), None),
                 // It goes back into the tunnel, which the kernel does.
                 ("to another customer", came("10.9.8.7", OTHER, SITE), None),
+            ],
+        );
+    });
+}
+
+#[test]
+fn a_source_under_the_nat64s_prefix_is_left_to_the_engine() {
+    namespace::in_namespace("edge_nat64", || {
+        let hosts = "2001:db8:6464:100::/56 via 2001:db8:ff09::2";
+        let mut config = part(Role::CustomerEdge, "10.100.100.1");
+        let prefix = Rfc6052::new("64:ff9b::/96".parse().unwrap(), true).unwrap();
+        let pool = PoolConfig { addresses: vec!["192.0.2.0/30".parse().unwrap()], ports: vec![1..=65_535] };
+        config.nat64.push(Nat64Config::new(prefix, pool));
+        let mut bench = Harness::new(scene(&["2001:db8::/32", hosts]), &config);
+        let body = Body::Udp(b"hello".to_vec());
+        let came = |source| {
+            in_tunnel("10.0.0.1", "10.100.100.1", Head::default(), ipv6(source, SITE, head(64), &body))
+        };
+        check(
+            &mut bench,
+            vec![
+                ("a native host's", came(NATIVE), Some(ipv6(NATIVE, SITE, head(63), &body))),
+                ("of the prefix", came("64:ff9b::203.0.113.7"), None),
             ],
         );
     });

@@ -31,7 +31,7 @@ pub(super) struct UpArguments {
     #[arg(long)]
     fast_path: bool,
     /// NAT64 for IPv6-only hosts: if it can be (auto), in any case and with the DNS64 announced to all hosts (dns64, or without a
-    /// value), or none (no).
+    /// value), in any case and with the prefix announced alone (pref64), or none (no).
     #[arg(
         long,
         value_enum,
@@ -45,10 +45,10 @@ pub(super) struct UpArguments {
     /// Hosts of the LAN cannot ask for mappings by PCP and NAT-PMP.
     #[arg(long)]
     no_pcp: bool,
-    /// DHCPv4 for the LAN, by dnsmasq.
+    /// DHCPv4 for the LAN, by dnsmasq or Kea.
     #[arg(long)]
     dhcp: bool,
-    /// With --dhcp: announce the DNS64, and ask hosts that can do without IPv4 to do so (RFC 8925).
+    /// With --dhcp: announce the DNS64 (not with --nat64=pref64), and ask hosts that can do without IPv4 to do so (RFC 8925).
     #[arg(long, requires = "dhcp")]
     ipv6_mostly: bool,
     /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1; or `dhcp`, as the
@@ -64,7 +64,8 @@ pub(super) struct UpArguments {
     /// Take over from the process that runs the site of this name, as an upgrade does: sessions continue.
     #[arg(long)]
     takeover: bool,
-    /// Print the configuration, which `sixway run` takes, and change nothing.
+    /// Print the configuration, which `sixway run` takes, with the packet filter's table and dnsmasq's configuration as comments, and
+    /// change nothing.
     #[arg(long, conflicts_with = "dry_run")]
     print_config: bool,
     /// Say what would be done, and change nothing.
@@ -102,7 +103,7 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
         let file = standing.configuration_file();
         site.check(&file).map_err(Failure::Wrong)?;
         if arguments.print_config {
-            say(site.configuration().trim_end());
+            say(standing.printed(&site).trim_end());
             return Ok(());
         }
         say(&site.summary(&file));

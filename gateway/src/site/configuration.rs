@@ -1,5 +1,6 @@
 //! The plan as a configuration file: `sixway up` runs what `sixway run` would make of it.
 
+use super::dhcp_program::DhcpProgram;
 use super::ipv6::Ipv6;
 use super::lan::Lan;
 use super::nat64::{Dns64, Nat64};
@@ -50,8 +51,12 @@ impl Site {
         );
         if self.pcp {
             let _ = writeln!(text, "\n[pcp]\ninterfaces = [{}]", listed(interfaces));
-            if self.dhcp.is_some() {
-                let _ = writeln!(text, "lease_file = \"{name}.leases\" # dnsmasq's");
+            if let Some(dhcp) = &self.dhcp {
+                let whose = match dhcp.program {
+                    DhcpProgram::Dnsmasq => "dnsmasq's",
+                    DhcpProgram::Kea => "Kea's",
+                };
+                let _ = writeln!(text, "lease_file = \"{name}.leases\" # {whose}");
             }
         }
         self.nat64(&mut text);
@@ -105,8 +110,8 @@ impl Site {
             text,
             "\n[[pool]]\nname = \"nat64\"\ninterface = {wan:?}\nshared = true\nports = \"{ports}\""
         );
-        let inside = self.lans.iter().flat_map(|lan| &lan.prefixes).map(|prefix| format!("\"{prefix}\""));
-        let listen = self.lans.iter().flat_map(|lan| &lan.addresses).map(|address| format!("\"{address}\""));
+        let inside = nat64.inside.iter().map(|prefix| format!("\"{prefix}\""));
+        let listen = nat64.at.iter().map(|address| format!("\"{address}\""));
         let _ = writeln!(
             text,
             "\n[nat64]\nprefix = \"{}\"\ninside = [{}]\npool = \"nat64\"\nfiltering = \"address-dependent\"",
@@ -323,7 +328,9 @@ mod tests {
             [(86_400, 5_400, 600), (5_399, 5_399, 600), (1_200, 1_200, 400), (30, 30, 10)]
         {
             let facts = leased(lease);
-            let text = Site::plan(&options(), &facts).unwrap().configuration();
+            // Its address is for documentation, and the well-known prefix must not represent it.
+            let without = SiteOptions { nat64: Nat64Option::No, ..options() };
+            let text = Site::plan(&without, &facts).unwrap().configuration();
             let config = parsed(&text, &facts);
             let told = &config.router_advertisements[0];
             assert_eq!(told.prefixes[0].valid_lifetime, Lifetime::For(seconds(valid)), "{text}");
@@ -355,6 +362,51 @@ mod tests {
         // It stays so.
         let later = Site::plan(&options(), &without).unwrap().continuing(&text).configuration();
         assert_eq!(later, text);
+    }
+
+    /// Its prefix and the DNS64's address are those of the tunnel, which the gateway gives the LAN's interface itself.
+    #[test]
+    fn a_nat64_behind_a_tunnel_has_the_tunnels_prefix_and_nothing_is_warned_of() {
+        let mut facts = leased(86_400);
+        // A global one, so that the well-known prefix may represent it.
+        facts.host.addresses[1].address = "5.6.7.8".parse().unwrap();
+        facts.host.resolvers = vec!["192.0.2.53:53".parse().unwrap()];
+        let six_rd = "2001:db9::/32,0,5.6.7.1".parse().unwrap();
+        let six_to_four = "5.6.7.1".parse().ok();
+        for (tunnel, prefix) in [
+            (SiteOptions { six_rd, ..options() }, "2001:db9:506:708:"),
+            (SiteOptions { six_to_four, ..options() }, "2002:506:708:"),
+        ] {
+            for nat64 in [Nat64Option::Auto, Nat64Option::Dns64] {
+                let site = Site::plan(&SiteOptions { nat64, ..tunnel.clone() }, &facts).unwrap();
+                let text = site.configuration();
+                parsed(&text, &facts);
+                for line in [
+                    format!("ipv6_address = \"{prefix}:fe\"\n"),
+                    format!("inside = [\"{prefix}:/64\"]\n"),
+                    format!("listen = [\"{prefix}:1\"]\n"),
+                ] {
+                    assert!(text.contains(&line), "{line}{text}");
+                }
+                assert!(
+                    site.filter().contains(&format!("ip6 saddr {prefix}:fe icmpv6")),
+                    "{}",
+                    site.filter()
+                );
+                let at = if site.announces_dns64() {
+                    "for all hosts".to_owned()
+                } else {
+                    format!("at {prefix}:1")
+                };
+                let summary = site.summary(Path::new("x"));
+                assert!(summary.contains(&format!("DNS64 {at}")), "{summary}");
+            }
+            // Without the public address it is not known.
+            let mut without = facts.clone();
+            without.host.addresses.remove(1);
+            let site = Site::plan(&tunnel, &without).unwrap();
+            assert!(site.nat64.unwrap().unwrap_err().contains("public address"));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! DHCPv4 for the LAN, by dnsmasq: its configuration.
 
-use super::plan::Site;
+use super::dhcp_program::DhcpProgram;
+use super::plan::{DhcpDns, Site};
 use sixway_wire::Prefix4;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -10,18 +11,29 @@ use std::path::Path;
 const V6ONLY_WAIT: &str = "0:0:7:8";
 
 impl Site {
-    /// The configuration of dnsmasq, with this file for its leases.
+    /// The configuration of dnsmasq, with this file for its leases, if it is to run.
     pub(super) fn dnsmasq(&self, leases: &Path) -> Option<String> {
-        let dhcp = self.dhcp.as_ref()?;
+        let dhcp = self.dhcp.as_ref().filter(|dhcp| dhcp.program == DhcpProgram::Dnsmasq)?;
         let mut text =
             String::from("# Of `sixway up`.\nbind-dynamic\nno-hosts\nlog-facility=-\ndhcp-authoritative\n");
-        let _ = writeln!(text, "port={}", if dhcp.answers_dns { 53 } else { 0 });
-        let _ = writeln!(text, "dhcp-leasefile={}", leases.display());
-        for (own, network) in self.lans.iter().flat_map(|lan| lan.own.iter().zip(&lan.networks)) {
+        let (port, others): (_, &[Ipv4Addr]) = match &dhcp.dns {
+            DhcpDns::Dnsmasq | DhcpDns::DnsmasqLater | DhcpDns::Hosts(_) | DhcpDns::None => (53, &[]),
+            DhcpDns::Other(servers) => (0, servers),
+        };
+        let _ = writeln!(text, "port={port}\ndhcp-leasefile={}", leases.display());
+        let networks = self.lans.iter().flat_map(|lan| lan.own.iter().zip(&lan.networks));
+        for (number, (own, network)) in networks.enumerate() {
             // Not the interface: its IPv6 addresses may be the DNS64's.
             let _ = writeln!(text, "listen-address={own}");
             let (first, last) = range(*network);
-            let _ = writeln!(text, "dhcp-range={first},{last},12h");
+            let _ = match others.get(number) {
+                None => writeln!(text, "dhcp-range={first},{last},12h"),
+                // With port 0, it tells hosts no DNS server by itself.
+                Some(server) => writeln!(
+                    text,
+                    "dhcp-range=set:lan{number},{first},{last},12h\ndhcp-option=tag:lan{number},6,{server}"
+                ),
+            };
         }
         if dhcp.ipv6_mostly {
             let _ = writeln!(text, "dhcp-option=108,{V6ONLY_WAIT}");
@@ -31,7 +43,7 @@ impl Site {
 }
 
 /// The upper three quarters of a network: those below stay for addresses by hand.
-fn range(network: Prefix4) -> (Ipv4Addr, Ipv4Addr) {
+pub(super) fn range(network: Prefix4) -> (Ipv4Addr, Ipv4Addr) {
     let (first, last) = (network.address().to_bits(), network.last().to_bits());
     let quarter = (last - first) / 4 + 1;
     (Ipv4Addr::from_bits(first + quarter), Ipv4Addr::from_bits(last - 1))
@@ -39,9 +51,11 @@ fn range(network: Prefix4) -> (Ipv4Addr, Ipv4Addr) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::facts::SiteFacts;
     use super::super::options::SiteOptions;
     use super::super::plan::tests::{facts, options};
     use super::*;
+    use crate::config::HostAddress;
 
     #[test]
     fn leases_come_from_the_upper_three_quarters_of_the_network() {
@@ -61,10 +75,47 @@ mod tests {
             text.contains("dhcp-range=192.168.1.64,192.168.1.254,12h\n") && !text.contains("108"),
             "{text}"
         );
-        facts.dns4 = true;
+        // Of libvirt's network: nothing of ours.
+        facts.dns.insert("192.168.122.1".parse().unwrap());
         let text = Site::plan(&with, &facts).unwrap().dnsmasq(Path::new("/run/x.leases")).unwrap();
-        assert!(text.contains("port=0\n"), "{text}");
+        assert!(text.contains("port=53\n"), "{text}");
         assert_eq!(Site::plan(&options(), &facts).unwrap().dnsmasq(Path::new("x")), None);
+    }
+
+    /// With `port=0`, dnsmasq tells no DNS server unless it is written.
+    #[test]
+    fn hosts_are_told_the_server_that_has_the_port_already() {
+        let mut facts = facts();
+        facts.host.interfaces.push("eth2".into());
+        facts.host.addresses.push(HostAddress {
+            interface: "eth2".into(),
+            address: "192.168.2.1".parse().unwrap(),
+            length: 24,
+        });
+        let lans = vec!["eth1".into(), "eth2".into()];
+        let with = SiteOptions { dhcp: true, lans, ..options() };
+        for (taken, servers) in
+            [("0.0.0.0", ["192.168.1.1", "192.168.2.1"]), ("192.168.2.1", ["192.168.2.1", "192.168.2.1"])]
+        {
+            facts.dns = [taken.parse().unwrap()].into();
+            let site = Site::plan(&with, &facts).unwrap();
+            let text = site.dnsmasq(Path::new("/run/x.leases")).unwrap();
+            for (number, server) in servers.iter().enumerate() {
+                let told = format!("dhcp-option=tag:lan{number},6,{server}\n");
+                assert!(text.contains("port=0\n") && text.contains(&told), "{told}{text}");
+                assert!(text.contains(&format!("dhcp-range=set:lan{number},192.168.")), "{text}");
+            }
+            let summary = site.summary(Path::new("x"));
+            assert!(
+                summary.contains(&format!("DNS by another program of this host, at {}", servers[0])),
+                "{summary}"
+            );
+        }
+        facts.dns.clear();
+        let summary = |facts: &SiteFacts| Site::plan(&with, facts).unwrap().summary(Path::new("x"));
+        assert!(summary(&facts).contains("DNS as soon as /etc/resolv.conf has a server"));
+        facts.host.resolvers = vec!["192.0.2.53:53".parse().unwrap()];
+        assert!(summary(&facts).contains("IPv4 addresses and DNS by dnsmasq"));
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! What the host is, as far as a site depends on it.
 
+use super::dhcp_program::DhcpProgram;
 use super::lease::{LeasedSixRd, offers};
 use super::options::DEVICE;
+use super::sockets::{DNS, Socket, tables, takes_ipv4};
 use crate::config::HostFacts;
-use crate::host;
+use crate::host::{self, ForeignRoute};
 use sixway_link::interface;
+use sixway_wire::Prefix6;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 /// What the host is, as far as a site depends on it.
@@ -24,12 +27,14 @@ pub struct SiteFacts {
     pub reaches_ipv6: bool,
     /// 6rd domains that came with leases of IPv4 addresses, the newest last. The leases may have ended.
     pub six_rd: Vec<LeasedSixRd>,
+    /// IPv6 routes that are not the gateway's, without default routes.
+    pub routes6: Vec<ForeignRoute>,
     /// Ports at which programs of this host listen, TCP and UDP.
     pub listening: BTreeSet<u16>,
-    /// Whether a program of this host answers DNS queries over IPv4.
-    pub dns4: bool,
-    /// The same over IPv6.
-    pub dns6: bool,
+    /// The program that can lease IPv4 addresses.
+    pub dhcp_program: Option<DhcpProgram>,
+    /// Addresses at which programs of this host answer DNS queries; the unspecified one of a family: at all of it.
+    pub dns: BTreeSet<IpAddr>,
 }
 
 impl SiteFacts {
@@ -43,8 +48,30 @@ impl SiteFacts {
         let mut defaults6 = host::default_interfaces6();
         defaults6.retain(|name| name != DEVICE && name != "lo");
         let six_rd = offers(Path::new("/"), &host.interfaces);
-        Self { reaches_ipv6, mtus, defaults, defaults6, six_rd, host, ..Self::default() }
-            .with_sockets(&tables)
+        let mut routes6 = host::foreign_routes6();
+        routes6.retain(|route| route.interface != DEVICE);
+        let dhcp_program = DhcpProgram::installed();
+        Self {
+            reaches_ipv6,
+            mtus,
+            defaults,
+            defaults6,
+            six_rd,
+            routes6,
+            dhcp_program,
+            host,
+            ..Self::default()
+        }
+        .with_sockets(&tables, takes_ipv4)
+    }
+
+    /// Whether a program of this host answers DNS queries at this address.
+    pub(super) fn answers_dns(&self, address: IpAddr) -> bool {
+        let of_all = match address {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        self.dns.contains(&address) || self.dns.contains(&of_all)
     }
 
     /// The same without the IPv6 addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
@@ -54,98 +81,53 @@ impl SiteFacts {
             added.iter().any(|(name, own)| name == interface && IpAddr::V6(*own) == address)
         };
         self.host.addresses.retain(|own| !is_added(&own.interface, own.address));
+        let is_of_added = |route: &ForeignRoute| {
+            let mut here = added.iter().filter(|(name, _)| *name == route.interface);
+            here.any(|(_, own)| Prefix6::holding(*own, LINK) == route.prefix)
+        };
+        self.routes6.retain(|route| !is_of_added(route));
         self
     }
 
     /// The same without the sockets that the site has itself.
     #[must_use]
-    pub(super) fn without_own(mut self, own: OwnSockets) -> Self {
-        self.dns4 &= !own.dns4;
-        self.dns6 &= !own.dns6;
+    pub(super) fn without_own(mut self, own: &OwnSockets) -> Self {
+        self.dns.retain(|address| !own.dns.contains(address));
         if own.pcp {
             self.listening.remove(&PCP);
         }
         self
     }
 
-    fn with_sockets(mut self, tables: &[(bool, Vec<Socket>)]) -> Self {
-        for (is_ipv6, socket) in tables.iter().flat_map(|(six, sockets)| sockets.iter().map(|it| (*six, it)))
-        {
-            self.listening.insert(socket.port);
-            if socket.port == DNS {
-                self.dns6 |= is_ipv6;
-                // One of `::` receives IPv4 as well, unless IPV6_V6ONLY is set, which is not told here.
-                self.dns4 |= !is_ipv6 || socket.is_wildcard;
-            }
+    /// With these sockets. `takes_ipv4`: whether one of `::` for DNS receives IPv4 as well.
+    fn with_sockets(mut self, sockets: &[Socket], takes_ipv4: impl Fn() -> bool) -> Self {
+        self.listening.extend(sockets.iter().map(|socket| socket.port));
+        self.dns.extend(sockets.iter().filter(|socket| socket.port == DNS).map(|socket| socket.address));
+        if self.dns.contains(&IpAddr::V6(Ipv6Addr::UNSPECIFIED)) && takes_ipv4() {
+            self.dns.insert(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         }
         self
     }
 }
 
-/// RFC 1035 §4.2.
-const DNS: u16 = 53;
+/// Length of the prefix of an address that the gateway adds (`config::Reach`).
+const LINK: u8 = 64;
 /// RFC 6887 §19: PCP's and NAT-PMP's.
 pub(super) const PCP: u16 = 5_351;
 
 /// The sockets that the running site has itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OwnSockets {
-    /// dnsmasq's for DNS.
-    pub dns4: bool,
-    /// The DNS64's.
-    pub dns6: bool,
-    /// The PCP server's.
+    /// Addresses of dnsmasq's and of the DNS64's.
+    pub dns: Vec<IpAddr>,
+    /// Whether there is a PCP server's.
     pub pcp: bool,
 }
-
-/// Where a program listens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Socket {
-    port: u16,
-    is_wildcard: bool,
-}
-
-/// Each table of the kernel, and the state of a socket there that receives from anybody.
-const TABLES: [(&str, &str); 4] = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
-
-fn tables() -> Vec<(bool, Vec<Socket>)> {
-    let read = |(table, state): (&str, &'static str)| {
-        let text = std::fs::read_to_string(format!("/proc/net/{table}")).ok()?;
-        Some((table.ends_with('6'), sockets(&text, state)))
-    };
-    TABLES.into_iter().filter_map(read).collect()
-}
-
-/// proc(5): the local address and port in the second column, the state in the fourth. Sockets of the loopback interface do not matter.
-fn sockets(table: &str, state: &str) -> Vec<Socket> {
-    let socket = |line: &str| {
-        let mut columns = line.split_whitespace().skip(1);
-        let (address, port) = columns.next()?.rsplit_once(':')?;
-        let is_loopback = address == LOOPBACK6 || address.len() == 8 && address.ends_with("7F");
-        let is_wildcard = address.bytes().all(|digit| digit == b'0');
-        let port = u16::from_str_radix(port, 16).ok()?;
-        (columns.nth(1)? == state && !is_loopback).then_some(Socket { port, is_wildcard })
-    };
-    table.lines().skip(1).filter_map(socket).collect()
-}
-
-/// `::1`, as these tables have it.
-const LOOPBACK6: &str = "00000000000000000000000001000000";
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::HostAddress;
-
-    #[test]
-    fn listening_sockets_are_told_from_connections() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \
-            0: 00000000:4E20 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1\n   \
-            1: 0100007F:4E21 0100007F:4E20 01 00000000:00000000 00:00000000 00000000     0        0 2 1\n   \
-            2: 3500007F:0035 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 3 1\n";
-        assert_eq!(sockets(table, "0A"), [Socket { port: 20_000, is_wildcard: true }]);
-        assert_eq!(sockets("", "0A"), []);
-    }
 
     #[test]
     fn an_address_that_the_gateway_added_is_not_the_hosts() {
@@ -162,14 +144,49 @@ mod tests {
     }
 
     #[test]
+    fn the_network_of_an_address_that_the_gateway_added_is_not_the_hosts() {
+        let to = |prefix: &str, interface: &str| ForeignRoute {
+            prefix: prefix.parse().unwrap(),
+            interface: interface.into(),
+        };
+        let routes6 =
+            vec![to("2001:db9:1::/64", "eth1"), to("2001:db9:1::/64", "eth2"), to("2001:db9::/32", "eth1")];
+        let added = [("eth1".to_owned(), "2001:db9:1::1".parse().unwrap())];
+        let facts = SiteFacts { routes6, ..SiteFacts::default() }.without_addresses(&added);
+        assert_eq!(facts.routes6, [to("2001:db9:1::/64", "eth2"), to("2001:db9::/32", "eth1")]);
+    }
+
+    /// Where a program answers at this address, and whether it does so at others.
+    fn answering(address: &str, is_dual: bool) -> SiteFacts {
+        let socket = Socket { port: DNS, address: address.parse().unwrap() };
+        SiteFacts::default().with_sockets(&[socket], || is_dual)
+    }
+
+    #[test]
+    fn a_program_answers_dns_at_its_address_or_at_all() {
+        let at = |facts: &SiteFacts, address: &str| facts.answers_dns(address.parse().unwrap());
+        for (listens, is_dual, expected) in [
+            ("192.168.122.1", false, [false, false]),
+            ("192.168.1.1", false, [true, false]),
+            ("0.0.0.0", false, [true, false]),
+            ("::", false, [false, true]),
+            ("::", true, [true, true]),
+            ("fe80::1", false, [false, false]),
+            ("2001:db8:1::1", false, [false, true]),
+        ] {
+            let facts = answering(listens, is_dual);
+            assert_eq!([at(&facts, "192.168.1.1"), at(&facts, "2001:db8:1::1")], expected, "{listens}");
+        }
+    }
+
+    #[test]
     fn the_sites_own_servers_are_not_those_of_other_programs() {
-        let dns = |is_wildcard| vec![Socket { port: DNS, is_wildcard }];
-        let of = |six, is_wildcard| SiteFacts::default().with_sockets(&[(six, dns(is_wildcard))]);
-        assert_eq!((of(false, true).dns4, of(false, true).dns6), (true, false));
-        assert_eq!((of(true, false).dns4, of(true, false).dns6), (false, true));
-        assert_eq!((of(true, true).dns4, of(true, true).dns6), (true, true));
-        let own = OwnSockets { dns6: true, pcp: true, ..OwnSockets::default() };
-        let facts = SiteFacts { listening: [DNS, PCP].into(), ..of(true, true) }.without_own(own);
-        assert_eq!((facts.dns4, facts.dns6, facts.listening.contains(&PCP)), (true, false, false));
+        let own = OwnSockets { dns: vec!["192.168.1.1".parse().unwrap()], pcp: true };
+        let mut facts = answering("192.168.1.1", false);
+        facts.dns.insert("192.168.122.1".parse().unwrap());
+        facts.listening.insert(PCP);
+        let facts = facts.without_own(&own);
+        assert_eq!(facts.dns, ["192.168.122.1".parse().unwrap()].into());
+        assert_eq!((facts.listening.contains(&DNS), facts.listening.contains(&PCP)), (true, false));
     }
 }

@@ -4,8 +4,14 @@ use super::facts::SiteFacts;
 use super::lan::Lan;
 use super::options::{SiteOptions, SixRdDomain, SixRdOption};
 use sixway_control::option_6rd::SixRdOffer;
+use sixway_dataplane::tunnel::address::{Domain, embedded, six_to_four};
 use sixway_wire::{Prefix4, Prefix6};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Bits of 2000::/3, which holds all global unicast addresses that are assigned (RFC 4291 §2.4).
+const GLOBAL: u8 = 3;
+/// Bits of a link's prefix (RFC 4291 §2.5.1).
+const SUBNET: u8 = 64;
 
 /// How inside hosts have IPv6.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +36,45 @@ impl Ipv6 {
             Self::Native | Self::None(_) => false,
         }
     }
+
+    /// The prefix that its tunnel gives the site at this public address; `None`: it is not a tunnel, or it gives none there.
+    fn delegated(&self, public: Ipv4Addr) -> Option<Prefix6> {
+        let (prefix, mask_length) = match self {
+            Self::Native | Self::None(_) => return None,
+            // RFC 3056 §2: only a global address makes a prefix.
+            Self::SixToFour(_) => {
+                return embedded::is_public(public).then(|| six_to_four::prefix_of(public));
+            }
+            Self::SixRd(domain) => (domain.prefix, domain.mask_length),
+            Self::LeasedSixRd(offer) => (offer.domain.prefix, offer.domain.mask_length),
+        };
+        Domain::new(prefix, Prefix4::holding(public, mask_length)).ok()?.delegated(public)
+    }
+
+    /// The global prefixes of the LAN's hosts, with this host's address in each, as far as they are known: a tunnel's follow the public
+    /// address.
+    pub(super) fn links(&self, lans: &[Lan], public: Option<Ipv4Addr>) -> Vec<(Prefix6, Ipv6Addr)> {
+        match self {
+            Self::Native => {
+                let all = lans.iter().flat_map(|lan| lan.prefixes.iter().zip(&lan.addresses));
+                all.map(|(prefix, address)| (*prefix, *address)).collect()
+            }
+            Self::SixRd(_) | Self::LeasedSixRd(_) | Self::SixToFour(_) | Self::None(_) => {
+                let delegated = public.and_then(|public| self.delegated(public));
+                let all = (0..).zip(lans).filter_map(|(number, _)| subnet(delegated?, number));
+                // The gateway gives its interface the first address (`config::Reach`).
+                all.map(|link| (link, Ipv6Addr::from_bits(link.address().to_bits() | 1))).collect()
+            }
+        }
+    }
+}
+
+/// The /64 of this number in a prefix, as router advertisements have it (`subnet`).
+fn subnet(prefix: Prefix6, number: u32) -> Option<Prefix6> {
+    let bits = SUBNET.checked_sub(prefix.length())?;
+    let fits = bits >= u32::BITS as u8 || number >> bits == 0;
+    let address = prefix.address().to_bits() | u128::from(number) << SUBNET;
+    fits.then(|| Prefix6::holding(address.into(), SUBNET))
 }
 
 /// How it is with these options; `public`: the interface to the provider, and its address.
@@ -59,7 +104,8 @@ pub(super) fn planned(
         SixRdOption::Leased => public.and_then(|public| offered(facts, public)),
         SixRdOption::Written(_) | SixRdOption::No => None,
     };
-    let why = match offer.map(|offer| usable(offer, options, facts, lans)) {
+    let wan = public.map_or("", |(wan, _)| wan);
+    let why = match offer.map(|offer| usable(offer, (options, wan), facts, lans)) {
         Some(Ok(offer)) => return Ipv6::LeasedSixRd(offer),
         Some(Err(why)) => format!("the provider's 6rd is not used: {why}"),
         None => "no interface of the LAN has a global IPv6 address with a /64".into(),
@@ -95,7 +141,7 @@ fn offered<'f>(facts: &'f SiteFacts, (wan, address): (&str, Ipv4Addr)) -> Option
 /// The offer as far as the site can use it, or why it cannot.
 fn usable(
     offer: &SixRdOffer,
-    options: &SiteOptions,
+    (options, wan): (&SiteOptions, &str),
     facts: &SiteFacts,
     lans: &[Lan],
 ) -> Result<SixRdOffer, String> {
@@ -106,23 +152,43 @@ fn usable(
         return Err("--fast-path would forward its packets past the packet filter".into());
     }
     offer.domain.suits(lans.len()).map_err(|why| why.to_string())?;
+    if let Some((network, interface)) = overlapping(offer.domain.prefix, facts) {
+        let at = if interface.is_empty() { String::new() } else { format!(" at {interface}") };
+        let prefix = offer.domain.prefix;
+        return Err(format!("its prefix {prefix} overlaps {network}{at}, which this host reaches otherwise"));
+    }
     let mut offer = offer.clone();
-    offer.domain.relays.retain(|relay| is_elsewhere(*relay, facts, lans));
+    offer.domain.relays.retain(|relay| is_elsewhere(*relay, wan, facts));
     if offer.domain.relays.is_empty() {
-        return Err("its border relay is an address of this site".into());
+        return Err("its border relay is an address of this host or of a network behind it".into());
     }
     Ok(offer)
 }
 
-/// Whether it may be a border relay's: neither this host's, nor a broadcast address, nor one of the LAN.
-fn is_elsewhere(relay: Ipv4Addr, facts: &SiteFacts, lans: &[Lan]) -> bool {
-    let is_own = facts.host.addresses.iter().any(|own| match own.address {
+/// A network or a route of this host in the domain, or that holds it, with its interface: whoever answers DHCP must not draw its packets
+/// into the tunnel. Routes to all global addresses are as a default route.
+fn overlapping(domain: Prefix6, facts: &SiteFacts) -> Option<(Prefix6, &str)> {
+    let own = facts.host.addresses.iter().filter_map(|own| match own.address {
+        IpAddr::V6(address) => Some((Prefix6::holding(address, own.length), own.interface.as_str())),
+        IpAddr::V4(_) => None,
+    });
+    let routes = facts.routes6.iter().map(|route| (route.prefix, route.interface.as_str()));
+    let mut all = own.chain(routes).filter(|(prefix, _)| prefix.length() > GLOBAL);
+    all.find(|(prefix, _)| prefix.overlaps(domain))
+}
+
+/// Whether it may be a border relay's: neither this host's, nor a broadcast address, nor one of a network at another interface than that to the
+/// provider.
+fn is_elsewhere(relay: Ipv4Addr, wan: &str, facts: &SiteFacts) -> bool {
+    !facts.host.addresses.iter().any(|own| match own.address {
         IpAddr::V4(address) => {
-            address == relay || own.length < 31 && Prefix4::holding(address, own.length).last() == relay
+            let network = Prefix4::holding(address, own.length);
+            address == relay
+                || own.length < 31 && network.last() == relay
+                || own.interface != wan && network.contains(relay)
         }
         IpAddr::V6(_) => false,
-    });
-    !is_own && !lans.iter().flat_map(|lan| &lan.networks).any(|network| network.contains(relay))
+    })
 }
 
 #[cfg(test)]
@@ -131,6 +197,7 @@ mod tests {
     use super::super::plan::Site;
     use super::super::plan::tests::{facts, options};
     use super::*;
+    use crate::host::ForeignRoute;
     use sixway_control::option_6rd::SixRdOffer;
 
     /// dhclient's lease of this address, with the domain 2001:db9::/32 for all IPv4 addresses and this border relay.
@@ -204,8 +271,16 @@ mod tests {
         assert!(none(&planned_by(&options(), &native)).contains("without a tunnel"));
         let fast = SiteOptions { fast_path: true, ..options() };
         assert!(none(&planned_by(&fast, &leased)).contains("--fast-path"));
-        for relay in ["203.0.113.1", "203.0.113.255", "192.168.1.9"] {
-            let ipv6 = planned_by(&options(), &with(lease("eth0", "203.0.113.1", relay)));
+        for relay in ["203.0.113.1", "203.0.113.255", "192.168.1.9", "172.17.0.9", "169.254.1.1", "239.0.0.1"]
+        {
+            let mut facts = with(lease("eth0", "203.0.113.1", relay));
+            let container = crate::config::HostAddress {
+                interface: "docker0".into(),
+                address: "172.17.0.1".parse().unwrap(),
+                length: 16,
+            };
+            facts.host.addresses.push(container);
+            let ipv6 = planned_by(&options(), &facts);
             assert!(none(&ipv6).contains("border relay"), "{relay}");
         }
         let mut two = leased;
@@ -218,5 +293,56 @@ mod tests {
         two.host.addresses.push(other);
         let both = SiteOptions { lans: vec!["eth1".into(), "eth2".into()], ..options() };
         assert!(none(&planned_by(&both, &two)).contains("no /64 for each LAN"));
+    }
+
+    /// Whoever answers DHCP must not draw packets of other networks into the tunnel.
+    #[test]
+    fn a_leased_domain_that_overlaps_a_network_or_a_route_of_this_host_is_refused() {
+        let leased = with(lease("eth0", "203.0.113.1", "203.0.113.2"));
+        let to = |prefix: &str, interface: &str| ForeignRoute {
+            prefix: prefix.parse().unwrap(),
+            interface: interface.into(),
+        };
+        for (prefix, interface) in
+            [("2001:db9:5::/48", "wg0"), ("2001:da0::/27", "eth1"), ("2001:db9::/32", "")]
+        {
+            let mut facts = leased.clone();
+            facts.routes6 = vec![to("2000::/3", "eth0"), to("fd00::/8", "wg0"), to(prefix, interface)];
+            let ipv6 = planned_by(&options(), &facts);
+            let expected = format!("its prefix 2001:db9::/32 overlaps {prefix}");
+            assert!(none(&ipv6).contains(&expected) && none(&ipv6).contains(interface), "{ipv6:?}");
+            facts.routes6.pop();
+            assert!(matches!(planned_by(&options(), &facts), Ipv6::LeasedSixRd(_)));
+        }
+        let mut addressed = leased;
+        addressed.host.addresses.push(crate::config::HostAddress {
+            interface: "wg0".into(),
+            address: "2001:db9:7::1".parse().unwrap(),
+            length: 128,
+        });
+        let ipv6 = planned_by(&options(), &addressed);
+        assert!(none(&ipv6).contains("overlaps 2001:db9:7::1/128 at wg0"), "{ipv6:?}");
+    }
+
+    #[test]
+    fn a_tunnels_links_follow_the_public_address() {
+        let lans = ["eth1", "eth2"].map(|name| Lan::of(name, &facts()));
+        let at = |ipv6: &Ipv6, public: &str| -> Vec<String> {
+            let links = ipv6.links(&lans, public.parse().ok());
+            links.iter().map(|(prefix, own)| format!("{prefix} {own}")).collect()
+        };
+        let six_rd = Ipv6::SixRd("2001:d00::/24,8,10.0.0.1".parse().unwrap());
+        assert_eq!(
+            at(&six_rd, "10.1.2.3"),
+            ["2001:d01:203::/64 2001:d01:203::1", "2001:d01:203:1::/64 2001:d01:203:1::1"]
+        );
+        assert_eq!(at(&six_rd, ""), [""; 0]);
+        let six_to_four = Ipv6::SixToFour(Ipv4Addr::new(192, 88, 99, 1));
+        assert_eq!(
+            at(&six_to_four, "203.0.113.1"),
+            ["2002:cb00:7101::/64 2002:cb00:7101::1", "2002:cb00:7101:1::/64 2002:cb00:7101:1::1"]
+        );
+        assert_eq!(at(&six_to_four, "192.168.0.1"), [""; 0]);
+        assert_eq!(at(&Ipv6::Native, ""), ["2001:db8:1::/64 2001:db8:1::1"]);
     }
 }

@@ -5,6 +5,7 @@
 //!     facts      what the host is: addresses, MTUs, ports in use
 //!     plan       both together, or everything that is missing
 //!     configuration   the plan as a configuration file, which `sixway run` takes as well
+//!     sockets    where other programs of the host listen
 //!     lan        an interface to inside hosts
 //!     ipv6       its part for IPv6
 //!     lease      6rd domains in the leases of DHCP clients
@@ -12,36 +13,48 @@
 //!     dns64_bounds   how much their DNS64 may do at a time
 //!     filter     the plan as a table of the packet filter
 //!     dhcp       the plan as a configuration of dnsmasq
-//!     dnsmasq    its process
+//!     kea        the plan as a configuration of Kea
+//!     kea_process    how it is started
+//!     kea_leases     its leases as dnsmasq would write them
+//!     dhcp_program   either program
+//!     dhcp_server    its process
 //!     standing   the files and the table that are there while the site runs, and how they are removed
 //!     watch      makes the table again if another program removes it
 //!     summary    the plan for a reader
+//!     printed    the plan for who runs its parts by hand
 //! ```
 
 mod configuration;
 mod dhcp;
+mod dhcp_program;
+mod dhcp_server;
 mod dns64_bounds;
-mod dnsmasq;
 mod facts;
 mod filter;
 mod ipv6;
+mod kea;
+mod kea_leases;
+mod kea_process;
 mod lan;
 mod lease;
 mod nat64;
 mod options;
 mod plan;
 mod ports;
+mod printed;
+mod sockets;
 mod standing;
 mod summary;
 mod watch;
 mod whole_file;
 
+pub use dhcp_program::DhcpProgram;
 pub use facts::SiteFacts;
 pub use ipv6::Ipv6;
 pub use lan::Lan;
 pub use lease::LeasedSixRd;
 pub use nat64::{Dns64, Nat64};
 pub use options::{Nat64Option, SiteOptions, SixRdDomain, SixRdOption};
-pub use plan::{Dhcp, Site};
+pub use plan::{Dhcp, DhcpDns, Site};
 pub use standing::{SiteFiles, Standing, TakenBack};
 pub use watch::Watch;

@@ -4,6 +4,7 @@
 //! announced only if that was asked for. The prefix always is (RFC 8781): hosts without IPv4 translate by it themselves.
 
 use super::facts::SiteFacts;
+use super::ipv6::Ipv6;
 use super::options::{Nat64Option, SiteOptions};
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,6 +22,10 @@ const SHARED: Prefix4 = Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10);
 pub struct Nat64 {
     /// Its prefix.
     pub prefix: &'static str,
+    /// The prefixes of its hosts.
+    pub inside: Vec<Prefix6>,
+    /// This host's addresses there, at which a DNS64 listens.
+    pub at: Vec<Ipv6Addr>,
     /// IPv4 networks that it does not lead to, although its prefix may represent them.
     pub excluded: Vec<Prefix4>,
     /// Source of the gateway's ICMPv6 errors.
@@ -42,11 +47,11 @@ pub enum Dns64 {
     None(String),
 }
 
-/// The NAT64 of the site, with the LAN's native prefixes and this host's address in each, or why there is none; `None`: it is not wanted.
-/// `public`: its IPv4 address at the moment, and ports there.
+/// The NAT64 of the site, or why there is none; `None`: it is not wanted. `links`: how its hosts have IPv6, their prefixes, and this host's
+/// address in each. `public`: its IPv4 address at the moment, and ports there.
 pub(super) fn planned(
     options: &SiteOptions,
-    native: &[(Prefix6, Ipv6Addr)],
+    (ipv6, links): (&Ipv6, &[(Prefix6, Ipv6Addr)]),
     (public, ports): (Option<Ipv4Addr>, Vec<RangeInclusive<u16>>),
     facts: &SiteFacts,
     faults: &mut Vec<String>,
@@ -60,31 +65,41 @@ pub(super) fn planned(
             return None;
         }
         Nat64Option::Auto => options.ipv6_mostly,
-        Nat64Option::Dns64 => true,
+        Nat64Option::Dns64 | Nat64Option::Pref64 => true,
     };
+    let is_announced = is_demanded && options.nat64 != Nat64Option::Pref64;
     let mut lacks = Vec::new();
-    let own = own(native);
+    let own = own(links);
     if own.is_none() {
-        lacks.push("no interface of the LAN has a fixed global IPv6 address with a /64".to_owned());
+        lacks.push(
+            match ipv6.is_tunnelled() {
+                false => "no interface of the LAN has a global IPv6 address with a /64",
+                true => "the public address, by which the tunnel's prefix would be known, is missing or gives none",
+            }
+            .to_owned(),
+        );
     }
     if ports.is_empty() {
         let what = "net.ipv4.ip_local_port_range leaves no ports above it";
         lacks.push(format!("{what}; sysctl -w net.ipv4.ip_local_port_range=\"32768 60999\""));
     }
-    let no_dns64 = no_dns64(facts);
-    if is_demanded {
+    let no_dns64 = no_dns64(links, facts);
+    if is_announced {
         lacks.extend(no_dns64.clone());
+    }
+    if is_demanded {
         faults.extend(lacks.iter().map(|what| format!("--nat64 and --ipv6-mostly: {what}")));
     }
     let dns64 = match no_dns64 {
         Some(why) => Dns64::None(why),
-        None if is_demanded => Dns64::Announced,
+        None if is_announced => Dns64::Announced,
         None => Dns64::Listens,
     };
     Some(match own {
         Some(own) if lacks.is_empty() => {
             let prefix = prefix(public);
-            Ok(Nat64 { prefix, excluded: excluded(prefix, public, facts), own, ports, dns64 })
+            let (inside, at) = links.iter().copied().unzip();
+            Ok(Nat64 { prefix, inside, at, excluded: excluded(prefix, public, facts), own, ports, dns64 })
         }
         _ => Err(lacks.join("; ")),
     })
@@ -130,10 +145,10 @@ impl Nat64 {
 }
 
 /// Why there is no DNS64.
-fn no_dns64(facts: &SiteFacts) -> Option<String> {
+fn no_dns64(links: &[(Prefix6, Ipv6Addr)], facts: &SiteFacts) -> Option<String> {
     if facts.host.resolvers.is_empty() {
         Some("/etc/resolv.conf has no DNS server for the DNS64 to ask".into())
-    } else if facts.dns6 {
+    } else if links.iter().any(|(_, address)| facts.answers_dns(IpAddr::V6(*address))) {
         Some("another program answers at port 53 over IPv6".into())
     } else {
         None
@@ -141,10 +156,10 @@ fn no_dns64(facts: &SiteFacts) -> Option<String> {
 }
 
 /// An address of the LAN's prefix that this host does not have.
-fn own(native: &[(Prefix6, Ipv6Addr)]) -> Option<Ipv6Addr> {
-    let (prefix, _) = native.first()?;
+fn own(links: &[(Prefix6, Ipv6Addr)]) -> Option<Ipv6Addr> {
+    let (prefix, _) = links.first()?;
     let candidates = (0xf0..=0xfe).rev().map(|last| Ipv6Addr::from_bits(prefix.address().to_bits() | last));
-    candidates.into_iter().find(|one| native.iter().all(|(_, taken)| taken != one))
+    candidates.into_iter().find(|one| links.iter().all(|(_, taken)| taken != one))
 }
 
 #[cfg(test)]
@@ -171,6 +186,9 @@ mod tests {
         assert_eq!(dns64(&asked, &facts), Dns64::Announced);
         let mostly = SiteOptions { dhcp: true, ipv6_mostly: true, ..options() };
         assert_eq!(dns64(&mostly, &facts), Dns64::Announced);
+        // Hosts that have CLAT need the prefix alone.
+        let by_prefix = SiteOptions { nat64: Nat64Option::Pref64, ..mostly };
+        assert_eq!(dns64(&by_prefix, &facts), Dns64::Listens);
         assert_eq!(
             Site::plan(&SiteOptions { nat64: Nat64Option::No, ..options() }, &facts).unwrap().nat64,
             None
@@ -210,7 +228,12 @@ mod tests {
         let fails = |facts: &SiteFacts| Site::plan(&asked, facts).unwrap_err().join(" ");
         assert!(matches!(dns64(&options(), &facts()), Dns64::None(why) if why.contains("/etc/resolv.conf")));
         assert!(fails(&facts()).contains("/etc/resolv.conf"));
-        let taken = SiteFacts { dns6: true, ..resolving() };
+        // For which no DNS64 is needed.
+        let by_prefix = SiteOptions { nat64: Nat64Option::Pref64, ..options() };
+        assert!(matches!(dns64(&by_prefix, &facts()), Dns64::None(_)));
+        let taken = SiteFacts { dns: ["::".parse().unwrap()].into(), ..resolving() };
+        let elsewhere = SiteFacts { dns: ["fe80::1".parse().unwrap()].into(), ..resolving() };
+        assert_eq!(dns64(&options(), &elsewhere), Dns64::Listens);
         assert!(matches!(dns64(&options(), &taken), Dns64::None(why) if why.contains("port 53")));
         assert!(fails(&taken).contains("port 53"));
         let mut bare = resolving();

@@ -16,6 +16,8 @@ pub enum Nat64Option {
     Auto,
     /// NAT64 must be, and the DNS64 is announced to all hosts.
     Dns64,
+    /// NAT64 must be, and its prefix alone is announced.
+    Pref64,
     /// None.
     No,
 }

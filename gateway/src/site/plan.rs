@@ -1,5 +1,6 @@
 //! What was asked for and what the host is, together: the plan of a site, or everything that is missing for it.
 
+use super::dhcp_program::DhcpProgram;
 use super::facts::{PCP, SiteFacts};
 use super::ipv6::{self, Ipv6};
 use super::lan::Lan;
@@ -7,7 +8,7 @@ use super::nat64::{self, Nat64};
 use super::options::{DEVICE, SiteOptions};
 use super::ports;
 use crate::config::Surroundings;
-use sixway_wire::{Prefix4, Prefix6};
+use sixway_wire::Prefix4;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -23,10 +24,27 @@ const SERVICE_ADDRESSES: RangeInclusive<u8> = 2..=6;
 /// How inside hosts get IPv4 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp {
-    /// Whether dnsmasq also answers DNS queries at this host's addresses; else another program does.
-    pub answers_dns: bool,
+    /// Who leases them.
+    pub program: DhcpProgram,
+    /// Who answers their DNS queries.
+    pub dns: DhcpDns,
     /// Whether hosts that can do without IPv4 are asked to (RFC 8925).
     pub ipv6_mostly: bool,
+}
+
+/// The DNS servers that hosts get with their IPv4 addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DhcpDns {
+    /// dnsmasq itself, at this host's address in each network, by the servers of `/etc/resolv.conf`.
+    Dnsmasq,
+    /// The same, as soon as there are such servers: now there is none.
+    DnsmasqLater,
+    /// Another program of this host, at this address of each network in turn.
+    Other(Vec<Ipv4Addr>),
+    /// With Kea: those of `/etc/resolv.conf`, by NAT44.
+    Hosts(Vec<Ipv4Addr>),
+    /// With Kea, nobody: inside hosts reach no server of `/etc/resolv.conf`.
+    None,
 }
 
 /// The plan of a site.
@@ -88,8 +106,9 @@ impl Site {
         }
         let public = wan.as_ref().and_then(|wan| Surroundings::of(&facts.host.addresses).ipv4_of(wan));
         let ipv6 = ipv6::planned(options, facts, wan.as_deref().zip(public), &lans, &mut faults);
-        let nat64 = nat64::planned(options, &native(&lans, &ipv6), (public, others), facts, &mut faults);
-        let dhcp = options.dhcp.then(|| dhcp(options, &lans, facts, &mut faults));
+        let links = ipv6.links(&lans, public);
+        let nat64 = nat64::planned(options, (&ipv6, &links), (public, others), facts, &mut faults);
+        let dhcp = if options.dhcp { dhcp(options, &lans, facts, &mut faults) } else { None };
         match (wan, own) {
             (Some(wan), Some(own)) if faults.is_empty() => Ok(Self {
                 name: options.name.clone(),
@@ -195,19 +214,51 @@ fn own(facts: &SiteFacts) -> Option<Ipv4Addr> {
     candidates.into_iter().find(is_free)
 }
 
-/// The LAN's native prefixes, with this host's address in each.
-fn native(lans: &[Lan], ipv6: &Ipv6) -> Vec<(Prefix6, Ipv6Addr)> {
-    let all = lans.iter().flat_map(|lan| lan.prefixes.iter().copied().zip(lan.addresses.iter().copied()));
-    all.filter(|_| *ipv6 == Ipv6::Native).collect()
-}
-
-fn dhcp(options: &SiteOptions, lans: &[Lan], facts: &SiteFacts, faults: &mut Vec<String>) -> Dhcp {
+fn dhcp(options: &SiteOptions, lans: &[Lan], facts: &SiteFacts, faults: &mut Vec<String>) -> Option<Dhcp> {
     for network in lans.iter().flat_map(|lan| &lan.networks).filter(|it| it.length() > LONGEST_PREFIX) {
         faults.push(format!(
             "{network} has no room for leases of --dhcp; use a /{LONGEST_PREFIX} or a shorter prefix"
         ));
     }
-    Dhcp { answers_dns: !facts.dns4, ipv6_mostly: options.ipv6_mostly }
+    let Some(program) = facts.dhcp_program else {
+        let what = "--dhcp needs dnsmasq or Kea";
+        faults.push(format!(
+            "{what}; install the package dnsmasq-base or kea-dhcp4-server, or leave out --dhcp"
+        ));
+        return None;
+    };
+    Some(Dhcp { program, dns: dhcp_dns(program, lans, facts), ipv6_mostly: options.ipv6_mostly })
+}
+
+/// Who answers at this host's addresses already, else dnsmasq: of several addresses, it cannot leave out some.
+fn dhcp_dns(program: DhcpProgram, lans: &[Lan], facts: &SiteFacts) -> DhcpDns {
+    let own = || lans.iter().flat_map(|lan| &lan.own).copied();
+    let is_taken = |address: &Ipv4Addr| facts.answers_dns(IpAddr::V4(*address));
+    if let Some(first) = own().find(is_taken) {
+        let nearest = own().map(|address| if is_taken(&address) { address } else { first });
+        return DhcpDns::Other(nearest.collect());
+    }
+    match program {
+        DhcpProgram::Dnsmasq if facts.host.resolvers.is_empty() => DhcpDns::DnsmasqLater,
+        DhcpProgram::Dnsmasq => DhcpDns::Dnsmasq,
+        DhcpProgram::Kea => {
+            let servers = reached_by_ipv4(facts);
+            if servers.is_empty() { DhcpDns::None } else { DhcpDns::Hosts(servers) }
+        }
+    }
+}
+
+/// DNS servers of this host that others reach, too.
+fn reached_by_ipv4(facts: &SiteFacts) -> Vec<Ipv4Addr> {
+    let all = facts.host.resolvers.iter().filter(|server| server.port() == 53);
+    let all = all.filter_map(|server| match server.ip() {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let is_own = |it: &Ipv4Addr| facts.host.addresses.iter().any(|own| own.address == IpAddr::V4(*it));
+    all.filter(|address| !address.is_loopback() && !address.is_link_local() && !is_own(address))
+        .take(3)
+        .collect()
 }
 
 /// Those of this host that inside hosts reach as well.
@@ -264,7 +315,8 @@ pub(super) mod tests {
         let host =
             HostFacts { addresses, interfaces, local_ports: Some(32_768..=60_999), ..HostFacts::default() };
         let mtus = [("eth0".to_owned(), 1_500), ("eth1".to_owned(), 1_500)].into();
-        SiteFacts { host, mtus, defaults: vec!["eth0".into()], ..SiteFacts::default() }
+        let dhcp_program = Some(DhcpProgram::Dnsmasq);
+        SiteFacts { host, mtus, defaults: vec!["eth0".into()], dhcp_program, ..SiteFacts::default() }
     }
 
     fn faults(options: &SiteOptions, facts: &SiteFacts) -> String {

@@ -1,9 +1,11 @@
 //! What is there while a site runs, in addition to what the gateway records: its configuration file, and the table of the packet
 //! filter with the commands that make it. The table outlives a process that was killed.
 
-use super::dnsmasq;
+use super::dhcp_program::DhcpProgram;
+use super::dhcp_server::Server;
 use super::facts::{OwnSockets, SiteFacts};
 use super::filter::table_name;
+use super::kea_process;
 use super::plan::Site;
 use super::whole_file::write;
 use crate::host::{
@@ -13,6 +15,7 @@ use crate::host::{
 use std::fmt;
 use std::fs::{self, DirBuilder};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -65,11 +68,12 @@ impl Standing {
         self.directory.join(format!("{}.toml", self.name))
     }
 
-    /// Where the configuration of dnsmasq is, if it is to run.
-    pub(super) fn dnsmasq_file(&self) -> PathBuf {
-        self.directory.join(format!("{}.dnsmasq", self.name))
+    /// The programs that may lease addresses.
+    pub(super) fn dhcp_servers(&self) -> [Server; 2] {
+        Server::all(&self.directory, &self.name)
     }
 
+    /// Of dnsmasq.
     fn leases_file(&self) -> PathBuf {
         self.directory.join(format!("{}.leases", self.name))
     }
@@ -88,16 +92,20 @@ impl Standing {
 
     /// The files as they are.
     pub fn files(&self) -> SiteFiles {
-        let files = [self.configuration_file(), self.script_file(), self.dnsmasq_file()];
-        SiteFiles(files.into_iter().map(|file| (file.clone(), fs::read_to_string(file).ok())).collect())
+        let of_servers = self.dhcp_servers().map(|server| server.configuration);
+        let files = [self.configuration_file(), self.script_file()].into_iter().chain(of_servers);
+        SiteFiles(files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect())
     }
 
     /// Writes the files as they were, and makes the table that they say.
     pub fn put_back(&self, files: &SiteFiles) {
+        let servers = self.dhcp_servers();
         for (file, text) in &files.0 {
-            let done = match text {
-                Some(text) => write(file, text),
-                None => fs::remove_file(file),
+            let server = servers.iter().find(|server| server.configuration == *file);
+            let done = match (text, server) {
+                (Some(text), Some(server)) => server.configure(text),
+                (Some(text), None) => write(file, text),
+                (None, _) => fs::remove_file(file),
             };
             if let Err(error) = done
                 .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
@@ -120,13 +128,20 @@ impl Standing {
         made.map_err(|error| failed(&self.directory, error))?;
         let file = self.configuration_file();
         write(&file, &site.configuration()).map_err(|error| failed(&file, error))?;
-        let file = self.dnsmasq_file();
-        match site.dnsmasq(&self.leases_file()) {
-            Some(text) => {
-                dnsmasq::demand()?;
-                write(&file, &text).map_err(|error| failed(&file, error))?;
+        for server in self.dhcp_servers() {
+            let text = match server.program {
+                DhcpProgram::Dnsmasq => site.dnsmasq(&self.leases_file()),
+                DhcpProgram::Kea => site.kea(),
+            };
+            match text {
+                Some(text) => {
+                    server.configure(&text).map_err(|error| failed(&server.configuration, error))?;
+                }
+                None => {
+                    server.end();
+                    server.forget();
+                }
             }
-            None => dnsmasq::end(&file),
         }
         if !site.firewall {
             // One that a killed process left. The operator wants none.
@@ -150,13 +165,27 @@ impl Standing {
     /// What the host is, without the servers of this site that run. The gateway's run if it does; dnsmasq outlives it.
     pub fn facts(&self, runs: bool) -> SiteFacts {
         let configuration = self.configuration().filter(|_| runs).unwrap_or_default();
-        let has = |section: &str| configuration.lines().any(|line| line == section);
-        let file = self.dnsmasq_file();
-        let dnsmasq = fs::read_to_string(&file).unwrap_or_default();
-        let dns4 = dnsmasq.lines().any(|line| line == "port=53") && dnsmasq::runs(&file);
-        let added = host::added_addresses(&self.directory, &self.name);
-        let facts = SiteFacts::gather().without_addresses(&added);
-        facts.without_own(OwnSockets { dns4, dns6: has("[dns64]"), pcp: has("[pcp]") })
+        let mut dns = dns64_addresses(&configuration);
+        let is_dnsmasq = |server: &Server| server.program == DhcpProgram::Dnsmasq && server.runs();
+        let dnsmasq = self.dhcp_servers().into_iter().find(is_dnsmasq);
+        let dnsmasq = dnsmasq.and_then(|server| fs::read_to_string(server.configuration).ok());
+        let dnsmasq = dnsmasq.unwrap_or_default();
+        if dnsmasq.lines().any(|line| line == "port=53") {
+            let listens = dnsmasq.lines().filter_map(|line| line.strip_prefix("listen-address="));
+            dns.extend(listens.filter_map(|address| address.parse::<IpAddr>().ok()));
+        }
+        let pcp = configuration.lines().any(|line| line == "[pcp]");
+        // One that is added meanwhile is there afterwards, and one that is removed was there before.
+        let mut added = host::added_addresses(&self.directory, &self.name);
+        let facts = SiteFacts::gather();
+        added.extend(host::added_addresses(&self.directory, &self.name));
+        let facts = facts.without_addresses(&added);
+        facts.without_own(&OwnSockets { dns, pcp })
+    }
+
+    /// The site for who runs its parts by hand.
+    pub fn printed(&self, site: &Site) -> String {
+        site.printed(&self.leases_file())
     }
 
     /// The configuration as it is written.
@@ -188,7 +217,7 @@ impl Standing {
     /// # Errors
     /// It is of another network namespace, or nft is missing or failed.
     pub fn take_back(&self) -> Result<TakenBack, String> {
-        dnsmasq::end(&self.dnsmasq_file());
+        self.dhcp_servers().iter().for_each(Server::end);
         let Some(script) = self.script() else {
             self.forget();
             return Ok(TakenBack::Nothing);
@@ -217,11 +246,20 @@ impl Standing {
     }
 
     fn forget(&self) {
-        for file in [self.configuration_file(), self.script_file(), self.dnsmasq_file(), self.leases_file()] {
+        self.dhcp_servers().iter().for_each(Server::forget);
+        let files = [self.configuration_file(), self.script_file(), self.leases_file()];
+        for file in files.into_iter().chain(kea_process::all_leases_files(&self.name)) {
             // They are not always there.
             let _ = fs::remove_file(file);
         }
     }
+}
+
+/// Where the DNS64 of a site's configuration listens.
+fn dns64_addresses(configuration: &str) -> Vec<IpAddr> {
+    let listed = configuration.lines().filter_map(|line| line.strip_prefix("listen = [")?.strip_suffix(']'));
+    let all = listed.flat_map(|listed| listed.split(", ")).map(|address| address.trim_matches('"'));
+    all.filter_map(|address| address.parse().ok()).collect()
 }
 
 /// The commands for the site's table, with what is needed to remove it.
@@ -250,7 +288,17 @@ fn forwards(root: &Path, interface: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::tests::{facts, options};
     use super::*;
+
+    #[test]
+    fn the_dns64s_addresses_are_known_by_the_configuration() {
+        let mut facts = facts();
+        let text = |facts: &SiteFacts| Site::plan(&options(), facts).unwrap().configuration();
+        assert_eq!(dns64_addresses(&text(&facts)), [""; 0].map(|none| none.parse::<IpAddr>().unwrap()));
+        facts.host.resolvers = vec!["192.0.2.53:53".parse().unwrap()];
+        assert_eq!(dns64_addresses(&text(&facts)), ["2001:db8:1::1".parse::<IpAddr>().unwrap()]);
+    }
 
     #[test]
     fn a_host_that_forwards_from_the_provider_is_known_by_its_settings() {

@@ -1,10 +1,12 @@
 //! The plan for a reader: what was found, and what is done, in ten lines at most.
 
+use super::dhcp_program::DhcpProgram;
 use super::filter::table_name;
 use super::ipv6::Ipv6;
 use super::nat64::Dns64;
-use super::plan::{Site, device_mtu};
+use super::plan::{Dhcp, DhcpDns, Site, device_mtu};
 use super::ports;
+use std::net::Ipv4Addr;
 use std::path::Path;
 
 impl Site {
@@ -43,8 +45,7 @@ impl Site {
                 let dns64 = match &nat64.dns64 {
                     Dns64::Announced => "DNS64 for all hosts".to_owned(),
                     Dns64::Listens => {
-                        let at = self.lans.iter().flat_map(|lan| &lan.addresses).next();
-                        let at = at.map(ToString::to_string).unwrap_or_default();
+                        let at = nat64.at.first().map(ToString::to_string).unwrap_or_default();
                         format!("DNS64 at {at}, announced with --nat64")
                     }
                     Dns64::None(why) => format!("no DNS64: {why}"),
@@ -55,10 +56,10 @@ impl Site {
             None => {}
         }
         let advertised = match (&self.ipv6, self.dns.is_empty()) {
-            (Ipv6::Native, _) if self.announces_dns64() => {
+            (Ipv6::None(_), _) => None,
+            (_, _) if self.announces_dns64() => {
                 Some("router advertisements, with this host's DNS64".to_owned())
             }
-            (Ipv6::None(_), _) => None,
             (_, true) => {
                 Some("router advertisements, without a DNS server: this host has none with IPv6".to_owned())
             }
@@ -70,9 +71,7 @@ impl Site {
             line("hosts", advertised);
         }
         if let Some(dhcp) = &self.dhcp {
-            let dns = if dhcp.answers_dns { " and DNS" } else { "" };
-            let mostly = if dhcp.ipv6_mostly { "; hosts may do without (RFC 8925)" } else { "" };
-            line("DHCP", format!("IPv4 addresses{dns} by dnsmasq{mostly}"));
+            line("DHCP", addressed(dhcp));
         }
         if let Some(mtu) = device_mtu(self) {
             line("MTU", format!("{mtu}, that of {}: TCP's MSS is lowered", self.wan));
@@ -89,36 +88,120 @@ impl Site {
         if self.pcp {
             line("mappings", "by PCP and NAT-PMP, for hosts that ask; --no-pcp".to_owned());
         }
-        line("configuration", file.display().to_string());
-        line(
-            "end",
-            match self.name.as_str() {
-                "site" => "sixway down, or a signal".to_owned(),
-                name => format!("sixway down --name {name}, or a signal"),
-            },
-        );
+        let end = match self.name.as_str() {
+            "site" => "sixway down".to_owned(),
+            name => format!("sixway down --name {name}"),
+        };
+        line("configuration", format!("{}; to end: {end}, or a signal", file.display()));
         lines.join("\n")
     }
 }
 
+/// Who gives hosts IPv4 addresses and DNS servers.
+fn addressed(dhcp: &Dhcp) -> String {
+    let by = match dhcp.program {
+        DhcpProgram::Dnsmasq => "dnsmasq",
+        DhcpProgram::Kea => "Kea",
+    };
+    let how = match &dhcp.dns {
+        DhcpDns::Dnsmasq => format!("IPv4 addresses and DNS by {by}"),
+        DhcpDns::DnsmasqLater => {
+            format!("IPv4 addresses by {by}, and DNS as soon as /etc/resolv.conf has a server")
+        }
+        DhcpDns::Other(servers) => {
+            let at = addresses(servers);
+            format!("IPv4 addresses by {by}, and DNS by another program of this host, at {at}")
+        }
+        DhcpDns::Hosts(servers) => {
+            format!("IPv4 addresses by {by}, and this host's DNS servers ({})", addresses(servers))
+        }
+        DhcpDns::None => {
+            format!("IPv4 addresses by {by}, and no DNS server: hosts reach none of /etc/resolv.conf")
+        }
+    };
+    let mostly = if dhcp.ipv6_mostly { "; hosts may do without (RFC 8925)" } else { "" };
+    format!("{how}{mostly}")
+}
+
+/// Each once.
+fn addresses(servers: &[Ipv4Addr]) -> String {
+    let mut all: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    all.dedup();
+    all.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::facts::SiteFacts;
+    use super::super::options::{Nat64Option, SiteOptions};
     use super::super::plan::tests::{facts, options};
     use super::*;
 
-    #[test]
-    fn what_is_done_is_told_in_ten_lines() {
+    /// PPPoE.
+    fn narrow() -> SiteFacts {
         let mut facts = facts();
         facts.mtus.insert("eth0".into(), 1_492);
-        let told = Site::plan(&options(), &facts).unwrap().summary(Path::new("/run/sixway/site.toml"));
-        assert!(told.lines().count() <= 10, "{told}");
+        facts
+    }
+
+    #[test]
+    fn what_is_found_and_what_is_done_are_told() {
+        let told = Site::plan(&options(), &narrow()).unwrap().summary(Path::new("/run/sixway/site.toml"));
         for part in [
             "192.168.1.0/24 by NAT44 behind 203.0.113.1",
             "native: 2001:db8:1::/64",
             "1492",
             "sixway_filter_site",
+            "/run/sixway/site.toml; to end: sixway down, or a signal",
         ] {
             assert!(told.contains(part), "{part}: {told}");
         }
+    }
+
+    /// The hosts that a site may be on: with and without a small MTU, native IPv6 and DNS servers.
+    fn hosts() -> Vec<SiteFacts> {
+        let mut all = vec![facts(), narrow()];
+        for facts in all.clone() {
+            let mut without = facts;
+            without.host.addresses.retain(|own| own.address.is_ipv4());
+            all.push(without);
+        }
+        for facts in all.clone() {
+            let mut resolving = facts;
+            let servers = ["192.0.2.53:53", "[2001:db8::53]:53"];
+            resolving.host.resolvers = servers.map(|server| server.parse().unwrap()).to_vec();
+            all.push(resolving);
+        }
+        for facts in all.clone() {
+            all.push(SiteFacts { dns: ["0.0.0.0".parse().unwrap()].into(), ..facts });
+        }
+        all
+    }
+
+    #[test]
+    fn ten_lines_are_enough_whatever_is_done() {
+        let (mut most, mut sites) = (0, 0);
+        for facts in hosts() {
+            for bits in 0_u8..64 {
+                let is = |bit: u8| bits >> bit & 1 == 1;
+                for nat64 in [Nat64Option::Auto, Nat64Option::Dns64, Nat64Option::No] {
+                    let wanted = SiteOptions {
+                        nat64,
+                        firewall: is(0),
+                        fast_path: is(1),
+                        pcp: is(2),
+                        dhcp: is(3),
+                        ipv6_mostly: is(3) && is(4),
+                        six_to_four: is(5).then_some(Ipv4Addr::new(192, 88, 99, 1)),
+                        ..options()
+                    };
+                    let Ok(site) = Site::plan(&wanted, &facts) else { continue };
+                    let told = site.summary(Path::new("/run/sixway/site.toml"));
+                    assert!(told.lines().count() <= 10, "{told}");
+                    (most, sites) = (most.max(told.lines().count()), sites + 1);
+                }
+            }
+        }
+        assert!(most == 10 && sites > 1_000, "{most} lines of {sites} sites");
     }
 }

@@ -1,7 +1,7 @@
 //! What changes while a site runs. Other programs may remove the table, as a reload of the packet filter does (`flush ruleset`): it is
 //! made again. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and reloaded.
 
-use super::dnsmasq::Dnsmasq;
+use super::dhcp_server::DhcpServer;
 use super::facts::SiteFacts;
 use super::options::SiteOptions;
 use super::plan::Site;
@@ -34,7 +34,7 @@ const TAKEOVER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
-    /// Whether another process continues: then dnsmasq runs on.
+    /// Whether another process continues: then the DHCP server runs on.
     leaves: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
@@ -49,7 +49,7 @@ impl Watch {
         let (standing, told, stays) = (standing.clone(), Arc::clone(&ends), Arc::clone(&leaves));
         let thread = Builder::new().name("site".into()).spawn(move || {
             let listing = standing.listing().ok();
-            let dnsmasq = Dnsmasq::of(standing.dnsmasq_file());
+            let dhcp = DhcpServer::of(standing.dhcp_servers());
             let mut plan = Plan {
                 options,
                 written: standing.configuration(),
@@ -59,17 +59,17 @@ impl Watch {
                 had_address: false,
                 lost: None,
                 pending: None,
-                dnsmasq,
+                dhcp,
             };
             Table { standing, listing }.keep(&mut plan, &told);
             if !stays.load(Ordering::Relaxed) {
-                plan.dnsmasq.end();
+                plan.dhcp.end();
             }
         })?;
         Ok(Self { ends, leaves, thread })
     }
 
-    /// Ends it. `continues`: another process has the site, and its dnsmasq, from now on.
+    /// Ends it. `continues`: another process has the site, and its DHCP server, from now on.
     pub fn end(self, continues: bool) {
         self.leaves.store(continues, Ordering::Relaxed);
         self.ends.store(true, Ordering::Relaxed);
@@ -95,7 +95,7 @@ struct Plan {
     lost: Option<Instant>,
     /// The table could not be made, and whether the configuration had changed as well: it is tried again.
     pending: Option<bool>,
-    dnsmasq: Dnsmasq,
+    dhcp: DhcpServer,
 }
 
 impl Plan {
@@ -156,7 +156,7 @@ impl Plan {
             Ok(()) => {
                 self.written = standing.configuration();
                 // It reads its configuration at its start alone.
-                self.dnsmasq.end();
+                self.dhcp.end();
                 tracing::info!(
                     "addresses, prefixes or routes of this host changed: the site's configuration is reloaded"
                 );
@@ -217,14 +217,14 @@ impl Table {
     fn keep(&mut self, plan: &mut Plan, ends: &AtomicBool) {
         let mut events = RuleEvents::open().ok();
         let (mut look_at, mut follow_at) = (Instant::now(), Instant::now() + FOLLOW);
-        plan.dnsmasq.keep();
+        plan.dhcp.keep();
         while !ends.load(Ordering::Relaxed) {
             let now = Instant::now();
             if now >= follow_at {
-                plan.dnsmasq.keep();
+                plan.dhcp.keep();
                 follow_at = now + FOLLOW;
                 if plan.follow(&self.standing) {
-                    plan.dnsmasq.keep();
+                    plan.dhcp.keep();
                     self.listing = self.standing.listing().ok();
                 }
             }

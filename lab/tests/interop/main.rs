@@ -50,12 +50,16 @@ mod realms;
 mod realms_in_vrfs;
 mod room;
 mod siit;
+mod site_dns;
 mod site_doctor;
 mod site_ipv6;
+mod site_kea;
 mod site_leases;
 mod site_nat64;
 mod site_network;
 mod site_six_rd;
+mod site_tunnel_nat64;
+mod site_unit;
 mod site_up;
 mod super_frames;
 mod teredo_changes;
@@ -242,11 +246,15 @@ fn all() -> Vec<Interop> {
         day_line::TESTS,
         day_power::TESTS,
         day_upgrade::TESTS,
+        site_dns::TESTS,
         site_doctor::TESTS,
         site_ipv6::TESTS,
+        site_kea::TESTS,
         site_leases::TESTS,
         site_nat64::TESTS,
         site_six_rd::TESTS,
+        site_tunnel_nat64::TESTS,
+        site_unit::TESTS,
         site_up::TESTS,
         nat44::TESTS,
         event_log::TESTS,

@@ -16,7 +16,7 @@ pub const TESTS: &[Interop] = &[
         &["sixway", "dpkg-deb", "objdump", "strip", "unshare", BOOKWORM],
         the_package_installs,
     ),
-    Interop::new("the_service_is_valid", &["systemd-analyze"], the_service_is_valid),
+    Interop::new("the_services_are_valid", &["systemd-analyze"], the_services_are_valid),
     Interop::new("the_metrics_are_as_prometheus_wants_them", &["sixway", "promtool"], the_metrics_are_clean),
     Interop::new("the_alerts_fire_for_what_they_are_for", &["promtool"], the_alerts_fire),
     Interop::new(
@@ -58,6 +58,8 @@ fn the_package_installs() -> Result<()> {
     for file in [
         "/usr/bin/sixway",
         "/lib/systemd/system/sixway@.service",
+        "/lib/systemd/system/sixway-site.service",
+        "/etc/default/sixway-site",
         "/man1/sixway-run.1.gz",
         "/completions/sixway",
     ] {
@@ -72,20 +74,27 @@ fn the_package_installs() -> Result<()> {
     }
 }
 
-fn the_service_is_valid() -> Result<()> {
-    let folder = project().join("packaging/systemd");
-    let text = std::fs::read_to_string(folder.join("sixway@.service")).asking(|| "the service".into())?;
-    // The program need not be installed here, nor its pages.
-    let text = text.replace("/usr/bin/sixway", "/bin/true").replace("Documentation=man:sixway(1)\n", "");
-    let copy = tempfile("sixway@.service", &text)?;
-    let said = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output();
-    let said = said.asking(|| "systemd-analyze".into())?;
-    let _ = std::fs::remove_dir_all(copy.parent().unwrap_or(&copy));
-    let printed = String::from_utf8_lossy(&said.stderr).into_owned();
-    match said.status.success() && !printed.contains("sixway@") {
-        true => Ok(()),
-        false => Err(Failure::Unexpected(printed)),
+/// The text of a service.
+pub fn service(name: &str) -> Result<String> {
+    let file = project().join("packaging/systemd").join(name);
+    std::fs::read_to_string(&file).asking(|| file.display().to_string())
+}
+
+fn the_services_are_valid() -> Result<()> {
+    for name in ["sixway@.service", "sixway-site.service"] {
+        // The program need not be installed here, nor its pages.
+        let text = service(name)?.replace("/usr/bin/sixway", "/bin/true");
+        let lines = text.lines().filter(|line| !line.starts_with("Documentation="));
+        let copy = tempfile(name, &lines.map(|line| format!("{line}\n")).collect::<String>())?;
+        let said = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&copy).output();
+        let said = said.asking(|| "systemd-analyze".into())?;
+        let _ = std::fs::remove_dir_all(copy.parent().unwrap_or(&copy));
+        let printed = String::from_utf8_lossy(&said.stderr).into_owned();
+        if !said.status.success() || printed.contains("sixway") {
+            return Err(Failure::Unexpected(format!("{name}: {printed}")));
+        }
     }
+    Ok(())
 }
 
 fn tempfile(name: &str, text: &str) -> Result<PathBuf> {

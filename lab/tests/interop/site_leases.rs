@@ -18,8 +18,8 @@ pub const TESTS: &[Interop] = &[Interop::new(
 )];
 
 /// The site's host takes a lease until its client is ended, which releases it; the client's process, and the address.
-fn lease(network: &Network) -> Result<(u32, String)> {
-    let told = network.folder().join("lease");
+pub fn lease(network: &Network) -> Result<(u32, String)> {
+    let told = network.folder().join("leased");
     let script = network.file(
         "lease.sh",
         &format!(
@@ -42,10 +42,15 @@ fn ends() -> Result<()> {
     network.host("host")?.ip("-4 address flush dev up0")?;
     up(&network, &["--dhcp"])?;
     let (client, address) = lease(&network)?;
+    ends_with_its_lease(&network, client, &address)
+}
+
+/// The host with this lease of that client has a mapping until it releases the lease.
+pub fn ends_with_its_lease(network: &Network, client: u32, address: &str) -> Result<()> {
     network.address("host", "up0", &format!("{address}/24"))?;
     network.route("host", "default via 192.168.1.1")?;
-    let host = socket(&network, "host", &address, 4_000)?;
-    let stranger = socket(&network, "server", STRANGER4, 5_000)?;
+    let host = socket(network, "host", address, 4_000)?;
+    let stranger = socket(network, "server", STRANGER4, 5_000)?;
     let mut natpmpc = command("natpmpc")?;
     natpmpc.args(["-g", "192.168.1.1", "-a", "25000", "4000", "udp", "3000"]);
     let said = network.host("host")?.run(natpmpc, Duration::from_secs(30))?.stdout;

@@ -158,12 +158,16 @@ fn announced() -> Result<()> {
 fn mostly() -> Result<()> {
     let network = network()?;
     network.host("host")?.ip("-4 address flush dev up0")?;
-    for (choice, is_told) in [(&["--dhcp"][..], false), (&["--dhcp", "--ipv6-mostly"], true)] {
+    for (choice, is_told, has_dns64) in [
+        (&["--dhcp"][..], false, false),
+        (&["--dhcp", "--ipv6-mostly"], true, true),
+        (&["--dhcp", "--ipv6-mostly", "--nat64=pref64"], true, false),
+    ] {
         let id = up_resolving(&network, &[&["--lan", "in1"][..], choice].concat())?;
         let told = lease(&network)?;
         assert_eq!(told.lines().any(|line| line == "opt108=00000708"), is_told, "{told}");
         let (servers, prefix) = advertised(&network)?;
-        assert_eq!((servers.contains(&RESOLVER.to_owned()), prefix), (is_told, true), "{servers:?}");
+        assert_eq!((servers.contains(&RESOLVER.to_owned()), prefix), (has_dns64, true), "{servers:?}");
         network.with_process(id, Process::stop)?;
     }
     Ok(())

@@ -48,7 +48,7 @@ const NATIVE: &str = "2001:db8:aa::1";
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The home without native IPv6; its host has only what is advertised.
-fn home4() -> Result<Network> {
+pub fn home4() -> Result<Network> {
     let network = home()?;
     for (host, words) in [
         ("gateway", "-6 route del default"),
@@ -66,12 +66,12 @@ fn home4() -> Result<Network> {
     Ok(network)
 }
 
-fn relay(network: &Network, section: &str) -> Result<u32> {
+pub fn relay(network: &Network, section: &str) -> Result<u32> {
     run_sixway_on(network, "server", &format!("[gateway]\nipv6_address = \"2001:db8:bb::fe\"\n{section}"))
 }
 
 /// Waits until the host has formed an address with this beginning, and reaches the native host from it.
-fn reaches(network: &Network, begin: &str) -> Result<()> {
+pub fn reaches(network: &Network, begin: &str) -> Result<()> {
     let host = network.host("host")?;
     interrupt::wait_until(PATIENCE, &format!("the host's address in {begin}"), || {
         let said = host.ip("-6 address show dev up0 scope global")?;
@@ -107,7 +107,7 @@ fn six_rd() -> Result<()> {
         &network,
         "[six_rd]\nrole = \"border_relay\"\nprefix = \"2001:db9::/32\"\naddress = \"203.0.113.2\"\n",
     )?;
-    up(&network, &["--6rd", "2001:db9::/32,0,203.0.113.2"])?;
+    up(&network, &["--6rd", "2001:db9::/32,0,203.0.113.2", "--nat64=no"])?;
     reaches(&network, "2001:db9:cb00:7101:")?;
     is_fine(&network)
 }
@@ -115,7 +115,7 @@ fn six_rd() -> Result<()> {
 fn six_to_four() -> Result<()> {
     let network = home4()?;
     relay(&network, "[six_to_four]\nrole = \"relay\"\naddress = \"203.0.113.2\"\n")?;
-    let id = up(&network, &["--6to4", "203.0.113.2", "--wan", "out0"])?;
+    let id = up(&network, &["--6to4", "203.0.113.2", "--wan", "out0", "--nat64=no"])?;
     reaches(&network, "2002:cb00:7101:")?;
     is_fine(&network)?;
     // The prefix follows the public address.

@@ -46,7 +46,7 @@ pub const TESTS: &[Interop] = &[
         forwards_anyway,
     ),
     Interop::new("site_up_makes_its_filter_again_after_a_flush", &["sixway", "nft"], flushed),
-    Interop::new("site_up_prints_the_configuration_that_it_runs", &["sixway", "nft"], printed),
+    Interop::new("site_up_prints_the_configuration_that_it_runs", &["sixway", "nft", "dnsmasq"], printed),
 ];
 
 /// The LAN host asks a server by both families and is answered; a stranger is not let in, by an address of the LAN, by the mapped
@@ -266,11 +266,25 @@ fn flushed() -> Result<()> {
     is_kept_out(&server6, at(&host6)?, &host6)
 }
 
-/// `--print-config` and `--dry-run` change nothing; what is printed is what runs.
+/// `--print-config` and `--dry-run` change nothing; what is printed is what runs. The comments are what nft and dnsmasq take.
 fn printed() -> Result<()> {
     let network = home()?;
     let before = state(&network)?;
     let printed = site(&network, &["up", "--lan", "in0", "--print-config"])?.succeeded()?.stdout;
+    let leasing = site(&network, &["up", "--lan", "in0", "--dhcp", "--print-config"])?.succeeded()?.stdout;
+    let taken_out = |mark: &str| -> String {
+        let lines = leasing.lines().filter_map(|line| line.strip_prefix(mark)?.strip_prefix(' '));
+        lines.map(|line| format!("{line}\n")).collect()
+    };
+    let (table, leases) = (taken_out("#nft"), taken_out("#dnsmasq"));
+    assert!(table.contains("chain forward") && leases.contains("dhcp-range="), "{leasing}");
+    let mut nft = command("nft")?;
+    nft.arg("--check").arg("--file").arg(network.file("printed.nft", &table)?);
+    network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    let mut dnsmasq = command("dnsmasq")?;
+    let file = network.file("printed.dnsmasq", &leases)?;
+    dnsmasq.arg("--test").arg(format!("--conf-file={}", file.display()));
+    network.host("gateway")?.run(dnsmasq, Duration::from_secs(5))?.succeeded()?;
     let dry = site(&network, &["up", "--lan", "in0", "--dry-run"])?.succeeded()?.stdout;
     assert!(dry.contains("Nothing was changed.") && dry.lines().count() <= 11, "{dry}");
     assert_eq!(state(&network)?, before);

@@ -1,0 +1,57 @@
+//! How Kea is started, and the names of its files.
+//!
+//! Debian's AppArmor profiles let Kea read `/etc/kea`, and write the files in `/var/lib/kea` whose names begin as its usual one does. It names
+//! the file with its process after that of its configuration, and may write one name. It does so as its own user, as its service has it: the
+//! profiles leave it no capability to write the files of others.
+
+use nix::unistd::User;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Its user in Debian.
+const USER: &str = "_kea";
+/// Where it writes leases and its process, and locks its log; the package and its service make them.
+const FOLDERS: [&str; 3] = ["/var/lib/kea", "/run/kea", "/run/lock/kea"];
+/// What it keeps as that user: its port is below 1024, and hosts without an address are heard by raw sockets.
+const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
+
+/// The command before Kea's arguments: as its user, if there is one.
+pub(super) fn command(program: &str) -> io::Result<Command> {
+    let user = User::from_name(USER)?;
+    for folder in FOLDERS.iter().filter(|folder| !Path::new(folder).exists()) {
+        DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
+        if let Some(user) = &user {
+            chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
+        }
+    }
+    if user.is_none() {
+        return Ok(Command::new(program));
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", USER, "--regid", USER, "--init-groups"]);
+    command.args(["--inh-caps", CAPABILITIES, "--ambient-caps", CAPABILITIES, program]);
+    Ok(command)
+}
+
+/// Where the configuration of a site's Kea is.
+pub(super) fn configuration_file(site: &str) -> PathBuf {
+    Path::new("/etc/kea").join(format!("sixway-{site}")).join("kea-dhcp4.conf")
+}
+
+/// Where its leases are.
+pub(super) fn leases_file(site: &str) -> PathBuf {
+    Path::new("/var/lib/kea").join(format!("kea-leases4.csv.sixway-{site}"))
+}
+
+/// It, and those that Kea's cleaner of leases makes next to it.
+pub(super) fn all_leases_files(site: &str) -> impl Iterator<Item = PathBuf> {
+    let file = leases_file(site);
+    ["", ".1", ".2", ".completed", ".output", ".pid"].into_iter().map(move |suffix| {
+        let mut name = file.clone().into_os_string();
+        name.push(suffix);
+        name.into()
+    })
+}

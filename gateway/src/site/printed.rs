@@ -1,0 +1,73 @@
+//! The plan for who runs its parts by hand: the configuration, and as comments what is not the gateway's.
+
+use super::plan::Site;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Each line of the packet filter's commands and of dnsmasq's configuration begins so.
+const NFT: &str = "#nft";
+const DNSMASQ: &str = "#dnsmasq";
+const KEA: &str = "#kea";
+
+impl Site {
+    /// The configuration file, which `sixway run` takes, with the rest as comments. `leases`: the file of dnsmasq's leases.
+    pub(super) fn printed(&self, leases: &Path) -> String {
+        let mut text = self.configuration();
+        if self.firewall {
+            let what = "The packet filter's table, which `sixway run` does not make";
+            commented(&mut text, NFT, what, "| nft -f -", &self.filter());
+        }
+        if let Some(dnsmasq) = self.dnsmasq(leases) {
+            let what = "The configuration of dnsmasq, which `sixway run` does not start";
+            commented(&mut text, DNSMASQ, what, "> dnsmasq.conf", &dnsmasq);
+        }
+        if let Some(kea) = self.kea() {
+            let what = "The configuration of Kea, which `sixway run` does not start";
+            commented(&mut text, KEA, what, "> kea-dhcp4.conf", &kea);
+        }
+        text
+    }
+}
+
+fn commented(text: &mut String, mark: &str, what: &str, use_of_it: &str, lines: &str) {
+    let _ = writeln!(text, "\n# {what}: sed -n 's/^{mark} //p' FILE {use_of_it}");
+    for line in lines.lines() {
+        let _ = writeln!(text, "{mark} {line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dhcp_program::DhcpProgram;
+    use super::super::facts::SiteFacts;
+    use super::super::options::SiteOptions;
+    use super::super::plan::tests::{facts, options};
+    use super::*;
+
+    fn extracted(printed: &str, mark: &str) -> String {
+        let lines = printed.lines().filter_map(|line| line.strip_prefix(mark)?.strip_prefix(' '));
+        lines.map(|line| format!("{line}\n")).collect()
+    }
+
+    #[test]
+    fn the_filter_and_dnsmasqs_configuration_are_comments_that_can_be_taken_out() {
+        let with = SiteOptions { dhcp: true, ..options() };
+        let site = Site::plan(&with, &facts()).unwrap();
+        let leases = Path::new("/run/sixway/site.leases");
+        let printed = site.printed(leases);
+        assert_eq!(extracted(&printed, NFT), site.filter());
+        assert_eq!(Some(extracted(&printed, DNSMASQ)), site.dnsmasq(leases));
+        let rest: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
+        let configuration = site.configuration();
+        let expected: Vec<&str> = configuration.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            rest.iter().filter(|line| !line.is_empty()).collect::<Vec<_>>(),
+            expected.iter().filter(|line| !line.is_empty()).collect::<Vec<_>>()
+        );
+        let by_kea = SiteFacts { dhcp_program: Some(DhcpProgram::Kea), ..facts() };
+        let site = Site::plan(&with, &by_kea).unwrap();
+        assert_eq!(Some(extracted(&site.printed(leases), KEA)), site.kea());
+        let without = Site::plan(&SiteOptions { firewall: false, ..options() }, &facts()).unwrap();
+        assert_eq!(without.printed(leases), without.configuration());
+    }
+}
