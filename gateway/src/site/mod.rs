@@ -14,7 +14,8 @@
 //!     dhcp       the plan as a configuration of dnsmasq
 //!     dnsmasq    its process
 //!     standing   the files and the table that are there while the site runs, and how they are removed
-//!     watch      makes the table again if another program removes it
+//!     watch      follows the host's addresses, prefixes and routes
+//!     filter_guard   makes the table again if another program removes it
 //!     summary    the plan for a reader
 //! ```
 
@@ -24,6 +25,7 @@ mod dns64_bounds;
 mod dnsmasq;
 mod facts;
 mod filter;
+mod filter_guard;
 mod ipv6;
 mod lan;
 mod lease;

@@ -74,6 +74,11 @@ impl Standing {
         self.directory.join(format!("{}.leases", self.name))
     }
 
+    /// Where the pause between reloads is kept.
+    pub(super) fn pause_file(&self) -> PathBuf {
+        self.directory.join(format!("{}.reloads", self.name))
+    }
+
     fn script_file(&self) -> PathBuf {
         self.directory.join(format!("{}.filter", self.name))
     }
@@ -115,7 +120,15 @@ impl Standing {
     /// # Errors
     /// What could not be written, or nft's words.
     pub fn raise(&self, site: &Site) -> Result<(), String> {
-        let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        self.configure(site)?;
+        self.make_table(site)
+    }
+
+    /// Writes the configuration.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub(super) fn configure(&self, site: &Site) -> Result<(), String> {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
         made.map_err(|error| failed(&self.directory, error))?;
         let file = self.configuration_file();
@@ -128,6 +141,14 @@ impl Standing {
             }
             None => dnsmasq::end(&file),
         }
+        Ok(())
+    }
+
+    /// Makes the table if there is to be one, and writes what makes it.
+    ///
+    /// # Errors
+    /// What could not be written, or nft's words.
+    pub(super) fn make_table(&self, site: &Site) -> Result<(), String> {
         if !site.firewall {
             // One that a killed process left. The operator wants none.
             let _ = nft::execute(&format!("delete table inet {}\n", table_name(&self.name)));
@@ -217,11 +238,18 @@ impl Standing {
     }
 
     fn forget(&self) {
-        for file in [self.configuration_file(), self.script_file(), self.dnsmasq_file(), self.leases_file()] {
+        let dnsmasq = [self.dnsmasq_file(), self.leases_file()];
+        for file in
+            [self.configuration_file(), self.script_file(), self.pause_file()].into_iter().chain(dnsmasq)
+        {
             // They are not always there.
             let _ = fs::remove_file(file);
         }
     }
+}
+
+fn failed(path: &Path, error: io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 /// The commands for the site's table, with what is needed to remove it.
